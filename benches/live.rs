@@ -34,6 +34,12 @@ struct Args {
     volumes: usize,
     #[arg(long, default_value_t = 10_000)]
     claims: usize,
+    /// Claims of a stateful set
+    #[arg(long, default_value_t = 3)]
+    claims_of_set: usize,
+    /// Also run `retention -A`
+    #[arg(long)]
+    retention: bool,
     /// Runs of each, after one that does not count
     #[arg(long, default_value_t = 9)]
     runs: usize,
@@ -73,6 +79,7 @@ fn bench(args: &Args) -> io::Result<ExitCode> {
         pods: args.pods,
         volumes: args.volumes,
         claims: args.claims,
+        claims_of_set: args.claims_of_set,
         now: chrono::Utc::now(),
         ..Population::default()
     };
@@ -94,11 +101,12 @@ fn bench(args: &Args) -> io::Result<ExitCode> {
         command.args(["--coding", coding]).arg("--floor").arg(kubeconfig);
         checked(command.stdout(Stdio::null()))
     };
-    let audit = || {
+    let read = |words: &[&str]| {
         let mut command = tool(folder.path());
-        command.arg("--kubeconfig").arg(kubeconfig);
-        checked(command.args(["audit", "-o", "json"]).stdout(Stdio::null()).stderr(Stdio::null()))
+        command.arg("--kubeconfig").arg(kubeconfig).args(words).args(["-o", "json"]);
+        checked(command.stdout(Stdio::null()).stderr(Stdio::null()))
     };
+    let audit = || read(&["audit"]);
     floor("gzip")?;
     audit()?;
     let (mut floors, mut unpacked, mut audits) = <(Runs, Runs, Runs)>::default();
@@ -117,6 +125,28 @@ fn bench(args: &Args) -> io::Result<ExitCode> {
     }
 
     let mut verdict = Verdict::default();
+    if args.retention {
+        // After the audits: it makes the same lists, and fewer.
+        let mut shown = Runs::default();
+        for _ in 0..args.runs {
+            shown.0.push(read(&["retention", "-A"])?);
+        }
+        say(&shown.line("kubectl-storage retention -A -o json"));
+        let best = shown.fastest().as_secs_f64() / floors.fastest().as_secs_f64();
+        let ratio = shown.wall().as_secs_f64() / floors.wall().as_secs_f64();
+        verdict.bound(
+            &format!(
+                "retention: wall {ratio:.2} of the floor of an audit (medians; of the best runs {best:.2}), at most \
+                 {WALL_RATIO}"
+            ),
+            ratio.min(best) <= WALL_RATIO,
+        );
+        let (peak, bound) = (shown.peak(), PEAK_BYTES.max(audits.peak()));
+        verdict.bound(
+            &format!("retention: peak RSS {}, at most {}", mebibytes(peak), mebibytes(bound)),
+            peak > 0 && peak <= bound,
+        );
+    }
     let (asked_floor, asked_audit) = testbed.lists()?;
     verdict.bound("the floor made the same list requests as the audit", asked_floor == asked_audit);
     if asked_floor != asked_audit {

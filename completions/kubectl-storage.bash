@@ -397,7 +397,7 @@ _kubectl__storage() {
             return 0
             ;;
         kubectl__subcmd__storage__subcmd__audit)
-            opts="-f -n -A -l -o -v -s -h --filename --taken-at --complete --save --namespace --all-namespaces --selector --rule --ignore --older-than --threshold --driver-absent --record-namespace --fail-on --output --no-headers --sort-by --verbose --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
+            opts="-f -w -n -A -l -o -v -s -h --filename --taken-at --complete --watch --save --namespace --all-namespaces --selector --rule --ignore --older-than --threshold --driver-absent --record-namespace --fail-on --output --no-headers --sort-by --verbose --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3031,6 +3031,7 @@ _kubectl__storage() {
             ;;
         kubectl__subcmd__storage__subcmd__rbac)
             opts="-s -h --check --secret --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help audit gc fix-finalizers delete retain rebind retention disown apply undo destroy-orphan guard"
+            opts="-s -h --check --secret --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help audit watch gc fix-finalizers delete retain rebind retention disown apply undo destroy-orphan"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -72,7 +72,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l threshold -d 'Change a threshold, such as stuck=2h; can be repeated' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l driver-absent -d 'Assert that a driver is permanently removed; ignored if a Lease, pod, workload or action of it contradicts; can be repeated' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l record-namespace -d 'Find the record of kept backend volumes in this namespace' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l fail-on -d 'Exit with code 3 if there is a finding of this severity or worse' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l fail-on -d 'Exit with code 3 if there is a finding of this severity or worse; with --watch as soon as there is' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s o -l output -d 'Print in this format: table, wide, json, yaml, name, jsonpath=…, custom-columns=…' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l sort-by -d 'Sort findings by a JSONPath expression, such as .age.seconds' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l kubeconfig -d 'Use this kubeconfig file' -r -F
@@ -90,6 +90,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l tls-server-name -d 'Verify the server\'s certificate against this name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l request-timeout -d 'Wait this long for one request: seconds or a duration; 0 means without limit' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l chunk-size -d 'Request lists in pages of this many objects; 0 requests each list whole' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s w -l watch -d 'Go on after the report: print findings as they appear, change and clear'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s A -l all-namespaces -d 'Report on the whole cluster, which is the default'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l no-headers -d 'Omit headers'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s v -l verbose -d 'Also print how many objects of each kind were read'
@@ -326,36 +327,37 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" 
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -s f -l filename -d 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated' -r -F
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l taken-at -d 'Set the time at which the dump was taken, if the dump lacks it' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l complete -d 'Assert that the dump contains every object of these kinds, or of `all` kinds' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -s n -l namespace -d 'Show StatefulSets of this namespace [default: that of the context; all of a dump]' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -s l -l selector -d 'Show only StatefulSets with these labels' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l threshold -d 'Change a threshold, such as protection=1m; can be repeated' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l driver-absent -d 'Assert that a driver is permanently removed; ignored if a Lease, pod, workload or action of it contradicts; can be repeated' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -s o -l output -d 'Print in this format: table, wide, json, yaml or name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l kubeconfig -d 'Use this kubeconfig file' -r -F
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l context -d 'Use this context of the kubeconfig' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l cluster -d 'Use this cluster of the kubeconfig' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l user -d 'Use this user of the kubeconfig' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l as -d 'Impersonate this user' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l as-group -d 'Impersonate this group; can be repeated' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l as-uid -d 'Impersonate this UID' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -s s -l server -d 'Connect to the API server at this address' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l token -d 'Authenticate with this bearer token' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l certificate-authority -d 'Trust the certificate authority in this file' -r -F
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l client-certificate -d 'Authenticate with the client certificate in this file' -r -F
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l client-key -d 'Use the private key in this file for the client certificate' -r -F
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l tls-server-name -d 'Verify the server\'s certificate against this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l request-timeout -d 'Wait this long for one request: seconds or a duration; 0 means without limit' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l chunk-size -d 'Request lists in pages of this many objects; 0 requests each list whole' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -s A -l all-namespaces -d 'Show StatefulSets of all namespaces'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l no-headers -d 'Omit headers'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -l disable-compression -d 'Request uncompressed responses'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -s h -l help -d 'Print help'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -a "show" -d 'Show the claims of StatefulSets: who owns them, who should, and what would delete them; the default'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate" -a "simulate" -d 'Foretell what a change of a StatefulSet, or its deletion, does to each of its claims'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -s f -l filename -d 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l taken-at -d 'Set the time at which the dump was taken, if the dump lacks it' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l complete -d 'Assert that the dump contains every object of these kinds, or of `all` kinds' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -s n -l namespace -d 'Show StatefulSets of this namespace [default: that of the context; all of a dump]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -s l -l selector -d 'Show only StatefulSets with these labels' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l threshold -d 'Change a threshold, such as protection=1m; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l driver-absent -d 'Assert that a driver is permanently removed; ignored if a Lease, pod, workload or action of it contradicts; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -s o -l output -d 'Print in this format: table, wide, json, yaml or name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l kubeconfig -d 'Use this kubeconfig file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l context -d 'Use this context of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l cluster -d 'Use this cluster of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l user -d 'Use this user of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l as -d 'Impersonate this user' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l as-group -d 'Impersonate this group; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l as-uid -d 'Impersonate this UID' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -s s -l server -d 'Connect to the API server at this address' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l token -d 'Authenticate with this bearer token' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l certificate-authority -d 'Trust the certificate authority in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l client-certificate -d 'Authenticate with the client certificate in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l client-key -d 'Use the private key in this file for the client certificate' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l tls-server-name -d 'Verify the server\'s certificate against this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l request-timeout -d 'Wait this long for one request: seconds or a duration; 0 means without limit' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l chunk-size -d 'Request lists in pages of this many objects; 0 requests each list whole' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -s A -l all-namespaces -d 'Show StatefulSets of all namespaces'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l no-headers -d 'Omit headers'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -l disable-compression -d 'Request uncompressed responses'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -s h -l help -d 'Print help'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -a "show" -d 'Show the claims of StatefulSets: who owns them, who should, and what would delete them; the default'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -a "simulate" -d 'Foretell what a change of a StatefulSet, or its deletion, does to each of its claims'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set" -a "set" -d 'Change the retention policy of StatefulSets, so that their claims are what it says'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -s f -l filename -d 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l taken-at -d 'Set the time at which the dump was taken, if the dump lacks it' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l complete -d 'Assert that the dump contains every object of these kinds, or of `all` kinds' -r
@@ -417,6 +419,45 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retentio
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from simulate" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l when-deleted -d 'Set whenDeleted to Retain or Delete' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l when-scaled -d 'Set whenScaled to Retain or Delete' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -s n -l namespace -d 'Find the StatefulSets in this namespace [default: that of the context]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -s f -l filename -d 'Plan for a saved dump, and change nothing: a file, a folder or - for stdin' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l taken-at -d 'Set the time at which the dump was taken, if the dump lacks it' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l complete -d 'Assert that the dump contains every object of these kinds, or of `all` kinds' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l dry-run -d 'Show the plan and change nothing; `server` also sends each request with dryRun=All' -r -f -a "none\t'Make the changes'
+client\t'Plan, and send no change'
+server\t'Send each request with dryRun=All'"
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l plan-out -d 'Save the plan for `apply`, and change nothing' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l max -d 'Refuse the whole plan if it changes more than this many objects' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l max-percent -d 'Refuse the whole plan if it changes more than this share of all volumes' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l wait -d 'Wait until the effect of each change is verified' -r -f -a "true\t''
+false\t''"
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l field-manager -d 'Record the changes in managedFields under this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l kubeconfig -d 'Use this kubeconfig file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l context -d 'Use this context of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l cluster -d 'Use this cluster of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l user -d 'Use this user of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l as -d 'Impersonate this user' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l as-group -d 'Impersonate this group; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l as-uid -d 'Impersonate this UID' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -s s -l server -d 'Connect to the API server at this address' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l token -d 'Authenticate with this bearer token' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l certificate-authority -d 'Trust the certificate authority in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l client-certificate -d 'Authenticate with the client certificate in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l client-key -d 'Use the private key in this file for the client certificate' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l tls-server-name -d 'Verify the server\'s certificate against this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l request-timeout -d 'Wait this long for one request: seconds or a duration; 0 means without limit' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l chunk-size -d 'Request lists in pages of this many objects; 0 requests each list whole' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l destroy-data -d 'Set whenScaled to Delete although a scale-down in progress, or an autoscaler, deletes claims with their data then'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -s y -l yes -d 'Skip the confirmation prompt; does not replace flags such as --accept-leak'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l no-events -d 'Write no Events about the changes'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l disable-compression -d 'Request uncompressed responses'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -s n -l namespace -d 'Find the claims in this namespace [default: that of the context]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -s f -l filename -d 'Plan for a saved dump, and change nothing: a file, a folder or - for stdin' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l dry-run -d 'Show the plan and change nothing; `server` also sends each request with dryRun=All' -r -f -a "none\t'Make the changes'

@@ -23,7 +23,8 @@
 //! 13. [`plan`]: proposals selected, ordered, bounded.
 //! 14. [`apply`]: **door out**, and the only one.
 //! 15. [`output`]: the public shapes, and one file per format.
-//! 16. [`watch`]: the loop.
+//! 16. [`watch`]: the loop: what changed is judged, for one look as for many; findings that come
+//!     and go.
 //! 17. [`cli`]: flags in, exit code out.
 //!
 //! # What is absent, on purpose
@@ -51,5 +52,5 @@ pub mod rules;
 pub(crate) mod plan;
 pub mod apply;
 pub mod output;
-pub(crate) mod watch;
+pub mod watch;
 pub mod cli;

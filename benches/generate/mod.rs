@@ -25,6 +25,8 @@ pub struct Population {
     pub pods: usize,
     pub volumes: usize,
     pub claims: usize,
+    /// Claims of a stateful set.
+    pub claims_of_set: usize,
     /// Of a hundred volumes, how many are Released and retained.
     pub released_percent: usize,
     /// What makes this cluster differ from another of the same size.
@@ -39,6 +41,7 @@ impl Default for Population {
             pods: 20_000,
             volumes: 10_000,
             claims: 10_000,
+            claims_of_set: REPLICAS,
             released_percent: 4,
             seed: 1,
             now: DateTime::from_timestamp(1_790_000_000, 0).expect("because it is in range"),
@@ -55,7 +58,7 @@ pub struct Made {
 
 /// Pods on one node.
 const PODS_PER_NODE: usize = 40;
-/// Replicas of a stateful set, and of a deployment.
+/// Replicas of a deployment, and of a stateful set unless it is told otherwise.
 const REPLICAS: usize = 3;
 
 /// What holds the claims: which driver serves a volume.

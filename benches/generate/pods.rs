@@ -52,15 +52,15 @@ impl Population {
     }
 
     fn stateful_pod(&self, index: usize) -> Sketch {
-        let set = index / REPLICAS;
+        let set = index / self.claims_of_set;
         let app = Self::set_name(set);
         Sketch {
             index,
             namespace: self.namespace_of_set(set),
-            name: format!("{app}-{}", index % REPLICAS),
+            name: format!("{app}-{}", index % self.claims_of_set),
             owners: owner(self, "apps/v1", "StatefulSet", set, &app),
             app,
-            claim: Some(Self::claim_name(index)),
+            claim: Some(self.claim_name(index)),
             containers: None,
             service_account: "default".to_owned(),
             node: self.node_name(index),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Driver, Made, Population, REPLICAS,
+    Driver, Made, Population,
     metadata::{Meta, managed},
 };
 
@@ -25,8 +25,9 @@ impl Population {
     }
 
     /// The claim of a replica of a stateful set; beyond the bound ones nobody has any.
-    pub(super) fn claim_name(index: usize) -> String {
-        format!("data-{}-{}", Self::set_name(index / REPLICAS), index % REPLICAS)
+    pub(super) fn claim_name(&self, index: usize) -> String {
+        let size = self.claims_of_set;
+        format!("data-{}-{}", Self::set_name(index / size), index % size)
     }
 
     pub(super) fn set_name(set: usize) -> String {
@@ -51,8 +52,8 @@ impl Population {
         let bound = index < self.bound();
         let age = (30 + self.roll("age", index) % 300) * DAY;
         let released = age.min((1 + self.roll("released", index) % 120) * DAY);
-        let namespace = self.namespace_of_set(index / REPLICAS);
-        let claim = if bound { Self::claim_name(index) } else { format!("data-gone-{index}") };
+        let namespace = self.namespace_of_set(index / self.claims_of_set);
+        let claim = if bound { self.claim_name(index) } else { format!("data-gone-{index}") };
         let mut annotations = json!({ "pv.kubernetes.io/provisioned-by": driver.name });
         let (name, place) = match driver.secret {
             true => ("rook-csi-rbd-provisioner", "rook-ceph"),
@@ -146,7 +147,7 @@ impl Population {
     fn claim(&self, index: usize) -> Value {
         let driver = Self::driver(index);
         let bound = index < self.bound();
-        let set = index / REPLICAS;
+        let set = index / self.claims_of_set;
         let app = Self::set_name(set);
         let namespace = self.namespace_of_set(set);
         let age = (30 + self.roll("age", index) % 300) * DAY;
@@ -193,7 +194,7 @@ impl Population {
                 // Those that wait have nothing to do with the claims that Released volumes had.
                 if bound { index } else { self.volumes + index },
                 Some(&namespace),
-                if bound { Self::claim_name(index) } else { format!("later-{index}") },
+                if bound { self.claim_name(index) } else { format!("later-{index}") },
             )
         };
         let mut spec = json!({

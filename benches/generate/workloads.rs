@@ -94,7 +94,7 @@ impl Population {
     }
 
     pub(super) fn workloads(&self) -> impl Iterator<Item = Made> + '_ {
-        let sets = (0..self.bound().div_ceil(REPLICAS)).map(|set| self.stateful_set(set));
+        let sets = (0..self.bound().div_ceil(self.claims_of_set)).map(|set| self.stateful_set(set));
         let plain = self.pods - self.stateful_pods();
         let deployments = (0..plain.div_ceil(REPLICAS)).flat_map(|index| self.deployment(index));
         let controllers = (0..DRIVERS.len()).flat_map(|number| self.controller(number));
@@ -146,8 +146,8 @@ impl Population {
     fn stateful_set(&self, set: usize) -> Made {
         let app = Self::set_name(set);
         let namespace = self.namespace_of_set(set);
-        let first = set * REPLICAS;
-        let replicas = self.stateful_pods().saturating_sub(first).min(REPLICAS);
+        let first = set * self.claims_of_set;
+        let replicas = self.stateful_pods().saturating_sub(first).min(self.claims_of_set);
         let template = Template {
             app: &app,
             replicas,

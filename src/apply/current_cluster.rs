@@ -91,6 +91,17 @@ pub(super) struct ReadObjects {
     referenced: Vec<(Option<Value>, ObjectKey)>,
 }
 
+/// The objects that are read again with an object.
+struct References {
+    /// Whether those that it references are.
+    its_own: bool,
+    others: Vec<ObjectKey>,
+}
+
+impl References {
+    const ITS_OWN: Self = Self { its_own: true, others: Vec::new() };
+}
+
 impl ReadObjects {
     /// Returns the object that a step is about: the change's own, or one that it references.
     pub(super) fn object_of(self, change: &ObjectKey, step: &ObjectKey) -> Option<Value> {
@@ -155,15 +166,15 @@ impl CurrentCluster {
         &self,
         object: &ObjectRef,
     ) -> Result<Option<Value>, ReadAgainError> {
-        Ok(self.read_with_references(object, &[]).await?.subject)
+        Ok(self.read_with_references(object, &[], References::ITS_OWN).await?.subject)
     }
 
-    /// Reads an object and the objects that it references again, after it has listed again what may
-    /// use it.
+    /// Reads an object and others again, after it has listed again what may use it.
     async fn read_with_references(
         &self,
         object: &ObjectRef,
         lists: &[Reach],
+        read: References,
     ) -> Result<ReadObjects, ReadAgainError> {
         let mut listed = Vec::new();
         for reach in lists {
@@ -171,9 +182,11 @@ impl CurrentCluster {
         }
         let subject = self.read(&object.key).await?;
         let mut referenced = Vec::new();
-        let keys = subject.as_ref().map(|live| references(object.key.kind, live));
-        let mut keys = keys.unwrap_or_default();
-        keys.extend(subject.as_ref().and_then(|live| self.first_snapshot(object, live)));
+        let mut keys = read.others;
+        if let Some(live) = subject.as_ref().filter(|_| read.its_own) {
+            keys.extend(references(object.key.kind, live));
+            keys.extend(self.first_snapshot(object, live));
+        }
         while let Some(key) = keys.pop() {
             let live = self.read(&key).await?;
             if let Some(live) = live.as_ref().filter(|_| key.kind == Kind::VolumeSnapshot) {
@@ -227,11 +240,12 @@ impl CurrentCluster {
         }
         let decoding = match key.kind {
             Kind::PersistentVolume
-            | Kind::StatefulSet
             | Kind::PersistentVolumeClaim
             | Kind::VolumeAttachment
             | Kind::VolumeSnapshot
             | Kind::VolumeSnapshotContent
+            | Kind::StatefulSet
+            | Kind::Pod
             | Kind::Node => objects::decoding(key.kind),
             _ => None,
         };
@@ -264,14 +278,19 @@ impl CurrentCluster {
         loop {
             self.ask_again(purpose, object).await?;
             if let Some(key) = purpose.read_before() {
-                self.read_with_references(&ObjectRef { key, uid: None }, &[]).await?;
+                self.read_again(&ObjectRef { key, uid: None }).await?;
             }
             let objects = if let Some(subject) = purpose.subject(object) {
-                self.read_with_references(subject, &lists).await?
+                let references = References {
+                    its_own: purpose.rests_on_references(),
+                    others: self.rests_on(purpose, subject),
+                };
+                self.read_with_references(subject, &lists, references).await?
             } else {
                 for (index, key) in purpose.counterparts(object).into_iter().enumerate() {
                     let lists = if index == 0 { &lists[..] } else { &[] };
-                    self.read_with_references(&ObjectRef { key, uid: None }, lists).await?;
+                    let object = ObjectRef { key, uid: None };
+                    self.read_with_references(&object, lists, References::ITS_OWN).await?;
                 }
                 ReadObjects { subject: Some(Value::Null), referenced: Vec::new() }
             };
@@ -292,6 +311,13 @@ impl CurrentCluster {
         }
         let replies = answers::replies(&self.reader, questions).await;
         replies.take_in(&mut self.state.borrow_mut().intake)
+    }
+
+    /// Returns what a decision about an object rests on besides what the object references. What was
+    /// not read, the proposal reports.
+    fn rests_on(&self, purpose: &Purpose, object: &ObjectRef) -> Vec<ObjectKey> {
+        let state = self.state.borrow();
+        purpose.rests_on(&state.cx(&self.settings), object).unwrap_or_default()
     }
 
     /// Proposes what is to be done from what was read so far, and returns the questions that have

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::request::WriteRequest;
 use crate::model::{Action, ObjectRef, ReclaimPolicy, Time, format_time};
+use crate::objects::OWN_COMPONENT;
 use crate::plan::{ProposedChange, Purpose};
 
 /// The namespace of Events about cluster-wide objects (client-go, `recorder.makeEvent`).
@@ -48,9 +49,13 @@ pub(super) fn request(
         Action::DeleteClaim { .. } | Action::DeleteWithClaims { .. } => {
             ("StorageDeleted", change.proposal.effect.what.clone())
         }
+        Action::SetRetentionPolicy { .. } => {
+            ("StorageRetentionSet", change.proposal.effect.what.clone())
+        }
         Action::RemoveFinalizer { .. }
         | Action::DeleteAttachment { .. }
         | Action::RemoveOwnerReferences { .. }
+        | Action::AddOwnerReference { .. }
         | Action::AddFinalizer { .. } => ("StorageRepaired", change.proposal.effect.what.clone()),
     };
     let time = now.as_ref().map(format_time);
@@ -68,8 +73,8 @@ pub(super) fn request(
             },
             "type": "Normal", "reason": reason,
             "message": format!("kubectl storage {command}: {what} (journal entry {entry})"),
-            "source": {"component": "kubectl-storage"},
-            "reportingComponent": "kubectl-storage",
+            "source": {"component": OWN_COMPONENT},
+            "reportingComponent": OWN_COMPONENT,
             "firstTimestamp": &time, "lastTimestamp": &time, "count": 1,
         }),
     }

@@ -17,8 +17,12 @@
 //!
 //! The guard's policies are written by `guard`, one after the other, in the same way.
 //!
-//! Changes of one driver are made one after the other. The first outcome with an unknown cause (no
-//! answer, an error of the server) ends the batch.
+//! Changes of one driver are made one after the other. Where no other change reads what a change
+//! writes, the next one begins while its effect settles ([`ProposedChange::settles_apart`]). The
+//! first outcome with an unknown cause (no answer, an error of the server) ends the batch: what has
+//! not been sent by then is not sent.
+//!
+//! [`ProposedChange::settles_apart`]: crate::plan::ProposedChange::settles_apart
 
 mod change_end;
 mod current_cluster;
@@ -30,6 +34,7 @@ mod receipt;
 pub mod request;
 mod run;
 mod step;
+mod turn;
 mod verify;
 mod writer;
 

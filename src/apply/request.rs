@@ -4,6 +4,7 @@
 
 mod owners;
 mod path;
+mod retention;
 
 use http::Method;
 use serde_json::{Value, json};
@@ -98,6 +99,11 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
             Ok(create(&snapshot.key, manifest))
         }
         Action::RemoveOwnerReferences { claim, owners } => owners::remove(claim, owners, live),
+        Action::SetRetentionPolicy { set, from, to } => retention::set(set, from, to, live),
+        Action::AddOwnerReference { claim, owner, replaces, guard } => {
+            let added = std::iter::once(owner).chain(guard);
+            owners::add(claim, added, replaces, live)
+        }
         Action::ReclaimBackend { of, .. } => {
             Err(UnfitObject(format!("it is rendered from {of} after that is deleted")))
         }

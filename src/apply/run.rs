@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use futures::{StreamExt as _, stream};
+use tokio::sync::Semaphore;
 
 use super::change_end::ChangeEnd;
 use super::current_cluster::CurrentCluster;
@@ -11,11 +12,15 @@ use super::kept_record::KeptBackendRecorder;
 use super::options::RunOptions;
 use super::receipt::{ChangeReceipt, Outcome, Receipt};
 use super::step::ChangeExecutor;
+use super::turn::Turn;
 use super::writer::Writer;
 use crate::client::Connection;
 use crate::journal::Log;
 use crate::model::{Settings, Threshold, Uid};
 use crate::plan::{Plan, ProposedChange};
+
+/// How many changes of a lane settle at the same time: each is a request within the next seconds.
+const SETTLING: usize = 512;
 
 /// A plan that the user has confirmed; only such a plan can be carried out.
 #[derive(Debug)]
@@ -102,15 +107,18 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
         interrupted: run.interrupted,
     };
     let batch = RefCell::new(ExecutionState::default());
-    let lanes = lanes(&plan, run.options.parallel);
-    let width = run.options.parallel.unwrap_or(lanes.len()).max(1);
+    let lanes = lanes(&plan.changes, run.options.parallel);
+    let width = lanes.len().max(1);
     stream::iter(lanes)
         .map(|lane| {
             let (executor, batch, changes) = (&executor, &batch, &plan.changes);
             async move {
-                for index in lane {
-                    one(index, &changes[index], executor, run, batch).await;
-                }
+                let turns = &Semaphore::new(lane.turns);
+                stream::iter(lane.changes)
+                    .map(|index| one(index, &changes[index], turns, executor, run, batch))
+                    .buffer_unordered(lane.under_way)
+                    .collect::<()>()
+                    .await;
             }
         })
         .buffer_unordered(width)
@@ -137,29 +145,52 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
     }
 }
 
+/// Changes that begin in their order.
+#[derive(Debug, PartialEq, Eq)]
+struct Lane {
+    /// The positions of the changes in the plan.
+    changes: Vec<usize>,
+    /// How many of them read, judge and send at the same time.
+    turns: usize,
+    /// How many of them are under way at the same time, with those whose effect settles.
+    under_way: usize,
+}
+
 /// Groups the changes that are made one after the other: those of one driver, unless the user asked
 /// for more at the same time. A change that rests on what another one writes becomes stale, and
 /// nothing worse: each tests the fields on which it rests, and destroying a backend volume that
 /// another volume references is refused.
-fn lanes(plan: &Plan, parallel: Option<usize>) -> Vec<Vec<usize>> {
-    if parallel.is_some() {
-        return (0..plan.changes.len()).map(|index| vec![index]).collect();
-    }
+fn lanes(changes: &[ProposedChange], parallel: Option<usize>) -> Vec<Lane> {
     let mut lanes: BTreeMap<_, Vec<usize>> = BTreeMap::new();
-    for (index, change) in plan.changes.iter().enumerate() {
-        lanes.entry(change.about.driver()).or_default().push(index);
+    for (index, change) in changes.iter().enumerate() {
+        let lane = match parallel {
+            Some(_) => None,
+            // No driver acts on it.
+            None if change.settles_apart() => None,
+            None => Some(change.about.driver()),
+        };
+        lanes.entry(lane).or_default().push(index);
     }
-    lanes.into_values().collect()
+    let turns = parallel.unwrap_or(1).max(1);
+    let lane = |of: Vec<usize>| {
+        let settle = of.iter().any(|index| changes[*index].settles_apart());
+        let under_way = if settle { turns + SETTLING } else { turns };
+        Lane { changes: of, turns, under_way }
+    };
+    lanes.into_values().map(lane).collect()
 }
 
-/// Carries out one change, unless the batch has ended.
+/// Carries out one change in its turn, unless the batch has ended.
 async fn one(
     index: usize,
     change: &ProposedChange,
+    turns: &Semaphore,
     executor: &ChangeExecutor<'_>,
     run: &PlanExecution<'_>,
     batch: &RefCell<ExecutionState>,
 ) {
+    // Ends with this function: then the next change knows how this one has ended.
+    let turn = Turn::wait(turns).await;
     let over = {
         let mut batch = batch.borrow_mut();
         if batch.over.is_none() && (run.interrupted)() {
@@ -172,7 +203,7 @@ async fn one(
         ChangeEnd::new(Outcome::Refused, format!("not started: {over}"))
     } else {
         (run.progress)(RunProgress::Begun(change));
-        executor.carry_out(change).await
+        executor.carry_out(change, &turn).await
     };
     let ChangeEnd { outcome, detail, entry, ends_batch, notes, partly, before: _ } = ended;
     (run.progress)(RunProgress::Ended);
@@ -194,4 +225,95 @@ pub(super) fn run_id() -> String {
     bytes[..8].copy_from_slice(&half());
     bytes[8..].copy_from_slice(&half());
     Uid::Uuid(uuid::Builder::from_random_bytes(bytes).into_uuid().into_bytes()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Lane, SETTLING, lanes};
+    use crate::model::{
+        Action, Effect, Kind, ObjectKey, ObjectRef, OwnerReference, Proposal, Undo, VolumeColumns,
+    };
+    use crate::plan::{ObjectDetails, ProposedChange, Purpose};
+
+    fn change(name: &str, driver: Option<&str>, steps: Vec<Action>) -> ProposedChange {
+        let volume = driver.map(|driver| VolumeColumns {
+            capacity: None,
+            claim: None,
+            class: None,
+            driver: Some(driver.into()),
+            reclaim_policy: String::new(),
+            phase: String::new(),
+        });
+        ProposedChange {
+            purpose: Purpose::Disown,
+            object: ObjectRef {
+                key: ObjectKey::cluster_wide(Kind::PersistentVolume, name),
+                uid: None,
+            },
+            about: ObjectDetails { volume, ..ObjectDetails::default() },
+            proposal: Proposal {
+                steps,
+                effect: Effect { what: String::new(), risk: String::new() },
+                undo: Undo::Never(""),
+                notices: Vec::new(),
+                relies_on: Vec::new(),
+                keeps_backend: false,
+            },
+        }
+    }
+
+    fn disowned(name: &str, driver: &str) -> ProposedChange {
+        let claim = ObjectRef {
+            key: ObjectKey {
+                kind: Kind::PersistentVolumeClaim,
+                namespace: Some("shop".into()),
+                name: name.into(),
+            },
+            uid: None,
+        };
+        let owner = OwnerReference {
+            api_version: "apps/v1".into(),
+            kind: "StatefulSet".into(),
+            name: "web".into(),
+            uid: None,
+            controller: true,
+            blocks_deletion: true,
+        };
+        let owners = vec![owner];
+        change(name, Some(driver), vec![Action::RemoveOwnerReferences { claim, owners }])
+    }
+
+    fn lane(changes: &[usize], turns: usize, settling: usize) -> Lane {
+        Lane { changes: changes.to_vec(), turns, under_way: turns + settling }
+    }
+
+    #[test]
+    fn changes_of_one_driver_wait_for_each_other_and_owner_references_only_for_their_turn() {
+        let changes = [
+            change("a", Some("disk"), Vec::new()),
+            disowned("b", "disk"),
+            change("c", Some("file"), Vec::new()),
+            change("d", Some("disk"), Vec::new()),
+            disowned("e", "file"),
+            change("f", None, Vec::new()),
+        ];
+        let alone = lanes(&changes, None);
+        let expected =
+            [lane(&[1, 4], 1, SETTLING), lane(&[5], 1, 0), lane(&[0, 3], 1, 0), lane(&[2], 1, 0)];
+        assert_eq!(alone, expected);
+        assert_eq!(lanes(&changes, Some(3)), [lane(&[0, 1, 2, 3, 4, 5], 3, SETTLING)]);
+        assert_eq!(lanes(&changes[2..4], Some(2)), [lane(&[0, 1], 2, 0)]);
+        assert_eq!(lanes(&[], None), []);
+    }
+
+    /// What one step writes, the next one reads.
+    #[test]
+    fn only_a_change_of_a_single_step_settles_apart() {
+        let one = disowned("a", "disk");
+        assert!(one.settles_apart());
+        let mut two = one.clone();
+        two.proposal.steps.extend(one.proposal.steps);
+        assert!(!two.settles_apart());
+        assert!(!change("a", None, Vec::new()).settles_apart());
+    }
 }

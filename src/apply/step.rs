@@ -1,25 +1,30 @@
 //! Carries out one change, step by step: from the last read to the verified effect.
 
 mod binding;
+mod dry_run;
+mod effect;
+mod leases;
+mod owner;
 mod proposal;
 mod reclaim;
 mod record;
 mod released;
+mod retention;
 
 use std::time::{Duration, Instant};
 
-use http::Method;
 use serde_json::Value;
 
+use super::Outcome;
 use super::change_end::ChangeEnd;
-use super::current_cluster::{CurrentCluster, ExpiredLeases};
+use super::current_cluster::CurrentCluster;
 use super::kept_record::KeptBackendRecorder;
 use super::options::DryRun;
 use super::request::{self, WriteRequest};
+use super::turn::Turn;
 use super::writer::{WriteAnswer, WriteError, Writer};
-use super::{Outcome, event, verify};
 use crate::journal::{Backend, Intent, Log, SentRequest};
-use crate::model::{Action, ObjectRef, Uid, format_bytes};
+use crate::model::{Action, format_bytes};
 use crate::plan::{ProposedChange, Purpose};
 use proposal::{difference, is_fulfilled, is_rest};
 
@@ -49,10 +54,18 @@ pub(super) struct ChangeExecutor<'a> {
 }
 
 impl ChangeExecutor<'_> {
-    /// Carries out a change; the first step that is not done ends it.
-    pub(super) async fn carry_out(&self, change: &ProposedChange) -> ChangeEnd {
+    /// Carries out a change in its turn; the first step that is not done ends it.
+    pub(super) async fn carry_out(&self, change: &ProposedChange, turn: &Turn<'_>) -> ChangeEnd {
+        if let Purpose::SetRetention(request) = &change.purpose {
+            return self.set_retention(change, request).await;
+        }
         let mut last = ChangeEnd::new(Outcome::Refused, "there is nothing to do");
         let count = change.proposal.steps.len();
+        if let Some(Action::AddOwnerReference { claim, owner, guard, .. }) =
+            change.proposal.steps.first()
+        {
+            return self.add_owner(change, claim, owner, guard.as_ref()).await;
+        }
         if count == 0 && matches!(change.purpose, Purpose::Rebind(_)) {
             return self.wait_for_binding(change).await;
         }
@@ -62,7 +75,7 @@ impl ChangeExecutor<'_> {
                 Action::ReclaimReleased { volume, claim } => {
                     self.reclaim_released(change, volume, claim).await
                 }
-                _ => self.step(change, done).await,
+                _ => self.step(change, done, Some(turn)).await,
             };
             let mut ended = match ended {
                 Ok(ended) | Err(ended) => ended,
@@ -83,11 +96,13 @@ impl ChangeExecutor<'_> {
         last
     }
 
-    /// Carries out one step after `done` others. `Err` is an early end.
+    /// Carries out one step after `done` others. `Err` is an early end. `turn` is what the next change
+    /// waits for.
     pub(super) async fn step(
         &self,
         change: &ProposedChange,
         done: usize,
+        turn: Option<&Turn<'_>>,
     ) -> Result<ChangeEnd, ChangeEnd> {
         let action = &change.proposal.steps[done];
         let Some(live) = self.read_and_propose_again(change, done).await? else {
@@ -95,7 +110,7 @@ impl ChangeExecutor<'_> {
         };
         let request = request::request(action, &live)
             .map_err(|unfit| ChangeEnd::new(Outcome::Stale, unfit.to_string()))?;
-        self.send_dry_run(&change.purpose, &request).await?;
+        self.dry_run_step(&change.purpose, action, &request).await?;
         if done == 0 {
             self.dry_run_later_steps(change, &live).await?;
             self.dry_run_reclaim(change, &live).await?;
@@ -107,7 +122,7 @@ impl ChangeExecutor<'_> {
             false => None,
         };
         if self.dry_run == DryRun::Server {
-            return Ok(ChangeEnd::new(Outcome::Done, "the API server would accept it"));
+            return Ok(dry_run::changes_nothing());
         }
         self.look_for_users(action).await?;
         let entry = self.begin(change, done, &request, live.clone())?;
@@ -136,6 +151,9 @@ impl ChangeExecutor<'_> {
             }
             return Err(ended);
         };
+        if let Some(turn) = turn.filter(|_| ended.ends_batch.is_none() && change.settles_apart()) {
+            turn.pass();
+        }
         if self.events {
             ended.notes.extend(self.write_event(change, action, &written, entry).await);
         }
@@ -198,99 +216,8 @@ impl ChangeExecutor<'_> {
         }
     }
 
-    /// Waits for as long as expired Leases are valid, and reads them again: one that has changed
-    /// has a holder that is at work.
-    async fn read_leases_again(&self, leases: ExpiredLeases) -> Result<(), ChangeEnd> {
-        let began = Instant::now();
-        while began.elapsed() < leases.wait {
-            if (self.interrupted)() {
-                let detail = "interrupted before an expired Lease was read a second time";
-                return Err(ChangeEnd::new(Outcome::Refused, detail));
-            }
-            tokio::time::sleep(RETRY).await;
-        }
-        let changed = self.cluster.confirm_leases(leases).await;
-        match changed.map_err(|error| ChangeEnd::unread(&error))? {
-            None => Ok(()),
-            Some(lease) => {
-                let detail = format!(
-                    "{lease} seemed expired but has changed since: its holder is running, with a \
-                     wrong clock"
-                );
-                Err(ChangeEnd::new(Outcome::Stale, detail))
-            }
-        }
-    }
-
-    /// Sends a request as a dry run, so that admission and RBAC refuse it before anything is
-    /// written.
-    pub(super) async fn send_dry_run(
-        &self,
-        purpose: &Purpose,
-        request: &WriteRequest,
-    ) -> Result<(), ChangeEnd> {
-        let Err(error) = self.writer.send(request, true).await else { return Ok(()) };
-        if exists_already(purpose, &error) {
-            return Ok(());
-        }
-        // What is created was not deleted: its namespace does not exist.
-        let absent = matches!(error, WriteError::Rejected { code: 404, .. });
-        if let Some(detail) =
-            error.overtaken().filter(|_| !absent || request.method != Method::POST)
-        {
-            return Err(ChangeEnd::new(Outcome::Stale, detail));
-        }
-        Err(match error {
-            error @ WriteError::Rejected { code: 429, .. } => {
-                ChangeEnd::new(Outcome::Failed, error.to_string()).ends_batch()
-            }
-            error @ WriteError::Rejected { .. } => {
-                ChangeEnd::new(Outcome::Refused, error.to_string())
-            }
-            // Nothing was written, but the cause is unknown.
-            WriteError::Unanswered(detail) | WriteError::NotSent(detail) => {
-                let detail = format!("its dry run failed: {detail}");
-                ChangeEnd::new(Outcome::Failed, detail).ends_batch()
-            }
-        })
-    }
-
-    /// Sends the later steps as dry runs before the first is carried out, so that no change ends
-    /// half way because the user may not carry out its second step.
-    async fn dry_run_later_steps(
-        &self,
-        change: &ProposedChange,
-        live: &Value,
-    ) -> Result<(), ChangeEnd> {
-        let [first, others @ ..] = &*change.proposal.steps else { return Ok(()) };
-        for action in others {
-            // Rendered only after its object is deleted.
-            if matches!(action, Action::ReclaimBackend { .. } | Action::ReclaimReleased { .. }) {
-                continue;
-            }
-            let object = &action.read_before().key;
-            let read = match *object == first.read_before().key {
-                _ if action.creates() => Some(Value::Null),
-                true => Some(live.clone()),
-                false => self.cluster.get(&request::path(object)).await.map_err(|error| {
-                    ChangeEnd::new(Outcome::Failed, format!("{object} was not read: {error}"))
-                })?,
-            };
-            let Some(read) = read else {
-                return Err(ChangeEnd::new(
-                    Outcome::Stale,
-                    "the object of a later step does not exist",
-                ));
-            };
-            let request = request::request(action, &read)
-                .map_err(|unfit| ChangeEnd::new(Outcome::Stale, unfit.to_string()))?;
-            self.send_dry_run(&change.purpose, &request).await?;
-        }
-        Ok(())
-    }
-
     /// Appends to the journal what is about to be sent.
-    fn begin(
+    pub(super) fn begin(
         &self,
         change: &ProposedChange,
         done: usize,
@@ -326,7 +253,7 @@ impl ChangeExecutor<'_> {
     }
 
     /// Appends to the journal how it ended. Where that fails, no other change begins.
-    fn end(&self, ended: &mut ChangeEnd, entry: u64) {
+    pub(super) fn end(&self, ended: &mut ChangeEnd, entry: u64) {
         let at = self.cluster.clock();
         if let Err(error) = self.log.end(entry, at, ended.outcome, &ended.detail) {
             let note = error.with_cause();
@@ -336,44 +263,6 @@ impl ChangeExecutor<'_> {
                 ended.notes.push(note);
             }
         }
-    }
-
-    /// Writes an Event about the object; an error is returned as a note.
-    async fn write_event(
-        &self,
-        change: &ProposedChange,
-        action: &Action,
-        written: &WriteAnswer,
-        entry: u64,
-    ) -> Option<String> {
-        let created = written.value["metadata"]["uid"].as_str().and_then(Uid::parse);
-        let uid = action.object().uid.clone().or(created);
-        let object = ObjectRef { uid, key: action.object().key.clone() };
-        let request =
-            event::request(change, action, &object, self.command, entry, self.cluster.clock());
-        match self.writer.send(&request, false).await {
-            Ok(_) => None,
-            Err(error) => Some(format!("no Event was written about {}: {error}", change.object)),
-        }
-    }
-
-    /// Waits for the effect of a write.
-    async fn verify(
-        &self,
-        change: &ProposedChange,
-        done: usize,
-        written: &WriteAnswer,
-    ) -> (Outcome, String) {
-        if let Some(date) = written.date {
-            self.cluster.advance(date);
-        }
-        let action = &change.proposal.steps[done];
-        if let Action::CreateSnapshot { snapshot, claim, .. } = action {
-            let taken =
-                verify::snapshot::FirstSnapshot { snapshot, claim, written: &written.value };
-            return taken.until_ready(self.cluster, self.wait, self.interrupted).await;
-        }
-        verify::verify(self.cluster, change, done, &written.value, self.wait).await
     }
 }
 

@@ -4,8 +4,9 @@ mod claim;
 mod bound;
 mod created;
 mod deletion;
-mod owners;
+pub(super) mod owners;
 mod removal;
+mod retention;
 pub(super) mod snapshot;
 
 use std::time::Duration;
@@ -18,6 +19,7 @@ use crate::model::{Action, ReclaimPolicy};
 use crate::plan::{ProposedChange, Purpose};
 pub(super) use bound::until_bound;
 use deletion::until_gone;
+pub(super) use retention::shows;
 
 /// The object was held by the deletion-protection finalizer until its driver had answered.
 const ANSWERED: &str = "the driver answered OK, and the object is deleted";
@@ -92,9 +94,16 @@ pub(super) async fn verify(
             removal.verify(cluster, written, wait.filter(|_| last)).await
         }
         Action::AddFinalizer { finalizer, .. } => removal::added(finalizer, written),
+        // Whether they stay so is verified for all claims of the set at once.
+        Action::RemoveOwnerReferences { owners, .. }
+            if matches!(change.purpose, Purpose::SetRetentionPart(..)) =>
+        {
+            owners::are_removed(owners, written)
+        }
         Action::RemoveOwnerReferences { claim, owners } => {
             owners::stay_removed(cluster, claim, owners, written, wait).await
         }
+        Action::SetRetentionPolicy { to, .. } => retention::is_set(to, written),
         Action::ReserveVolume { claim, .. } if done + 1 < change.proposal.steps.len() => {
             bound::reserved(claim, written)
         }
@@ -106,6 +115,7 @@ pub(super) async fn verify(
         }
         Action::ReclaimBackend { .. }
         | Action::ReclaimReleased { .. }
+        | Action::AddOwnerReference { .. }
         | Action::CreateSnapshot { .. } => {
             (Outcome::Done, "the API server confirmed the change".to_owned())
         }

@@ -1,9 +1,12 @@
 //! `kubectl storage audit`.
 
+mod watch;
+
 use std::{collections::BTreeSet, path::PathBuf};
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
+use serde::Serialize;
 
 use super::{
     Exit, Failure,
@@ -18,10 +21,10 @@ use crate::{
     output::{
         columns::Columns,
         format::Format,
-        jsonpath::{JsonPath, Template},
+        jsonpath::{JsonPath, RenderError, Template},
         publish::{self, ReportOrigin},
         report::{Printer, ReportStyle},
-        wire::{self, Finding, Source},
+        wire::{self, Source},
     },
     rules,
 };
@@ -31,6 +34,9 @@ use crate::{
 pub struct AuditArgs {
     #[command(flatten)]
     dump: DumpSourceArgs,
+    /// Go on after the report: print findings as they appear, change and clear
+    #[arg(short, long, conflicts_with = "filename")]
+    watch: bool,
     /// Save exactly what this audit reads, for `audit -f`
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     save: Option<PathBuf>,
@@ -51,7 +57,7 @@ pub struct AuditArgs {
     ignore: Vec<String>,
     #[command(flatten)]
     judgement: JudgementArgs,
-    /// Exit with code 3 if there is a finding of this severity or worse
+    /// Exit with code 3 if there is a finding of this severity or worse; with --watch as soon as there is
     #[arg(long, value_name = "SEVERITY", add = ArgValueCandidates::new(complete::severities))]
     fail_on: Option<String>,
     /// Print in this format: table, wide, json, yaml, name, jsonpath=…, custom-columns=…
@@ -75,6 +81,9 @@ impl AuditArgs {
         let printer = self.printer()?;
         let sort_by = self.sort_by.as_deref().map(sort_path).transpose()?;
         let fail_on = self.fail_on.as_deref().map(severity).transpose()?;
+        if self.watch {
+            return self.follow(connection, settings, printer, sort_by.as_ref(), fail_on).await;
+        }
         let (from, source) = self.dump.from(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, self.save.as_deref()).await?;
         note_unknown_drivers(&mut collected, &settings);
@@ -122,11 +131,7 @@ impl AuditArgs {
         let head = publish::head(cluster, settings, &tally, ReportOrigin { source, journal });
         let tail = publish::tail(&collected.blind);
         let now = cluster.clock();
-        let page = ReportStyle {
-            headers: !self.no_headers,
-            width: terminal::width(),
-            colour: terminal::colour(),
-        };
+        let page = self.page();
         let mut findings =
             collected.assessor.findings(cluster, settings).map(|it| publish::finding(it, now));
         terminal::print(|out| match sort_by {
@@ -140,6 +145,20 @@ impl AuditArgs {
         if printer.is_for_people() {
             terminal::note(&summary(&head.summary, tail.gaps.is_empty()));
         }
+        self.tell_read(collected);
+        Ok(tally.by_severity.into_keys().next())
+    }
+
+    fn page(&self) -> ReportStyle {
+        ReportStyle {
+            headers: !self.no_headers,
+            width: terminal::width(),
+            colour: terminal::colour(),
+        }
+    }
+
+    /// Tells on stderr what was read, and what was not.
+    fn tell_read(&self, collected: &Collected) {
         if self.verbose > 0 {
             for (kind, count) in collected.intake.seen() {
                 terminal::note(&format!("read {count} {}", kind.plural()));
@@ -149,7 +168,6 @@ impl AuditArgs {
             }
         }
         tell(collected, "audit");
-        Ok(tally.by_severity.into_keys().next())
     }
 }
 
@@ -193,10 +211,7 @@ fn sort_path(text: &str) -> Result<JsonPath, Failure> {
 }
 
 /// Sorts by what the path finds, numbers before text, findings without it last.
-fn sort(
-    findings: Vec<Finding>,
-    path: &JsonPath,
-) -> Result<Vec<Finding>, crate::output::jsonpath::RenderError> {
+fn sort<T: Serialize>(findings: Vec<T>, path: &JsonPath) -> Result<Vec<T>, RenderError> {
     let mut keyed = Vec::with_capacity(findings.len());
     for finding in findings {
         let value = serde_json::to_value(&finding).map_err(std::io::Error::other)?;
@@ -274,8 +289,10 @@ fn exit(collected: &Collected, worst: Option<Severity>, fail_on: Option<Severity
     if !collected.blind.is_empty() {
         return Exit::Incomplete;
     }
-    match (worst, fail_on) {
-        (Some(worst), Some(bound)) if worst <= bound => Exit::Findings,
-        _ => Exit::Done,
-    }
+    if fails(worst, fail_on) { Exit::Findings } else { Exit::Done }
+}
+
+/// Whether a severity is at or above `--fail-on`.
+fn fails(worst: Option<Severity>, fail_on: Option<Severity>) -> bool {
+    worst.zip(fail_on).is_some_and(|(worst, bound)| worst <= bound)
 }

@@ -1,36 +1,38 @@
 //! Reads a cluster, live or from dumps, asks the open questions, and judges it: what commands share.
 
+mod failure;
+mod recall;
+mod tell;
+
 use std::{
     collections::BTreeSet,
     io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use futures::try_join;
 
-use super::{
-    Exit, Failure, args::ConnectionArgs, connecting::connect, gaps, judging,
-    progress::ProgressLine, terminal,
-};
+pub(super) use self::failure::dump_failure;
+use self::failure::live_failure;
+pub(super) use self::tell::{tell, tell_gaps, tell_notes, tell_permissions};
+
+use super::{Failure, args::ConnectionArgs, connecting::connect, progress::ProgressLine};
 use crate::{
     client::{Connection, Reader},
     cluster::Cx,
-    dump::{DumpError, DumpWriter, Input, Replace},
-    journal::{self, Entry, History, kept_backend::CONFIG_MAP, sightings},
-    model::{Answer, Kind, ObjectKey, Question, Settings, Sighting, Text, Time, escape_control},
+    dump::{DumpWriter, Input, Replace},
+    model::{Kind, ObjectKey, Question, Settings, Text, Time},
     remedies::snapshot_first,
     rules::{Assessor, REGISTRY, UnreadGap},
     sources::{
-        DumpHeader,
-        answers::{self, Replies},
+        DumpHeader, answers,
         documents::{self, DumpOptions},
         intake::Intake,
-        live::{self, LiveError, LiveOptions},
+        live::{self, LiveOptions, Return},
     },
+    watch::{self, ROUNDS, judging},
 };
-
-/// Rounds of questions: an answer may raise another question, but not for ever.
-pub(super) const ROUNDS: usize = 4;
 
 /// Where to look.
 pub(super) enum ClusterSource<'a> {
@@ -38,6 +40,8 @@ pub(super) enum ClusterSource<'a> {
     Live { connection: &'a ConnectionArgs, namespace: Option<&'a str> },
     /// A cluster that is about to be changed: what was read is kept current.
     Watched { connection: &'a ConnectionArgs, namespace: Option<&'a str> },
+    /// A cluster that is watched for as long as the user likes: what was not read is tried again.
+    Followed { connection: &'a ConnectionArgs, namespace: Option<&'a str> },
     /// A cluster of which only these objects, and the volumes of these claims, are looked at.
     Named {
         connection: &'a ConnectionArgs,
@@ -112,11 +116,17 @@ pub(super) async fn collect(
     match from {
         ClusterSource::Live { connection, namespace } => {
             let reader = collected.connect(connection, namespace).await?;
-            collected.read(&reader, connection.chunk_size(), settings, false).await?;
+            collected.read(&reader, connection.chunk_size(), settings, None).await?;
         }
         ClusterSource::Watched { connection, namespace } => {
             let reader = collected.connect(connection, namespace).await?;
-            collected.read(&reader, connection.chunk_size(), settings, true).await?;
+            let returns = Some(Return::Never);
+            collected.read(&reader, connection.chunk_size(), settings, returns).await?;
+        }
+        ClusterSource::Followed { connection, namespace } => {
+            let reader = collected.connect(connection, namespace).await?;
+            let returns = Some(Return::AfterAWhile);
+            collected.read(&reader, connection.chunk_size(), settings, returns).await?;
         }
         ClusterSource::Named { connection, namespace, objects } => {
             let reader = collected.connect(connection, namespace).await?;
@@ -194,12 +204,13 @@ impl Collected {
         self.live.as_ref().map_or("", |live| &live.connection.server)
     }
 
+    /// Reads everything; with `watch` also keeps it current.
     async fn read(
         &mut self,
         reader: &Reader,
         chunk_size: Option<u32>,
         settings: &Settings,
-        watch: bool,
+        watch: Option<Return>,
     ) -> Result<(), Failure> {
         let options = LiveOptions {
             kinds: kinds_for(settings),
@@ -214,11 +225,12 @@ impl Collected {
         // Beside the lists: servers are far away.
         let asked = async { Ok(answers::replies(reader, [kept]).await) };
         let read = async {
-            if watch {
-                let watches = live::read_and_watch(reader, &options, &mut self.intake, &mut show);
-                watches.await.map(Some)
-            } else {
-                live::read(reader, &options, &mut self.intake, &mut show).await.map(|()| None)
+            let intake = &mut self.intake;
+            match watch {
+                Some(returns) => live::read_and_watch(reader, &options, intake, returns, &mut show)
+                    .await
+                    .map(Some),
+                None => live::read(reader, &options, intake, &mut show).await.map(|()| None),
             }
         };
         let (watches, replies) = try_join!(read, asked).map_err(live_failure)?;
@@ -227,15 +239,14 @@ impl Collected {
         }
         let known = self.recall()?;
         self.take_in_kept(namespace, replies)?;
-        self.judge(settings);
-        for _ in 0..ROUNDS {
-            let questions = self.assessor.questions().clone();
-            if questions.is_empty() {
-                break;
-            }
-            answers::ask(reader, questions, &mut self.intake).await.map_err(dump_failure)?;
-            self.judge(settings);
-        }
+        let assessor = &mut self.assessor;
+        let judge = &mut |intake: &mut Intake| {
+            let dirty = std::mem::take(&mut intake.dirty);
+            judging::update(assessor, &intake.cluster, settings, dirty);
+            assessor.questions().clone()
+        };
+        let patience = Duration::MAX;
+        watch::settle(reader, &mut self.intake, patience, judge).await.map_err(dump_failure)?;
         drop(progress);
         if let Some(known) = known {
             self.record(&known);
@@ -257,12 +268,12 @@ impl Collected {
         let mut rounds = ROUNDS;
         loop {
             self.judge(settings);
-            let (made, questions) = {
+            let (outcome, questions) = {
                 let cx = self.assessor.cx(&self.intake.cluster, settings);
                 (make(&cx), cx.take_questions())
             };
             if rounds == 0 || !self.ask(questions).await? {
-                return Ok(made);
+                return Ok(outcome);
             }
             rounds -= 1;
         }
@@ -275,145 +286,5 @@ impl Collected {
         };
         answers::ask(&live.reader, questions, &mut self.intake).await.map_err(dump_failure)?;
         Ok(true)
-    }
-
-    /// Takes in the backend volumes that were left behind on purpose, by the record in the cluster.
-    fn take_in_kept(&mut self, namespace: &Text, replies: Replies) -> Result<(), Failure> {
-        replies.take_in(&mut self.intake).map_err(dump_failure)?;
-        let asked = Question::KeptBackends { namespace: Text::clone(namespace) };
-        if self.intake.cluster.answers().get(&asked) == Some(&Answer::Forbidden) {
-            self.notes.push(format!(
-                "you may not read configmap {namespace}/{CONFIG_MAP}, the record of kept backend \
-                 volumes: those kept from other machines are not listed"
-            ));
-        }
-        Ok(())
-    }
-
-    /// Reads the journal of this machine; where it cannot be read, notes what is missing then.
-    fn history(&mut self, folder: &Path, missing: &str) -> Option<History> {
-        match journal::history(folder) {
-            Ok(history) => Some(history),
-            Err(error) => {
-                self.notes.push(format!("{:#}: {missing}", anyhow::Error::new(error)));
-                None
-            }
-        }
-    }
-
-    /// Takes in the finalizers that this tool added, by the journal of this machine.
-    fn recall_finalizers(&mut self, history: &History) -> Result<(), Failure> {
-        let mut added = history.added_finalizers().into_iter();
-        added
-            .try_for_each(|(volume, finalizer)| {
-                self.intake.added_finalizer(volume.clone(), finalizer.into())
-            })
-            .map_err(dump_failure)
-    }
-
-    /// Takes in the backend volumes that were left behind on purpose, by the journal of this machine.
-    fn recall_kept(&mut self, history: &History) -> Result<(), Failure> {
-        let mut kept = history.kept().into_iter().filter_map(Entry::kept_backend);
-        kept.try_for_each(|it| self.intake.kept(it)).map_err(dump_failure)
-    }
-
-    /// The folder of the cluster that was read; `None` where there is none.
-    fn journal_folder(&self) -> Option<PathBuf> {
-        let LiveConnection { connection, .. } = self.live.as_ref()?;
-        let uid = self.intake.cluster.server().and_then(|server| server.cluster_uid.clone());
-        journal::folder(uid.as_deref(), &connection.server, &connection.authority)
-    }
-
-    /// Takes in what earlier runs recorded; `None` when there is no usable record.
-    fn recall(&mut self) -> Result<Option<Vec<Sighting>>, Failure> {
-        let Some(folder) = self.journal_folder() else { return Ok(None) };
-        if let Some(history) =
-            self.history(&folder, "backend volumes kept from this machine are not listed")
-        {
-            self.recall_finalizers(&history)?;
-            self.recall_kept(&history)?;
-        }
-        let known = match sightings::read(&folder) {
-            Ok(known) => known,
-            Err(error) => {
-                self.notes.push(format!(
-                    "{:#}: no driver is proven absent by earlier runs",
-                    anyhow::Error::new(error)
-                ));
-                return Ok(None);
-            }
-        };
-        self.journal = Some(folder);
-        for sighting in &known {
-            self.intake.sighting(sighting.clone()).map_err(dump_failure)?;
-        }
-        Ok(Some(known))
-    }
-
-    /// Records which controllers were not there, for later runs.
-    fn record(&mut self, known: &[Sighting]) {
-        let (Some(folder), Some(now)) = (&self.journal, self.intake.cluster.clock()) else {
-            return;
-        };
-        let next = sightings::update(known.to_vec(), &self.assessor.absences(), now);
-        if next == known {
-            return;
-        }
-        if let Err(error) = sightings::write(folder, &next) {
-            self.notes.push(format!(
-                "{:#}: this run does not count as evidence that a driver is absent",
-                anyhow::Error::new(error)
-            ));
-        }
-    }
-}
-
-fn live_failure(error: LiveError) -> Failure {
-    match error {
-        LiveError::Read(error) => {
-            let hint = error.hint();
-            Failure::error(error).hint(hint)
-        }
-        LiveError::Save(error) => dump_failure(error),
-    }
-}
-
-pub(super) fn dump_failure(error: DumpError) -> Failure {
-    let hint = error.hint();
-    let exit = match error {
-        DumpError::StdinTwice => Exit::Usage,
-        _ => Exit::Error,
-    };
-    Failure { exit, ..Failure::error(error) }.hint(hint)
-}
-
-/// Tells what there is to know besides what was not seen, on stderr.
-pub(super) fn tell_notes(collected: &Collected) {
-    let cluster = &collected.intake.cluster;
-    for note in collected.notes.iter().chain(&gaps::unknown_words(cluster)) {
-        // What is a gap as well is told once.
-        if !collected.blind.iter().any(|it| it.gap.reason == *note) {
-            terminal::note(&format!("note: {}", escape_control(note)));
-        }
-    }
-}
-
-/// Names the command that lists missing permissions.
-pub(super) fn tell_permissions(command: &str) {
-    terminal::note(&format!(
-        "hint: `rbac {command} --check` lists the permissions that you lack, `rbac {command}` \
-         prints a ClusterRole with them"
-    ));
-}
-
-/// Tells what was not seen, and what else there is to know, on stderr.
-pub(super) fn tell(collected: &Collected, command: &str) {
-    let blind = &collected.blind;
-    tell_notes(collected);
-    for line in gaps::lines(blind.iter().map(|it| &it.gap), &kinds()) {
-        terminal::note(&format!("not read: {}", escape_control(&line)));
-    }
-    if blind.iter().any(|it| it.gap.reason.starts_with("forbidden")) {
-        tell_permissions(command);
     }
 }

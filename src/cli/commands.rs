@@ -99,7 +99,7 @@ impl Cli {
             Command::Retain(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Delete(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Rebind(args) => Box::pin(args.run(&self.connection, interrupt)).await,
-            Command::Retention(args) => Box::pin(args.run(&self.connection)).await,
+            Command::Retention(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Disown(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Guard(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Apply(args) => Box::pin(args.run(&self.connection, interrupt)).await,

@@ -73,6 +73,18 @@ const RETENTION: &[Example] = &[
         "Stop a pipeline whose manifest would destroy data",
         "retention simulate -f web.yaml --fail-if-destroyed",
     ),
+    (
+        "Retain every claim when the StatefulSet is deleted, also those without a pod",
+        "retention set sts/web --when-deleted Retain",
+    ),
+    (
+        "Remove owner references with which claims would be deleted although the policy retains them",
+        "retention apply sts/web -n shop",
+    ),
+    (
+        "Delete what scale-downs left 30 days ago, where whenScaled is Delete, and keep the data",
+        "retention apply -A --delete-leftovers --older-than 30d --keep-data",
+    ),
 ];
 
 /// Returns the examples of a command.
@@ -89,6 +101,7 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
                 "audit --save today.json.gz",
             ),
             ("Audit a saved dump, or a must-gather archive", "audit -f today.json.gz"),
+            ("Print findings as they appear, change and clear", "audit --watch"),
         ],
         "gc" => &[
             (

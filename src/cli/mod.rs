@@ -12,7 +12,6 @@ mod examples;
 mod exit;
 mod explain;
 mod gaps;
-mod judging;
 mod progress;
 mod rbac;
 mod retention;

@@ -2,13 +2,16 @@
 
 mod check;
 mod conditional;
+mod guard;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use self::conditional::{ConditionalRight, DELETE_NAMESPACES, DELETE_SETS, DELETE_TO_DISOWN};
+use self::conditional::{
+    ConditionalRight, DELETE_NAMESPACES, DELETE_SETS, DELETE_TO_DISOWN, FINALIZERS_TO_ADD_OWNERS,
+};
 use super::{
     Exit, Failure,
     args::{ConnectionArgs, secret},
@@ -18,6 +21,7 @@ use crate::{
     journal::kept_backend::CONFIG_MAP,
     model::{CUSTOM_KINDS, Kind},
     output::list,
+    plan::RETENTION_APPLY,
     remedies::{self, RemedyDeclaration},
 };
 
@@ -38,6 +42,8 @@ pub struct RbacArgs {
 enum RoleFor {
     /// Everything that `audit` and `dump` read
     Audit,
+    /// What `audit --watch` reads and watches
+    Watch,
     /// What `gc` reads, watches and writes
     Gc,
     /// What `fix-finalizers` reads, watches and writes
@@ -50,6 +56,10 @@ enum RoleFor {
     Rebind,
     /// What `retention` reads
     Retention,
+    /// What `retention set` reads, watches and writes
+    RetentionSet,
+    /// What `retention apply` reads, watches and writes
+    RetentionApply,
     /// What `disown` reads and writes
     Disown,
     /// What carrying out any saved plan needs
@@ -66,12 +76,15 @@ impl RoleFor {
     const fn name(self) -> &'static str {
         match self {
             Self::Audit => "audit",
+            Self::Watch => "watch",
             Self::Gc => "gc",
             Self::FixFinalizers => "fix-finalizers",
             Self::Delete => "delete",
             Self::Retain => "retain",
             Self::Rebind => "rebind",
             Self::Retention => "retention",
+            Self::RetentionSet => "retention-set",
+            Self::RetentionApply => RETENTION_APPLY,
             Self::Disown => "disown",
             Self::Apply => "apply",
             Self::Undo => "undo",
@@ -82,7 +95,13 @@ impl RoleFor {
 
     /// Whether it writes nothing.
     const fn only_reads(self) -> bool {
-        matches!(self, Self::Audit | Self::Retention)
+        matches!(self, Self::Audit | Self::Watch | Self::Retention)
+    }
+
+    /// Whether it watches what it has listed: what is about to be changed is watched until it has
+    /// been.
+    const fn watches(self) -> bool {
+        !self.only_reads() || matches!(self, Self::Watch)
     }
 
     /// Whether it reads only the objects that are named.
@@ -93,10 +112,13 @@ impl RoleFor {
     /// What it needs only on some clusters, and why: not in the role unless you add it.
     const fn conditional(self) -> &'static [ConditionalRight] {
         match self {
-            Self::Disown => &[DELETE_TO_DISOWN],
-            // It may delete claims anyway.
-            Self::Delete | Self::Apply => &[DELETE_SETS, DELETE_NAMESPACES],
+            Self::Disown | Self::RetentionSet => &[DELETE_TO_DISOWN],
+            // They may delete claims anyway.
+            Self::Apply => &[FINALIZERS_TO_ADD_OWNERS, DELETE_SETS, DELETE_NAMESPACES],
+            Self::RetentionApply => &[FINALIZERS_TO_ADD_OWNERS],
+            Self::Delete => &[DELETE_SETS, DELETE_NAMESPACES],
             Self::Audit
+            | Self::Watch
             | Self::Retention
             | Self::Gc
             | Self::FixFinalizers
@@ -110,7 +132,10 @@ impl RoleFor {
 
     /// What it may write, besides events and the record of kept backends.
     fn writes(self) -> Vec<(&'static str, Kind)> {
-        use remedies::{CONDEMN, DELETE_CLAIM, DISOWN, KEEP_BACKEND, REBIND, RECLAIM, RETAIN};
+        use remedies::{
+            ADD_OWNER, CONDEMN, DELETE_CLAIM, DELETE_LEFTOVER, DISOWN, KEEP_BACKEND, REBIND,
+            RECLAIM, REMOVE_OWNERS, RETAIN, SET_RETENTION,
+        };
         let of = |remedies: &[&'static dyn RemedyDeclaration]| {
             let writes = remedies.iter().flat_map(|remedy| remedy.writes());
             writes.filter_map(|(verb, what)| Some((*verb, Kind::parse_resource(what)?))).collect()
@@ -124,27 +149,30 @@ impl RoleFor {
             ("delete", Kind::VolumeAttachment),
         ];
         match self {
-            Self::Audit | Self::Retention => Vec::new(),
+            Self::Audit | Self::Watch | Self::Retention => Vec::new(),
             Self::Gc => of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN]),
             Self::Delete => of(&[&DELETE_CLAIM]),
             Self::Retain => of(&[&RETAIN]),
             Self::Disown => of(&[&DISOWN]),
+            Self::RetentionSet => of(&[&SET_RETENTION]),
+            Self::RetentionApply => of(&[&REMOVE_OWNERS, &ADD_OWNER, &DELETE_LEFTOVER]),
             Self::FixFinalizers => finalizers.to_vec(),
             Self::Apply => [
                 of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN, &RETAIN, &DELETE_CLAIM, &REBIND, &DISOWN]),
+                of(&[&SET_RETENTION]),
+                Self::RetentionApply.writes(),
                 finalizers.to_vec(),
             ]
             .concat(),
             // A Lost claim may need its volume recreated.
             Self::Rebind => [of(&[&REBIND]), vec![volumes("create")]].concat(),
-            Self::Undo => [of(&[&REBIND]), vec![volumes("create"), volumes("patch")]].concat(),
-            Self::DestroyOrphan => vec![volumes("create")],
-            Self::Guard => {
-                let kinds =
-                    [Kind::ValidatingAdmissionPolicy, Kind::ValidatingAdmissionPolicyBinding];
-                let verbs = ["create", "patch", "delete"];
-                kinds.into_iter().flat_map(|kind| verbs.map(|verb| (verb, kind))).collect()
+            // Of a retention policy, or an owner reference that was added, too.
+            Self::Undo => {
+                let volumes = vec![volumes("create"), volumes("patch")];
+                [of(&[&REBIND]), of(&[&SET_RETENTION]), volumes].concat()
             }
+            Self::DestroyOrphan => vec![volumes("create")],
+            Self::Guard => guard::WRITES.to_vec(),
         }
     }
 }
@@ -189,7 +217,7 @@ struct Right {
 /// worth the right to read all of them.
 fn rights(command: RoleFor) -> Vec<Right> {
     if command == RoleFor::Guard {
-        return guard_rights();
+        return guard::rights();
     }
     let mut rights: BTreeSet<Right> = BTreeSet::new();
     let mut add = |verb, kind: Kind| {
@@ -204,10 +232,13 @@ fn rights(command: RoleFor) -> Vec<Right> {
         // It asks for what it is told, by name.
         RoleFor::Retain | RoleFor::Disown | RoleFor::Guard => Vec::new(),
         RoleFor::Audit
+        | RoleFor::Watch
         | RoleFor::Retention
+        | RoleFor::RetentionSet
         | RoleFor::Gc
         | RoleFor::FixFinalizers
         | RoleFor::Rebind
+        | RoleFor::RetentionApply
         | RoleFor::Undo
         | RoleFor::DestroyOrphan => collect::kinds(),
         // With `--snapshot-first`.
@@ -235,8 +266,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
             _ => {}
         }
         add("list", kind);
-        // What is about to be changed is watched until it has been.
-        if !command.only_reads() {
+        if command.watches() {
             add("watch", kind);
         }
     }
@@ -265,7 +295,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
         add(verb, kind);
     }
     // Whether they are installed or not: such a right does no harm.
-    if matches!(command, RoleFor::Delete | RoleFor::Apply) {
+    if matches!(command, RoleFor::Delete | RoleFor::RetentionApply | RoleFor::Apply) {
         rights.extend(CUSTOM_KINDS.iter().map(|kind| Right {
             verb: "list",
             group: kind.group,
@@ -281,7 +311,9 @@ fn rights(command: RoleFor) -> Vec<Right> {
     if !command.reads_by_name() {
         rights.insert(record("get", Some(CONFIG_MAP)));
     }
-    if !command.only_reads() && !command.reads_by_name() && command != RoleFor::Delete {
+    let keeps =
+        !matches!(command, RoleFor::Delete | RoleFor::RetentionApply | RoleFor::RetentionSet);
+    if !command.only_reads() && !command.reads_by_name() && keeps {
         rights.insert(record("patch", Some(CONFIG_MAP)));
     }
     if matches!(command, RoleFor::Gc | RoleFor::FixFinalizers | RoleFor::Apply) {
@@ -289,22 +321,6 @@ fn rights(command: RoleFor) -> Vec<Right> {
         rights.insert(record("create", None));
     }
     rights.into_iter().collect()
-}
-
-/// What `guard` asks for: no storage object is read or written.
-fn guard_rights() -> Vec<Right> {
-    let writes = RoleFor::Guard.writes();
-    let lists: BTreeSet<_> = writes.iter().map(|(_, kind)| ("list", *kind)).collect();
-    // The labels of namespaces decide where it refuses; the uid of kube-system is the cluster's.
-    let namespaces = [("get", Kind::Namespace), ("list", Kind::Namespace)];
-    let all = writes.into_iter().chain(lists).chain(namespaces);
-    let right = |(verb, kind): (&'static str, Kind)| Right {
-        verb,
-        group: kind.group().name,
-        resource: kind.plural(),
-        name: None,
-    };
-    all.map(right).collect()
 }
 
 fn role(command: RoleFor, secrets: &[(String, String)]) -> Vec<RbacRole> {
@@ -372,11 +388,7 @@ impl RbacArgs {
                 right.write(out)?;
             }
             if self.command == RoleFor::Guard {
-                writeln!(
-                    out,
-                    "# Not granted here: `guard status` proves by dry runs that the guard is in force, \
-                     which needs\n# create of the guarded kinds. Without it, that is not proven."
-                )?;
+                guard::write_unproven(out)?;
             }
             if self.command == RoleFor::Disown {
                 writeln!(out, "# Owners of other kinds: add get on each kind that owns claims.")?;

@@ -12,6 +12,16 @@ use crate::model::escape_control;
 pub fn print<E: From<io::Error> + ClosedPipe>(
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
+    print_on(write).map(drop)
+}
+
+/// Writes to stdout, and returns whether anybody is still reading.
+///
+/// # Errors
+/// Whatever else writing failed with.
+pub fn print_on<E: From<io::Error> + ClosedPipe>(
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<bool, E> {
     let mut out = BufWriter::new(io::stdout().lock());
     let written = write(&mut out).and_then(|()| out.flush().map_err(E::from));
     if written.is_err() {
@@ -19,8 +29,8 @@ pub fn print<E: From<io::Error> + ClosedPipe>(
         let _ = out.into_parts();
     }
     match written {
-        Err(error) if error.is_closed_pipe() => Ok(()),
-        other => other,
+        Err(error) if error.is_closed_pipe() => Ok(false),
+        other => other.map(|()| true),
     }
 }
 

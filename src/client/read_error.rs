@@ -130,6 +130,13 @@ impl ReadError {
         self.code() == Some(404)
     }
 
+    /// Whether the server says that no object of this name exists, and not that it does not serve the
+    /// path (apimachinery, `NewNotFound`).
+    pub fn is_absence_of(&self, name: &str) -> bool {
+        let Self::Api { code: 404, reason, message, .. } = self else { return false };
+        reason == "NotFound" && message.ends_with(&format!("\"{name}\" not found"))
+    }
+
     /// Whether the resource version or page has expired.
     pub fn is_gone(&self) -> bool {
         self.code() == Some(410)

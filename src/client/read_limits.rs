@@ -19,6 +19,11 @@ pub struct ReadLimits {
     pub idle: Duration,
     /// How long a watch may receive nothing: servers send a bookmark about every minute.
     pub silence: Duration,
+    /// The pause before a kind that was not listed, or is not served, is tried again; each further
+    /// one is twice as long.
+    pub first_return: Duration,
+    /// The longest of these pauses.
+    pub longest_return: Duration,
     /// How long a whole request may take, body included: `--request-timeout`.
     pub whole: Option<Duration>,
     /// How many requests are under way at once.
@@ -39,6 +44,8 @@ impl Default for ReadLimits {
             longest_retry_after: Duration::from_secs(30),
             idle: Duration::from_secs(60),
             silence: Duration::from_secs(180),
+            first_return: Duration::from_secs(10),
+            longest_return: Duration::from_secs(300),
             whole: None,
             parallel: 16,
             at_hand: Duration::from_millis(15),
@@ -101,8 +108,18 @@ impl ReadLimits {
 
     /// Returns the pause after `done` failures without `Retry-After`.
     pub fn own_pause(&self, done: u32) -> Duration {
-        self.first_pause.saturating_mul(1 << done.saturating_sub(1).min(16)).min(self.longest_pause)
+        doubled(self.first_pause, done, self.longest_pause)
     }
+
+    /// Returns the pause before a kind is tried again of which `done` attempts were in vain.
+    pub fn return_pause(&self, done: u32) -> Duration {
+        doubled(self.first_return, done, self.longest_return)
+    }
+}
+
+/// Doubles the first pause after each further failure, up to the longest.
+fn doubled(first: Duration, done: u32, longest: Duration) -> Duration {
+    first.saturating_mul(1 << done.saturating_sub(1).min(16)).min(longest)
 }
 
 /// Returns `Retry-After`, which API servers send in seconds.

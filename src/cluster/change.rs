@@ -1,7 +1,7 @@
 //! Changes to a `Cluster`: rows, coverage, answers and the clock.
 
 use super::Coverage;
-use crate::model::{Kind, ObjectKey, Row, Server, Text, Time};
+use crate::model::{ControllerRole, Kind, ObjectKey, Question, Row, Server, Text, Time};
 
 /// A change to a [`Cluster`](super::Cluster).
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +30,11 @@ pub enum Change {
     ClockAtLeast(Time),
     /// The server's version.
     Server(Server),
+    /// An answer is too old to count: the question is open again. With the question about the
+    /// record of kept backend volumes go all of these: they are taken in again.
+    Forgotten(Question),
+    /// A trace of a controller was found: that none was found earlier proves nothing any more.
+    Traced(ControllerRole, Text),
 }
 
 /// Which objects a list covers.

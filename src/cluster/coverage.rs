@@ -37,12 +37,15 @@ pub enum Coverage {
 pub(super) struct Coverages(BTreeMap<Reach, Coverage>);
 
 impl Coverages {
-    pub(super) fn set(&mut self, reach: Reach, coverage: Coverage) {
+    /// Sets how far was read within reach, and returns whether that is something new.
+    pub(super) fn set(&mut self, reach: Reach, coverage: Coverage) -> bool {
         if reach.namespace.is_none() && matches!(coverage, Coverage::Seen { .. }) {
             // The whole includes every part: older entries of single namespaces are history.
             self.0.retain(|known, _| known.kind != reach.kind);
         }
+        let is_known = self.0.get(&reach) == Some(&coverage);
         self.0.insert(reach, coverage);
+        !is_known
     }
 
     pub(super) fn get(&self, reach: &Reach) -> Option<&Coverage> {

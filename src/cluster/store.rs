@@ -50,6 +50,7 @@ impl Cluster {
         match change {
             Change::Seen(row) => self.put(row, dirty),
             Change::Gone(key) => {
+                self.forget_existence(&key, dirty);
                 let namespace = key.namespace.as_deref().unwrap_or_default();
                 let removed = RowsRemoved::Named { namespace, name: &key.name };
                 self.remove(key.kind, &removed, dirty);
@@ -81,18 +82,20 @@ impl Cluster {
                 dirty.everything = true;
             }
             Change::NotServed(kind) => {
-                self.coverages.set(Reach::all(kind), Coverage::NotServed);
-                dirty.everything = true;
+                let all = RowsRemoved::ListedBefore { began: u64::MAX, namespace: None };
+                self.remove(kind, &all, dirty);
+                dirty.everything |= self.coverages.set(Reach::all(kind), Coverage::NotServed);
             }
             // Nothing is judged by it.
             Change::Served(kind, version) => drop(self.served.insert(kind, version)),
             Change::Lost(gap) => {
                 let reach = Reach { kind: gap.kind, namespace: gap.namespace.clone() };
-                self.coverages.set(reach, Coverage::Gap(gap));
-                dirty.everything = true;
+                dirty.everything |= self.coverages.set(reach, Coverage::Gap(gap));
             }
-            // Time makes no subject dirty: judgements record when they must be made again.
+            // Time makes no subject dirty: judgements record when they must be made again. They do
+            // not record when they were made, so that a clock that was set back concerns all.
             Change::Clock(time) => {
+                dirty.everything |= self.clock.is_some_and(|known| time < known);
                 (self.clock, self.clock_is_lower_bound) = (Some(time), false);
             }
             Change::ClockAtLeast(time) => {
@@ -101,6 +104,12 @@ impl Cluster {
             Change::Server(server) => {
                 self.server = Some(server);
                 dirty.everything = true;
+            }
+            Change::Forgotten(question) => self.forget(&question, dirty),
+            Change::Traced(role, driver) => {
+                if self.sightings.remove(&(role, Text::clone(&driver))).is_some() {
+                    dirty.drivers.insert(driver);
+                }
             }
         }
     }

@@ -1,7 +1,9 @@
 //! Actions (planned writes), proposals and refusals, as plain data. Only `apply` makes requests of
 //! them.
 
-use super::{ClaimKey, ObjectRef, OwnerReference, Phase, ReclaimPolicy, Text, Uid};
+use super::{
+    ClaimKey, ObjectRef, OwnerReference, Phase, ReclaimPolicy, RetentionPolicy, Text, Uid,
+};
 
 /// A claim of this namespace and name never exists: a volume that references it is Released (D-31,
 /// P-TOMBSTONE).
@@ -79,6 +81,18 @@ pub enum Action {
     DeleteWithClaims { object: ObjectRef, cascade: Cascade },
     /// P-OWNER-DEL: removes owner references of a claim, by their positions and uids.
     RemoveOwnerReferences { claim: ObjectRef, owners: Vec<OwnerReference> },
+    /// Patches `spec.persistentVolumeClaimRetentionPolicy` of a set, testing both of its fields.
+    SetRetentionPolicy { set: ObjectRef, from: RetentionPolicy, to: RetentionPolicy },
+    /// P-OWNER-ADD: adds an owner reference to a claim.
+    AddOwnerReference {
+        claim: ObjectRef,
+        owner: OwnerReference,
+        /// Those to the same owner that lack its flags: the same patch removes them.
+        replaces: Vec<OwnerReference>,
+        /// What the same patch adds too: an owner that exists, which protects the claim from the
+        /// garbage collector until a later step.
+        guard: Option<OwnerReference>,
+    },
 }
 
 impl Action {
@@ -101,6 +115,8 @@ impl Action {
             Self::DeleteWithClaims { .. } => "delete-with-claims",
             Self::ReclaimReleased { .. } => "reclaim-released",
             Self::RemoveOwnerReferences { .. } => "remove-owner-references",
+            Self::SetRetentionPolicy { .. } => "set-retention-policy",
+            Self::AddOwnerReference { .. } => "add-owner-reference",
         }
     }
 
@@ -147,10 +163,12 @@ impl Action {
             Self::DeleteAttachment { attachment } => attachment,
             Self::CreateClaim { claim, .. }
             | Self::DeleteClaim { claim, .. }
-            | Self::RemoveOwnerReferences { claim, .. } => claim,
+            | Self::RemoveOwnerReferences { claim, .. }
+            | Self::AddOwnerReference { claim, .. } => claim,
             Self::RemoveFinalizer { object, .. }
             | Self::AddFinalizer { object, .. }
             | Self::DeleteWithClaims { object, .. } => object,
+            Self::SetRetentionPolicy { set, .. } => set,
         }
     }
 }

@@ -45,8 +45,13 @@ pub struct Settings {
     /// Keeping the data of a claim whose last finalizer is removed, whatever the policy of its
     /// volume.
     pub keep_data: bool,
-    /// Deleting a claim that the user names although its set retains it out of range.
+    /// Deleting a claim that the user names although its set retains it out of range; or, by the
+    /// policy of its set, what scale-downs left.
     pub delete_leftovers: bool,
+    /// Deleting what a scale-down left although the set has no replicas now, or is scaled by itself.
+    pub replicas_zero: bool,
+    /// Adding owner references with which claims are deleted.
+    pub add_owners: bool,
     /// The user asserts that nothing uses a claim but what was looked at: no custom resource that
     /// could not be listed, and no software whose mark it has.
     pub no_other_users: bool,

@@ -87,6 +87,15 @@ pub enum Retention {
 }
 
 impl Retention {
+    /// Parses a value of `whenDeleted` or `whenScaled`.
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "Retain" => Self::Retain,
+            "Delete" => Self::Delete,
+            other => Self::Other(other.into()),
+        }
+    }
+
     /// Whether claims are deleted.
     pub const fn deletes(&self) -> bool {
         matches!(self, Self::Delete)

@@ -13,6 +13,8 @@ pub(super) const FAILED_ATTACH: &str = "FailedAttachVolume";
 pub(super) const FAILED_MOUNT: &str = "FailedMount";
 /// The reason of events about a pod that fits on no node.
 const FAILED_SCHEDULING: &str = "FailedScheduling";
+/// The component of the events that this tool creates.
+pub const OWN_COMPONENT: &str = "kubectl-storage";
 /// How much of a message is kept, in bytes. The API for events bounds a note to 1 kB; only the
 /// older form has no bound.
 const LONGEST: usize = 4096;
@@ -86,6 +88,14 @@ slim! {
 
 impl SlimObject for Event {
     fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+        let component = match self.reporting_component.as_str() {
+            "" => &self.source.component,
+            component => component,
+        };
+        // What this tool says about an object is no evidence about it.
+        if component == OWN_COMPONENT {
+            return Ok(Folded::Counted);
+        }
         let about = &self.involved_object;
         let kind = match about.kind.as_str() {
             "PersistentVolume" => Kind::PersistentVolume,
@@ -101,10 +111,6 @@ impl SlimObject for Event {
             self.event_time.fold("eventTime")?,
             self.first_timestamp.fold("firstTimestamp")?,
         ];
-        let component = match self.reporting_component.as_str() {
-            "" => &self.source.component,
-            component => component,
-        };
         let namespace =
             if kind.is_namespaced() { Some(folder.text(&about.namespace)) } else { None };
         let row = model::Event {

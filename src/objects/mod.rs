@@ -57,7 +57,7 @@ pub(crate) use claim::PersistentVolumeClaim;
 pub(crate) use class::{StorageClass, VolumeAttributesClass};
 pub(crate) use custom_object::CustomObject;
 pub(crate) use driver::{CsiDriver, CsiNode};
-pub(crate) use event::Event;
+pub(crate) use event::{Event, OWN_COMPONENT};
 pub(crate) use lease::Lease;
 pub(crate) use meta::{BriefMeta, ManagedMeta, ObjectMeta, PartialObjectMetadata, PodMeta};
 pub(crate) use node::{Namespace, Node};

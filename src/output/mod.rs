@@ -11,6 +11,9 @@ pub(crate) mod list;
 pub(crate) mod table;
 pub(crate) mod screen;
 pub(crate) mod report;
+pub(crate) mod event_stream;
 pub mod wire;
 pub(crate) mod publish;
 pub mod writing;
+
+pub use publish::finding_event;

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::wire::{
-    self, API_VERSION, ClusterIdentity, ObjectReference, ReportHead, ReportMetadata, ReportTail,
-    Source, Summary, Tool,
+    self, API_VERSION, ClusterIdentity, EventFinding, ObjectReference, ReportHead, ReportMetadata,
+    ReportTail, Source, Summary, Tool,
 };
 use crate::cluster::Cluster;
 use crate::model::{
-    self, Settings, Severity, Threshold, Time, format_bytes, format_duration, format_time,
+    self, FindingEvent, Settings, Severity, Threshold, Time, format_bytes, format_duration,
+    format_time,
 };
 use crate::rules::{Totals, UnreadGap};
 
@@ -86,6 +87,27 @@ pub fn finding(finding: model::Finding, now: Option<Time>) -> wire::Finding {
             effect: offer.effect,
             risk: offer.risk,
         }),
+    }
+}
+
+/// Puts what has become of a finding into its public shape.
+pub fn finding_event(event: FindingEvent, now: Option<Time>) -> wire::FindingEvent {
+    let present = |it: Box<model::Finding>| EventFinding::Present(Box::new(finding(*it, now)));
+    let (name, finding) = match event {
+        FindingEvent::Appeared(it) => ("appeared", present(it)),
+        FindingEvent::Changed(it) => ("changed", present(it)),
+        FindingEvent::Cleared(it) => {
+            let id = it.rule.to_owned();
+            let (severity, object) = (it.severity.name().to_owned(), reference(&it.object));
+            ("cleared", EventFinding::Cleared(wire::ClearedFinding { id, severity, object }))
+        }
+    };
+    wire::FindingEvent {
+        api_version: API_VERSION.to_owned(),
+        kind: "FindingEvent".to_owned(),
+        event: name.to_owned(),
+        time: now.as_ref().map(format_time),
+        finding,
     }
 }
 

@@ -101,25 +101,29 @@ impl Format {
     }
 }
 
+/// The headers of a table with one line per finding.
+pub(super) fn headers(wide: bool) -> &'static [&'static str] {
+    const NARROW: [&str; 6] = ["SEVERITY", "ID", "OBJECT", "AGE", "SIZE", "WHAT"];
+    const WIDE: [&str; 11] = [
+        "SEVERITY", "ID", "OBJECT", "AGE", "SIZE", "CLAIM", "CLASS", "DRIVER", "POLICY", "NEXT",
+        "WHAT",
+    ];
+    if wide { &WIDE } else { &NARROW }
+}
+
 fn table(
     out: &mut dyn Write,
     findings: &mut dyn Iterator<Item = Finding>,
     wide: bool,
     page: ReportStyle,
 ) -> io::Result<()> {
-    const NARROW: [&str; 6] = ["SEVERITY", "ID", "OBJECT", "AGE", "SIZE", "WHAT"];
-    const WIDE: [&str; 11] = [
-        "SEVERITY", "ID", "OBJECT", "AGE", "SIZE", "CLAIM", "CLASS", "DRIVER", "POLICY", "NEXT",
-        "WHAT",
-    ];
     if let Some(width) = page.width.filter(|_| !wide) {
         let style = ScreenStyle { headers: page.headers, width, colour: page.colour };
         return screen::print(out, findings, style);
     }
-    let headers: &[&str] = if wide { &WIDE } else { &NARROW };
     // Nothing is cut and nothing coloured: scripts read this.
     let look = TableStyle { headers: page.headers, width: None, escape: escape_control };
-    let mut table = TextTable::new(out, headers, look);
+    let mut table = TextTable::new(out, headers(wide), look);
     let mut any = false;
     for finding in findings {
         any = true;
@@ -143,7 +147,8 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-fn cells(finding: Finding, wide: bool) -> Vec<String> {
+/// The cells of a finding beneath these headers.
+pub(super) fn cells(finding: Finding, wide: bool) -> Vec<String> {
     let none = || "<none>".to_owned();
     let age = age_cell(finding.age.as_ref(), "<unknown>");
     let object = short_name(&finding.object);
@@ -182,7 +187,7 @@ fn names(out: &mut dyn Write, findings: &mut dyn Iterator<Item = Finding>) -> io
 
 /// Makes every text of a report safe to print as it is: a name or a message must not be able to
 /// move the cursor, while the template itself may.
-fn escape_all(value: &mut serde_json::Value) {
+pub(super) fn escape_all(value: &mut serde_json::Value) {
     use serde_json::Value;
     match value {
         Value::String(text) => {

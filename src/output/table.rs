@@ -140,15 +140,60 @@ impl<'o> TextTable<'o> {
 /// Returns the place at which each column begins.
 fn starts<'r>(rows: impl Iterator<Item = &'r Vec<String>>, columns: usize) -> Vec<usize> {
     let mut widths = vec![usize::from(NARROWEST); columns];
+    widen(&mut widths, rows);
+    places(&widths)
+}
+
+/// Widens columns to their widest cells.
+fn widen<'r>(widths: &mut [usize], rows: impl Iterator<Item = &'r Vec<String>>) {
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = cell.width().max(*width);
         }
     }
+}
+
+/// Returns the place at which each column begins, by their widths.
+fn places(widths: &[usize]) -> Vec<usize> {
     let ends = widths
         .iter()
         .scan(0, |at, width| Some(std::mem::replace(at, *at + width + usize::from(GAP))));
     ends.collect()
+}
+
+/// A table whose rows come over time, as those of `kubectl get -w`: columns become wider, and never
+/// narrower again.
+#[derive(Debug)]
+pub struct GrowingTable {
+    headers: Vec<String>,
+    look: TableStyle,
+    widths: Vec<usize>,
+    begun: bool,
+}
+
+impl GrowingTable {
+    /// Begins a table. Nothing is printed yet.
+    pub fn new(headers: &[&str], look: TableStyle) -> Self {
+        let headers: Vec<_> =
+            headers.iter().map(|header| (look.escape)(header).into_owned()).collect();
+        let widths = vec![usize::from(NARROWEST); headers.len()];
+        Self { headers, look, widths, begun: false }
+    }
+
+    /// Prints rows, each with a cell for every column; above the first ones the headers.
+    pub fn rows(&mut self, out: &mut dyn Write, rows: Vec<Vec<String>>) -> io::Result<()> {
+        let escaped = |row: Vec<String>| {
+            row.iter().map(|cell| (self.look.escape)(cell).into_owned()).collect()
+        };
+        let mut rows: Vec<Vec<String>> = rows.into_iter().map(escaped).collect();
+        if !self.begun && self.look.headers && !rows.is_empty() {
+            rows.insert(0, self.headers.clone());
+        }
+        self.begun |= !rows.is_empty();
+        widen(&mut self.widths, rows.iter());
+        let starts = places(&self.widths);
+        rows.iter().try_for_each(|row| write_row(out, &starts, row, self.look.width))
+    }
 }
 
 /// Writes a row at the places given; a cell too wide pushes the next one aside, which pushes only as far as it must.
@@ -319,6 +364,25 @@ mod tests {
         );
         assert_eq!(print(HEADERS, &[], TableStyle { headers: false, ..LOOK }), "");
         assert_eq!(print(HEADERS, &[], LOOK), "S     OBJECT   WHAT\n");
+    }
+
+    #[test]
+    fn rows_that_come_later_keep_to_the_columns() {
+        let row = |cells: &[&str]| cells.iter().map(|&cell| cell.to_owned()).collect::<Vec<_>>();
+        let mut table = GrowingTable::new(HEADERS, LOOK);
+        let mut out = Vec::new();
+        let mut print = |rows: &[&[&str]]| {
+            let rows = rows.iter().map(|cells| row(cells)).collect();
+            table.rows(&mut out, rows).expect("because memory does not fail");
+        };
+        print(&[]);
+        print(&[&["high", "pv/a", "x"]]);
+        print(&[&["low", "pv/b", "y"]]);
+        print(&[&["low", "pv/longer", "z"], &["high", "pv/a", "x"]]);
+        let text = String::from_utf8(out).expect("because cells are text");
+        let expected = "S      OBJECT   WHAT\nhigh   pv/a     x\nlow    pv/b     y\n\
+                        low    pv/longer   z\nhigh   pv/a        x\n";
+        assert_eq!(text, expected);
     }
 
     #[test]

@@ -169,6 +169,48 @@ pub struct Finding {
     pub remedy: Option<Remedy>,
 }
 
+/// What `audit --watch -o json` prints, one object a line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct FindingEvent {
+    /// `storage.kubectl.dev/v1alpha1`.
+    pub api_version: String,
+    /// `FindingEvent`.
+    pub kind: String,
+    /// `appeared`, `changed` or `cleared`. What is there at the beginning has appeared.
+    pub event: String,
+    /// The server's clock when this was found out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+    /// The finding, with its fields beside those above.
+    #[serde(flatten)]
+    pub finding: EventFinding,
+}
+
+/// The finding of an event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum EventFinding {
+    /// It is there.
+    Present(Box<Finding>),
+    /// It has cleared.
+    Cleared(ClearedFinding),
+}
+
+/// A finding that is not there any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClearedFinding {
+    /// The rule that had found it.
+    pub id: String,
+    /// Its last severity.
+    pub severity: String,
+    /// Its object, which may not exist any more.
+    pub object: ObjectReference,
+}
+
 /// A finding that explains another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

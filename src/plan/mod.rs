@@ -12,6 +12,8 @@ mod orphan;
 mod purpose;
 mod rebind;
 mod retain;
+mod retention_set;
+mod retention_apply;
 mod undo;
 
 use crate::cluster::{Cx, Seen, Subject};
@@ -32,6 +34,8 @@ pub(crate) use orphan::{OrphanSource, orphan};
 pub(crate) use purpose::Purpose;
 pub(crate) use rebind::{RebindRequest, rebind};
 pub(crate) use retain::retain;
+pub(crate) use retention_apply::{COMMAND as RETENTION_APPLY, retention_apply};
+pub(crate) use retention_set::set_retention;
 pub(crate) use undo::{undo, undoable};
 
 /// Proposed changes, and refusals with their reasons.
@@ -72,6 +76,13 @@ impl ProposedChange {
         self.purpose.destroys()
             || self.proposal.steps.iter().any(reclaims)
             || self.proposal.relies_on.contains(&"--destroy-data")
+    }
+
+    /// Whether no other change reads what it writes, and no driver acts on it: then the next change
+    /// need not wait until its effect has settled. Only the garbage collector and the controller of
+    /// the owner act on the owner references of a claim.
+    pub fn settles_apart(&self) -> bool {
+        matches!(&*self.proposal.steps, [Action::RemoveOwnerReferences { .. }])
     }
 }
 

@@ -1,15 +1,19 @@
 //! The purpose of a change, and the one function that proposes or refuses it.
 
-use crate::cluster::{Cx, Reach, Seen, Subject};
+mod object;
+
+use crate::cluster::{Cx, Reach, Seen};
 use crate::facts;
 use crate::model::{
-    Action, Cascade, Claim, ClaimKey, Effect, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy,
-    Refusal, Text, Threshold, Trust, Uid, Volume, format_duration,
+    Action, Cascade, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy, Refusal,
+    Retention, Text, Threshold, Trust, Volume, format_duration,
 };
 use crate::remedies::finalizers::{self, FinalizerRequest};
 use crate::remedies::{
-    self, ClaimDeletionProgress, Orphan, Rebinding, Recreation, Reversal, delete_with_claims,
+    self, AddedOwner, ClaimDeletionProgress, Orphan, Rebinding, Recreation, RetentionChange,
+    RetentionPart, RetentionRequest, Reversal, delete_with_claims, retention_set,
 };
+use object::{fix_finalizers, of_claim, of_set, refusal, same_object};
 
 /// The purpose of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,6 +34,10 @@ pub enum Purpose {
     DeleteWithClaims(Cascade),
     /// `disown`: remove references to owners that do not exist.
     Disown,
+    /// `retention apply`: have a claim follow the retention policy of its set.
+    ApplyRetention(RetentionChange),
+    /// `undo`: remove an owner reference that was added.
+    TakeBackOwner(Box<AddedOwner>),
     /// `fix-finalizers`: remove finalizers of absent controllers, or add a missing protection.
     FixFinalizers(Box<FinalizerRequest>),
     /// `undo`, `fix-finalizers --from`: recreate the object of a kept backend volume.
@@ -40,6 +48,10 @@ pub enum Purpose {
     DestroyOrphan(Box<Orphan>),
     /// `rebind`, `undo`: give a volume back to a claim.
     Rebind(Box<Rebinding>),
+    /// `retention set`, `undo`: change the retention policy of a set.
+    SetRetention(Box<RetentionRequest>),
+    /// One write of that, or the look at what remains to be written.
+    SetRetentionPart(Box<RetentionRequest>, Box<RetentionPart>),
 }
 
 impl Purpose {
@@ -60,8 +72,10 @@ impl Purpose {
             Self::Disown,
             Self::FixFinalizers(Box::new(request)),
             Self::Rebind(Box::default()),
+            Self::SetRetention(Box::default()),
         ];
-        all.into_iter().find(|purpose| purpose.id() == id)
+        let retention = RetentionChange::ALL.into_iter().map(Self::ApplyRetention);
+        all.into_iter().chain(retention).find(|purpose| purpose.id() == id)
     }
 
     /// Returns its name, which is that of the remedy.
@@ -74,11 +88,14 @@ impl Purpose {
             Self::DeleteClaim(_) => remedies::DELETE_CLAIM.id,
             Self::DeleteWithClaims(cascade) => delete_with_claims::id(*cascade),
             Self::Disown => remedies::DISOWN.id,
+            Self::ApplyRetention(change) => change.id(),
+            Self::TakeBackOwner(_) => remedies::retention::take_back::ID,
             Self::FixFinalizers(_) => finalizers::ID,
             Self::Recreate(_) => remedies::recreate::ID,
             Self::Revert(_) => remedies::revert::ID,
             Self::DestroyOrphan(_) => remedies::placeholder::ID,
             Self::Rebind(_) => remedies::REBIND.id,
+            Self::SetRetention(_) | Self::SetRetentionPart(..) => retention_set::ID,
         }
     }
 
@@ -91,10 +108,26 @@ impl Purpose {
         }
     }
 
+    /// Names the policy that a saved plan gives to a set.
+    #[must_use]
+    pub fn with_policy(
+        self,
+        when_deleted: Option<Retention>,
+        when_scaled: Option<Retention>,
+    ) -> Self {
+        match self {
+            Self::SetRetention(it) => {
+                Self::SetRetention(Box::new(RetentionRequest { when_deleted, when_scaled, ..*it }))
+            }
+            other => other,
+        }
+    }
+
     /// Whether it rests on what only this machine has: its journal, or a file.
     pub fn rests_on_this_machine(&self) -> bool {
         match self {
             Self::Rebind(it) => it.former.is_some() || it.undoes.is_some(),
+            Self::SetRetention(it) => it.undoes.is_some(),
             other => Self::parse(other.id()).is_none(),
         }
     }
@@ -118,8 +151,13 @@ impl Purpose {
         match self {
             Self::Recreate(it) => it.undoes,
             Self::Revert(it) => Some(it.undoes),
+            Self::TakeBackOwner(it) => Some(it.undoes),
             Self::DestroyOrphan(it) => it.undoes,
             Self::Rebind(it) => it.undoes,
+            Self::SetRetention(it) => it.undoes,
+            Self::SetRetentionPart(it, part) => {
+                it.undoes.filter(|_| **part == RetentionPart::Policy)
+            }
             Self::Reclaim
             | Self::KeepBackend
             | Self::Condemn
@@ -128,6 +166,7 @@ impl Purpose {
             | Self::ReclaimReleased(_)
             | Self::DeleteWithClaims(_)
             | Self::Disown
+            | Self::ApplyRetention(_)
             | Self::FixFinalizers(_) => None,
         }
     }
@@ -138,6 +177,12 @@ impl Purpose {
             Self::Recreate(_) | Self::DestroyOrphan(_) => None,
             _ => Some(object),
         }
+    }
+
+    /// Whether the objects that its object references are read again with it. The volume of a claim
+    /// does not matter for its owners, and few users may read volumes.
+    pub const fn rests_on_references(&self) -> bool {
+        !matches!(self, Self::Disown | Self::ApplyRetention(RetentionChange::RemoveOwners))
     }
 
     /// Returns what is read again before its object, which does not reference it.
@@ -175,7 +220,16 @@ impl Purpose {
                 let within = |kind| Reach { kind, namespace: namespace.clone() };
                 vec![within(Kind::PersistentVolumeClaim), within(Kind::Pod)]
             }
+            (Self::ApplyRetention(RetentionChange::DeleteLeftover(_)), _) => {
+                let mut lists = vec![within(Kind::HorizontalPodAutoscaler)];
+                lists.extend(users(object.key.namespace.as_ref()));
+                lists
+            }
             (Self::ReclaimReleased(claim), _) => users(claim.namespace.as_ref()),
+            (Self::SetRetention(_) | Self::SetRetentionPart(..), Kind::StatefulSet) => {
+                let kinds = [Kind::PersistentVolumeClaim, Kind::HorizontalPodAutoscaler, Kind::Pod];
+                kinds.map(within).to_vec()
+            }
             (Self::FixFinalizers(_), Kind::PersistentVolumeClaim) => {
                 vec![
                     within(Kind::Pod),
@@ -190,10 +244,25 @@ impl Purpose {
         }
     }
 
+    /// Returns what is read again with its object because the decision rests on it, although the
+    /// object does not reference it: the sets whose claim it may be, and their pods.
+    ///
+    /// # Errors
+    /// When that is unknown, because sets were not read.
+    pub fn rests_on(&self, cx: &Cx, object: &ObjectRef) -> Seen<Vec<ObjectKey>> {
+        match (self, object.key.as_claim()) {
+            (Self::ApplyRetention(_) | Self::SetRetentionPart(..), Some(claim)) => {
+                remedies::sets_and_pods(cx, &claim)
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+
     /// Returns the purpose of the rest of a change of which these steps were carried out.
     pub fn after(&self, done: &[Action]) -> Self {
         match self {
             Self::DeleteClaim(_) => Self::DeleteClaim(ClaimDeletionProgress::after(done)),
+            Self::ApplyRetention(change) => Self::ApplyRetention(change.after(done)),
             _ => self.clone(),
         }
     }
@@ -223,6 +292,26 @@ impl Purpose {
                 return delete_with_claims::propose(cx, object, *cascade);
             }
             Self::Disown => return of_claim(cx, object, remedies::DISOWN.propose),
+            Self::SetRetention(request) => {
+                return of_set(cx, object, |set| retention_set::propose(cx, set, request));
+            }
+            Self::SetRetentionPart(_, part) if object.key.kind == Kind::PersistentVolumeClaim => {
+                let release =
+                    |cx: &Cx, claim: &Claim| retention_set::propose_for_claim(cx, claim, part);
+                return of_claim(cx, object, release);
+            }
+            Self::SetRetentionPart(request, part) => {
+                return of_set(cx, object, |set| {
+                    retention_set::propose_part(cx, set, request, part)
+                });
+            }
+            Self::ApplyRetention(change) => {
+                return of_claim(cx, object, |cx, claim| change.propose(cx, claim));
+            }
+            Self::TakeBackOwner(added) => {
+                let take_back = remedies::retention::take_back::propose;
+                return of_claim(cx, object, |cx, claim| take_back(cx, claim, added));
+            }
             _ => {}
         }
         let found = cx.volume(&object.key.name)?;
@@ -239,8 +328,14 @@ impl Purpose {
             Self::KeepBackend => aged(cx, volume, (remedies::KEEP_BACKEND.propose)(cx, volume)),
             Self::Condemn => (remedies::CONDEMN.propose)(cx, volume),
             Self::Retain => Ok(rescued(cx, volume, (remedies::RETAIN.propose)(cx, volume)?)),
-            Self::DeleteClaim(_) | Self::Disown => Ok(Err(refusal("it is no claim"))),
             Self::DeleteWithClaims(_) => Ok(Err(refusal("it has no claims"))),
+            Self::SetRetention(_) | Self::SetRetentionPart(..) => {
+                Ok(Err(refusal("it is no StatefulSet")))
+            }
+            Self::DeleteClaim(_)
+            | Self::Disown
+            | Self::ApplyRetention(_)
+            | Self::TakeBackOwner(_) => Ok(Err(refusal("it is no claim"))),
             Self::ReclaimReleased(_) => remedies::reclaim_released(cx, volume),
             Self::Revert(it) => remedies::revert::propose(cx, volume, it),
             Self::FixFinalizers(request) => finalizers::volume(cx, volume, request),
@@ -257,61 +352,6 @@ fn users(namespace: Option<&Text>) -> Vec<Reach> {
     let copies = [Kind::PersistentVolumeClaim, Kind::VolumeSnapshot];
     // Pods last: they begin to use a claim without anybody's doing.
     copies.into_iter().chain(Kind::WORKLOADS).chain([Kind::Pod]).map(within).collect()
-}
-
-/// Proposes or refuses something for a claim.
-fn of_claim(
-    cx: &Cx,
-    object: &ObjectRef,
-    propose: impl Fn(&Cx, &Claim) -> Seen<Result<Proposal, Refusal>>,
-) -> Seen<Result<Proposal, Refusal>> {
-    let Some(key) = object.key.as_claim() else { return Ok(Err(missing())) };
-    match same_object(object, cx.claim(&key)?, |it| it.metadata.uid.as_ref()) {
-        Ok(claim) => propose(cx, claim),
-        Err(refusal) => Ok(Err(refusal)),
-    }
-}
-
-/// Proposes or refuses steps for the finalizers of a claim or an attachment.
-fn fix_finalizers(
-    cx: &Cx,
-    object: &ObjectRef,
-    request: &FinalizerRequest,
-) -> Seen<Result<Proposal, Refusal>> {
-    let cluster = cx.cluster();
-    match cluster.subject(&object.key) {
-        Some(Subject::Claim(id)) => {
-            match same_object(object, cluster.claim_at(id), |it| it.metadata.uid.as_ref()) {
-                Ok(claim) => finalizers::claim(cx, claim, request),
-                Err(refusal) => Ok(Err(refusal)),
-            }
-        }
-        Some(Subject::Attachment(id)) => {
-            match same_object(object, cluster.attachment_at(id), |it| it.metadata.uid.as_ref()) {
-                Ok(attachment) => finalizers::attachment(cx, attachment, request),
-                Err(refusal) => Ok(Err(refusal)),
-            }
-        }
-        _ => {
-            cluster.reach(object.key.kind, object.key.namespace.as_ref())?;
-            Ok(Err(missing()))
-        }
-    }
-}
-
-/// Returns the object with the uid that was planned, and no other of its name.
-fn same_object<'a, T>(
-    object: &ObjectRef,
-    found: Option<&'a T>,
-    uid: impl Fn(&T) -> Option<&Uid>,
-) -> Result<&'a T, Refusal> {
-    match found {
-        None => Err(missing()),
-        Some(it) if object.uid.is_some() && uid(it) != object.uid.as_ref() => {
-            Err(refusal("it was deleted and recreated under the same name"))
-        }
-        Some(it) => Ok(it),
-    }
 }
 
 /// Says what is saved where the claim is Terminating, and how to go on. Who uses the claim is not read:
@@ -332,15 +372,6 @@ fn rescued(
         }
         Err(refusal) => Err(refusal),
     }
-}
-
-fn missing() -> Refusal {
-    refusal("it does not exist")
-}
-
-fn refusal(reason: &str) -> Refusal {
-    let effect = Effect { what: String::new(), risk: String::new() };
-    Refusal { reason: reason.to_owned(), effect }
 }
 
 fn aged(

@@ -6,10 +6,10 @@ use super::{ObjectDetails, Plan, Purpose};
 use crate::cluster::Cx;
 use crate::guard::GUARD;
 use crate::journal::{Entry, History, Outcome};
-use crate::model::{ClaimKey, Kind, ObjectKey, ObjectRef, Uid};
+use crate::model::{ClaimKey, Kind, ObjectKey, ObjectRef, Retention, Uid};
 use crate::remedies::{
-    DELETED_AT_ONCE, FormerClaim, Rebinding, Recreation, Reversal, disown, finalizers, placeholder,
-    recreate, revert,
+    AddedOwner, DELETED_AT_ONCE, FormerClaim, Rebinding, Recreation, RetentionRequest, Reversal,
+    disown, finalizers, placeholder, recreate, retention, retention_set, revert,
 };
 
 /// The entry that `undo` without a number undoes.
@@ -99,7 +99,7 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
             Ok(Purpose::Recreate(Box::new(recreation)))
         }
         (DELETE_CLAIM, _) => rebinding(history, entry, saved?),
-        ("set-reclaim-policy", "retain" | finalizers::ID | DELETE_CLAIM) => {
+        ("set-reclaim-policy", "retain" | finalizers::ID | DELETE_CLAIM | retention::LEFTOVER) => {
             Ok(Purpose::Revert(Box::new(Reversal::of(saved?, entry.sequence)?)))
         }
         ("set-reclaim-policy", revert::ID) => {
@@ -125,6 +125,12 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
                 .to_owned())
         }
         ("remove-owner-references", disown::ID) => Err(disown::NEVER_UNDONE.to_owned()),
+        ("add-owner-reference", _) => {
+            let added = AddedOwner::of(&intent.request.body, entry.sequence)?;
+            Ok(Purpose::TakeBackOwner(Box::new(added)))
+        }
+        ("remove-owner-references", _) => Err(retention::NEVER_ADDED.to_owned()),
+        ("set-retention-policy", _) => policy_before(entry, saved?),
         (action, _) => Err(format!("nothing undoes {action}")),
     }
 }
@@ -159,6 +165,35 @@ fn rebinding(history: &History, entry: &Entry, saved: &Value) -> Result<Purpose,
         of: Some(uid),
         undoes: Some(undoes),
     })))
+}
+
+/// Returns the purpose that sets the retention policy of a set to what it was, unless claims would be
+/// more deletable then (I.6).
+fn policy_before(entry: &Entry, saved: &Value) -> Result<Purpose, String> {
+    let before = retention_set::policy_of(saved);
+    let before =
+        before.ok_or("the journal does not contain the retention policy as it was before")?;
+    let operations = entry.intent.request.body.as_array();
+    let mut written = before.clone();
+    for operation in operations.into_iter().flatten().filter(|it| it["op"] == "replace") {
+        let value = operation["value"].as_str().map(Retention::parse);
+        let value = value.ok_or("its request does not contain a retention policy")?;
+        match operation["path"].as_str().and_then(|it| it.rsplit('/').next()) {
+            Some("whenDeleted") => written.when_deleted = value,
+            Some("whenScaled") => written.when_scaled = value,
+            _ => return Err("its request does not contain a retention policy".to_owned()),
+        }
+    }
+    if retention_set::towards_retain(&before, &written) {
+        let key = &entry.intent.object.key;
+        let namespace = key.namespace.as_deref().unwrap_or("default");
+        return Err(format!(
+            "it would make claims deletable; `kubectl storage retention set sts/{} -n {namespace} \
+             --when-deleted {} --when-scaled {}` does that",
+            key.name, before.when_deleted, before.when_scaled
+        ));
+    }
+    Ok(Purpose::SetRetention(Box::new(RetentionRequest::of(&before, Some(entry.sequence)))))
 }
 
 /// Whether an entry has, or may have, set the policy of a volume to Delete.

@@ -4,8 +4,8 @@ use crate::cluster::{Cx, Placed, Seen, Unseen};
 use crate::drivers::Overlap;
 use crate::facts::{self, FinalizerOwner, NO_OTHER_USERS, OtherUsers, Owner, SecretState};
 use crate::model::{
-    Attachment, AttachmentSource, BackendKey, ControllerState, Kind, Liveness, Metadata, Text,
-    Time, Volume, parse_time,
+    Attachment, AttachmentSource, BackendKey, ControllerState, Kind, Liveness, Metadata,
+    StatefulSet, Text, Time, Volume, parse_time,
 };
 
 /// How many objects a reason names at most.
@@ -78,6 +78,17 @@ pub(super) fn not_exempt(cx: &Cx, metadata: &Metadata) -> Checked {
         if !expired {
             return Err(format!("annotation storage.kubectl.dev/keep-until: {until}"));
         }
+    }
+    Ok(())
+}
+
+/// Refuses while a set is being deleted or scaled: its controller has not seen what its range is.
+pub(super) fn set_is_settled(set: &StatefulSet) -> Checked {
+    if set.metadata.deleting.is_some() {
+        return Err("the set is Terminating".to_owned());
+    }
+    if set.observed_generation < set.generation || set.pods > set.replicas.unwrap_or(1) {
+        return Err("wait until the StatefulSet controller has scaled the set".to_owned());
     }
     Ok(())
 }

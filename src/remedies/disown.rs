@@ -189,7 +189,8 @@ fn group(owner: &OwnerReference) -> &str {
     owner.api_version.split_once('/').map_or("the core group", |(group, _)| group)
 }
 
-fn named(owner: &OwnerReference) -> String {
+/// An owner in the words of plans.
+pub(super) fn named(owner: &OwnerReference) -> String {
     format!("{} {}", owner.kind, owner.name)
 }
 

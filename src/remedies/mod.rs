@@ -23,6 +23,8 @@ pub(crate) mod recreate;
 mod released;
 mod reserve;
 mod retain;
+pub(crate) mod retention_set;
+pub(crate) mod retention;
 pub(crate) mod revert;
 pub(crate) mod snapshot_first;
 mod snapshots;
@@ -49,6 +51,10 @@ pub use reclaim::REMEDY as RECLAIM;
 pub(crate) use reclaim::{DELETED_AT_ONCE, propose_released as reclaim_released};
 pub(crate) use recreate::Recreation;
 pub(crate) use retain::REMEDY as RETAIN;
+pub(crate) use retention::{
+    ADD_OWNER, AddedOwner, DELETE_LEFTOVER, REMOVE_OWNERS, RetentionChange, sets_and_pods,
+};
+pub(crate) use retention_set::{REMEDY as SET_RETENTION, RetentionPart, RetentionRequest};
 pub(crate) use revert::Reversal;
 
 /// One remedy for a volume, a claim or an attachment.

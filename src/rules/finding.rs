@@ -266,16 +266,17 @@ impl Finding {
         cx: &Cx,
         claim: &Claim,
         destroyed: Option<&Volume>,
+        remedy: &Remedy<Claim>,
     ) -> Self {
         let Some(volume) = destroyed else {
-            return self.remedied_by(cx, claim, &remedies::DISOWN);
+            return self.remedied_by(cx, claim, remedy);
         };
         let mut finding = self.remedied_by(cx, volume, &remedies::RETAIN);
-        if finding.verdict.state == VerdictState::Fixable {
-            let (name, namespace) = (&claim.metadata.name, &claim.namespace);
-            finding.verdict.reason = format!(
-                "keep the data first; then `kubectl storage disown pvc/{name} -n {namespace}` keeps the claim"
-            );
+        if finding.verdict.state == VerdictState::Fixable
+            && let Some(command) = (remedy.command)(cx, claim)
+        {
+            finding.verdict.reason =
+                format!("keep the data first; then `kubectl storage {command}` keeps the claim");
         }
         finding
     }

@@ -20,7 +20,9 @@ mod statefulset;
 mod volume;
 
 pub use assess::{Assessor, subjects};
-pub(crate) use assess::{PartialAssessment, Totals, UnreadGap, in_scope, judge_with, metadata};
+pub(crate) use assess::{
+    PartialAssessment, Totals, UnreadGap, in_scope, judge_with, metadata, object,
+};
 pub(crate) use causes::waits;
 pub use causes::{CAUSES, Cause, Link};
 pub(crate) use explain::{

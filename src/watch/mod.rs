@@ -1,4 +1,31 @@
-//! The loop: changes in, dirty subjects judged, timers.
+//! The loop: changes in, what they touched judged, findings that appear, change and clear out.
 //!
-//! Nothing here yet: the parts that it needs, [`crate::cluster::Dirty`] and
-//! [`crate::rules::Assessor::update`], are in use and tested.
+//! One look and a watch differ only in where changes come from. Both fill the same
+//! [`Cluster`](crate::cluster::Cluster), have it judged by the same function, and ask the same
+//! questions; a watch goes on.
+//!
+//! - `judging`: judges what a change touched. Every command calls it.
+//! - `settle`: judges, asks what that raises, and judges again. Looks and turns of the loop call it.
+//! - `schedule`: when to judge: not at every change, and not too late.
+//! - `known_findings`: what was reported, and what has become of it.
+//! - `known_gaps`: the same of what was not read.
+//! - `reconciler`: these together. No clock, no I/O and no `async`: tests drive it through any
+//!   order of changes, at any time.
+//! - `refresh`: what no watch keeps current: answers to questions, and records.
+//! - `run`: the edge: waits for changes and for time to pass, asks, and hands over the news.
+
+pub(crate) mod judging;
+mod settle;
+mod schedule;
+mod known_findings;
+mod known_gaps;
+mod reconciler;
+mod refresh;
+mod run;
+
+pub use known_gaps::GapNews;
+pub use reconciler::{News, Reconciler};
+pub(crate) use refresh::Records;
+pub(crate) use run::{Told, Watching};
+pub use schedule::Pace;
+pub(crate) use settle::{ROUNDS, settle};

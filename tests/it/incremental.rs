@@ -6,6 +6,7 @@
 
 mod mirror;
 mod owners;
+mod reconciled;
 mod universe;
 mod users;
 
@@ -365,6 +366,9 @@ fn tells_of(change: &Change, kind: Kind) -> bool {
         | Change::Covered(reach, _) => reach.kind == kind,
         Change::NotServed(it) | Change::Served(it, _) => *it == kind,
         Change::Lost(gap) => gap.kind == kind,
-        Change::Clock(_) | Change::ClockAtLeast(_) | Change::Server(_) => false,
+        Change::Forgotten(question) => kind == mirror::asks_about(question),
+        Change::Clock(_) | Change::ClockAtLeast(_) | Change::Server(_) | Change::Traced(..) => {
+            false
+        }
     }
 }

@@ -198,12 +198,17 @@ fn typed(text: &str) -> BTreeSet<String> {
 #[test]
 fn reports_name_only_flags_and_commands_that_exist() {
     let command = cli::command("kubectl-storage");
+    let nested = command.get_subcommands().flat_map(clap::Command::get_subcommands);
     let mut known: BTreeSet<_> = std::iter::once(&command)
         .chain(command.get_subcommands())
+        .chain(nested)
         .flat_map(clap::Command::get_arguments)
         .filter_map(|it| it.get_long().map(|long| format!("--{long}")))
         .collect();
     known.extend(command.get_subcommands().map(|it| it.get_name().to_owned()));
+    let nested = command.get_subcommands().flat_map(clap::Command::get_subcommands);
+    let flags = nested.flat_map(clap::Command::get_arguments);
+    known.extend(flags.filter_map(|it| it.get_long().map(|long| format!("--{long}"))));
     assert!(known.contains("--driver-absent") && known.contains("explain"));
     let mut wrong = BTreeSet::new();
     let mut hold = |id: &str, text: &str| {

@@ -1,13 +1,17 @@
 //! The public shape of reports: its schema, and real output held against it.
 
 use kubectl_storage::{
+    cluster::Dirty,
+    model::{ClearedFinding, FindingEvent as FindingEventInside},
     output::{
         explanation::Explanation,
+        finding_event,
         retention::{RetentionReport, simulation::RetentionSimulation},
-        wire::AuditReport,
+        wire::{AuditReport, FindingEvent},
         writing::{Plan, Receipt},
     },
-    rules::REGISTRY,
+    rules::{Assessor, REGISTRY},
+    watch::{Pace, Reconciler},
 };
 
 use crate::{
@@ -22,6 +26,54 @@ fn the_shipped_schema_is_that_of_the_code() {
     let schema = schemars::schema_for!(AuditReport);
     let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
     expect_file(&root().join(PATH), &format!("{text}\n"));
+}
+
+const EVENT: &str = "docs/schema/finding-event.v1alpha1.json";
+
+#[test]
+fn the_shipped_schema_of_events_is_that_of_the_code() {
+    let schema = schemars::schema_for!(FindingEvent);
+    let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+    expect_file(&root().join(EVENT), &format!("{text}\n"));
+}
+
+/// Every finding of every fixture, as an event.
+#[test]
+fn events_keep_to_their_schema() {
+    let schema = serde_json::from_str(&read(&root().join(EVENT))).expect("the schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
+    let (mut count, settings) = (0, kubectl_storage::model::Settings::default());
+    for rule in REGISTRY.iter() {
+        for file in dumps(rule, "found") {
+            let seen = crate::rules::look(rule, &file);
+            let (cluster, now) = (&seen.intake.cluster, seen.intake.cluster.clock());
+            let mut reconciler =
+                Reconciler::new(settings.clone(), Assessor::default(), cluster, Pace::default());
+            reconciler.judge(cluster, Dirty::everything());
+            let mut events = reconciler.report(cluster).findings;
+            let cleared = events.iter().filter_map(|event| match event {
+                FindingEventInside::Appeared(it) => {
+                    Some(FindingEventInside::Cleared(ClearedFinding {
+                        rule: it.rule,
+                        severity: it.severity,
+                        object: it.object.clone(),
+                    }))
+                }
+                _ => None,
+            });
+            events.extend(cleared.collect::<Vec<_>>());
+            for event in events {
+                let event = finding_event(event, now);
+                let said = serde_json::to_value(&event).expect("it is JSON");
+                let wrong: Vec<_> = validator.iter_errors(&said).map(|it| it.to_string()).collect();
+                assert!(wrong.is_empty(), "{}: {wrong:#?}", rule.id);
+                let read: FindingEvent = serde_json::from_value(said).expect("its own shape");
+                assert_eq!(read, event);
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 100, "only {count} events: nothing is proven");
 }
 
 const EXPLANATION: &str = "docs/schema/explanation.v1alpha1.json";

@@ -41,5 +41,6 @@ mod survive;
 #[path = "../terminal.rs"]
 mod terminal;
 mod undo;
+mod watch;
 mod watches;
 mod writing;

@@ -8,7 +8,7 @@ use kubectl_storage::cluster::Dirty;
 use kubectl_storage::model::{Kind, PodPhase, ReclaimPolicy, Settings, Threshold};
 use kubectl_storage::rules::{Assessor, REGISTRY};
 use kubectl_storage::sources::intake::Intake;
-use kubectl_storage::sources::live::{self, LiveOptions, Watches};
+use kubectl_storage::sources::live::{self, LiveOptions, Return, Watches};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -40,7 +40,7 @@ impl Owner {
         let mut intake = Intake::new(None);
         let watches = runtime.block_on(async {
             let reader = reader(cluster).await;
-            live::read_and_watch(&reader, &options(), &mut intake, &mut |_| {})
+            live::read_and_watch(&reader, &options(), &mut intake, Return::Never, &mut |_| {})
                 .await
                 .expect("because the administrator may read everything")
         });

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::super::request;
-use super::{CurrentCluster, claim_of};
+use super::{CurrentCluster, ReadAgainError, claim_of};
 use crate::client::ReadError;
 use crate::model::{Kind, ObjectKey, ObjectRef, Text, Uid};
 use crate::remedies::snapshot_first;
@@ -28,6 +28,18 @@ impl CurrentCluster {
     /// Reads an object, in the version that the server prefers.
     pub(in crate::apply) async fn read(&self, key: &ObjectKey) -> Result<Option<Value>, ReadError> {
         self.get(&request::path_in(key, &self.version_of(key.kind))).await
+    }
+
+    /// Reads an object again without those that it references, and takes it in.
+    pub(in crate::apply) async fn read_alone(
+        &self,
+        object: &ObjectRef,
+    ) -> Result<Option<Value>, ReadAgainError> {
+        let live = self.read(&object.key).await?;
+        // What the watches bring may be older than what was just read, and is taken in first.
+        self.catch_up()?;
+        self.take_in(&object.key, live.as_ref())?;
+        Ok(live)
     }
 
     /// Returns the version of a kind that the server prefers.

@@ -43,7 +43,7 @@ impl ChangeExecutor<'_> {
         let about = change.about.clone();
         let change = ProposedChange { purpose, object, about, proposal };
         let mut ended = self
-            .step(&change, 0)
+            .step(&change, 0, None)
             .await
             .map_err(|ended| ChangeEnd { entry: ended.entry, ..left(ended.detail) })?;
         if ended.outcome == Outcome::Done
@@ -72,7 +72,7 @@ impl ChangeExecutor<'_> {
         let action = Action::CreateVolume { volume, manifest: orphan.placeholder.value().clone() };
         let request = request::request(&action, &Value::Null);
         let request = request.map_err(|unfit| refused(unfit.to_string()))?;
-        self.send_dry_run(&Purpose::DestroyOrphan(Box::new(orphan)), &request).await
+        self.send_dry_run(&Purpose::DestroyOrphan(Box::new(orphan)), &request).await.map(drop)
     }
 
     /// Renders the placeholder volume from the volume object as it was last read.

@@ -54,7 +54,7 @@ impl ChangeExecutor<'_> {
         }
         let (object, about) = (volume.clone(), change.about.clone());
         let reclaim = ProposedChange { purpose, object, about, proposal };
-        self.step(&reclaim, 0).await.map_err(|ended| match ended.outcome {
+        self.step(&reclaim, 0, None).await.map_err(|ended| match ended.outcome {
             Outcome::Unanswered => ended,
             _ => {
                 ChangeEnd { outcome: Outcome::Pending, detail: left(ended.detail).detail, ..ended }

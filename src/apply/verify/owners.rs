@@ -10,7 +10,20 @@ use crate::model::{ObjectRef, OwnerReference};
 
 /// How long a controller is given to add a reference again, and the garbage collector to end a
 /// deletion that it has begun: both act on what they read before the update.
-const SETTLING: Duration = Duration::from_secs(2);
+pub(in crate::apply) const SETTLING: Duration = Duration::from_secs(2);
+
+/// Verifies the answer to the patch: another client may add the references again.
+pub(super) fn are_removed(owners: &[OwnerReference], written: &Value) -> (Outcome, String) {
+    if let Some(owner) = owners.iter().find(|it| is_in(it, written)) {
+        let told = format!("the API server still shows the reference to {}", named(owner));
+        return (Outcome::Failed, told);
+    }
+    let removed = match owners {
+        [only] => format!("the owner reference to {} is removed", named(only)),
+        _ => format!("{} owner references are removed", owners.len()),
+    };
+    (Outcome::Done, removed)
+}
 
 /// Verifies the removal, and that the claim is not deleted all the same.
 pub(super) async fn stay_removed(
@@ -20,19 +33,14 @@ pub(super) async fn stay_removed(
     written: &Value,
     wait: Option<Duration>,
 ) -> (Outcome, String) {
-    if let Some(owner) = owners.iter().find(|it| is_in(it, written)) {
-        let told = format!("the API server still shows the reference to {}", named(owner));
-        return (Outcome::Failed, told);
-    }
-    let removed = match owners {
-        [only] => format!("the owner reference to {} is removed", named(only)),
-        _ => format!("{} owner references are removed", owners.len()),
+    let (Outcome::Done, removed) = are_removed(owners, written) else {
+        return are_removed(owners, written);
     };
     if wait.is_none() {
         return (Outcome::Pending, format!("{removed}; not verified: --wait=false"));
     }
     tokio::time::sleep(SETTLING).await;
-    let live = match cluster.read_again(claim).await {
+    let live = match cluster.read_alone(claim).await {
         Ok(live) => live,
         Err(error) => {
             return (
@@ -73,7 +81,7 @@ pub(super) async fn stay_removed(
 }
 
 /// The object with its namespace, as commands take it.
-fn in_words(claim: &ObjectRef) -> String {
+pub(in crate::apply) fn in_words(claim: &ObjectRef) -> String {
     let namespace = claim.key.namespace.as_deref().unwrap_or("default");
     format!("pvc/{} -n {namespace}", claim.key.name)
 }
@@ -82,12 +90,14 @@ fn named(owner: &OwnerReference) -> String {
     format!("{} {}", owner.kind, owner.name)
 }
 
-fn is_same(live: &Value, claim: &ObjectRef) -> bool {
+/// Whether it is the same object, by its uid.
+pub(in crate::apply) fn is_same(live: &Value, claim: &ObjectRef) -> bool {
     let uid = claim.uid.as_ref().map(ToString::to_string);
     live["metadata"]["uid"].as_str() == uid.as_deref()
 }
 
-fn is_in(owner: &OwnerReference, live: &Value) -> bool {
+/// Whether a claim has this owner reference.
+pub(in crate::apply) fn is_in(owner: &OwnerReference, live: &Value) -> bool {
     let uid = owner.uid.as_ref().map(ToString::to_string);
     let all = live["metadata"]["ownerReferences"].as_array();
     all.into_iter().flatten().any(|it| {
@@ -98,7 +108,7 @@ fn is_in(owner: &OwnerReference, live: &Value) -> bool {
 }
 
 /// Returns the field manager that set a reference, by `managedFields`.
-fn manager_of(live: &Value, owner: &OwnerReference) -> Option<String> {
+pub(in crate::apply) fn manager_of(live: &Value, owner: &OwnerReference) -> Option<String> {
     let key = format!(r#"k:{{"uid":"{}"}}"#, owner.uid.as_ref()?);
     let entries = live["metadata"]["managedFields"].as_array()?;
     let sets =

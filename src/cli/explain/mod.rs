@@ -11,7 +11,7 @@ use self::named::NamedObject;
 use super::{
     Exit, Failure,
     args::ConnectionArgs,
-    collect::{Collected, ROUNDS, collect, dump_failure, tell, tell_notes},
+    collect::{Collected, collect, dump_failure, tell, tell_notes},
     reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
     terminal,
 };
@@ -26,6 +26,7 @@ use crate::{
     },
     rules::{self, Explanation},
     sources::answers,
+    watch::ROUNDS,
 };
 
 /// The width of what is printed where there is no terminal.

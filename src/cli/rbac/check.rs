@@ -77,6 +77,10 @@ pub(super) async fn check(connection: &ConnectionArgs, command: RoleFor) -> Resu
             "an audit would be incomplete; `rbac audit` prints a ClusterRole with all permissions"
                 .to_owned()
         }
+        RoleFor::Watch => {
+            "a watch would be incomplete; `rbac watch` prints a ClusterRole with all permissions"
+                .to_owned()
+        }
         RoleFor::Retention => {
             "what it shows would be incomplete; `rbac retention` prints a ClusterRole with all \
              permissions"

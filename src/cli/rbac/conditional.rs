@@ -35,6 +35,16 @@ pub(super) const DELETE_NAMESPACES: ConditionalRight = ConditionalRight {
     reason: "only `delete ns` needs it, which deletes everything in the namespace",
 };
 
+/// `gc_admission.go`, `gcPermissionsEnforcement.Validate`: an owner reference with
+/// `blockOwnerDeletion`.
+pub(super) const FINALIZERS_TO_ADD_OWNERS: ConditionalRight = ConditionalRight {
+    verb: "update",
+    group: "apps",
+    resource: "statefulsets/finalizers",
+    reason: "with the admission plugin OwnerReferencesPermissionEnforcement, which OpenShift enables, retention apply \
+             --add-owners may only add a reference that blocks the deletion of a StatefulSet whose finalizers you may update",
+};
+
 impl ConditionalRight {
     /// Writes it as a rule that is commented out, with its reason.
     pub(super) fn write(&self, out: &mut dyn std::io::Write) -> std::io::Result<()> {

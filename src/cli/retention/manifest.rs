@@ -10,7 +10,7 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::{
-    cli::{Exit, Failure},
+    cli::{Exit, Failure, suggest::nearest},
     facts::retention::SetChange,
     model::{Retention, RetentionPolicy, StatefulSet},
 };
@@ -193,7 +193,9 @@ pub(super) fn parse_retention(text: &str) -> Result<Retention, String> {
         "Delete" => Ok(Retention::Delete),
         _ => {
             let text = crate::model::escape_control(text);
-            Err(format!("\"{text}\" is unknown; the API server accepts Retain and Delete"))
+            let near = nearest(&text, ["Retain", "Delete"].map(str::to_owned)).into_iter().next();
+            let meant = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+            Err(format!("\"{text}\" is unknown; the API server accepts Retain and Delete{meant}"))
         }
     }
 }

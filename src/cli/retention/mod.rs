@@ -2,7 +2,8 @@
 
 mod deletion;
 mod manifest;
-mod named;
+pub(super) mod named;
+mod set;
 mod show;
 mod simulate;
 
@@ -12,8 +13,14 @@ use std::collections::BTreeSet;
 
 pub(super) use deletion::show_deletion;
 
-use self::{show::ShowArgs, simulate::SimulateArgs};
-use super::{Exit, Failure, args::ConnectionArgs, collect::tell_permissions, terminal};
+use self::{set::SetArgs, show::ShowArgs, simulate::SimulateArgs};
+use super::{
+    Exit, Failure,
+    args::ConnectionArgs,
+    collect::tell_permissions,
+    terminal,
+    writing::{Interrupt, retention_apply::RetentionApplyArgs},
+};
 use crate::{
     cluster::Unseen,
     model::{RuleId, escape_control},
@@ -31,7 +38,7 @@ pub struct RetentionArgs {
 }
 
 /// The subcommands.
-const SUBCOMMANDS: [&str; 2] = ["show", "simulate"];
+const SUBCOMMANDS: [&str; 4] = ["show", "simulate", "set", "apply"];
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -40,13 +47,23 @@ enum RetentionCommand {
     Show(Box<ShowArgs>),
     /// Foretell what a change of a StatefulSet, or its deletion, does to each of its claims
     Simulate(Box<SimulateArgs>),
+    /// Change the retention policy of StatefulSets, so that their claims are what it says
+    Set(Box<SetArgs>),
+    /// Have claims follow the retention policies of their StatefulSets: remove owner references that contradict these
+    Apply(Box<RetentionApplyArgs>),
 }
 
 impl RetentionArgs {
-    pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
+    pub(super) async fn run(
+        self,
+        connection: &ConnectionArgs,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
         match self.command {
             Some(RetentionCommand::Show(args)) => args.run(connection).await,
             Some(RetentionCommand::Simulate(args)) => args.run(connection).await,
+            Some(RetentionCommand::Set(args)) => Box::pin(args.run(connection, interrupt)).await,
+            Some(RetentionCommand::Apply(args)) => Box::pin(args.run(connection, interrupt)).await,
             None => self.show.run(connection).await,
         }
     }

@@ -13,18 +13,18 @@ use crate::{
 
 /// The sets that were asked for.
 #[derive(Debug)]
-pub(super) struct NamedSets {
+pub(in crate::cli) struct NamedSets {
     /// Their names; empty for all.
-    pub(super) names: Vec<String>,
+    pub(in crate::cli) names: Vec<String>,
     /// The namespace, and the labels.
-    pub(super) scope: Scope,
+    pub(in crate::cli) scope: Scope,
     /// Whether all namespaces are meant.
     everywhere: bool,
 }
 
 impl NamedSets {
     /// Parses what was typed.
-    pub(super) fn parse(
+    pub(in crate::cli) fn parse(
         names: &[String],
         namespace: Option<&str>,
         everywhere: bool,
@@ -43,7 +43,7 @@ impl NamedSets {
 
     /// Sets the namespace of the context, unless another one or all are meant. A dump has none, and
     /// is shown whole.
-    pub(super) fn settle(&mut self, collected: &Collected) {
+    pub(in crate::cli) fn settle(&mut self, collected: &Collected) {
         if self.scope.namespace.is_none() && !self.everywhere {
             self.scope.namespace = collected.namespace.as_deref().map(Text::from);
         }

@@ -9,7 +9,7 @@ use crate::{
     cli::{
         Exit, Failure,
         args::{ConnectionArgs, ThresholdSetting, threshold_candidates},
-        collect::{Collected, ROUNDS, collect, tell_notes},
+        collect::{Collected, collect, tell_notes},
         reading::{DumpSourceArgs, note_unknown_drivers},
         suggest::nearest,
         terminal,
@@ -25,6 +25,7 @@ use crate::{
         wire::{API_VERSION, Gap, ReportMetadata, Source},
     },
     rules::retention::{self, OtherClaim, SetRetention},
+    watch::ROUNDS,
 };
 
 /// Arguments of `retention show`.

@@ -12,10 +12,11 @@ use crate::cli::{
 };
 use crate::cluster::Cx;
 use crate::model::{
-    ClaimKey, Kind, ObjectKey, ObjectRef, Settings, Time, Uid, format_age, format_duration,
+    ClaimKey, Kind, ObjectKey, ObjectRef, Retention, Settings, Time, Uid, format_age,
+    format_duration,
 };
 use crate::output::writing::{self, Plan as SavedPlan, PlannedChange};
-use crate::plan::{Plan, Purpose};
+use crate::plan::{Plan, Purpose, RETENTION_APPLY};
 
 /// Arguments of `apply`.
 #[derive(Debug, Args)]
@@ -107,14 +108,25 @@ impl ApplyArgs {
 
 /// Makes the plan again from what is seen now: only what comes out the same is kept.
 fn again(cx: &Cx, settings: &Settings, saved: &SavedPlan) -> Plan {
-    let command = ["gc", "retain", "delete", "disown", "fix-finalizers", "rebind"]
-        .into_iter()
-        .find(|it| *it == saved.metadata.command);
+    const COMMANDS: [&str; 8] = [
+        "gc",
+        "retain",
+        "delete",
+        "disown",
+        RETENTION_APPLY,
+        "fix-finalizers",
+        "rebind",
+        "retention-set",
+    ];
+    let command = COMMANDS.into_iter().find(|it| *it == saved.metadata.command);
     let mut plan = Plan::new(command.unwrap_or("apply"), cx);
     plan.settings = settings.clone();
     for change in &saved.changes {
         let (object, because) = (object(change), &change.because);
-        let purpose = Purpose::parse(because).map(|it| it.given_to(given_to(change)));
+        let purpose = Purpose::parse(because).map(|it| {
+            let (when_deleted, when_scaled) = policy(change);
+            it.given_to(given_to(change)).with_policy(when_deleted, when_scaled)
+        });
         match (object, purpose) {
             (Some(object), Some(purpose)) => {
                 plan.take_object(cx, purpose, &object, |fresh| same(change, fresh));
@@ -139,6 +151,13 @@ fn again(cx: &Cx, settings: &Settings, saved: &SavedPlan) -> Plan {
 fn given_to(change: &PlannedChange) -> Option<ClaimKey> {
     let to = change.to.as_ref()?;
     Some(ClaimKey { namespace: to.namespace.as_deref()?.into(), name: to.name.as_str().into() })
+}
+
+/// The retention policy that a set is to have, where the plan names one.
+fn policy(change: &PlannedChange) -> (Option<Retention>, Option<Retention>) {
+    let parsed = |text: &Option<String>| text.as_deref().map(Retention::parse);
+    let policy = change.policy.as_ref();
+    policy.map_or((None, None), |it| (parsed(&it.when_deleted), parsed(&it.when_scaled)))
 }
 
 fn object(change: &PlannedChange) -> Option<ObjectRef> {

@@ -11,9 +11,10 @@ mod interrupt;
 pub(super) mod journal;
 pub(super) mod orphan;
 mod outcome;
-mod perform;
+pub(super) mod perform;
 pub(super) mod rebind;
 pub(super) mod retain;
+pub(super) mod retention_apply;
 pub(super) mod undo;
 mod snapshot_first;
 mod unfinished;
@@ -58,7 +59,7 @@ impl SavedArgs {
     }
 
     /// Where to look: there, or at a cluster that is about to be changed.
-    fn or_watched<'a>(
+    pub(super) fn or_watched<'a>(
         &self,
         connection: &'a ConnectionArgs,
         namespace: Option<&'a str>,
@@ -202,7 +203,7 @@ fn field_manager(name: &str) -> Result<String, String> {
 
 impl WriteArgs {
     /// Parses `-o`.
-    fn format(&self) -> Result<Format, Failure> {
+    pub(super) fn format(&self) -> Result<Format, Failure> {
         let parsed = self.output.parse::<Format>();
         let format = parsed.map_err(|error| Failure::usage(error.to_string()))?;
         match format {
@@ -228,7 +229,7 @@ impl WriteArgs {
     }
 
     /// Settings of a command that has no others.
-    fn settings(&self) -> Settings {
+    pub(super) fn settings(&self) -> Settings {
         let mut settings = Settings::default();
         self.take_timeout(&mut settings);
         settings

@@ -30,7 +30,7 @@ use crate::output::{
 use crate::plan::Plan;
 
 /// Shows a plan, asks, and carries it out.
-pub(super) async fn perform(
+pub(in crate::cli) async fn perform(
     mut collected: Collected,
     plan: Plan,
     args: &WriteArgs,

@@ -189,6 +189,27 @@ async fn refusals_are_read_in_every_form() {
     }
 }
 
+#[test]
+fn only_an_answer_about_the_object_proves_that_it_is_absent() {
+    let error = |code: u16, reason: &str, message: &str| ReadError::Api {
+        code,
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        path: String::new(),
+    };
+    for (error, absent) in [
+        (error(404, "NotFound", "statefulsets.apps \"web\" not found"), true),
+        (error(404, "NotFound", "statefulsets.apps \"web-1\" not found"), false),
+        (error(404, "NotFound", "namespaces \"shop\" not found"), false),
+        (error(404, "NotFound", "the server could not find the requested resource"), false),
+        (error(404, "Not Found", "404 page not found"), false),
+        (error(403, "Forbidden", "pods \"web\" not found"), false),
+        (error(410, "Gone", "\"web\" not found"), false),
+    ] {
+        assert_eq!(error.is_absence_of("web"), absent, "{error}");
+    }
+}
+
 #[tokio::test]
 async fn a_refused_connection_is_told_at_once() {
     let server = TestServer::start(|_| json_reply("{}")).await;

@@ -127,6 +127,8 @@ pub(crate) fn quick() -> ReadLimits {
         longest_retry_after: Duration::from_millis(300),
         idle: Duration::from_millis(600),
         silence: Duration::from_millis(600),
+        first_return: Duration::from_millis(100),
+        longest_return: Duration::from_millis(3000),
         ..ReadLimits::default()
     }
 }

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use super::{Cluster, object_key};
 use crate::cluster::{Dirty, Subject};
 use crate::model::{
-    Attachment, AttributesClass, BackendKey, Claim, KeptBackend, Kind, ObjectId, ObjectKey, PodUse,
-    SnapshotContent, StatefulSet, StorageClass, Text, Volume, VolumeSnapshot,
+    Answer, Attachment, AttributesClass, BackendKey, Claim, KeptBackend, Kind, ObjectId, ObjectKey,
+    PodUse, Question, SnapshotContent, StatefulSet, StorageClass, Text, Uid, Volume,
+    VolumeSnapshot,
 };
 
 impl Cluster {
@@ -145,6 +146,11 @@ impl Cluster {
         self.kept.get(backend)
     }
 
+    /// Whether it is known that this tool added a finalizer to a volume.
+    pub fn has_added_finalizer(&self, volume: &Uid, finalizer: &Text) -> bool {
+        self.added_finalizers.contains(&(volume.clone(), Text::clone(finalizer)))
+    }
+
     /// Adds the entry of a record of kept backend volumes.
     pub(super) fn keep(&mut self, row: KeptBackend, dirty: &mut Dirty) {
         let key = row.backend.clone();
@@ -159,6 +165,31 @@ impl Cluster {
             self.touch_driver(&key.driver, dirty);
             dirty.subjects.insert(Subject::Backend(key.clone()));
             self.kept.insert(key, row);
+        }
+    }
+
+    /// Forgets an answer, and what came with it.
+    pub(in crate::cluster) fn forget(&mut self, question: &Question, dirty: &mut Dirty) {
+        if self.answers.remove(question).is_some() {
+            self.touch_question(question, dirty);
+        }
+        if matches!(question, Question::KeptBackends { .. }) {
+            for row in std::mem::take(&mut self.kept).into_values() {
+                self.touch_places(&row, dirty);
+                self.touch_driver(&row.backend.driver, dirty);
+                dirty.subjects.insert(Subject::Backend(row.backend));
+            }
+        }
+    }
+
+    /// Forgets that an object existed when it was asked about: it was deleted since.
+    pub(in crate::cluster) fn forget_existence(&mut self, key: &ObjectKey, dirty: &mut Dirty) {
+        if self.answers.is_empty() {
+            return;
+        }
+        let exists = Question::Exists(key.clone());
+        if self.answers.get(&exists).is_some_and(|answer| *answer != Answer::No) {
+            self.forget(&exists, dirty);
         }
     }
 

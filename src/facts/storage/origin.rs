@@ -27,6 +27,18 @@ const KEEPERS: [(&str, &str); 4] = [
     ("app.kubernetes.io/managed-by", ""),
 ];
 
+/// The field managers of tools that keep objects as they were written down, with the name of the
+/// tool. Argo CD marks objects by default with a label that many objects have, and is known by this
+/// alone.
+const KEEPING_MANAGERS: [(&str, &str); 6] = [
+    ("argocd-controller", "Argo CD"),
+    ("argocd-application-controller", "Argo CD"),
+    ("kustomize-controller", "Flux"),
+    ("helm-controller", "Flux"),
+    ("flux-client-side-apply", "Flux"),
+    ("helm", "Helm"),
+];
+
 /// The marks of others on a volume.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Marks {
@@ -49,11 +61,17 @@ pub fn keeper(metadata: &Metadata) -> Option<String> {
     keeper_of(metadata).or_else(owner)
 }
 
-/// Returns the tool that keeps an object as it was written down, by its labels and annotations.
+/// Returns the tool that keeps an object as it was written down, by its labels, its annotations and
+/// the managers of its fields.
 pub fn keeper_of(metadata: &Metadata) -> Option<String> {
     let keeper = KEEPERS.iter().find_map(|(label, tool)| {
         let value = metadata.label(label)?;
         Some(if tool.is_empty() { value.to_owned() } else { (*tool).to_owned() })
     });
-    keeper.or_else(|| metadata.is_tracked_by_argo_cd().then(|| "Argo CD".to_owned()))
+    let tracked = || metadata.is_tracked_by_argo_cd().then(|| "Argo CD".to_owned());
+    let managing = || {
+        let tool = |name: &str| KEEPING_MANAGERS.iter().find(|(known, _)| *known == name);
+        metadata.managers.iter().find_map(|it| Some(tool(it.manager)?.1.to_owned()))
+    };
+    keeper.or_else(tracked).or_else(managing)
 }

@@ -155,6 +155,29 @@ fn snapshots() {
 }
 
 #[test]
+fn what_this_tool_says_is_no_evidence() {
+    let said = |component: &str, reporting: &str| {
+        fold(&Event {
+            metadata: meta::BriefMeta {
+                name: "e".to_owned(),
+                namespace: "default".to_owned(),
+                ..Default::default()
+            },
+            involved_object: object_reference::ObjectReference {
+                kind: "PersistentVolume".to_owned(),
+                ..Default::default()
+            },
+            source: event::EventSource { component: component.to_owned() },
+            reporting_component: reporting.to_owned(),
+            ..Event::default()
+        })
+    };
+    assert!(matches!(said("persistentvolume-controller", ""), Folded::Row(_)));
+    assert!(matches!(said("kubectl-storage", ""), Folded::Counted));
+    assert!(matches!(said("", "kubectl-storage"), Folded::Counted));
+}
+
+#[test]
 fn events_are_bounded_and_those_of_pods_are_about_volumes() {
     let event = |kind: &str, reason: &str, message: &str| -> Folded {
         let event = Event {

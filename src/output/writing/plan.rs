@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::publish::{age, cluster_identity, reference, thresholds, tool, volume};
 use super::super::wire::{API_VERSION, Age, ClusterIdentity, ObjectReference, Tool, Volume};
-use super::step::{PlannedStep, step};
+use super::step::{PlannedStep, steps};
 use crate::cluster::Cluster;
 use crate::facts::BlockingFinalizer;
 use crate::model::{ObjectRef, SecretAssertion, Settings, Time, Undo, format_bytes, format_time};
@@ -94,6 +94,12 @@ pub struct SavedSettings {
     /// `--delete-leftovers`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub delete_leftovers: bool,
+    /// `--replicas-zero`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replicas_zero: bool,
+    /// `--add-owners`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub add_owners: bool,
     /// `--no-other-users`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_other_users: bool,
@@ -157,6 +163,9 @@ pub struct PlannedChange {
     /// The claim to which a volume is given, where that is not the one that it was bound to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<ObjectReference>,
+    /// The retention policy that a StatefulSet is to have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PlannedRetention>,
     /// What is written, in this order.
     pub steps: Vec<PlannedStep>,
     /// What that does.
@@ -169,6 +178,19 @@ pub struct PlannedChange {
     pub notices: Vec<String>,
     /// The danger flags without which it would have been refused.
     pub relies_on: Vec<String>,
+}
+
+/// The retention policy that a StatefulSet is to have; what is absent stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedRetention {
+    /// `whenDeleted`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_deleted: Option<String>,
+    /// `whenScaled`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_scaled: Option<String>,
 }
 
 /// A finalizer, and who should remove it.
@@ -283,6 +305,8 @@ fn settings(settings: &Settings) -> SavedSettings {
         reclaim: settings.reclaim,
         keep_data: settings.keep_data,
         delete_leftovers: settings.delete_leftovers,
+        replicas_zero: settings.replicas_zero,
+        add_owners: settings.add_owners,
         no_other_users: settings.no_other_users,
         snapshot_first: settings.snapshot_first.as_ref().map(|it| it.stamp.to_string()),
         snapshot_class: settings
@@ -314,13 +338,22 @@ pub fn change(change: &inner::ProposedChange, now: Option<Time>) -> PlannedChang
         backend: backend(&change.about),
         held: change.about.held.iter().map(held).collect(),
         to: change.purpose.read_before().map(|key| reference(&ObjectRef { key, uid: None })),
-        steps: proposal.steps.iter().map(step).collect(),
+        policy: policy(&change.purpose),
+        steps: steps(&proposal.steps),
         effect: proposal.effect.what.clone(),
         risk: proposal.effect.risk.clone(),
         undo: undo(proposal.undo),
         notices: proposal.notices.clone(),
         relies_on: proposal.relies_on.iter().map(|it| (*it).to_owned()).collect(),
     }
+}
+
+fn policy(purpose: &inner::Purpose) -> Option<PlannedRetention> {
+    let inner::Purpose::SetRetention(request) = purpose else { return None };
+    Some(PlannedRetention {
+        when_deleted: request.when_deleted.as_ref().map(ToString::to_string),
+        when_scaled: request.when_scaled.as_ref().map(ToString::to_string),
+    })
 }
 
 pub(super) fn backend(about: &ObjectDetails) -> Option<BackendVolume> {

@@ -75,6 +75,8 @@ impl SavedSettings {
             reclaim: self.reclaim,
             keep_data: self.keep_data,
             delete_leftovers: self.delete_leftovers,
+            replicas_zero: self.replicas_zero,
+            add_owners: self.add_owners,
             no_other_users: self.no_other_users,
             snapshot_first: self.snapshot_first.as_deref().map(|stamp| SnapshotFirst {
                 class: self.snapshot_class.as_deref().map(Text::from),

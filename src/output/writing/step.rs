@@ -17,8 +17,24 @@ pub struct PlannedStep {
     pub preconditions: Vec<String>,
 }
 
+/// Puts the writes of a change into their public shape.
+pub(super) fn steps(actions: &[Action]) -> Vec<PlannedStep> {
+    let mut patched = false;
+    let one = |action: &Action| {
+        let mut planned = step(action);
+        // What the controller of a set does not do by itself.
+        if patched && matches!(action, Action::RemoveOwnerReferences { .. }) {
+            let who = "unless the StatefulSet controller has done so";
+            planned.what = format!("{who}, {}", planned.what);
+        }
+        patched |= matches!(action, Action::SetRetentionPolicy { .. });
+        planned
+    };
+    actions.iter().map(one).collect()
+}
+
 /// Puts a write into its public shape.
-pub(super) fn step(action: &Action) -> PlannedStep {
+fn step(action: &Action) -> PlannedStep {
     let policy = |policy: &ReclaimPolicy| format!("spec.persistentVolumeReclaimPolicy is {policy}");
     let as_read = || {
         vec![
@@ -120,7 +136,24 @@ pub(super) fn step(action: &Action) -> PlannedStep {
                 policy(&ReclaimPolicy::Retain),
             ],
         ),
-        Action::RemoveOwnerReferences { owners, .. } => {
+        Action::SetRetentionPolicy { from, to, .. } => {
+            let fields = [
+                ("whenDeleted", &from.when_deleted, &to.when_deleted),
+                ("whenScaled", &from.when_scaled, &to.when_scaled),
+            ];
+            let changed = fields.iter().filter(|(_, from, to)| from != to);
+            let changed: Vec<_> =
+                changed.map(|(field, from, to)| format!("{field} from {from} to {to}")).collect();
+            let tests = fields.map(|(field, from, _)| {
+                format!("spec.persistentVolumeClaimRetentionPolicy.{field} is {from}")
+            });
+            let alive = "metadata.deletionTimestamp is absent".to_owned();
+            (
+                format!("patch {}", changed.join(" and ")),
+                std::iter::once(alive).chain(tests).collect(),
+            )
+        }
+        Action::RemoveOwnerReferences { owners, claim } => {
             let named = owners.iter().map(|it| format!("{} {}", it.kind, it.name));
             let named = named.collect::<Vec<_>>().join(", ");
             let uid =
@@ -129,7 +162,24 @@ pub(super) fn step(action: &Action) -> PlannedStep {
             let at_places =
                 owners.iter().map(|it| format!("the reference at its place has uid {}", uid(it)));
             let tests = std::iter::once(alive).chain(at_places).collect();
-            (format!("patch owner references out: {named}"), tests)
+            (format!("patch owner references of {claim} out: {named}"), tests)
+        }
+        Action::AddOwnerReference { owner, replaces, guard, .. } => {
+            let alive = "metadata.deletionTimestamp is absent".to_owned();
+            let references = match replaces.is_empty() {
+                true => "metadata.ownerReferences are those just read".to_owned(),
+                false => "the replaced reference at its place has the same uid".to_owned(),
+            };
+            let how = match (replaces.is_empty(), owner.controller) {
+                (true, true) => "patch an owner reference in, as controller",
+                (true, false) => "patch an owner reference in",
+                (false, _) => "replace an owner reference by one as controller",
+            };
+            let named = |it: &OwnerReference| format!("{} {}", it.kind, it.name);
+            let guard = guard.as_ref().map_or_else(String::new, |it| {
+                format!("; and, until the owner was read again, one to {}", named(it))
+            });
+            (format!("{how}: {}{guard}", named(owner)), vec![alive, references])
         }
     };
     PlannedStep { action: action.name().to_owned(), what, preconditions }

@@ -92,12 +92,7 @@ fn leftover_of<'a, 'b>(reason: &'b UnsafeReason<'a>) -> Option<&'b SetTemplate<'
 /// A set at replicas 0 is paused, and all its data is out of range: it may only be kept.
 fn settled(cx: &Cx, it: &SetTemplate) -> Checked {
     let set = it.set;
-    if set.metadata.deleting.is_some() {
-        return Err("the set is Terminating".to_owned());
-    }
-    if set.observed_generation < set.generation || set.pods > set.replicas.unwrap_or(1) {
-        return Err("wait until the StatefulSet controller has scaled the set".to_owned());
-    }
+    checks::set_is_settled(set)?;
     if set.replicas == Some(0) && cx.settings().destroy_data {
         return Err(
             "a set at replicas 0 is paused: scale it up or delete it first, or keep the data \

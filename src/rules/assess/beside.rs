@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Assessor, about, exempt, judge, object_key};
+use super::{Assessor, about, exempt, in_scope, judge, object_key};
 use crate::cluster::{Cluster, Cx, Subject, Unseen};
 use crate::model::{CausedBy, Finding, RuleId, Settings};
 
@@ -66,6 +66,19 @@ impl Assessor {
         let unseen = notes.unseen.iter().filter(|(id, _)| wanted(id));
         found.unseen = unseen.cloned().collect();
         found
+    }
+
+    /// The findings about one subject that a report contains, judged again.
+    pub fn reported(
+        &self,
+        cluster: &Cluster,
+        settings: &Settings,
+        subject: &Subject,
+    ) -> Vec<Finding> {
+        match in_scope(cluster, settings, subject) {
+            true => self.findings_by(cluster, settings, subject, |_| true).findings,
+            false => Vec::new(),
+        }
     }
 
     /// The findings about some subjects that no annotation exempts, worst first, at most so many;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::cluster::{Cluster, Subject, for_each_judged_row};
-use crate::model::{Kind, Metadata, NamedRow as _, ObjectKey, RuleId, Settings, Text};
+use crate::model::{Kind, Metadata, NamedRow as _, ObjectKey, ObjectRef, RuleId, Settings, Text};
 
 macro_rules! declare_access {
     ($($subject:ident: $row:ident, $all:ident, $at:ident;)+) => {
@@ -19,6 +19,19 @@ macro_rules! declare_access {
                 $(Subject::$subject(id) => cluster.$at(*id)?.object_key(),)+
                 Subject::Driver(name) => ObjectKey::cluster_wide(Kind::CsiDriver, name),
                 Subject::Backend(key) => cluster.kept_backend(key)?.object().key,
+            })
+        }
+
+        /// The object of a subject, as findings about it name it; `None` where there is none any
+        /// more.
+        pub fn object(cluster: &Cluster, subject: &Subject) -> Option<ObjectRef> {
+            Some(match subject {
+                $(Subject::$subject(id) => cluster.$at(*id)?.object(),)+
+                Subject::Driver(name) => {
+                    let key = ObjectKey::cluster_wide(Kind::CsiDriver, name);
+                    cluster.drivers().contains(name).then_some(ObjectRef { key, uid: None })?
+                }
+                Subject::Backend(key) => cluster.kept_backend(key)?.object(),
             })
         }
 

@@ -64,7 +64,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             .report_only("nothing to do: claims of ephemeral volumes are deleted with their pods")
     } else {
         let destroyed = fate.volume().filter(|_| fate.loses_data());
-        finding.saved_from_collector(cx, claim, destroyed)
+        finding.saved_from_collector(cx, claim, destroyed, &remedies::DISOWN)
     }))
 }
 

@@ -1,8 +1,8 @@
 //! F101: a claim whose owner is of a kind that the server does not serve any more.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, ClaimDataEffect, Ownership};
-use crate::model::{Claim, Finding, Kind, Severity};
+use crate::facts::{self, ClaimDataEffect, OwnerPresence, Ownership};
+use crate::model::{Claim, Finding, Kind, OwnerReference, Severity, VerdictState};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_uid};
 
@@ -22,8 +22,8 @@ pub(super) static RULE: Rule = Rule {
     danger: "The custom resource definition of the owner was deleted, and the owner with it. The garbage collector cannot \
              look the owner up and leaves the claim alone. Once the definition is installed again, by an upgrade or a \
              reinstallation, the claim is deleted within seconds.",
-    remedy: "Setting the policy of its volume to Retain keeps the data in any case. If the claim is to stay, remove the owner \
-             reference before the kind is served again.",
+    remedy: "`kubectl storage retain pvc/NAME` keeps the data in any case. If the claim is to stay, `kubectl storage disown \
+             pvc/NAME --owner-kind-gone` removes the owner reference before the kind is served again.",
     source: "kubernetes garbagecollector.go, attemptToDeleteItem; seen on 1.36.3",
     judge: &[Judge::Claim(judge)],
 };
@@ -53,6 +53,7 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         .shows("consequence", consequence)
         .about_volume(fate.volume())
         .relates(fate.volume().map(crate::model::Volume::object));
+    let disown = disown(cx, claim, &unserved);
     for owner in unserved {
         let uid = shown_uid(owner.uid.as_ref());
         let named = format!("{} {} {} uid {uid}", owner.api_version, owner.kind, owner.name);
@@ -60,10 +61,27 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }
     Ok(Some(match fate {
         ClaimDataEffect::Destroyed(volume) | ClaimDataEffect::Scrubbed(volume) => {
-            finding.remedied_by(cx, volume, &remedies::RETAIN)
+            let mut finding = finding.remedied_by(cx, volume, &remedies::RETAIN);
+            if finding.verdict.state == VerdictState::Fixable {
+                finding.verdict.reason =
+                    format!("keep the data first; then {disown} keeps the claim");
+            }
+            finding
         }
-        ClaimDataEffect::Kept(_) | ClaimDataEffect::NoVolume | ClaimDataEffect::Unseen(_) => finding
-            .severe(Severity::Medium)
-            .report_only("if the claim is to stay, remove this owner reference before its kind is served again"),
+        ClaimDataEffect::Kept(_) | ClaimDataEffect::NoVolume | ClaimDataEffect::Unseen(_) => {
+            let reason = format!("if the claim is to stay: {disown} removes this owner reference");
+            finding.severe(Severity::Medium).report_only(reason)
+        }
     }))
+}
+
+/// The command that removes references to owners whose kind is not served. Where it is served in
+/// another version, that version proves that the owner does not exist.
+fn disown(cx: &Cx, claim: &Claim, unserved: &[&OwnerReference]) -> String {
+    let is_gone = |owner: &&OwnerReference| {
+        facts::owner_presence(cx, claim, owner) == Ok(OwnerPresence::KindGone)
+    };
+    let flag = if unserved.iter().any(is_gone) { " --owner-kind-gone" } else { "" };
+    let (name, namespace) = (&claim.metadata.name, &claim.namespace);
+    format!("`kubectl storage disown pvc/{name} -n {namespace}{flag}`")
 }

@@ -14,7 +14,8 @@ pub(super) static RULE: Rule = Rule {
     title: "A StatefulSet that deletes claims when it is scaled down is scaled by an autoscaler or a schedule",
     danger: "Every scale-down deletes the claims of the pods that it removes, without anybody looking, and with policy \
              Delete of their volumes the data. A downscaler that sets 0 replicas for the night deletes all of them.",
-    remedy: "The tool changes nothing here. Set whenScaled to Retain, unless what the pods store can be lost at any time.",
+    remedy: "Set whenScaled to Retain, unless what the pods store can be lost at any time: `kubectl storage retention set` does so, \
+             and removes the owner references of claims that are about to be deleted.",
     source: "KEP-1847; stateful_set_utils.go, updateClaimOwnerRefForSetAndPod",
     judge: &[Judge::StatefulSet(judge)],
 };
@@ -43,7 +44,9 @@ fn judge(cx: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
         Scaler::Autoscaler { object, .. } => Some(object),
         Scaler::Manager(_) | Scaler::Downscaler => None,
     });
-    Ok(Some(finding.relates(objects).report_only(
-        "set whenScaled to Retain, unless the data of its claims can be lost at any time",
-    )))
+    Ok(Some(finding.relates(objects).report_only(&format!(
+        "set whenScaled to Retain, unless the data of its claims can be lost at any time: `kubectl storage retention \
+         set sts/{} -n {} --when-scaled Retain`",
+        set.metadata.name, set.namespace
+    ))))
 }

@@ -17,13 +17,13 @@ pub(super) static RULE: Rule = Rule {
         Kind::PersistentVolume,
         Kind::PartialObjectMetadata,
     ],
-    remedies: &[&remedies::RETAIN],
+    remedies: &[&remedies::RETAIN, &remedies::REMOVE_OWNERS],
     title: "A claim is owned by its pod although its StatefulSet has the ordinal again",
     danger: "The set was scaled down and up again while the pod was Terminating. The controller waits for the \
              pod before it visits the claim, which is too late: the garbage collector deletes the claim with \
              the pod, and the claim that replaces it is empty.",
     remedy: "Setting the policy of its volume to Retain keeps the data. To keep the claim, remove its owner \
-             reference to the pod before the pod is deleted: the controller itself would do the same.",
+             reference before the pod is deleted, by `kubectl storage retention apply sts/NAME`: the controller itself would do the same.",
     source: "stateful_set_control.go, processReplica; stateful_pod_control.go, PodClaimIsStale",
     judge: &[Judge::Claim(judge)],
 };
@@ -58,7 +58,6 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         )
     };
     let object = pod.object();
-    let advice = "remove its owner reference to the pod before the pod is deleted";
     Ok(Some(
         RULE.on_claim(claim, summary)
             .severe(if going { Severity::Critical } else { Severity::High })
@@ -66,6 +65,6 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             .shows_of(&object, "metadata.deletionTimestamp", time(pod.deleting))
             .shows_of(&object, "status.phase", pod.phase.name())
             .relates([object])
-            .keeps_data(cx, claim, advice),
+            .keeps_claim(cx, claim, going),
     ))
 }

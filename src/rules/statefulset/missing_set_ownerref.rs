@@ -6,6 +6,7 @@ use crate::facts::retention::{
     foreign_controller, is_stale, membership, wanted_owners,
 };
 use crate::model::{Age, Claim, Finding, Kind, ManagedField, Severity, Threshold};
+use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
@@ -13,13 +14,13 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Medium,
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
-    remedies: &[],
+    remedies: &[&remedies::ADD_OWNER],
     title: "A claim is not owned by its StatefulSet although whenDeleted is Delete",
     danger: "When the set is deleted, the claim remains, and with it the backend volume; that it should have \
              been deleted is not recorded. The controller adds no owner to a claim without a pod.",
-    remedy: "The tool adds no owners here, since an owner reference makes a claim deletable. Delete such \
-             claims yourself when you delete the set, or scale up until they have pods again: then the \
-             controller owns them.",
+    remedy: "An owner reference makes a claim deletable: `kubectl storage retention apply sts/NAME` adds it only with \
+             --add-owners. Or delete such claims yourself when you delete the set, or scale up until they have pods \
+             again: then the controller owns them.",
     source: "KEP-1847; stateful_pod_control.go, UpdatePodClaimForRetentionPolicy; kubernetes/kubernetes#142130",
     judge: &[Judge::Claim(judge)],
 };
@@ -60,23 +61,23 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     if !missing || !cx.older_than(&Age::stamped(since), Threshold::Protection) {
         return Ok(None);
     }
-    let (summary, advice) = if place == ClaimPod::Podless {
-        (
-            "remains if its StatefulSet is deleted, although whenDeleted is Delete",
-            "the controller does not visit a claim without a pod: delete it yourself after the set, if it is not needed",
-        )
-    } else {
-        (
-            "the StatefulSet controller has not added its owner reference, although whenDeleted is Delete",
-            "see whether the pods of the set are ready, and whether kube-controller-manager is running and may update claims",
-        )
-    };
-    let pod = if pod.is_some() { name.clone() } else { format!("{name} does not exist") };
-    Ok(Some(
+    let finding = |summary: &str, shown: String| {
         RULE.on_claim(claim, summary)
             .aged(Age::stamped(since))
             .shows_member(claim, &member)
-            .shows("pod", pod)
-            .report_only(advice),
-    ))
+            .shows("pod", shown)
+    };
+    Ok(Some(if pod.is_none() {
+        let summary = "remains if its StatefulSet is deleted, although whenDeleted is Delete";
+        finding(summary, format!("{name} does not exist")).remedied_by(
+            cx,
+            claim,
+            &remedies::ADD_OWNER,
+        )
+    } else {
+        let summary = "the StatefulSet controller has not added its owner reference, although whenDeleted is Delete";
+        finding(summary, name.clone()).report_only(
+            "see whether the pods of the set are ready, and whether kube-controller-manager is running and may update claims",
+        )
+    }))
 }

@@ -19,7 +19,8 @@ use super::finding::{shown_uid, time};
 use crate::cluster::Cx;
 use crate::facts::retention::{self, Ordinals, TemplateClaim, VolumeEffect};
 use crate::model::{
-    Claim, Finding, ManagedField, OwnerReference, RetentionPolicy, Severity, StatefulSet, Volume,
+    Claim, Finding, ManagedField, OwnerReference, RetentionPolicy, Severity, StatefulSet,
+    VerdictState, Volume,
 };
 use crate::remedies;
 
@@ -104,15 +105,21 @@ impl Finding {
         finding.shows_manager(&claim.metadata, &field, "managers of the references")
     }
 
-    /// Offers to retain the volume of a claim that is about to be deleted, if its data would be
-    /// destroyed. If not, the finding is less severe.
-    fn keeps_data(self, cx: &Cx, claim: &Claim, otherwise: &str) -> Self {
-        match self.weighs_data(cx, claim) {
-            (finding, VolumeEffect::Destroyed | VolumeEffect::Scrubbed, Some(volume)) => {
-                finding.remedied_by(cx, volume, &remedies::RETAIN)
-            }
-            (finding, _, _) => finding.report_only(otherwise),
-        }
+    /// Offers to remove the owner references because of which a claim is deleted; `urgent`: its
+    /// deletion may have begun, so that its data is saved first. Where they are not removed, the data
+    /// can be saved all the same. If the data is not destroyed, the finding is less severe.
+    fn keeps_claim(self, cx: &Cx, claim: &Claim, urgent: bool) -> Self {
+        let (finding, effect, volume) = self.weighs_data(cx, claim);
+        let destroys = matches!(effect, VolumeEffect::Destroyed | VolumeEffect::Scrubbed);
+        let destroyed = volume.filter(|_| destroys);
+        let first = destroyed.filter(|_| urgent);
+        let finding = finding.saved_from_collector(cx, claim, first, &remedies::REMOVE_OWNERS);
+        let blocked = finding.verdict.state == VerdictState::Blocked;
+        let Some(volume) = destroyed.filter(|_| blocked && !urgent) else { return finding };
+        let reason = finding.verdict.reason.clone();
+        let mut finding = finding.remedied_by(cx, volume, &remedies::RETAIN);
+        finding.verdict.reason = format!("the owner reference remains ({reason}); keep the data");
+        finding
     }
 
     /// Adds what the deletion of a claim does to its volume, which decides how severe it is.

@@ -16,7 +16,7 @@ pub(super) static RULE: Rule = Rule {
              another controller can adopt the claim unnoticed, and a foreground deletion does not wait for \
              it.",
     remedy: "Nothing needs to be done before the claim has a pod again: then the controller renews the \
-             reference.",
+             reference. `kubectl storage retention apply sts/NAME --add-owners` renews it before.",
     source: "kubernetes/kubernetes#122499; stateful_set_utils.go, hasNonControllerOwner",
     judge: &[Judge::Claim(judge)],
 };

@@ -17,13 +17,14 @@ pub(super) static RULE: Rule = Rule {
         Kind::PersistentVolume,
         Kind::PartialObjectMetadata,
     ],
-    remedies: &[&remedies::RETAIN],
+    remedies: &[&remedies::RETAIN, &remedies::REMOVE_OWNERS],
     title: "A claim is still owned by a StatefulSet that retains its claims",
     danger: "The controller removes its owner reference only from claims with a pod, and from none while an earlier pod of \
              the set is not Ready. A claim that it has not visited since the policy became Retain stays owned, and the \
              garbage collector deletes it with the set; observedGeneration does not show this.",
-    remedy: "Setting the policy of its volume to Retain keeps the data in any case. To keep the claim too, \
-             remove its owner reference to the set before the set is deleted.",
+    remedy: "`kubectl storage retention apply sts/NAME` removes its owner reference to the set, and so keeps the claim. \
+             If the set is being deleted already, set the policy of its volume to Retain first, which keeps the \
+             data in any case.",
     source: "KEP-1847; stateful_set_control.go, updateStatefulSet; kubernetes/enhancements#2440",
     judge: &[Judge::Claim(judge)],
 };
@@ -57,16 +58,10 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     } else {
         "if its StatefulSet is deleted, the garbage collector deletes it, although the policy retains claims"
     };
-    let (shown, advice) = match pod {
-        None => (
-            format!("{name} does not exist"),
-            "remove its owner reference to the StatefulSet, if the claim is to remain after it",
-        ),
-        Some(pod) => (
-            format!("{name}, {}", pod.state()),
-            "find out which pod of the set is not Ready, since the controller waits for it; or remove the owner reference yourself",
-        ),
+    let shown = match pod {
+        None => format!("{name} does not exist"),
+        Some(pod) => format!("{name}, {}", pod.state()),
     };
     let finding = RULE.on_claim(claim, summary).shows_member(claim, &member).shows("pod", shown);
-    Ok(Some(finding.keeps_data(cx, claim, advice)))
+    Ok(Some(finding.keeps_claim(cx, claim, member.set.metadata.deleting.is_some())))
 }

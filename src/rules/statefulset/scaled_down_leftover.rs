@@ -6,6 +6,7 @@ use crate::facts::retention::{
     is_leftover, is_paused, leftover_age, membership, scalers, volume_effect, wanted_owners,
 };
 use crate::model::{Claim, Finding, Kind, Severity, StatefulSet, format_bytes};
+use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
@@ -19,13 +20,15 @@ pub(super) static RULE: Rule = Rule {
         Kind::PersistentVolume,
         Kind::HorizontalPodAutoscaler,
     ],
-    remedies: &[],
+    remedies: &[&remedies::DELETE_LEFTOVER],
     title: "Claims remain after a StatefulSet was scaled down",
     danger: "Their backend volumes are billed. With whenScaled Delete such a claim should not exist: it is older than \
              that policy, or its pod was deleted while the controller did not run, and no controller visits it any \
              more. A set with no replicas that retains its claims is paused.",
-    remedy: "The tool deletes nothing: scaling up uses the claims again, and one may contain the only copy of a shard. \
-             If neither you nor an autoscaler will scale up again, delete the claims yourself.",
+    remedy: "Scaling up uses the claims again, and one may contain the only copy of a shard. If neither you nor an \
+             autoscaler will scale up again: with whenScaled Delete, `kubectl storage retention apply sts/NAME \
+             --delete-leftovers --older-than AGE` deletes them; with Retain, `kubectl storage delete pvc NAME \
+             --delete-leftovers` deletes one by name.",
     source: "KEP-1847; stateful_set_utils.go, podInOrdinalRange; stateful_set_control.go, updateStatefulSet",
     judge: &[Judge::Claim(judge), Judge::StatefulSet(judge_set)],
 };
@@ -62,11 +65,13 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         .shows("autoscaler", autoscaler(cx, set)?)
         .shows("if it is deleted", fate.describe())
         .about_volume(volume);
-    Ok(Some(finding.report_only(if deletes {
-        "delete it yourself, if nothing will scale the set up again"
+    Ok(Some(if deletes {
+        finding.remedied_by(cx, claim, &remedies::DELETE_LEFTOVER)
     } else {
-        "whenScaled retains it: keep it, or delete it yourself if nothing will scale the set up again"
-    })))
+        finding.report_only(
+            "whenScaled retains it: keep it, or delete it yourself if nothing will scale the set up again",
+        )
+    }))
 }
 
 /// A set that was scaled to nothing for a while: its claims are as they should be.

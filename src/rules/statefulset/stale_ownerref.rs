@@ -17,14 +17,14 @@ pub(super) static RULE: Rule = Rule {
         Kind::PersistentVolume,
         Kind::PartialObjectMetadata,
     ],
-    remedies: &[&remedies::RETAIN, &remedies::DISOWN],
+    remedies: &[&remedies::RETAIN, &remedies::REMOVE_OWNERS, &remedies::DISOWN],
     title: "A claim is owned by an earlier StatefulSet or pod of the same name",
     danger: "Its owner does not exist, and another object has that name. The garbage collector deletes the \
              claim, and the StatefulSet controller does not change it. Typical after a restore: recreated \
              objects have other uids.",
     remedy: "`kubectl storage retain pvc/NAME` keeps the data in any case. If the claim is to stay, `kubectl \
-             storage disown pvc/NAME` removes the stale owner reference. Never replace it by one to the new \
-             set: the claim would be deleted with that set.",
+             storage retention apply sts/NAME` removes the stale owner reference, as `disown pvc/NAME` does. Never \
+             replace it by one to the new set: the claim would be deleted with that set.",
     source: "stateful_set_utils.go, hasStaleOwnerRef; garbagecollector.go, isDangling",
     judge: &[Judge::Claim(judge)],
 };
@@ -43,17 +43,21 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             owner.kind, owner.name
         );
         let uid = shown_uid(present.uid.as_ref());
-        let mut finding = RULE
-            .on_claim(claim, summary)
-            .shows_owner("stale reference", owner)
-            .shows_of(&present, "metadata.uid", uid);
-        finding = match membership(cx, claim)?.decided {
-            Some(member) => finding.shows_member(claim, &member),
-            None => finding.shows_owners(claim).relates([present]),
-        };
-        let (finding, effect, volume) = finding.weighs_data(cx, claim);
-        let destroys = matches!(effect, VolumeEffect::Destroyed | VolumeEffect::Scrubbed);
-        return Ok(Some(finding.saved_from_collector(cx, claim, volume.filter(|_| destroys))));
+        let finding = RULE.on_claim(claim, summary).shows_owner("stale reference", owner).shows_of(
+            &present,
+            "metadata.uid",
+            uid,
+        );
+        return Ok(Some(match membership(cx, claim)?.decided {
+            Some(member) => finding.shows_member(claim, &member).keeps_claim(cx, claim, true),
+            None => {
+                let finding = finding.shows_owners(claim).relates([present]);
+                let (finding, effect, volume) = finding.weighs_data(cx, claim);
+                let destroys = matches!(effect, VolumeEffect::Destroyed | VolumeEffect::Scrubbed);
+                let destroyed = volume.filter(|_| destroys);
+                finding.saved_from_collector(cx, claim, destroyed, &remedies::DISOWN)
+            }
+        }));
     }
     Ok(None)
 }

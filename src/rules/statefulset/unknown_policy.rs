@@ -26,5 +26,10 @@ fn judge(_: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
         .find(|(_, value)| matches!(value, Retention::Other(_)));
     let Some((field, value)) = unknown else { return Ok(None) };
     let summary = format!("{field} is {value}, which is unknown: its claims are retained");
-    Ok(Some(RULE.on_set(set, summary).report_only("set both values to Retain or Delete")))
+    let both = format!(
+        "set both values to Retain or Delete: `kubectl storage retention set sts/{} -n {} --when-deleted Retain \
+         --when-scaled Retain`",
+        set.metadata.name, set.namespace
+    );
+    Ok(Some(RULE.on_set(set, summary).report_only(&both)))
 }

@@ -18,7 +18,7 @@ use crate::client::{
     self, AccessReview, ReadError, Reader, ResourceAttributes, Served, ServedKinds, object_path,
 };
 use crate::dump::DumpError;
-use crate::model::{Answer, KeptBackend, ObjectKey, OwnerKey, Question, Uid};
+use crate::model::{Answer, KeptBackend, Kind, ObjectKey, OwnerKey, Question, Uid};
 use crate::objects::{self, AnyObject, PartialObjectMetadata};
 
 /// How many questions are asked at the same time.
@@ -49,6 +49,14 @@ impl From<Answer> for Reply {
 pub struct Replies(Vec<(Question, Reply)>);
 
 impl Replies {
+    /// Whether the server answered every question: what it did not answer, or refused to, proves
+    /// nothing.
+    pub fn are_answers(&self) -> bool {
+        let silence =
+            |reply: &Reply| matches!(reply.answer, Answer::Unanswered(_) | Answer::Forbidden);
+        !self.0.iter().any(|(_, reply)| silence(reply))
+    }
+
     /// Takes in the answers.
     ///
     /// # Errors
@@ -157,6 +165,9 @@ impl QuestionAsker {
     /// unanswered, not absent.
     async fn owner(&self, key: &OwnerKey) -> Answer {
         let (group, version) = key.api_version.split_once('/').unwrap_or(("", &key.api_version));
+        if let Some(answer) = self.well_known_owner(group, version, key).await {
+            return answer;
+        }
         let served = match self.served().await {
             Ok(served) => served,
             Err(reason) => return unanswered(reason),
@@ -174,13 +185,31 @@ impl QuestionAsker {
         };
         let namespace = of.namespaced.then_some(&*key.namespace);
         let path = object_path(group, version, namespace, resource, &key.name);
-        match self.reader.get_metadata::<PartialObjectMetadata>(&path).await {
-            Ok(found) => match Uid::parse(&found.value.metadata.uid) {
-                Some(uid) => Answer::Is(uid),
-                None => unanswered("it has no uid"),
-            },
-            Err(error) => answer_to(&error),
+        self.uid_at(&path).await.unwrap_or_else(|error| answer_to(&error))
+    }
+
+    /// Reads the metadata of an owner of a kind that every server serves, without discovery: many
+    /// owners are `StatefulSet`s and pods. `None` unless the answer is about an object of this name.
+    async fn well_known_owner(&self, group: &str, version: &str, key: &OwnerKey) -> Option<Answer> {
+        let known = |kind: &Kind| {
+            kind.is_namespaced() && !kind.is_optional() && kind.group().version == version
+        };
+        let kind = Kind::parse(group, &key.kind).filter(known)?;
+        let path = object_path(group, version, Some(&key.namespace), kind.plural(), &key.name);
+        match self.uid_at(&path).await {
+            Ok(answer) => Some(answer),
+            Err(error) if error.is_absence_of(&key.name) => Some(Answer::No),
+            Err(_) => None,
         }
+    }
+
+    /// Reads the uid of the object at a path.
+    async fn uid_at(&self, path: &str) -> Result<Answer, ReadError> {
+        let found = self.reader.get_metadata::<PartialObjectMetadata>(path).await?;
+        Ok(match Uid::parse(&found.value.metadata.uid) {
+            Some(uid) => Answer::Is(uid),
+            None => unanswered("it has no uid"),
+        })
     }
 
     /// Reads the metadata of a `Secret`, never its contents.

@@ -50,7 +50,7 @@ pub async fn list_again(
         Err(error) if error.is_not_found() && kind.is_optional() => None,
         Err(error) => return Err(error),
     };
-    let mut messages = vec![Message::Objects(reach.clone(), objects, None)];
+    let mut messages = vec![Message::Objects(reach.clone(), objects)];
     if let Some(reason) = broken {
         messages.push(Message::Broken(reach.clone(), reason.clone()));
         let Reach { kind, namespace } = reach.clone();

@@ -15,8 +15,8 @@ use crate::sources::intake::Intake;
 pub(super) enum Message {
     /// A change that is not about a decoded object.
     Change(Change),
-    /// Objects of a list or of a watch. A list holds a permit until they are taken in.
-    Objects(Reach, Vec<Reduced>, Option<OwnedSemaphorePermit>),
+    /// Objects of a list or of a watch.
+    Objects(Reach, Vec<Reduced>),
     /// An object within reach, of a list or of a watch, could not be decoded.
     Broken(Reach, String),
     /// A list has ended; with the server's clock when it began.
@@ -39,11 +39,10 @@ impl Message {
     pub(super) fn take_in(self, intake: &mut Intake) -> Result<(), DumpError> {
         match self {
             Self::Change(change) => intake.apply(change),
-            Self::Objects(reach, objects, permit) => {
+            Self::Objects(reach, objects) => {
                 for object in objects {
                     intake.reduced(&reach, object, &String::new)?;
                 }
-                drop(permit);
             }
             Self::Broken(reach, reason) => intake.broke(reach, reason),
             Self::Complete(reach, date) => {
@@ -58,26 +57,48 @@ impl Message {
     }
 }
 
+/// A message on its way to the owner of the intake.
+pub(super) struct Delivery {
+    pub(super) message: Message,
+    /// The place that it takes until it is taken in.
+    place: Option<OwnedSemaphorePermit>,
+}
+
+impl Delivery {
+    /// Hands its contents to the intake, and makes room for another.
+    pub(super) fn take_in(self, intake: &mut Intake) -> Result<(), DumpError> {
+        self.message.take_in(intake)?;
+        drop(self.place);
+        Ok(())
+    }
+}
+
 /// Sends messages to the owner of the intake.
 ///
-/// What watches send never waits, so that the owner finds everything that has arrived. Lists, which
-/// may be longer than memory, wait for permits.
+/// Lists, which may be longer than memory, wait for places. Watches have so many places that the
+/// owner finds everything that has arrived; only an owner that takes in nothing for very long, such
+/// as one whose output nobody reads, makes them wait too.
 #[derive(Clone)]
 pub(super) struct Outbox {
-    sender: mpsc::UnboundedSender<Message>,
+    sender: mpsc::UnboundedSender<Delivery>,
     /// Whether the intake saves what it reads.
     saving: bool,
-    permits: Arc<Semaphore>,
+    batches: Arc<Semaphore>,
+    events: Arc<Semaphore>,
 }
 
 /// How many batches of lists may wait to be taken in: an owner that is slow slows the lists down.
 const BATCHES: usize = 8;
+/// How many events of watches may wait to be taken in.
+const EVENTS: usize = 1 << 16;
 
 impl Outbox {
     /// Opens the channel to an owner whose intake may be `saving` what it reads.
-    pub(super) fn new(saving: bool) -> (Self, mpsc::UnboundedReceiver<Message>) {
+    pub(super) fn new(saving: bool) -> (Self, mpsc::UnboundedReceiver<Delivery>) {
         let (sender, receiver) = mpsc::unbounded_channel();
-        (Self { sender, saving, permits: Arc::new(Semaphore::new(BATCHES)) }, receiver)
+        let batches = Arc::new(Semaphore::new(BATCHES));
+        let events = Arc::new(Semaphore::new(EVENTS));
+        (Self { sender, saving, batches, events }, receiver)
     }
 
     pub(super) fn saving(&self) -> bool {
@@ -86,8 +107,7 @@ impl Outbox {
 
     /// Sends a message at once.
     pub(super) fn send(&self, message: Message) {
-        // The receiver is dropped only when reading is given up.
-        let _ = self.sender.send(message);
+        self.deliver(message, None);
     }
 
     /// Reports that not everything within reach was read.
@@ -96,10 +116,25 @@ impl Outbox {
         self.send(Message::Change(Change::Lost(Gap { kind, namespace, reason })));
     }
 
-    /// Sends a batch of a list as soon as there is a permit.
+    /// Sends a batch of a list as soon as there is a place.
     pub(super) async fn send_batch(&self, reach: &Reach, batch: Vec<Reduced>) {
-        let permit = Arc::clone(&self.permits).acquire_owned().await;
-        let permit = permit.expect("because this semaphore is never closed");
-        self.send(Message::Objects(reach.clone(), batch, Some(permit)));
+        let place = place(&self.batches).await;
+        self.deliver(Message::Objects(reach.clone(), batch), Some(place));
     }
+
+    /// Sends what a watch reports as soon as there is a place.
+    pub(super) async fn send_event(&self, message: Message) {
+        let place = place(&self.events).await;
+        self.deliver(message, Some(place));
+    }
+
+    fn deliver(&self, message: Message, place: Option<OwnedSemaphorePermit>) {
+        // The receiver is dropped only when reading is given up.
+        let _ = self.sender.send(Delivery { message, place });
+    }
+}
+
+async fn place(places: &Arc<Semaphore>) -> OwnedSemaphorePermit {
+    let place = Arc::clone(places).acquire_owned().await;
+    place.expect("because this semaphore is never closed")
 }

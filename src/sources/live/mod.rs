@@ -8,10 +8,12 @@
 //! - `kind_lister`: one task for each kind; versions, namespaces, order.
 //! - `reach_requests`: the list requests of one reach.
 //! - `message`: what these tasks send to the owner.
-//! - `watches`: the owner's side of all watches; `reach_watch`: one watch task.
+//! - `watches`: the owner's side of all watches; `followed_kind`: the watches of one kind, and when
+//!   it is listed anew; `reach_watch`: one watch task.
 //! - `fresh_list`: a list that is read once more before a write.
 //! - `gap_reason`: why something was not read, for the report.
 
+mod followed_kind;
 mod fresh_list;
 pub(super) mod gap_reason;
 mod kind_lister;
@@ -26,13 +28,14 @@ use std::sync::Arc;
 
 use tokio::{sync::watch, task::JoinSet};
 
+pub use followed_kind::Return;
 pub use fresh_list::list_again;
 pub use reach_requests::EVENTS;
 pub use watches::Watches;
 
+use self::followed_kind::FollowedKind;
 use self::kind_lister::KindLister;
 use self::message::Outbox;
-use self::reach_watch::ReachWatch;
 use super::intake::Intake;
 use crate::client::{self, ReadError, Reader, ServerVersion};
 use crate::cluster::Change;
@@ -80,7 +83,7 @@ pub async fn read(
 }
 
 /// Reads as [`read`] does, and then watches: what was listed whole is kept current until the
-/// watches are dropped. A gap is not watched, and remains.
+/// watches are dropped. A gap is not watched; whether it remains is what `returns` says.
 ///
 /// # Errors
 /// Only when nothing can be read at all.
@@ -88,19 +91,20 @@ pub async fn read_and_watch(
     reader: &Reader,
     options: &LiveOptions,
     intake: &mut Intake,
+    returns: Return,
     progress: &mut dyn FnMut(&Intake),
 ) -> Result<Watches, LiveError> {
-    let watches = list_kinds(reader, options, intake, progress).await?;
-    Ok(Watches::start(watches, reader, intake))
+    let kinds = list_kinds(reader, options, intake, progress).await?;
+    Ok(Watches::start(kinds, returns, reader, intake))
 }
 
-/// Lists every kind, and returns the watches of what was listed whole, not started yet.
+/// Lists every kind, and returns each with the watches of what was listed whole, not started yet.
 async fn list_kinds(
     reader: &Reader,
     options: &LiveOptions,
     intake: &mut Intake,
     progress: &mut dyn FnMut(&Intake),
-) -> Result<Vec<ReachWatch>, LiveError> {
+) -> Result<Vec<FollowedKind>, LiveError> {
     let version = read_version(reader, intake).await?;
     let streams = version.as_ref().is_none_or(|it| (it.major, it.minor) >= STREAMING_LISTS);
     let page = match options.chunk_size {
@@ -115,31 +119,35 @@ async fn list_kinds(
     // Dropped with this future, so that no list goes on that is not taken in.
     let mut lists = JoinSet::new();
     for kind in options.kinds.iter().copied().filter(|kind| kind.is_listed()) {
-        lists.spawn(Arc::clone(&lister).list_kind(kind));
+        let (lister, namespace) = (Arc::clone(&lister), options.namespace.clone());
+        lists.spawn(async move {
+            let watches = lister.list_kind(kind).await;
+            FollowedKind { kind, watches, page, namespace }
+        });
     }
     let identity = {
         let reader = reader.clone();
         tokio::spawn(async move { client::cluster_uid(&reader).await })
     };
     drop(lister);
-    while let Some(message) = receiver.recv().await {
-        let ends_volumes = message.ends(Kind::PersistentVolume);
-        message.take_in(intake)?;
+    while let Some(delivery) = receiver.recv().await {
+        let ends_volumes = delivery.message.ends(Kind::PersistentVolume);
+        delivery.take_in(intake)?;
         if ends_volumes {
             volumes_listed.send_replace(true);
         }
         progress(intake);
     }
-    let mut watches = Vec::new();
-    while let Some(of_kind) = lists.join_next().await {
-        watches.extend(of_kind.into_iter().flatten());
+    let mut kinds = Vec::new();
+    while let Some(kind) = lists.join_next().await {
+        kinds.extend(kind);
     }
     let cluster_uid = match identity.await {
         Ok(Ok(uid)) => uid.map(Into::into),
         Ok(Err(_)) | Err(_) => None,
     };
     intake.apply(Change::Server(server(&options.server, version, cluster_uid)));
-    Ok(watches)
+    Ok(kinds)
 }
 
 /// Reads the identity and the clock of a cluster, and no objects.

@@ -1,7 +1,6 @@
 //! `ReachWatch`: watches what was listed, and lists it again when a watch is not enough.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use futures::future::select_all;
@@ -16,6 +15,7 @@ use crate::model::{Kind, ObjectKey, Text};
 use crate::objects::{AnyObject, Folder, Reduced};
 
 /// What a watch task shares with the owner of the intake.
+#[derive(Clone)]
 pub(super) struct WatchLinks {
     /// A reader with a request limit of its own: a list that is read again waits until the owner
     /// takes in its batches, and the owner may be asking questions meanwhile.
@@ -23,8 +23,25 @@ pub(super) struct WatchLinks {
     pub(super) outbox: Outbox,
     /// Changes when the owner has taken in a new list of all volumes.
     pub(super) volume_lists: watch::Receiver<u64>,
-    /// Whether the intake holds a reach to be broken, because an object could not be read.
-    pub(super) broken: Arc<AtomicBool>,
+    /// What the intake holds to be broken, because an object could not be read.
+    pub(super) broken: watch::Receiver<BTreeSet<Reach>>,
+    /// Changes when everything is to be listed again.
+    pub(super) all_lists: watch::Receiver<u64>,
+}
+
+impl WatchLinks {
+    /// Notes that a list begins now: it is not outdated by what happened before.
+    pub(super) fn begin_list(&mut self) {
+        // An object that volumes reference is proven absent only by a list that began after the
+        // list of volumes had ended.
+        self.volume_lists.mark_unchanged();
+        self.all_lists.mark_unchanged();
+    }
+
+    fn is_broken(&self, reach: &Reach) -> bool {
+        let broken = self.broken.borrow();
+        broken.contains(reach) || broken.contains(&Reach::all(reach.kind))
+    }
 }
 
 /// The requests of a list that was complete, and the resource versions to watch from.
@@ -73,7 +90,8 @@ impl ReachWatch {
         &self.requests.reach
     }
 
-    /// Watches, and reports what happens within reach. Never returns.
+    /// Watches, and reports what happens within reach. Returns when the kind seems not to be served
+    /// any more, which is a gap until discovery proves it.
     pub(super) async fn run(mut self, mut links: WatchLinks) {
         let limits = *links.reader.limits();
         let mut troubles = WatchTroubles::default();
@@ -102,7 +120,7 @@ impl ReachWatch {
                 || matches!(end, WatchEnd::Outdated)
                 || troubles.silent >= SILENCES
                 // No watch shows whether an object that could not be read can be read now.
-                || links.broken.load(Ordering::Relaxed);
+                || links.is_broken(&self.requests.reach);
             if let Some(reason) = gap {
                 links.outbox.send_gap(&self.requests.reach, reason);
             }
@@ -115,25 +133,29 @@ impl ReachWatch {
             }
             if again {
                 troubles.silent = 0;
-                self.list_again(&mut links).await;
+                if !self.list_again(&mut links).await {
+                    return;
+                }
             }
         }
     }
 
-    /// Lists until that succeeds. Everything within reach is unseen meanwhile.
-    async fn list_again(&mut self, links: &mut WatchLinks) {
+    /// Lists until that succeeds. Everything within reach is unseen meanwhile. Returns whether the
+    /// kind is still served.
+    async fn list_again(&mut self, links: &mut WatchLinks) -> bool {
         let mut failed = 0;
         loop {
-            // An object that volumes reference is proven absent only by a list that began after the
-            // list of volumes had ended.
-            links.volume_lists.mark_unchanged();
+            links.begin_list();
             match self.requests.list(&links.reader, &links.outbox).await {
                 Ok(versions) => {
                     self.versions = versions;
-                    return;
+                    return true;
                 }
                 Err(error) => {
                     links.outbox.send_gap(&self.requests.reach, gap_reason(&error));
+                    if error.is_not_found() && self.requests.reach.kind.is_optional() {
+                        return false;
+                    }
                     failed += 1;
                     sleep(links.reader.limits().own_pause(failed)).await;
                 }
@@ -156,6 +178,7 @@ impl ReachWatch {
                 () = next_list(&mut links.volume_lists), if after_volumes => {
                     return (WatchEnd::Outdated, came);
                 }
+                () = next_list(&mut links.all_lists) => return (WatchEnd::Outdated, came),
             };
             let event = match event {
                 Ok(Some(event)) => event,
@@ -164,7 +187,7 @@ impl ReachWatch {
             };
             came = true;
             watches[index].version().clone_into(&mut self.versions[index]);
-            self.send(&links.outbox, folder, event);
+            self.send(&links.outbox, folder, event).await;
         }
     }
 
@@ -182,26 +205,31 @@ impl ReachWatch {
         Ok(watches)
     }
 
-    fn send(&self, outbox: &Outbox, folder: &mut Folder, event: WatchEvent<Box<dyn AnyObject>>) {
+    async fn send(
+        &self,
+        outbox: &Outbox,
+        folder: &mut Folder,
+        event: WatchEvent<Box<dyn AnyObject>>,
+    ) {
         let reach = &self.requests.reach;
-        match event {
+        let message = match event {
             WatchEvent::Seen(object) => {
-                let objects = vec![Reduced::of_watch(&*object, folder)];
-                outbox.send(Message::Objects(reach.clone(), objects, None));
+                Message::Objects(reach.clone(), vec![Reduced::of_watch(&*object, folder)])
             }
             WatchEvent::Gone { namespace, name } => {
                 let namespace = reach.kind.is_namespaced().then(|| Text::from(namespace));
                 let key = ObjectKey { kind: reach.kind, namespace, name: name.into() };
-                outbox.send(Message::Change(Change::Gone(key)));
+                Message::Change(Change::Gone(key))
             }
-            WatchEvent::Bookmark => {}
+            WatchEvent::Bookmark => return,
             WatchEvent::Broken(error) => {
                 let reason =
                     format!("{}: an event cannot be decoded: {error}", reach.kind.plural());
                 outbox.send(Message::Broken(reach.clone(), reason.clone()));
-                outbox.send_gap(reach, reason);
+                return outbox.send_gap(reach, reason);
             }
-        }
+        };
+        outbox.send_event(message).await;
     }
 }
 
@@ -213,9 +241,9 @@ async fn next_event<T>(
     (event, index)
 }
 
-/// Waits until the volumes have been listed once more.
-async fn next_list(volume_lists: &mut watch::Receiver<u64>) {
-    if volume_lists.changed().await.is_err() {
+/// Waits until a list that outdates this one is counted.
+async fn next_list(lists: &mut watch::Receiver<u64>) {
+    if lists.changed().await.is_err() {
         // The owner was dropped, and drops this task.
         std::future::pending::<()>().await;
     }

@@ -1,16 +1,15 @@
 //! `Watches`: the watch tasks of an intake, what they send, and the server's clock.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use chrono::SubsecRound as _;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::message::{Message, Outbox};
-use super::reach_watch::{ReachWatch, WatchLinks};
+use super::followed_kind::{FollowedKind, Return};
+use super::message::{Delivery, Message, Outbox};
+use super::reach_watch::WatchLinks;
 use crate::client::Reader;
 use crate::cluster::{Change, Reach};
 use crate::dump::DumpError;
@@ -26,36 +25,48 @@ use crate::sources::intake::Intake;
 /// The tasks end when this is dropped. What arrives is kept in memory until it is taken in, so do
 /// that at least every few minutes.
 pub struct Watches {
-    receiver: mpsc::UnboundedReceiver<Message>,
+    receiver: mpsc::UnboundedReceiver<Delivery>,
     clock: ServerClock,
     /// Counts the lists of all volumes that were taken in.
     volume_lists: watch::Sender<u64>,
-    /// Whether the intake holds each reach to be broken.
-    broken: BTreeMap<Reach, Arc<AtomicBool>>,
-    tasks: JoinSet<()>,
+    /// What the intake holds to be broken.
+    broken: watch::Sender<BTreeSet<Reach>>,
+    /// Counts how often everything had to be listed again.
+    all_lists: watch::Sender<u64>,
+    /// How many lists were watched when they began.
+    count: usize,
+    /// One for each kind.
+    _tasks: JoinSet<()>,
 }
 
 impl Watches {
     /// Starts the watches of what was listed.
-    pub(super) fn start(watches: Vec<ReachWatch>, reader: &Reader, intake: &Intake) -> Self {
-        let reader = reader.apart();
+    pub(super) fn start(
+        kinds: Vec<FollowedKind>,
+        returns: Return,
+        reader: &Reader,
+        intake: &Intake,
+    ) -> Self {
         let (outbox, receiver) = Outbox::new(intake.is_saving());
         let (volume_lists, _) = watch::channel(0);
-        let mut broken = BTreeMap::new();
+        let (all_lists, _) = watch::channel(0);
+        let (broken, _) = watch::channel(intake.broken().keys().cloned().collect());
+        let links = WatchLinks {
+            reader: reader.apart(),
+            outbox,
+            volume_lists: volume_lists.subscribe(),
+            broken: broken.subscribe(),
+            all_lists: all_lists.subscribe(),
+        };
+        let count = kinds.iter().map(|kind| kind.watches.len()).sum();
         let mut tasks = JoinSet::new();
-        for watch in watches {
-            let flag = Arc::new(AtomicBool::new(is_broken(intake, watch.reach())));
-            broken.insert(watch.reach().clone(), Arc::clone(&flag));
-            tasks.spawn(watch.run(WatchLinks {
-                reader: reader.clone(),
-                outbox: outbox.clone(),
-                volume_lists: volume_lists.subscribe(),
-                broken: flag,
-            }));
+        for kind in kinds {
+            tasks.spawn(kind.run(returns, links.clone()));
         }
         // The lists' answers began before now: the clock starts slow, and no age is too long.
         let base = intake.cluster.clock().map(|time| (time, Instant::now()));
-        Self { receiver, clock: ServerClock { base }, volume_lists, broken, tasks }
+        let clock = ServerClock { base };
+        Self { receiver, clock, volume_lists, broken, all_lists, count, _tasks: tasks }
     }
 
     /// Takes in everything that has arrived, without waiting.
@@ -63,8 +74,8 @@ impl Watches {
     /// # Errors
     /// When a list that was read again cannot be saved.
     pub fn drain(&mut self, intake: &mut Intake) -> Result<(), DumpError> {
-        while let Ok(message) = self.receiver.try_recv() {
-            self.take_in(message, intake)?;
+        while let Ok(delivery) = self.receiver.try_recv() {
+            self.take_in(delivery, intake)?;
         }
         self.tick(intake);
         Ok(())
@@ -76,38 +87,46 @@ impl Watches {
     /// When a list that was read again cannot be saved.
     pub async fn next(&mut self, intake: &mut Intake) -> Result<(), DumpError> {
         match self.receiver.recv().await {
-            Some(message) => self.take_in(message, intake)?,
+            Some(delivery) => self.take_in(delivery, intake)?,
             // There is no watch.
             None => std::future::pending().await,
         }
         self.drain(intake)
     }
 
-    /// Returns how many lists are watched.
+    /// Returns how many lists were watched when the watches began.
     pub fn count(&self) -> usize {
-        self.tasks.len()
+        self.count
     }
 
-    fn take_in(&mut self, message: Message, intake: &mut Intake) -> Result<(), DumpError> {
-        let reach = match &message {
-            Message::Complete(reach, _)
-            | Message::Objects(reach, ..)
-            | Message::Broken(reach, _) => Some(reach.clone()),
-            Message::Change(_) | Message::Date(..) => None,
-        };
+    /// Returns the server's clock: its last time, and the monotonic time since then.
+    pub fn now(&self) -> Option<Time> {
+        self.clock.now()
+    }
+
+    /// Has everything listed again that is watched: after a gap in time, nobody knows which
+    /// connections are still alive.
+    pub fn list_all_again(&self) {
+        self.all_lists.send_modify(|lists| *lists += 1);
+    }
+
+    fn take_in(&mut self, delivery: Delivery, intake: &mut Intake) -> Result<(), DumpError> {
+        let message = &delivery.message;
         let all_volumes = Reach::all(Kind::PersistentVolume);
-        let lists_volumes = matches!(&message, Message::Complete(it, _) if *it == all_volumes);
-        match &message {
+        let lists_volumes = matches!(message, Message::Complete(it, _) if *it == all_volumes);
+        match message {
             Message::Complete(_, Some(date)) => self.clock.set_from_past(*date),
             Message::Date(date, at) => self.clock.set(*date, *at),
             _ => {}
         }
-        message.take_in(intake)?;
-        if let Some(reach) = reach
-            && let Some(flag) = self.broken.get(&reach)
-        {
-            flag.store(is_broken(intake, &reach), Ordering::Relaxed);
-        }
+        delivery.take_in(intake)?;
+        self.broken.send_if_modified(|known| {
+            let differs = !known.iter().eq(intake.broken().keys());
+            if differs {
+                *known = intake.broken().keys().cloned().collect();
+            }
+            differs
+        });
         if lists_volumes {
             self.volume_lists.send_modify(|lists| *lists += 1);
         }
@@ -122,11 +141,6 @@ impl Watches {
             intake.apply(Change::Clock(now));
         }
     }
-}
-
-fn is_broken(intake: &Intake, reach: &Reach) -> bool {
-    let broken = intake.broken();
-    broken.contains_key(reach) || broken.contains_key(&Reach::all(reach.kind))
 }
 
 /// The server's clock: a time that it sent, and the monotonic time since then.

@@ -5,16 +5,21 @@ use std::collections::BTreeMap;
 use super::{Source, assert_none, sources};
 
 /// Files that read the date of this machine, which may be wrong by days.
-const DATE: [(&str, &str); 3] = [
+const DATE: [(&str, &str); 4] = [
     ("src/cli/collect.rs", "a dump that does not tell its time was not taken later than now"),
     ("src/client/connection.rs", "whether the client certificate of a kubeconfig has expired"),
     ("src/client/credential.rs", "when to ask a credential plugin for the next credential"),
+    ("src/watch/run.rs", "whether the machine was asleep, so that its connections may be dead"),
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
 const STOPWATCH: [(&str, &str); 15] = [
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/step/released.rs", "how long to wait before a step for a watch that broke"),
+    (
+        "src/apply/step/retention.rs",
+        "how long to wait until the controller of a set has observed a change",
+    ),
     ("src/apply/verify/bound.rs", "how long to wait until a volume and a claim are bound"),
     ("src/apply/verify/claim.rs", "how long to wait for the volume of a deleted claim"),
     ("src/apply/verify/created.rs", "how long to wait for what follows the creation of an object"),
@@ -28,6 +33,7 @@ const STOPWATCH: [(&str, &str); 15] = [
     ("src/sources/live/message.rs", "when the server's Date was received"),
     ("src/sources/live/reach_watch.rs", "how long a watch lasted"),
     ("src/sources/live/watches.rs", "how long ago the server's Date was received"),
+    ("src/watch/run.rs", "when to judge what has changed, and to ask again"),
 ];
 
 /// How code reads the date, in the standard library and in crates.

@@ -46,14 +46,16 @@ impl Mirror {
                     !within || *seen >= began
                 });
             }
+            Change::NotServed(kind) => self.rows.retain(|key, _| key.kind != *kind),
             Change::Whole(_)
             | Change::Covered(..)
-            | Change::NotServed(_)
             | Change::Served(..)
             | Change::Lost(_)
             | Change::Clock(_)
             | Change::ClockAtLeast(_)
-            | Change::Server(_) => {}
+            | Change::Server(_)
+            | Change::Forgotten(_)
+            | Change::Traced(..) => {}
         }
     }
 

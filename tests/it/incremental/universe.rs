@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use super::owners::{attributes_class, autoscaler, claim, set, volume_snapshot};
 use super::users::{
-    affinity, alive, answer, attachment, event, kept, node, pod, served, snapshot, workload,
+    affinity, alive, answer, attachment, event, kept, node, pod, served, snapshot, unlearned,
+    workload,
 };
 use kubectl_storage::{
     cluster::{Change, Gap, Reach},
@@ -161,7 +162,8 @@ fn coverage(dice: &mut Dice) -> Vec<Change> {
     match dice.roll(8) {
         0 => vec![Change::Lost(Gap { kind, namespace, reason: "forbidden".to_owned() })],
         1 => vec![Change::Begin(reach)],
-        2 | 3 => vec![Change::NotServed(kind)],
+        2 => vec![Change::NotServed(kind)],
+        3 => unlearned(dice),
         4 => vec![Change::Server(Server {
             git_version: Some("v1.32.2".into()),
             version: Some((1, dice.pick(&[25, 32, 36]))),
@@ -266,7 +268,7 @@ pub(super) fn claim_ref(dice: &mut Dice) -> ClaimRef {
 }
 
 /// A volume that gc would reclaim, unless something has to do with it.
-fn reclaimable(dice: &mut Dice) -> Box<Volume> {
+pub(super) fn reclaimable(dice: &mut Dice) -> Box<Volume> {
     let released = at(dice.now - 9 * 86_400);
     let (driver, handle) = (DRIVERS[0], dice.pick(&HANDLES[..2]));
     let mut volume = volume(dice);

@@ -1,10 +1,13 @@
 //! The rest of the universe: who uses volumes, who serves them, and what was said of them.
 
-use kubectl_storage::model::{
-    Answer, Attachment, AttachmentSource, BackendKey, ClaimKey, Event, KeptBackend, Kind, Labels,
-    Lease, Metadata, MountedClaim, Node, NodeAffinity, NodeRequirement, NodeTerm, ObjectKey,
-    OwnerKey, PodPhase, PodUse, Question, Recorded, Row, SidecarContainer, Sidecars,
-    SnapshotContent, SnapshotSource, Text, Uid, Workload,
+use kubectl_storage::{
+    cluster::Change,
+    model::{
+        Answer, Attachment, AttachmentSource, BackendKey, ClaimKey, ControllerRole, Event,
+        KeptBackend, Kind, Labels, Lease, Metadata, MountedClaim, Node, NodeAffinity,
+        NodeRequirement, NodeTerm, ObjectKey, OwnerKey, PodPhase, PodUse, Question, Recorded, Row,
+        SidecarContainer, Sidecars, SnapshotContent, SnapshotSource, Text, Uid, Workload,
+    },
 };
 
 use super::universe::{
@@ -159,6 +162,19 @@ pub(super) fn served(dice: &mut Dice) -> Row {
     let pod = pod(dice);
     let sidecars = Some(Box::new(sidecars));
     Row::Pod(Box::new(PodUse { phase, ready, deleting: None, sidecars, ..pod }))
+}
+
+/// Something that was known and does not count any more.
+pub(super) fn unlearned(dice: &mut Dice) -> Vec<Change> {
+    match (dice.roll(4), answer(dice)) {
+        (0, _) => vec![Change::Traced(ControllerRole::Provisioner, dice.text(&DRIVERS))],
+        (1, _) => vec![Change::Forgotten(Question::KeptBackends { namespace: "a".into() })],
+        (2, Row::Answer(question, _)) => vec![Change::Forgotten(question)],
+        _ => {
+            dice.now -= dice.pick(&[1, 700, 200_000]);
+            vec![Change::Clock(at(dice.now))]
+        }
+    }
 }
 
 pub(super) fn workload(dice: &mut Dice) -> Workload {

@@ -1,11 +1,10 @@
 //! The API server by hand: a kubectl for everything that others do would be too many.
 
-use std::time::Duration;
-
-use http::{Method, Request};
+use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
-use tokio::time::sleep;
+
+use crate::support;
 
 /// Whoever else there is in the cluster.
 #[derive(Clone)]
@@ -13,9 +12,6 @@ pub(super) struct Api(pub(super) Client);
 
 /// The namespace of all claims and pods.
 pub(super) const NAMESPACE: &str = "race";
-
-/// Tries of a request that the server did not understand to be one: a busy machine loses some.
-const TRIES: u32 = 5;
 
 impl Api {
     /// Creates an object; the refusal's code where there is none.
@@ -48,12 +44,7 @@ impl Api {
 
     /// Asks a question in somebody's name, so that the audit log has it.
     pub(super) async fn mark(&self, user: &str, question: &str) {
-        let request = Request::get(question)
-            .header("Impersonate-User", user)
-            .body(Vec::new())
-            .expect("because paths are plain");
-        // What is answered does not matter.
-        let _ = self.0.request::<Value>(request).await;
+        support::mark(&self.0, user, question).await;
     }
 
     async fn send(
@@ -63,24 +54,7 @@ impl Api {
         content: &str,
         body: &Value,
     ) -> Result<Value, u16> {
-        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-        for again in 0.. {
-            let request = Request::builder()
-                .method(method.clone())
-                .uri(path)
-                .header("Content-Type", content)
-                .body(body.clone())
-                .expect("because paths and headers are plain");
-            match self.0.request(request).await {
-                Ok(answer) => return Ok(answer),
-                Err(kube::Error::Api(status)) if status.code < 500 && status.code != 429 => {
-                    return Err(status.code);
-                }
-                Err(error) if again >= TRIES => panic!("{method} {path}: {error}"),
-                Err(_) => sleep(Duration::from_millis(500)).await,
-            }
-        }
-        unreachable!("the loop has no end of its own")
+        support::send(&self.0, method, path, content, body).await
     }
 }
 

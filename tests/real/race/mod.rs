@@ -16,7 +16,7 @@ mod world;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use futures::future::join_all;
@@ -27,7 +27,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::support::{Cluster, Options, Run, say};
+use crate::support::{Bounds, Cases, Cluster, Options, Run, say};
 use api::{Api, NAMESPACE};
 use case::{Case, Deed, When};
 use history::History;
@@ -36,16 +36,14 @@ use world::World;
 
 /// Cases that run at the same time.
 const PARALLEL: usize = 16;
-/// Cases of a run that is not told how many, or for how long.
-const CASES: u64 = 120;
-/// So many of them must fit into the default budget.
-const FLOOR: u64 = 40;
-/// The first of the cases that every run of the tests takes.
-const SEED: u64 = 17_952_798_020_000;
-/// The budget, in seconds, unless `BUDGET` says another.
-const BUDGET: u64 = 240;
-/// A case takes about so long: nobody begins one that ends after the budget.
-const ONE_CASE: Duration = Duration::from_secs(20);
+/// What every run of the tests takes.
+const BOUNDS: Bounds = Bounds {
+    seed: 17_952_798_020_000,
+    cases: 120,
+    floor: 40,
+    budget: 240,
+    one_case: Duration::from_secs(20),
+};
 /// The audit log and the watch are seldom late.
 const PATIENCE: Duration = Duration::from_secs(45);
 
@@ -69,18 +67,12 @@ struct Tally {
 
 #[test]
 fn whatever_others_do_meanwhile_nothing_is_lost_and_nothing_leaks() {
-    let setting = |name: &str| std::env::var(name).ok().map(|text| number(name, &text));
-    let seed = setting("SEED").unwrap_or(SEED);
-    let (told, budget) = (setting("CASES"), setting("BUDGET"));
-    // Whoever says how many or for how long means that and no other bound.
-    let cases = told.or(budget.is_none().then_some(CASES));
-    let budget = Duration::from_secs(budget.unwrap_or(BUDGET));
-    say(&format!("SEED={seed} begins random races with gc"));
+    let mut cases = Cases::begin("races with gc", BOUNDS);
     // With nodes: a csi-provisioner that runs in no pod is not known to honor the finalizer.
     let cluster = Cluster::start(Options::COMPLETE);
     let driver = cluster.driver();
     let runtime = Runtime::new().expect("because the machine has threads");
-    let start = Instant::now();
+    cases.start_the_clock();
     let tally = runtime.block_on(async {
         let options = ConnectionOptions {
             kubeconfig: Some(cluster.kubeconfig().to_owned()),
@@ -94,34 +86,18 @@ fn whatever_others_do_meanwhile_nothing_is_lost_and_nothing_leaks() {
         api.create("namespaces", &namespace).await.expect("a new cluster has no such namespace");
         let history = History::begin(api.0.clone(), cluster.audit_log_file()).await;
         let world = World { api, driver };
-        let more = |index: &u64| {
-            cases.is_none_or(|cases| *index < cases)
-                && (told.is_some() || start.elapsed() + ONE_CASE < budget)
-        };
-        stream::iter((0..).take_while(more))
-            .map(|index| one(&cluster, &world, &history, Case::of(seed.wrapping_add(index))))
+        stream::iter(cases.seeds())
+            .map(|seed| one(&cluster, &world, &history, Case::of(seed)))
             .buffer_unordered(PARALLEL)
             .fold(Tally::default(), async |tally, one| tally.with(one))
             .await
     });
-    let seconds = start.elapsed().as_secs();
     let Tally { cases: count, volumes, counts, divergences } = tally;
-    say(&format!("SEED={seed}: {count} cases, {volumes} volumes in {seconds} s: {counts:#?}"));
-    assert!(
-        divergences.is_empty(),
-        "{} divergences:\n{}",
-        divergences.len(),
-        divergences.join("\n")
-    );
-    assert!(told.is_some() || budget.as_secs() < BUDGET || count >= FLOOR, "only {count} cases");
+    cases.end(count, &format!(", {volumes} volumes: {counts:#?}"), &divergences);
     // It would prove nothing if nothing had been reclaimed, or nobody had been in the way.
     for outcome in ["done", "stale", "refused in the plan"] {
-        assert!(count < FLOOR || counts.contains_key(outcome), "never {outcome}");
+        assert!(count < BOUNDS.floor || counts.contains_key(outcome), "never {outcome}");
     }
-}
-
-fn number(name: &str, text: &str) -> u64 {
-    text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text:?}"))
 }
 
 impl Tally {

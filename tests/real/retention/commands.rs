@@ -11,7 +11,7 @@ use crate::support::{Run, eventually, shared};
 
 impl Set<'_> {
     /// Runs `retention`; nothing may be written.
-    fn retention(&self, args: &[&str], code: i32) -> Value {
+    pub(super) fn retention(&self, args: &[&str], code: i32) -> Value {
         let before = self.on.cluster.mark();
         let call = [&["retention"], args, &["-n", &self.on.name, "-o", "json"]].concat();
         let outcome = Run::of(&call).kubeconfig(self.on.cluster.kubeconfig()).go();
@@ -22,7 +22,7 @@ impl Set<'_> {
     }
 
     /// What `simulate` foretells: what becomes of each claim.
-    fn simulate(&self, args: &[&str]) -> BTreeMap<String, String> {
+    pub(super) fn simulate(&self, args: &[&str]) -> BTreeMap<String, String> {
         let said = self.retention(&[&["simulate", "sts/web"], args].concat(), 0);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let claims = said["sets"][0]["claims"].as_array().cloned().unwrap_or_default();
@@ -32,8 +32,29 @@ impl Set<'_> {
             .collect()
     }
 
+    /// What `simulate -f` foretells of the set with these fields of its spec.
+    pub(super) fn simulate_manifest(&self, spec: &Value) -> BTreeMap<String, String> {
+        let mut manifest = self.on.read("sts/web");
+        for (field, value) in spec.as_object().expect("because it is one") {
+            manifest["spec"][field] = value.clone();
+        }
+        manifest.as_object_mut().expect("because it is one").remove("status");
+        let folder = tempfile::tempdir().expect("because the temporary folder is writable");
+        let file = folder.path().join("new.yaml");
+        std::fs::write(&file, manifest.to_string()).expect("because the folder is writable");
+        self.simulate(&["-f", &file.display().to_string()])
+    }
+
+    /// What `retention show` says of each claim of the set: one of its fields.
+    pub(super) fn shown(&self, field: &str) -> BTreeMap<String, String> {
+        let said = self.retention(&["show", "web", "--threshold", "protection=1s"], 0);
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let claims = said["sets"][0]["claims"].as_array().cloned().unwrap_or_default();
+        claims.iter().map(|it| (text(&it["object"]["name"]), text(&it[field]))).collect()
+    }
+
     /// Fails unless what happens is what was foretold; the claims were these before.
-    fn assert_happens(
+    pub(super) fn assert_happens(
         &self,
         foretold: &BTreeMap<String, String>,
         before: &BTreeMap<String, String>,
@@ -92,20 +113,10 @@ fn what_simulate_says_of_changes_and_a_deletion_happens() {
 fn what_simulate_says_of_a_manifest_happens() {
     let set = Set::start(shared(), RETAIN, 3);
     let before = set.claims();
-    let mut manifest = set.on.read("sts/web");
-    manifest["spec"]["replicas"] = json!(1);
-    manifest["spec"]["persistentVolumeClaimRetentionPolicy"] = DELETE.json();
-    manifest.as_object_mut().expect("because it is one").remove("status");
-    let folder = tempfile::tempdir().expect("because the temporary folder is writable");
-    let file = folder.path().join("new.yaml");
-    std::fs::write(&file, manifest.to_string()).expect("because the folder is writable");
-    let file = file.display().to_string();
-    let foretold = set.simulate(&["-f", &file]);
+    let spec = json!({"replicas": 1, "persistentVolumeClaimRetentionPolicy": DELETE.json()});
+    let foretold = set.simulate_manifest(&spec);
     assert_eq!(foretold.values().collect::<Vec<_>>(), ["kept", "deleted", "deleted"]);
-    set.on.patch(
-        "sts/web",
-        &json!({"spec": {"replicas": 1, "persistentVolumeClaimRetentionPolicy": DELETE.json()}}),
-    );
+    set.on.patch("sts/web", &json!({"spec": spec}));
     set.assert_happens(&foretold, &before);
 }
 

@@ -258,6 +258,10 @@ fn an_owner_whose_kind_was_uninstalled() {
     let args = ["disown", "pvc/kept", "-n", &on.name, "--yes"];
     assert!(admin.refused(5, &args).reason("kept").contains("its owner exists"));
     cluster.kubectl(&["delete", "crd", "databases.db.example.com"]);
+    let (report, left) = (on.audit(&[]), format!("pvc/{}/left", on.name));
+    let found = report.finding("pvc-owner-kind-not-served", &left).expect("medium", "report-only");
+    found.says(&["disown pvc/left", "--owner-kind-gone"]);
+    report.is_second_fixture("pvc-owner-kind-not-served", &left);
     let told = admin.refused(5, &args);
     assert!(told.reason("kept").contains("--owner-kind-gone"), "{:#}", told.json);
     let flag = [&args[..], &["--owner-kind-gone"]].concat();

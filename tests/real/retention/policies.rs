@@ -70,7 +70,7 @@ fn d_57_leftovers_of_an_earlier_scale_down_stay() {
     for claim in ["data-web-1", "data-web-2"] {
         assert!(set.owners(claim).is_empty());
         assert_eq!(set.ids(&report, claim), [LEFTOVER], "{report}");
-        report.finding(LEFTOVER, &set.claim(claim)).expect("medium", "report-only");
+        report.finding(LEFTOVER, &set.claim(claim)).expect("medium", "blocked");
     }
 }
 

@@ -1,6 +1,7 @@
 //! A `StatefulSet` called `web` whose pods have a claim each, on volumes of the in-tree provisioner.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use kubectl_storage::facts::retention::Operation;
 use kubectl_storage::model::{Retention, RetentionPolicy};
@@ -193,6 +194,24 @@ impl<'a> Set<'a> {
     pub(super) fn set_owners(&self, claim: &str, owners: &[Value]) {
         let patch = json!({"metadata": {"ownerReferences": owners}});
         self.on.patch(&format!("pvc/{claim}"), &patch);
+    }
+
+    /// The folder of the volume of each claim.
+    pub(super) fn folders(&self) -> BTreeMap<String, PathBuf> {
+        let of = |claim: &str| {
+            let volume = self.on.read(&format!("pvc/{claim}"))["spec"]["volumeName"].take();
+            let volume = volume.as_str().expect("because it is bound").to_owned();
+            let path = self.on.read(&format!("pv/{volume}"))["spec"]["hostPath"]["path"].take();
+            Path::new(path.as_str().expect("because it is of host-path")).to_owned()
+        };
+        self.claims().into_keys().map(|claim| (claim.clone(), of(&claim))).collect()
+    }
+
+    /// Makes a pod fail its readiness for good.
+    pub(super) fn unready(&self, pod: &str) {
+        let unready = r#"{"status": {"conditions": [{"type": "Ready", "status": "False"}]}}"#;
+        let args = ["patch", pod, "-n", &self.on.name, "--subresource=status"];
+        self.on.cluster.kubectl(&[&args[..], &["--type=strategic", "-p", unready]].concat());
     }
 
     /// The set's uid.

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -166,6 +166,12 @@ impl Running {
     /// Sends it a signal: `INT` as Ctrl-C does, or `TERM` as whoever supervises it does.
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("it is still there");
+    }
+
+    /// Takes its stdout and its stderr, to be read as they come.
+    pub(crate) fn pipes(&mut self) -> (ChildStdout, ChildStderr) {
+        let stdout = self.child.stdout.take().expect("because it is piped");
+        (stdout, self.child.stderr.take().expect("because it is piped"))
     }
 
     /// Waits until it has said something on stderr.

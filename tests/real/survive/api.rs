@@ -1,11 +1,10 @@
 //! The API server by hand: a kubectl for everything that others do would be too many.
 
-use std::time::Duration;
-
-use http::{Method, Request};
+use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
-use tokio::time::sleep;
+
+use crate::support;
 
 /// Whoever else there is in the cluster, in one namespace.
 #[derive(Clone)]
@@ -14,8 +13,6 @@ pub(super) struct Api {
     pub(super) namespace: String,
 }
 
-/// Tries of a request that the server did not understand to be one: a busy machine loses some.
-const TRIES: u32 = 5;
 const JSON: &str = "application/json";
 const MERGE: &str = "application/merge-patch+json";
 
@@ -50,12 +47,7 @@ impl Api {
 
     /// Asks a question in somebody's name, so that the audit log has it.
     pub(super) async fn mark(&self, user: &str, question: &str) {
-        let request = Request::get(question)
-            .header("Impersonate-User", user)
-            .body(Vec::new())
-            .expect("because paths are plain");
-        // What is answered does not matter.
-        let _ = self.client.request::<Value>(request).await;
+        support::mark(&self.client, user, question).await;
     }
 
     async fn send(
@@ -65,24 +57,7 @@ impl Api {
         content: &str,
         body: &Value,
     ) -> Result<Value, u16> {
-        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-        for again in 0.. {
-            let request = Request::builder()
-                .method(method.clone())
-                .uri(path)
-                .header("Content-Type", content)
-                .body(body.clone())
-                .expect("because paths and headers are plain");
-            match self.client.request(request).await {
-                Ok(answer) => return Ok(answer),
-                Err(kube::Error::Api(status)) if status.code < 500 && status.code != 429 => {
-                    return Err(status.code);
-                }
-                Err(error) if again >= TRIES => panic!("{method} {path}: {error}"),
-                Err(_) => sleep(Duration::from_millis(500)).await,
-            }
-        }
-        unreachable!("the loop has no end of its own")
+        support::send(&self.client, method, path, content, body).await
     }
 
     fn path(&self, resource: &str, name: &str) -> String {

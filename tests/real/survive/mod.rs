@@ -29,7 +29,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::support::{Cluster, Options, say};
+use crate::support::{Bounds, Cases, Cluster, Options, say};
 use api::Api;
 use case::{Act, Case, When, Work};
 use history::{History, is_by, text};
@@ -39,16 +39,11 @@ use world::{Backing, World};
 
 /// Cases that run at the same time.
 const PARALLEL: usize = 6;
-/// Cases of a run that is not told how many, or for how long.
-const CASES: u64 = 24;
-/// So many of them must fit into the default budget.
-const FLOOR: u64 = 8;
 /// The first of the cases that every run of the tests takes.
 const SEED: u64 = 17_958_420_020_000;
-/// The budget, in seconds, unless `BUDGET` says another.
-const BUDGET: u64 = 240;
-/// A case takes about so long: nobody begins one that ends after the budget.
-const ONE_CASE: Duration = Duration::from_secs(30);
+/// What every run of the tests takes.
+const BOUNDS: Bounds =
+    Bounds { seed: SEED, cases: 24, floor: 8, budget: 240, one_case: Duration::from_secs(30) };
 /// The audit log and the watches are seldom late.
 const PATIENCE: Duration = Duration::from_secs(45);
 /// How the namespaces begin.
@@ -71,37 +66,19 @@ struct Tally {
 
 #[test]
 fn whatever_comes_and_goes_meanwhile_no_claim_in_use_is_deleted_and_kept_data_comes_back() {
-    let setting = |name: &str| std::env::var(name).ok().map(|text| number(name, &text));
-    let seed = setting("SEED").unwrap_or(SEED);
-    let (told, budget) = (setting("CASES"), setting("BUDGET"));
-    // Whoever says how many or for how long means that and no other bound.
-    let cases = told.or(budget.is_none().then_some(CASES));
-    let budget = Duration::from_secs(budget.unwrap_or(BUDGET));
-    say(&format!("SEED={seed} begins random lives of claims"));
+    let mut cases = Cases::begin("lives of claims", BOUNDS);
     let runtime = Runtime::new().expect("because the machine has threads");
-    let start = Instant::now();
+    cases.start_the_clock();
     let tally = runtime.block_on(async {
         let stage = Stage::set().await;
-        let more = |index: &u64| {
-            cases.is_none_or(|cases| *index < cases)
-                && (told.is_some() || start.elapsed() + ONE_CASE < budget)
-        };
-        stream::iter((0..).take_while(more))
-            .map(|index| one(&stage, Case::of(seed.wrapping_add(index))))
+        stream::iter(cases.seeds())
+            .map(|seed| one(&stage, Case::of(seed)))
             .buffer_unordered(PARALLEL)
             .fold(Tally::default(), async |tally, one| tally.with(one))
             .await
     });
-    let seconds = start.elapsed().as_secs();
     let Tally { cases: count, counts, divergences } = tally;
-    say(&format!("SEED={seed}: {count} cases in {seconds} s: {counts:#?}"));
-    assert!(
-        divergences.is_empty(),
-        "{} divergences:\n{}",
-        divergences.len(),
-        divergences.join("\n")
-    );
-    assert!(told.is_some() || budget.as_secs() < BUDGET || count >= FLOOR, "only {count} cases");
+    cases.end(count, &format!(": {counts:#?}"), &divergences);
     // It would prove nothing if nothing had been deleted, or nobody had been in the way.
     for outcome in [
         "delete and keep: exit 0",
@@ -109,12 +86,8 @@ fn whatever_comes_and_goes_meanwhile_no_claim_in_use_is_deleted_and_kept_data_co
         "delete and destroy: exit 0",
         "rebind: exit 0, at rest",
     ] {
-        assert!(count < FLOOR || counts.contains_key(outcome), "never {outcome}");
+        assert!(count < BOUNDS.floor || counts.contains_key(outcome), "never {outcome}");
     }
-}
-
-fn number(name: &str, text: &str) -> u64 {
-    text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text:?}"))
 }
 
 impl Tally {

@@ -264,6 +264,9 @@ fn what_speaks_against_deleting_a_claim() {
     }
     let unasked = reasons(vec![kept()], &[], &owned);
     assert_eq!(unasked, (vec![], 1), "nobody asked for its owner");
+    let unserved = answered(&operator, Answer::NotServed { elsewhere: None });
+    let unserved = reasons(vec![kept(), unserved], &[], &owned);
+    assert_eq!(unserved, (vec![], 1), "it may exist, and come back with its kind");
     let one = reasons(vec![kept(), work(deploy())], &[Kind::CronJob], &plain);
     assert_eq!(one, (vec!["Workload".to_owned()], 0), "one user is proof enough");
     let looked = checked_kinds();

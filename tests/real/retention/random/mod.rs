@@ -11,7 +11,7 @@ mod case;
 mod world;
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use kubectl_storage::client::Connection;
@@ -19,23 +19,21 @@ use kubectl_storage::facts::retention::ClaimOutcome;
 use tokio::runtime::Runtime;
 
 use super::foretell::{connection, differs, foretell, word};
-use crate::support::{Cluster, Options, say};
+use crate::support::{Bounds, Cases, Cluster, Options};
 use api::Api;
 use case::Case;
 use world::World;
 
 /// Namespaces in which something happens at the same time.
 const PARALLEL: usize = 40;
-/// Cases of a run that is not told how many, or for how long.
-const CASES: u64 = 120;
-/// So many of them must fit into the default budget.
-const FLOOR: u64 = 40;
-/// The first of the cases that every run of the tests takes.
-const SEED: u64 = 17_952_798_010_000;
-/// The budget, in seconds, unless `BUDGET` says another.
-const BUDGET: u64 = 240;
-/// A case takes about so long: nobody begins one that ends after the budget.
-const ONE_CASE: Duration = Duration::from_secs(20);
+/// What every run of the tests takes.
+const BOUNDS: Bounds = Bounds {
+    seed: 17_952_798_010_000,
+    cases: 120,
+    floor: 40,
+    budget: 240,
+    one_case: Duration::from_secs(20),
+};
 /// How often the controllers get more time before what they did is called wrong.
 const PATIENCE: u32 = 3;
 
@@ -51,13 +49,7 @@ struct Tally {
 
 #[test]
 fn what_is_foretold_is_what_happens() {
-    let setting = |name: &str| std::env::var(name).ok().map(|text| number(name, &text));
-    let seed = setting("SEED").unwrap_or(SEED);
-    let (told, budget) = (setting("CASES"), setting("BUDGET"));
-    // Whoever says how many or for how long means that and no other bound.
-    let cases = told.or(budget.is_none().then_some(CASES));
-    let budget = Duration::from_secs(budget.unwrap_or(BUDGET));
-    say(&format!("SEED={seed} begins random cases of StatefulSet retention"));
+    let mut cases = Cases::begin("cases of StatefulSet retention", BOUNDS);
     let cluster = Cluster::start(Options {
         controllers: true,
         kwok: true,
@@ -72,35 +64,18 @@ fn what_is_foretold_is_what_happens() {
         ..Options::default()
     });
     let runtime = Runtime::new().expect("because the machine has threads");
-    let start = Instant::now();
+    cases.start_the_clock();
     let tally = runtime.block_on(async {
         let connection = &connection(&cluster).await;
-        let more = |index: &u64| {
-            cases.is_none_or(|cases| *index < cases)
-                && (told.is_some() || start.elapsed() + ONE_CASE < budget)
-        };
-        stream::iter((0..).take_while(more))
-            .map(|index| one(connection, Case::of(seed.wrapping_add(index))))
+        stream::iter(cases.seeds())
+            .map(|seed| one(connection, Case::of(seed)))
             .buffer_unordered(PARALLEL)
             .fold(Tally::default(), async |tally, one| tally.with(one))
             .await
     });
-    let seconds = start.elapsed().as_secs();
     let count = tally.cases;
     let claims = format!("{:?}, for these reasons and seeds {:?}", tally.foretold, tally.unknown);
-    say(&format!("SEED={seed}: {count} cases in {seconds} s; claims foretold {claims}"));
-    let divergences = &tally.divergences;
-    assert!(
-        divergences.is_empty(),
-        "{} divergences:\n{}",
-        divergences.len(),
-        divergences.join("\n")
-    );
-    assert!(told.is_some() || budget.as_secs() < BUDGET || count >= FLOOR, "only {count} cases");
-}
-
-fn number(name: &str, text: &str) -> u64 {
-    text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text:?}"))
+    cases.end(count, &format!("; claims foretold {claims}"), &tally.divergences);
 }
 
 impl Tally {

@@ -15,7 +15,7 @@ use crate::cluster::{Cx, Facts};
 use crate::model::{ClaimKey, Kind, Settings, Text};
 use crate::sources::{
     intake::Intake,
-    live::{self, LiveOptions},
+    live::{self, LiveOptions, Return},
 };
 
 #[tokio::test]
@@ -207,9 +207,15 @@ async fn nobody_watches_when_the_watches_are_dropped() {
     cluster.until("watched", |cluster| cluster.of(CLAIMS).len() > 3).await;
     drop(std::mem::replace(&mut cluster.watches, {
         let nothing = LiveOptions::default();
-        live::read_and_watch(&cluster.reader, &nothing, &mut Intake::new(None), &mut |_| {})
-            .await
-            .expect("readable")
+        live::read_and_watch(
+            &cluster.reader,
+            &nothing,
+            &mut Intake::new(None),
+            Return::Never,
+            &mut |_| {},
+        )
+        .await
+        .expect("readable")
     }));
     // Requests that were sent before may still arrive.
     tokio::time::sleep(Duration::from_millis(50)).await;

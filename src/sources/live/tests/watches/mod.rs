@@ -1,6 +1,7 @@
 //! Tests of watches: what they keep current, and the gaps that they report.
 
 mod current;
+mod returning;
 mod unseen;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use crate::client::{ReadLimits, Reader};
 use crate::model::Kind;
 use crate::sources::{
     intake::Intake,
-    live::{self, LiveOptions, Watches},
+    live::{self, LiveOptions, Return, Watches},
 };
 
 pub(super) const CLAIMS: &str = "/api/v1/persistentvolumeclaims";
@@ -55,11 +56,20 @@ impl WatchedCluster {
         limits: ReadLimits,
         script: impl Fn(&str, bool, usize) -> TestReply + Send + Sync + 'static,
     ) -> Self {
+        Self::following(kinds, limits, Return::Never, script).await
+    }
+
+    pub(super) async fn following(
+        kinds: &[Kind],
+        limits: ReadLimits,
+        returns: Return,
+        script: impl Fn(&str, bool, usize) -> TestReply + Send + Sync + 'static,
+    ) -> Self {
         let server = serving(Box::new(script)).await;
         let reader = Reader::with_limits(&server.connect().await, limits);
         let options = LiveOptions { kinds: kinds.to_vec(), ..LiveOptions::default() };
         let mut intake = Intake::new(None);
-        let watches = live::read_and_watch(&reader, &options, &mut intake, &mut |_| {})
+        let watches = live::read_and_watch(&reader, &options, &mut intake, returns, &mut |_| {})
             .await
             .expect("readable");
         Self { server, reader, intake, watches }

@@ -1,4 +1,5 @@
-//! Judges a whole cluster on several threads. The result does not depend on how many there are.
+//! Judges what a change touched, a whole cluster on several threads. The result does not depend on
+//! how many there are. This is the one place where commands and the loop have anything judged.
 
 use std::{
     num::NonZero,
@@ -20,13 +21,13 @@ const SHARE: usize = 1024;
 /// More threads would find little left to do.
 const MOST_THREADS: usize = 8;
 
-/// Takes in what changed, as [`Assessor::update`] does.
-pub(super) fn update(
+/// Takes in what changed, as [`Assessor::update`] does, and returns the subjects that were judged.
+pub(crate) fn update(
     assessor: &mut Assessor,
     cluster: &Cluster,
     settings: &Settings,
     dirty: Dirty,
-) {
+) -> Vec<Subject> {
     let subjects = assessor.begin(cluster, settings, dirty);
     let threads = match subjects.len() < CROWD {
         true => 1,
@@ -34,6 +35,7 @@ pub(super) fn update(
     };
     let facts = assessor.facts();
     assessor.end(cluster, spread(cluster, settings, &subjects, &facts, threads, SHARE));
+    subjects
 }
 
 /// Has threads judge subjects, so many at a time.

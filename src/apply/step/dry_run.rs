@@ -1,0 +1,116 @@
+//! Sends requests as dry runs: admission and RBAC refuse them before anything is written.
+
+use http::Method;
+use serde_json::Value;
+
+use super::super::change_end::ChangeEnd;
+use super::super::request::{self, WriteRequest};
+use super::super::writer::{WriteAnswer, WriteError};
+use super::super::{Outcome, verify};
+use super::{ChangeExecutor, exists_already};
+use crate::model::Action;
+use crate::plan::{ProposedChange, Purpose};
+
+/// The end of a change of which only dry runs were sent.
+pub(super) fn changes_nothing() -> ChangeEnd {
+    ChangeEnd::new(Outcome::Done, "the API server would accept it")
+}
+
+impl ChangeExecutor<'_> {
+    /// Sends the request of an action as a dry run, and refuses what the API server would drop.
+    pub(super) async fn dry_run_step(
+        &self,
+        purpose: &Purpose,
+        action: &Action,
+        request: &WriteRequest,
+    ) -> Result<(), ChangeEnd> {
+        let answer = self.send_dry_run(purpose, request).await?;
+        match action {
+            // A server that does not honour the field drops it, and says nothing (F71).
+            Action::SetRetentionPolicy { to, .. } if !verify::shows(to, &answer.value) => {
+                let shown = &answer.value["spec"]["persistentVolumeClaimRetentionPolicy"];
+                Err(ChangeEnd::new(
+                    Outcome::Refused,
+                    format!(
+                        "the API server drops the change: after a dry run, \
+                         spec.persistentVolumeClaimRetentionPolicy is {shown}; nothing was changed"
+                    ),
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends a request as a dry run, so that admission and RBAC refuse it before anything is
+    /// written.
+    pub(super) async fn send_dry_run(
+        &self,
+        purpose: &Purpose,
+        request: &WriteRequest,
+    ) -> Result<WriteAnswer, ChangeEnd> {
+        let error = match self.writer.send(request, true).await {
+            Ok(answer) => return Ok(answer),
+            Err(error) if exists_already(purpose, &error) => return Ok(WriteAnswer::default()),
+            Err(error) => error,
+        };
+        // What is created was not deleted: its namespace does not exist.
+        let absent = matches!(error, WriteError::Rejected { code: 404, .. });
+        if let Some(detail) =
+            error.overtaken().filter(|_| !absent || request.method != Method::POST)
+        {
+            return Err(ChangeEnd::new(Outcome::Stale, detail));
+        }
+        Err(match error {
+            error @ WriteError::Rejected { code: 429, .. } => {
+                ChangeEnd::new(Outcome::Failed, error.to_string()).ends_batch()
+            }
+            error @ WriteError::Rejected { .. } => {
+                ChangeEnd::new(Outcome::Refused, error.to_string())
+            }
+            // Nothing was written, but the cause is unknown.
+            WriteError::Unanswered(detail) | WriteError::NotSent(detail) => {
+                let detail = format!("its dry run failed: {detail}");
+                ChangeEnd::new(Outcome::Failed, detail).ends_batch()
+            }
+        })
+    }
+
+    /// Sends the later steps as dry runs before the first is carried out, so that no change ends
+    /// half way because the user may not carry out its second step.
+    pub(super) async fn dry_run_later_steps(
+        &self,
+        change: &ProposedChange,
+        live: &Value,
+    ) -> Result<(), ChangeEnd> {
+        let [first, others @ ..] = &*change.proposal.steps else { return Ok(()) };
+        for action in others {
+            // Rendered only after an earlier step.
+            if matches!(
+                action,
+                Action::ReclaimBackend { .. }
+                    | Action::ReclaimReleased { .. }
+                    | Action::RemoveOwnerReferences { .. }
+            ) {
+                continue;
+            }
+            let object = &action.read_before().key;
+            let read = match *object == first.read_before().key {
+                _ if action.creates() => Some(Value::Null),
+                true => Some(live.clone()),
+                false => self.cluster.get(&request::path(object)).await.map_err(|error| {
+                    ChangeEnd::new(Outcome::Failed, format!("{object} was not read: {error}"))
+                })?,
+            };
+            let Some(read) = read else {
+                return Err(ChangeEnd::new(
+                    Outcome::Stale,
+                    "the object of a later step does not exist",
+                ));
+            };
+            let request = request::request(action, &read)
+                .map_err(|unfit| ChangeEnd::new(Outcome::Stale, unfit.to_string()))?;
+            self.dry_run_step(&change.purpose, action, &request).await?;
+        }
+        Ok(())
+    }
+}

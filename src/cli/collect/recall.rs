@@ -1,0 +1,107 @@
+//! What earlier runs recorded, on this machine and in the cluster.
+
+use std::path::{Path, PathBuf};
+
+use super::{Collected, LiveConnection, dump_failure};
+use crate::{
+    cli::Failure,
+    journal::{self, Entry, History, kept_backend::CONFIG_MAP, sightings},
+    model::{Answer, Question, Sighting, Text},
+    sources::answers::Replies,
+};
+
+impl Collected {
+    /// Takes in the backend volumes that were left behind on purpose, by the record in the cluster.
+    pub(super) fn take_in_kept(
+        &mut self,
+        namespace: &Text,
+        replies: Replies,
+    ) -> Result<(), Failure> {
+        replies.take_in(&mut self.intake).map_err(dump_failure)?;
+        let asked = Question::KeptBackends { namespace: Text::clone(namespace) };
+        if self.intake.cluster.answers().get(&asked) == Some(&Answer::Forbidden) {
+            self.notes.push(format!(
+                "you may not read configmap {namespace}/{CONFIG_MAP}, the record of kept backend \
+                 volumes: those kept from other machines are not listed"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Reads the journal of this machine; where it cannot be read, notes what is missing then.
+    pub(super) fn history(&mut self, folder: &Path, missing: &str) -> Option<History> {
+        match journal::history(folder) {
+            Ok(history) => Some(history),
+            Err(error) => {
+                self.notes.push(format!("{:#}: {missing}", anyhow::Error::new(error)));
+                None
+            }
+        }
+    }
+
+    /// Takes in the finalizers that this tool added, by the journal of this machine.
+    pub(super) fn recall_finalizers(&mut self, history: &History) -> Result<(), Failure> {
+        let mut added = history.added_finalizers().into_iter();
+        added
+            .try_for_each(|(volume, finalizer)| {
+                self.intake.added_finalizer(volume.clone(), finalizer.into())
+            })
+            .map_err(dump_failure)
+    }
+
+    /// Takes in the backend volumes that were left behind on purpose, by the journal of this machine.
+    fn recall_kept(&mut self, history: &History) -> Result<(), Failure> {
+        let mut kept = history.kept().into_iter().filter_map(Entry::kept_backend);
+        kept.try_for_each(|it| self.intake.kept(it)).map_err(dump_failure)
+    }
+
+    /// The folder of the cluster that was read; `None` where there is none.
+    pub(super) fn journal_folder(&self) -> Option<PathBuf> {
+        let LiveConnection { connection, .. } = self.live.as_ref()?;
+        let uid = self.intake.cluster.server().and_then(|server| server.cluster_uid.clone());
+        journal::folder(uid.as_deref(), &connection.server, &connection.authority)
+    }
+
+    /// Takes in what earlier runs recorded; `None` when there is no usable record.
+    pub(super) fn recall(&mut self) -> Result<Option<Vec<Sighting>>, Failure> {
+        let Some(folder) = self.journal_folder() else { return Ok(None) };
+        if let Some(history) =
+            self.history(&folder, "backend volumes kept from this machine are not listed")
+        {
+            self.recall_finalizers(&history)?;
+            self.recall_kept(&history)?;
+        }
+        let known = match sightings::read(&folder) {
+            Ok(known) => known,
+            Err(error) => {
+                self.notes.push(format!(
+                    "{:#}: no driver is proven absent by earlier runs",
+                    anyhow::Error::new(error)
+                ));
+                return Ok(None);
+            }
+        };
+        self.journal = Some(folder);
+        for sighting in &known {
+            self.intake.sighting(sighting.clone()).map_err(dump_failure)?;
+        }
+        Ok(Some(known))
+    }
+
+    /// Records which controllers were not there, for later runs.
+    pub(super) fn record(&mut self, known: &[Sighting]) {
+        let (Some(folder), Some(now)) = (&self.journal, self.intake.cluster.clock()) else {
+            return;
+        };
+        let next = sightings::update(known.to_vec(), &self.assessor.absences(), now);
+        if next == known {
+            return;
+        }
+        if let Err(error) = sightings::write(folder, &next) {
+            self.notes.push(format!(
+                "{:#}: this run does not count as evidence that a driver is absent",
+                anyhow::Error::new(error)
+            ));
+        }
+    }
+}

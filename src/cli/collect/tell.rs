@@ -1,0 +1,44 @@
+//! What is told of a look on stderr: what was not read, and what else there is to know.
+
+use super::{Collected, kinds};
+use crate::{
+    cli::{gaps, terminal},
+    cluster::Gap,
+    model::escape_control,
+};
+
+/// Tells what there is to know besides what was not seen, on stderr.
+pub(in crate::cli) fn tell_notes(collected: &Collected) {
+    let cluster = &collected.intake.cluster;
+    for note in collected.notes.iter().chain(&gaps::unknown_words(cluster)) {
+        // What is a gap as well is told once.
+        if !collected.blind.iter().any(|it| it.gap.reason == *note) {
+            terminal::note(&format!("note: {}", escape_control(note)));
+        }
+    }
+}
+
+/// Names the command that lists missing permissions.
+pub(in crate::cli) fn tell_permissions(command: &str) {
+    terminal::note(&format!(
+        "hint: `rbac {command} --check` lists the permissions that you lack, `rbac {command}` \
+         prints a ClusterRole with them"
+    ));
+}
+
+/// Tells what was not read, on stderr, in as few lines as possible.
+pub(in crate::cli) fn tell_gaps<'a>(told: &str, gaps: impl Iterator<Item = &'a Gap>) {
+    for line in gaps::lines(gaps, &kinds()) {
+        terminal::note(&format!("{told}: {}", escape_control(&line)));
+    }
+}
+
+/// Tells what was not seen, and what else there is to know, on stderr.
+pub(in crate::cli) fn tell(collected: &Collected, command: &str) {
+    let blind = &collected.blind;
+    tell_notes(collected);
+    tell_gaps("not read", blind.iter().map(|it| &it.gap));
+    if blind.iter().any(|it| it.gap.reason.starts_with("forbidden")) {
+        tell_permissions(command);
+    }
+}

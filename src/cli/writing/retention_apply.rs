@@ -1,0 +1,130 @@
+//! `kubectl storage retention apply`.
+
+use clap::{ArgGroup, Args};
+
+use super::{Interrupt, SavedArgs, WriteArgs, perform};
+use crate::cli::{
+    Exit, Failure,
+    args::{ConnectionArgs, MinimumAge, StorageArgs, ThresholdSetting, threshold_candidates},
+    collect::collect,
+    retention::named::NamedSets,
+};
+use crate::model::{Settings, Text, Threshold};
+use crate::plan;
+
+/// Arguments of `retention apply`.
+#[expect(clippy::struct_excessive_bools, reason = "each is a danger of its own")]
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("data"))]
+pub struct RetentionApplyArgs {
+    /// Apply the policies of these StatefulSets, as NAME or sts/NAME; of all without names
+    #[arg(value_name = "NAME|sts/NAME")]
+    names: Vec<String>,
+    /// Apply the policies of StatefulSets of this namespace [default: that of the context; all of a dump]
+    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
+    namespace: Option<String>,
+    /// Apply the policies of StatefulSets of all namespaces
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    /// Apply only the policies of StatefulSets with these labels
+    #[arg(short = 'l', long, value_name = "SELECTOR")]
+    selector: Option<String>,
+    /// Also add the owner references that whenDeleted Delete requires to claims without a pod, which are then deleted with their StatefulSet
+    #[arg(long)]
+    add_owners: bool,
+    /// Also delete claims that scale-downs left, where whenScaled is Delete
+    #[arg(long, requires = "older_than")]
+    delete_leftovers: bool,
+    /// Delete claims that have been out of range for at least this long, such as 7d
+    #[arg(
+        long,
+        value_name = "DURATION",
+        requires = "delete_leftovers",
+        allow_hyphen_values = true
+    )]
+    older_than: Option<MinimumAge>,
+    /// Also delete claims of which it is unknown since when they have been out of range
+    #[arg(long, requires = "delete_leftovers")]
+    include_unknown_age: bool,
+    /// Also delete claims of StatefulSets that have 0 replicas, or that are scaled automatically
+    #[arg(long, requires = "delete_leftovers")]
+    replicas_zero: bool,
+    /// Set the volume of a claim to Retain first: it becomes Released with its data
+    #[arg(long, group = "data", requires = "delete_leftovers")]
+    keep_data: bool,
+    /// Have the controller of the volume destroy the data, as the policy Delete says
+    #[arg(long, group = "data", requires = "delete_leftovers")]
+    destroy_data: bool,
+    /// Assert that nothing else uses the claims: neither custom resources that cannot be listed, nor software whose labels they have
+    #[arg(long, requires = "delete_leftovers")]
+    no_other_users: bool,
+    /// Assert that a provisioner, or kube-controller-manager, is running although nothing shows it; can be repeated
+    #[arg(long, value_name = "DRIVER", requires = "delete_leftovers")]
+    provisioner_alive: Vec<String>,
+    #[command(flatten)]
+    storage: StorageArgs,
+    /// Change a threshold, such as delete-wait=10m; can be repeated
+    #[arg(long, value_name = "NAME=DURATION", add = threshold_candidates())]
+    threshold: Vec<ThresholdSetting>,
+    #[command(flatten)]
+    saved: SavedArgs,
+    #[command(flatten)]
+    write: WriteArgs,
+}
+
+impl RetentionApplyArgs {
+    pub(in crate::cli) async fn run(
+        self,
+        connection: &ConnectionArgs,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
+        let mut named = NamedSets::parse(
+            &self.names,
+            self.namespace.as_deref(),
+            self.all_namespaces,
+            self.selector.as_deref(),
+        )?;
+        let format = self.write.format()?;
+        let mut settings = self.settings()?;
+        let from = self.saved.or_watched(connection, self.namespace.as_deref())?;
+        let mut collected = collect(from, &settings, None).await?;
+        // The namespace is that of the context unless it is given, which only the connection knows.
+        named.settle(&collected);
+        settings.scope = named.scope;
+        let names: Vec<_> = named.names.iter().map(|it| Text::from(&**it)).collect();
+        let plan = collected.make(&settings, |cx| plan::retention_apply(cx, &names)).await?;
+        Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
+    }
+
+    fn settings(&self) -> Result<Settings, Failure> {
+        let waits = |flag: &str, for_what: &str| {
+            Err(Failure::usage(format!("{flag} must wait until {for_what}"))
+                .hint(Some("omit --wait=false")))
+        };
+        if self.destroy_data && !self.write.wait {
+            return waits("--destroy-data", "the claim is deleted");
+        }
+        if self.add_owners && !self.write.wait {
+            return waits("--add-owners", "the StatefulSet was read again");
+        }
+        let mut settings = Settings::default();
+        for ThresholdSetting(threshold, duration) in &self.threshold {
+            settings.thresholds.set(*threshold, *duration);
+        }
+        if let Some(MinimumAge(age)) = self.older_than {
+            settings.thresholds.set(Threshold::OlderThan, age);
+        }
+        self.write.take_timeout(&mut settings);
+        settings.add_owners = self.add_owners;
+        settings.delete_leftovers = self.delete_leftovers;
+        settings.include_unknown_age = self.include_unknown_age;
+        settings.replicas_zero = self.replicas_zero;
+        settings.keep_data = self.keep_data;
+        settings.destroy_data = self.destroy_data;
+        settings.no_other_users = self.no_other_users;
+        settings.alive_provisioners =
+            self.provisioner_alive.iter().map(|it| Text::from(&**it)).collect();
+        self.storage.take_into(&mut settings);
+        Ok(settings)
+    }
+}

@@ -1,0 +1,374 @@
+//! Sets the retention policy of a `StatefulSet`, so that its claims are what the policy says.
+//!
+//! The controller of the set updates the owner references of its claims only as far as it gets
+//! (R-1847-8): a claim that it does not visit keeps the reference that it has, and is deleted with
+//! the set although the policy retains it (F60). So towards Retain, references of such claims are
+//! removed before the policy is patched, and what remains is removed after the controller has
+//! observed the patch. Towards Delete only the set is patched: the tool adds no references.
+
+mod foretell;
+mod obstacles;
+mod references;
+
+use super::retention::{self, known_policy};
+use super::{Remedy, checks};
+use crate::cluster::{Cx, Seen};
+use crate::facts::retention::membership;
+use crate::model::{
+    Action, Claim, Effect, Kind, ObjectRef, Proposal, Refusal, Retention, RetentionPolicy,
+    StatefulSet, Undo,
+};
+use references::Contradiction;
+
+/// The name of this purpose in plans and in the journal.
+pub const ID: &str = "set-retention";
+
+/// The patch of the policy, and P-OWNER-DEL of references that contradict Retain.
+pub static REMEDY: Remedy<StatefulSet> = Remedy {
+    id: ID,
+    needs: &[
+        Kind::PersistentVolumeClaim,
+        Kind::StatefulSet,
+        Kind::Pod,
+        Kind::PersistentVolume,
+        Kind::HorizontalPodAutoscaler,
+        Kind::PartialObjectMetadata,
+    ],
+    writes: &[("patch", "statefulsets"), ("patch", "persistentvolumeclaims")],
+    command: |_, set| {
+        let place = format!("sts/{} -n {}", set.metadata.name, set.namespace);
+        Some(format!("retention set {place} --when-deleted Retain --when-scaled Retain"))
+    },
+    propose: |cx, set| {
+        let retain = || Some(Retention::Retain);
+        let request =
+            RetentionRequest { when_deleted: retain(), when_scaled: retain(), undoes: None };
+        propose(cx, set, &request)
+    },
+};
+
+/// The policy that a set is to have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RetentionRequest {
+    /// `whenDeleted`; `None` leaves it as it is.
+    pub when_deleted: Option<Retention>,
+    /// `whenScaled`; `None` leaves it as it is.
+    pub when_scaled: Option<Retention>,
+    /// The journal entry that is undone.
+    pub undoes: Option<u64>,
+}
+
+/// One write of the change of a policy, or the look at what remains to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RetentionPart {
+    /// Only the patch of the set.
+    Policy,
+    /// Only the references of one claim of this set, whose policy is, or is to be, `to`.
+    Claim { set: ObjectRef, from: RetentionPolicy, to: RetentionPolicy },
+    /// Every reference that contradicts the policy that the set has: there may be none.
+    Rest(RetentionPolicy),
+}
+
+impl RetentionRequest {
+    /// Returns the request for a policy.
+    pub fn of(policy: &RetentionPolicy, undoes: Option<u64>) -> Self {
+        let (when_deleted, when_scaled) = (policy.when_deleted.clone(), policy.when_scaled.clone());
+        Self { when_deleted: Some(when_deleted), when_scaled: Some(when_scaled), undoes }
+    }
+
+    /// Whether a field is to be Retain, so that owner references may contradict it.
+    pub fn retains(&self) -> bool {
+        let retains = |it: &Option<Retention>| *it == Some(Retention::Retain);
+        retains(&self.when_deleted) || retains(&self.when_scaled)
+    }
+
+    /// Returns the policy that a set with this policy is to have.
+    fn target(&self, policy: &RetentionPolicy) -> RetentionPolicy {
+        let or = |asked: &Option<Retention>, known: &Retention| {
+            asked.clone().unwrap_or_else(|| known.clone())
+        };
+        RetentionPolicy {
+            when_deleted: or(&self.when_deleted, &policy.when_deleted),
+            when_scaled: or(&self.when_scaled, &policy.when_scaled),
+        }
+    }
+}
+
+/// Proposes or refuses the change of the policy of a set, with all that belongs to it.
+///
+/// # Errors
+/// When sets, pods, claims or autoscalers of its namespace were not read.
+pub fn propose(
+    cx: &Cx,
+    set: &StatefulSet,
+    request: &RetentionRequest,
+) -> Seen<Result<Proposal, Refusal>> {
+    let decided = decide(cx, set, request)?;
+    Ok(decided.map_err(|reason| Refusal { reason, effect: effect(set, request, &[], &[]) }))
+}
+
+fn decide(
+    cx: &Cx,
+    set: &StatefulSet,
+    request: &RetentionRequest,
+) -> Seen<Result<Proposal, String>> {
+    checks::all!(obstacles::not_terminating(cx, set)?, checks::not_exempt(cx, &set.metadata));
+    let (from, to) = match policies(set, request) {
+        Ok(policies) => policies,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let (contradictions, remain) = match request.retains() {
+        true => references::contradictions(cx, set, &to)?,
+        false => (Vec::new(), Vec::new()),
+    };
+    let changes = *from != to;
+    if !changes && contradictions.is_empty() {
+        return Ok(Err(format!(
+            "nothing to do: {} already, and no owner reference of a claim contradicts it{}",
+            obstacles::in_words(from),
+            remain.iter().map(|it| format!("; except {it}")).collect::<String>()
+        )));
+    }
+    let mut relies_on = Vec::new();
+    if changes {
+        checks::all!(
+            obstacles::not_kept(set, &to),
+            obstacles::nothing_deletes_at_once(cx, set, &to, &mut relies_on)?,
+        );
+    }
+    let (first, later): (Vec<_>, Vec<_>) = match changes {
+        true => references::by_visit(cx, set, &to, contradictions)?,
+        false => (contradictions, Vec::new()),
+    };
+    let mut notices = foretell::notices(cx, set, &to, first.iter().chain(&later))?;
+    notices.extend(remain);
+    notices.extend(obstacles::notices(cx, set, request, changes)?);
+    let effect = effect(set, request, &first, &later);
+    let patch = changes.then(|| Action::SetRetentionPolicy {
+        set: set.object(),
+        from: from.clone(),
+        to: to.clone(),
+    });
+    let steps = first.iter().map(Contradiction::removal).chain(patch);
+    Ok(Ok(Proposal {
+        steps: steps.chain(later.iter().map(Contradiction::removal)).collect(),
+        effect,
+        undo: undo(from, &to),
+        notices,
+        relies_on,
+        keeps_backend: false,
+    }))
+}
+
+/// Proposes or refuses one part of a change for a set.
+///
+/// # Errors
+/// When sets, pods, claims or autoscalers of its namespace were not read.
+pub fn propose_part(
+    cx: &Cx,
+    set: &StatefulSet,
+    request: &RetentionRequest,
+    part: &RetentionPart,
+) -> Seen<Result<Proposal, Refusal>> {
+    let decided = match part {
+        RetentionPart::Policy => policy_alone(cx, set, request)?,
+        RetentionPart::Claim { .. } => Err("it is no claim".to_owned()),
+        RetentionPart::Rest(to) => return Ok(rest(cx, set, to)?.map_err(refused)),
+    };
+    Ok(decided.map(steps_alone).map_err(refused))
+}
+
+fn policy_alone(
+    cx: &Cx,
+    set: &StatefulSet,
+    request: &RetentionRequest,
+) -> Seen<Result<Vec<Action>, String>> {
+    checks::all!(obstacles::not_terminating(cx, set)?, checks::not_exempt(cx, &set.metadata));
+    let (from, to) = match policies(set, request) {
+        Ok(policies) => policies,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    if *from == to {
+        let told = format!("another client has changed the policy: {}", obstacles::in_words(from));
+        return Ok(Err(told));
+    }
+    checks::all!(
+        obstacles::not_kept(set, &to),
+        obstacles::nothing_deletes_at_once(cx, set, &to, &mut Vec::new())?,
+    );
+    let patch = Action::SetRetentionPolicy { set: set.object(), from: from.clone(), to };
+    Ok(Ok(vec![patch]))
+}
+
+/// Every removal that the policy requires, and in the notices why other references remain.
+fn rest(cx: &Cx, set: &StatefulSet, to: &RetentionPolicy) -> Seen<Result<Proposal, String>> {
+    checks::all!(obstacles::not_terminating(cx, set)?);
+    match &set.retention {
+        Some(policy) if policy == to => {}
+        Some(other) => {
+            return Ok(Err(format!(
+                "another client has changed the policy meanwhile: {}",
+                obstacles::in_words(other)
+            )));
+        }
+        None => return Ok(Err(obstacles::dropped(set))),
+    }
+    let (all, notices) = references::contradictions(cx, set, to)?;
+    let steps = all.iter().map(Contradiction::removal).collect();
+    Ok(Ok(Proposal { notices, ..steps_alone(steps) }))
+}
+
+/// Proposes to remove the references of one claim that contradict a policy; without steps where none
+/// does. Refuses where the claim is not certainly one of the set.
+///
+/// # Errors
+/// When sets or pods of its namespace were not read.
+pub fn propose_for_claim(
+    cx: &Cx,
+    claim: &Claim,
+    part: &RetentionPart,
+) -> Seen<Result<Proposal, Refusal>> {
+    let RetentionPart::Claim { set, from, to } = part else {
+        return Ok(Err(refused("it is no StatefulSet".to_owned())));
+    };
+    let decided = claim_alone(cx, claim, set, [from, to])?;
+    Ok(decided.map(steps_alone).map_err(refused))
+}
+
+fn claim_alone(
+    cx: &Cx,
+    claim: &Claim,
+    object: &ObjectRef,
+    [from, to]: [&RetentionPolicy; 2],
+) -> Seen<Result<Vec<Action>, String>> {
+    let set = match cx.set(&claim.namespace, &object.key.name)? {
+        Some(set) if set.metadata.uid == object.uid => set,
+        Some(_) => return Ok(Err(format!("{object} was deleted and recreated"))),
+        None => {
+            return Ok(Err(format!(
+                "{object} was deleted; `kubectl storage disown pvc/{} -n {}` removes references to it",
+                claim.metadata.name, claim.namespace
+            )));
+        }
+    };
+    checks::all!(obstacles::not_terminating(cx, set)?);
+    if set.retention.as_ref().is_none_or(|it| it != from && it != to) {
+        return Ok(Err(format!("another client has changed the policy of {object} meanwhile")));
+    }
+    if claim.metadata.deleting.is_some() {
+        return Ok(Err(format!(
+            "it is Terminating, which cannot be revoked; `kubectl storage retain pvc/{} -n {}` keeps its data",
+            claim.metadata.name, claim.namespace
+        )));
+    }
+    let member = membership(cx, claim)?.decided;
+    let Some(member) = member.filter(|it| it.set.metadata.uid == set.metadata.uid) else {
+        return Ok(Err(format!("it is not certainly a claim of {object}")));
+    };
+    let found = references::of_claim(cx, claim, &member, to)?;
+    Ok(found.map(|found| found.iter().map(Contradiction::removal).collect()))
+}
+
+/// Reads the policy of a set from its JSON.
+pub fn policy_of(set: &serde_json::Value) -> Option<RetentionPolicy> {
+    let policy = &set["spec"]["persistentVolumeClaimRetentionPolicy"];
+    let field = |name: &str| policy[name].as_str().map(Retention::parse);
+    Some(RetentionPolicy { when_deleted: field("whenDeleted")?, when_scaled: field("whenScaled")? })
+}
+
+/// Returns the policy that a set has, and the one that it is to have.
+fn policies<'a>(
+    set: &'a StatefulSet,
+    request: &RetentionRequest,
+) -> Result<(&'a RetentionPolicy, RetentionPolicy), String> {
+    let from = set.retention.as_ref().ok_or_else(|| obstacles::dropped(set))?;
+    let to = request.target(from);
+    // What is not asked for stays as it is, known or not.
+    known_policy(&StatefulSet { retention: Some(to.clone()), ..set.clone() })
+        .map_err(|reason| format!("{reason}; set both fields"))?;
+    Ok((from, to))
+}
+
+/// A part of a change, which was confirmed with the whole.
+pub fn steps_alone(steps: Vec<Action>) -> Proposal {
+    let what = match &*steps {
+        [Action::SetRetentionPolicy { from, to, .. }] => {
+            format!("changed {}", obstacles::changed(from, to).join(" and "))
+        }
+        _ => "removed owner references that contradict the retention policy".to_owned(),
+    };
+    Proposal {
+        steps,
+        effect: Effect { what, risk: String::new() },
+        undo: Undo::Never(retention::NEVER_ADDED),
+        notices: Vec::new(),
+        relies_on: Vec::new(),
+        keeps_backend: false,
+    }
+}
+
+fn refused(reason: String) -> Refusal {
+    Refusal { reason, effect: Effect { what: String::new(), risk: String::new() } }
+}
+
+/// A change towards Delete is undone by one towards Retain, and never the other way round.
+fn undo(from: &RetentionPolicy, to: &RetentionPolicy) -> Undo {
+    match towards_retain(from, to) {
+        true => Undo::Never("it would make claims deletable; `retention set` sets the policy back"),
+        false => Undo::Revert,
+    }
+}
+
+/// Whether a change sets a field to Retain, so that setting it back would make claims deletable.
+pub fn towards_retain(from: &RetentionPolicy, to: &RetentionPolicy) -> bool {
+    let retains = |from: &Retention, to: &Retention| from != to && *to == Retention::Retain;
+    from == to
+        || retains(&from.when_deleted, &to.when_deleted)
+        || retains(&from.when_scaled, &to.when_scaled)
+}
+
+fn effect(
+    set: &StatefulSet,
+    request: &RetentionRequest,
+    first: &[Contradiction],
+    later: &[Contradiction],
+) -> Effect {
+    let mut what = Vec::new();
+    if !first.is_empty() {
+        let which = foretell::names(first.iter().map(Contradiction::place));
+        what.push(format!(
+            "removes owner references from {which}, which the StatefulSet controller does not update"
+        ));
+    }
+    let from = set.retention.as_ref();
+    let to = from.map(|from| (from, request.target(from))).filter(|(from, to)| *from != to);
+    let patched = to.is_some();
+    what.extend(to.as_ref().map(|(from, to)| {
+        let fields = obstacles::changed(from, to).join(" and ");
+        format!("sets {fields}")
+    }));
+    if request.retains() {
+        let which = match later.is_empty() {
+            true => String::new(),
+            false => format!(" (of {})", foretell::names(later.iter().map(Contradiction::place))),
+        };
+        let waits = match patched {
+            true => format!(
+                "waits until the controller has observed it, removes owner references that it leaves{which}, and "
+            ),
+            false => String::new(),
+        };
+        what.push(format!("{waits}verifies every claim"));
+    }
+    let deletes = to.is_some_and(|(from, to)| !towards_retain(from, &to));
+    let risk = match deletes {
+        true => {
+            "claims are deleted with the StatefulSet or by scale-downs, and with reclaim policy Delete also their data"
+        }
+        false => "claims and their volumes are kept, and billed, until you delete them",
+    };
+    Effect { what: what.join("; then "), risk: risk.to_owned() }
+}
+
+#[cfg(test)]
+mod tests;

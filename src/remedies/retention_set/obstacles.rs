@@ -1,0 +1,184 @@
+//! Why the policy of a set is not changed.
+
+use super::super::checks::{self, Checked, ReliedFlags};
+use crate::cluster::{Cx, Seen};
+use crate::facts;
+use crate::facts::retention::{Ordinals, Scaler, is_member, scalers};
+use crate::model::{Kind, ManagedField, RetentionPolicy, StatefulSet};
+
+use super::RetentionRequest;
+
+/// The flag with which the user accepts that claims are deleted without further ado.
+const DESTROY_DATA: &str = "--destroy-data";
+
+/// How many claims a command names at most.
+const NAMED: usize = 3;
+
+/// Managers of the policy that apply it again only when their user does.
+const APPLIED_BY_HAND: &str = "kubectl-client-side-apply";
+
+/// Why nothing is sent to a server that does not honour the policy (F71).
+pub(super) fn dropped(set: &StatefulSet) -> String {
+    format!(
+        "{} is served without persistentVolumeClaimRetentionPolicy: the API server drops the field, and every \
+         claim is retained",
+        set.object()
+    )
+}
+
+/// A policy, as reports print it.
+pub(super) fn in_words(policy: &RetentionPolicy) -> String {
+    let RetentionPolicy { when_deleted, when_scaled } = policy;
+    format!("whenDeleted is {when_deleted}, whenScaled is {when_scaled}")
+}
+
+/// The fields that a change of a policy changes.
+pub(super) fn changed(from: &RetentionPolicy, to: &RetentionPolicy) -> Vec<String> {
+    [
+        ("whenDeleted", &from.when_deleted, &to.when_deleted),
+        ("whenScaled", &from.when_scaled, &to.when_scaled),
+    ]
+    .into_iter()
+    .filter(|(_, from, to)| from != to)
+    .map(|(field, from, to)| format!("{field} from {from} to {to}"))
+    .collect()
+}
+
+/// Refuses a set that is being deleted: its claims are saved by their volumes alone.
+pub(super) fn not_terminating(cx: &Cx, set: &StatefulSet) -> Seen<Checked> {
+    if set.metadata.deleting.is_none() {
+        return Ok(Ok(()));
+    }
+    let mut claims = Vec::new();
+    for template in &set.templates {
+        let stem = format!("{}-{}", template.name, set.metadata.name);
+        let all = cx.claims_of_stem(&set.namespace, &stem)?;
+        claims.extend(all.into_iter().map(|(_, claim)| format!("pvc/{}", claim.metadata.name)));
+    }
+    let more = if claims.len() > NAMED { " …" } else { "" };
+    claims.truncate(NAMED);
+    let keeps = match claims.is_empty() {
+        true => String::new(),
+        false => format!(
+            "; `kubectl storage retain {}{more} -n {}` keeps the data of its claims",
+            claims.join(" "),
+            set.namespace
+        ),
+    };
+    Ok(Err(format!("it is Terminating, and its controller updates no claims any more{keeps}")))
+}
+
+/// Refuses a set whose policy another controller or tool would set back.
+pub(super) fn not_kept(set: &StatefulSet, to: &RetentionPolicy) -> Checked {
+    let Some(keeper) = facts::keeper(&set.metadata) else { return Ok(()) };
+    let RetentionPolicy { when_deleted, when_scaled } = to;
+    let lines = format!(
+        "persistentVolumeClaimRetentionPolicy: {{whenDeleted: {when_deleted}, whenScaled: {when_scaled}}}"
+    );
+    let place = match facts::keeper_of(&set.metadata) {
+        Some(_) => "its manifest".to_owned(),
+        None => format!("{keeper}, if that has such a field"),
+    };
+    Err(format!(
+        "{keeper} manages it, and would set the policy back: commit `{lines}` beneath `spec:` to {place}; \
+         when that is applied, `kubectl storage retention apply sts/{} -n {}` removes owner references \
+         that contradict it",
+        set.metadata.name, set.namespace
+    ))
+}
+
+/// Refuses `whenScaled` Delete, without `--destroy-data`, where claims are deleted at once, or as soon
+/// as something other than the user scales the set down (F101).
+pub(super) fn nothing_deletes_at_once(
+    cx: &Cx,
+    set: &StatefulSet,
+    to: &RetentionPolicy,
+    relies_on: &mut ReliedFlags,
+) -> Seen<Checked> {
+    let deletes = |it: Option<&RetentionPolicy>| it.is_some_and(|it| it.when_scaled.deletes());
+    if !deletes(Some(to)) || deletes(set.retention.as_ref()) {
+        return Ok(Ok(()));
+    }
+    let mut dangers = Vec::new();
+    let ordinals = Ordinals::of(set);
+    let condemned: Vec<_> = cx
+        .pods_named_after(&set.namespace, &set.metadata.name)?
+        .into_iter()
+        .filter(|(ordinal, pod)| !ordinals.contains(*ordinal) && is_member(set, pod))
+        .map(|(_, pod)| pod.name.to_string())
+        .collect();
+    if !condemned.is_empty() {
+        dangers.push(format!(
+            "a scale-down is in progress, and the claims of {} would be deleted at once",
+            condemned.join(", ")
+        ));
+    }
+    let scalers: Vec<_> = scalers(cx, set)?.iter().map(Scaler::to_string).collect();
+    if !scalers.is_empty() {
+        dangers.push(format!(
+            "{} sets its number of replicas, and every scale-down would delete claims",
+            scalers.join(", ")
+        ));
+    }
+    if dangers.is_empty() {
+        return Ok(Ok(()));
+    }
+    if cx.settings().destroy_data {
+        checks::rely(relies_on, DESTROY_DATA);
+        return Ok(Ok(()));
+    }
+    Ok(Err(format!(
+        "{}, with their data where the reclaim policy is Delete: requires {DESTROY_DATA}",
+        dangers.join("; ")
+    )))
+}
+
+/// Things to know about the set and its claims that are no reason to refuse.
+pub(super) fn notices(
+    cx: &Cx,
+    set: &StatefulSet,
+    request: &RetentionRequest,
+    changes: bool,
+) -> Seen<Vec<String>> {
+    let mut notices = Vec::new();
+    let mut managers = set.metadata.managers_of(&ManagedField::RetentionPolicy);
+    if changes && managers.any(|it| it.manager == APPLIED_BY_HAND) {
+        notices.push(
+            "it was created with `kubectl apply`: if its manifest contains the policy, the next apply sets \
+             it back; change the manifest too"
+                .to_owned(),
+        );
+    }
+    if request.retains() {
+        notices.extend(others_owned(cx, set)?);
+    }
+    Ok(notices)
+}
+
+/// Names claims that are deleted with the set whatever its policy is: their owner is the set, but they
+/// are not certainly claims of its templates, or another reference is to an earlier set or pod.
+fn others_owned(cx: &Cx, set: &StatefulSet) -> Seen<Option<String>> {
+    cx.cluster().reach(Kind::PersistentVolumeClaim, Some(&set.namespace))?;
+    let mut others = Vec::new();
+    for (_, claim) in cx.cluster().claims().filter(|(_, it)| it.namespace == set.namespace) {
+        let owned =
+            claim.metadata.owners.iter().any(|it| it.uid.is_some() && it.uid == set.metadata.uid);
+        if !owned || claim.metadata.deleting.is_some() {
+            continue;
+        }
+        let member = facts::retention::membership(cx, claim)?.decided;
+        if member.is_none_or(|it| it.set.metadata.uid != set.metadata.uid) {
+            others.push(format!("pvc/{}", claim.metadata.name));
+        }
+    }
+    if others.is_empty() {
+        return Ok(None);
+    }
+    let more = if others.len() > NAMED { " …" } else { "" };
+    others.truncate(NAMED);
+    Ok(Some(format!(
+        "owned by it, but not certainly claims of its templates, so that they are not changed and are \
+         deleted with it whatever the policy: {}{more}; `kubectl storage retain` keeps their data",
+        others.join(" ")
+    )))
+}

@@ -1,0 +1,105 @@
+//! The owner references of a set's claims that contradict a policy.
+
+use super::super::retention::remove_owners;
+use crate::cluster::{Cx, Seen};
+use crate::facts::retention::{
+    ClaimOutcome, Operation, SetSituation, TemplateClaim, membership, simulate,
+};
+use crate::model::{Action, Claim, OwnerReference, RetentionPolicy, StatefulSet, Text};
+
+/// A claim with owner references that contradict a policy.
+#[derive(Debug, Clone)]
+pub(super) struct Contradiction<'a> {
+    pub(super) claim: &'a Claim,
+    template: Text,
+    ordinal: i32,
+    /// To the set or to the pod of the claim, both of which exist, and all others, which do not.
+    pub(super) owners: Vec<OwnerReference>,
+}
+
+impl Contradiction<'_> {
+    /// P-OWNER-DEL of these references.
+    pub(super) fn removal(&self) -> Action {
+        Action::RemoveOwnerReferences { claim: self.claim.object(), owners: self.owners.clone() }
+    }
+
+    /// The stem of its name, and its ordinal.
+    pub(super) fn place(&self) -> (&str, i32) {
+        let name = &*self.claim.metadata.name;
+        (name.rsplit_once('-').map_or(name, |(stem, _)| stem), self.ordinal)
+    }
+
+    /// Whether it is this claim.
+    pub(super) fn is_of(&self, template: &Text, ordinal: i32) -> bool {
+        self.template == *template && self.ordinal == ordinal
+    }
+}
+
+/// Returns the contradictions of all claims that certainly belong to a set, if its policy is this, and
+/// why references of others remain. Terminating claims are none of them: their deletion cannot be
+/// revoked.
+pub(super) fn contradictions<'a>(
+    cx: &Cx<'a>,
+    set: &StatefulSet,
+    policy: &RetentionPolicy,
+) -> Seen<(Vec<Contradiction<'a>>, Vec<String>)> {
+    let (mut found, mut remain) = (Vec::new(), Vec::new());
+    for template in &set.templates {
+        let stem = format!("{}-{}", template.name, set.metadata.name);
+        for (_, claim) in cx.claims_of_stem(&set.namespace, &stem)? {
+            let member = membership(cx, claim)?.decided;
+            let is_its = |it: &TemplateClaim| {
+                it.set.metadata.name == set.metadata.name && *it.template == template.name
+            };
+            let Some(member) = member.filter(is_its) else { continue };
+            if claim.metadata.deleting.is_some() {
+                continue;
+            }
+            match of_claim(cx, claim, &member, policy)? {
+                Ok(contradiction) => found.extend(contradiction),
+                Err(reason) => remain.push(format!("{}: {reason}", claim.metadata.name)),
+            }
+        }
+    }
+    Ok((found, remain))
+}
+
+/// Returns the contradiction of one claim, if it has any, or why its references remain.
+pub(super) fn of_claim<'a>(
+    cx: &Cx,
+    claim: &'a Claim,
+    member: &TemplateClaim,
+    policy: &RetentionPolicy,
+) -> Seen<Result<Option<Contradiction<'a>>, String>> {
+    let set = StatefulSet { retention: Some(policy.clone()), ..member.set.clone() };
+    let then = TemplateClaim { set: &set, ..*member };
+    let removable = remove_owners::removable(cx, claim, &then)?;
+    Ok(removable.map(|owners| {
+        let owners: Vec<_> = owners.into_iter().cloned().collect();
+        let (template, ordinal) = (Text::clone(member.template), member.ordinal);
+        (!owners.is_empty()).then_some(Contradiction { claim, template, ordinal, owners })
+    }))
+}
+
+/// Divides contradictions into those that the controller does not certainly resolve by itself after
+/// the policy is changed, and the others (R-1847-8).
+pub(super) fn by_visit<'a>(
+    cx: &Cx,
+    set: &StatefulSet,
+    to: &RetentionPolicy,
+    contradictions: Vec<Contradiction<'a>>,
+) -> Seen<(Vec<Contradiction<'a>>, Vec<Contradiction<'a>>)> {
+    if contradictions.is_empty() {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let situation = SetSituation::of(cx, set)?;
+    let foretold = simulate(&situation, &Operation::SetPolicy(to.clone()));
+    Ok(contradictions.into_iter().partition(|it| {
+        let own = foretold.iter().find(|known| it.is_of(&known.template, known.ordinal));
+        let resolved = own.is_some_and(|known| match &known.outcome {
+            ClaimOutcome::Reowned(owners) => !it.owners.iter().any(|owner| owners.contains(owner)),
+            ClaimOutcome::Kept | ClaimOutcome::Deleted { .. } | ClaimOutcome::Unknown(_) => false,
+        });
+        !resolved
+    }))
+}

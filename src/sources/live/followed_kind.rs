@@ -1,0 +1,61 @@
+//! `FollowedKind`: the watches of one kind, and the return to a kind that was not listed whole.
+
+use std::sync::Arc;
+
+use tokio::{sync::watch, task::JoinSet, time::sleep};
+
+use super::kind_lister::KindLister;
+use super::reach_watch::{ReachWatch, WatchLinks};
+use crate::model::Kind;
+
+/// Whether what was not listed whole is tried again after a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Return {
+    /// It remains a gap: who is about to write decides by what was read.
+    Never,
+    /// It is tried again: a right may be granted, and a kind may be installed.
+    AfterAWhile,
+}
+
+/// One kind, with the watches of those of its lists that were complete.
+pub(super) struct FollowedKind {
+    pub(super) kind: Kind,
+    pub(super) watches: Vec<ReachWatch>,
+    /// `--chunk-size`, as [`KindLister`] takes it.
+    pub(super) page: Option<u32>,
+    /// The only namespace that is listed where neither the cluster nor its namespaces may be.
+    pub(super) namespace: String,
+}
+
+impl FollowedKind {
+    /// Watches, and lists the kind anew where its lists were not complete, or where it was not
+    /// served. Never returns.
+    pub(super) async fn run(mut self, returns: Return, mut links: WatchLinks) {
+        let mut tried = 0;
+        loop {
+            let is_whole = self.watches.iter().any(|it| it.reach().namespace.is_none());
+            let mut tasks = JoinSet::new();
+            for watch in self.watches {
+                tasks.spawn(watch.run(links.clone()));
+            }
+            if is_whole {
+                tried = 0;
+                // It ends when the kind seems not to be served any more.
+                tasks.join_next().await;
+            } else if returns == Return::Never {
+                while tasks.join_next().await.is_some() {}
+                return;
+            }
+            tried += 1;
+            sleep(links.reader.limits().return_pause(tried)).await;
+            // Whatever these watches would still report is in the new lists.
+            drop(tasks);
+            links.begin_list();
+            let (_, volumes_listed) = watch::channel(true);
+            let outbox = links.outbox.clone();
+            let lister =
+                KindLister::new(&links.reader, self.page, &self.namespace, outbox, volumes_listed);
+            self.watches = Arc::new(lister).list_kind(self.kind).await;
+        }
+    }
+}

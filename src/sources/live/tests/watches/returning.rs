@@ -1,0 +1,122 @@
+//! Tests of the return to what was not read, and of gaps in time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::json as value;
+
+use super::{CLAIMS, WatchedCluster, claim, event, list, open};
+use crate::client::test_server::{TestReply, json, quick, reply};
+use crate::cluster::Coverage;
+use crate::model::Kind;
+use crate::sources::live::Return;
+
+const IN_SHOP: &str = "/api/v1/namespaces/shop/persistentvolumeclaims";
+const SNAPSHOTS: &str = "/apis/snapshot.storage.k8s.io/v1/volumesnapshots";
+
+fn flag() -> (Arc<AtomicBool>, Arc<AtomicBool>) {
+    let flag = Arc::new(AtomicBool::new(false));
+    (Arc::clone(&flag), flag)
+}
+
+#[tokio::test]
+async fn what_was_forbidden_is_watched_once_it_is_allowed() {
+    let (allowed, is_allowed) = flag();
+    let mut cluster = WatchedCluster::following(
+        &[Kind::PersistentVolumeClaim],
+        quick(),
+        Return::AfterAWhile,
+        move |path, watches, _| match (path, watches) {
+            (CLAIMS, _) if !is_allowed.load(Ordering::SeqCst) => reply(403, "", "no"),
+            (CLAIMS, false) => list(5, &[claim("a", 1)]),
+            (CLAIMS, true) => open(&event("ADDED", &claim("b", 6))),
+            ("/api/v1/namespaces", _) => list(1, &[value!({"metadata": {"name": "shop"}})]),
+            (IN_SHOP, false) => list(3, &[claim("a", 1)]),
+            (IN_SHOP, true) => open(&event("ADDED", &claim("c", 4))),
+            _ => reply(404, "", ""),
+        },
+    )
+    .await;
+    cluster.until("the namespace", |cluster| cluster.claims() == (vec!["a", "c"], false)).await;
+    allowed.store(true, Ordering::SeqCst);
+    cluster.until("all of them", |cluster| cluster.claims() == (vec!["a", "b"], true)).await;
+    assert_eq!(cluster.intake.cluster.gaps().count(), 0);
+    // The namespace by itself is not watched any more.
+    let asked = cluster.of(IN_SHOP).len();
+    tokio::time::sleep(quick().longest_return).await;
+    assert_eq!(cluster.of(IN_SHOP).len(), asked);
+}
+
+#[tokio::test]
+async fn a_kind_is_watched_once_it_is_installed_and_empty_once_it_is_removed() {
+    let (installed, is_installed) = flag();
+    let discovered = |groups: &str| {
+        let kind = "content-type: application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList\r\n";
+        reply(200, kind, format!("{{\"items\":[{groups}]}}"))
+    };
+    let snapshot = value!({"metadata": {"name": "s", "namespace": "shop", "resourceVersion": "1"}});
+    let mut cluster = WatchedCluster::following(
+        &[Kind::VolumeSnapshot],
+        quick(),
+        Return::AfterAWhile,
+        move |path, watches, _| match (path, watches) {
+            ("/apis", _) if is_installed.load(Ordering::SeqCst) => discovered(
+                r#"{"metadata":{"name":"snapshot.storage.k8s.io"},"versions":[{"version":"v1","freshness":"Current","resources":[
+                    {"resource":"volumesnapshots","scope":"Namespaced","responseKind":{"kind":"VolumeSnapshot"}}]}]}"#,
+            ),
+            ("/api" | "/apis", _) => discovered(""),
+            (SNAPSHOTS, _) if !is_installed.load(Ordering::SeqCst) => reply(404, "", "no"),
+            (SNAPSHOTS, false) => list(5, std::slice::from_ref(&snapshot)),
+            // It ends at once, and the next one finds that the kind was removed.
+            (SNAPSHOTS, true) => json(""),
+            _ => reply(404, "", ""),
+        },
+    )
+    .await;
+    let is_served = |cluster: &WatchedCluster| {
+        let mut coverages = cluster.intake.cluster.coverages();
+        !coverages
+            .any(|(reach, it)| reach.kind == Kind::VolumeSnapshot && *it == Coverage::NotServed)
+    };
+    let count = |cluster: &WatchedCluster| cluster.intake.cluster.volume_snapshots().count();
+    assert!(!is_served(&cluster) && cluster.sees(Kind::VolumeSnapshot));
+    installed.store(true, Ordering::SeqCst);
+    cluster
+        .until("installed", |cluster| count(cluster) == 1 && cluster.sees(Kind::VolumeSnapshot))
+        .await;
+    installed.store(false, Ordering::SeqCst);
+    cluster
+        .until("a gap", |cluster| cluster.intake.cluster.gaps().any(|gap| !gap.reason.is_empty()))
+        .await;
+    assert_eq!(count(&cluster), 1);
+    cluster.until("removed", |cluster| !is_served(cluster)).await;
+    assert_eq!(count(&cluster), 0);
+}
+
+#[tokio::test]
+async fn a_gap_remains_for_who_is_about_to_write() {
+    let (allowed, is_allowed) = flag();
+    let mut cluster =
+        WatchedCluster::at(&[Kind::PersistentVolumeClaim], quick(), move |path, _, _| match path {
+            CLAIMS if is_allowed.load(Ordering::SeqCst) => list(5, &[]),
+            _ => reply(403, "", "no"),
+        })
+        .await;
+    allowed.store(true, Ordering::SeqCst);
+    tokio::time::sleep(quick().first_return * 3).await;
+    cluster.watches.drain(&mut cluster.intake).expect("because nothing is saved");
+    assert!(!cluster.sees(Kind::PersistentVolumeClaim));
+    assert_eq!(cluster.of(CLAIMS), ["list"]);
+}
+
+#[tokio::test]
+async fn after_a_gap_in_time_everything_is_listed_again() {
+    let mut cluster = WatchedCluster::at_claims(
+        |nth| if nth == 0 { list(1, &[claim("a", 1)]) } else { list(9, &[claim("b", 8)]) },
+        |_| -> TestReply { open("") },
+    )
+    .await;
+    cluster.watches.list_all_again();
+    cluster.until("listed again", |cluster| cluster.claims() == (vec!["b"], true)).await;
+    assert_eq!(cluster.of(CLAIMS)[..3], ["list", "1", "list"]);
+}

@@ -1,0 +1,141 @@
+//! What no watch keeps current: answers to questions, records of kept backend volumes, and since when
+//! no trace of a controller was found.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::cluster::{Change, Cluster};
+use crate::dump::DumpError;
+use crate::journal::{self, Entry, sightings};
+use crate::model::{Answer, Question, Row, Text};
+use crate::rules::Assessor;
+use crate::sources::answers::Replies;
+use crate::sources::intake::Intake;
+
+/// How long an answer counts.
+const ANSWERED: Duration = Duration::from_secs(300);
+/// The same where the server did not answer, or refused.
+const UNANSWERED: Duration = Duration::from_secs(60);
+/// How many answers are forgotten at a time, so that few questions are asked at once.
+const AT_A_TIME: usize = 100;
+
+/// How old each answer is.
+#[derive(Debug, Default)]
+pub(super) struct AnswerAges(BTreeMap<Question, Duration>);
+
+impl AnswerAges {
+    /// Forgets answers that are too old, oldest first. Whatever still depends on them asks again.
+    pub(super) fn forget_old(&mut self, intake: &mut Intake, at: Duration) {
+        let answers = intake.cluster.answers();
+        self.0.retain(|question, _| answers.contains_key(question));
+        let mut old = Vec::new();
+        for (question, answer) in answers {
+            // It is read again, and not asked by any rule.
+            if matches!(question, Question::KeptBackends { .. }) {
+                continue;
+            }
+            let since = match self.0.get(question) {
+                Some(since) => *since,
+                None => *self.0.entry(question.clone()).or_insert(at),
+            };
+            let counts = match answer {
+                Answer::Unanswered(_) | Answer::Forbidden => UNANSWERED,
+                _ => ANSWERED,
+            };
+            if since + counts <= at {
+                old.push((since, question.clone()));
+            }
+        }
+        old.sort();
+        for (_, question) in old.into_iter().take(AT_A_TIME) {
+            self.0.remove(&question);
+            intake.apply(Change::Forgotten(question));
+        }
+    }
+}
+
+/// The records that are read beside the cluster's objects.
+#[derive(Debug, Clone)]
+pub(crate) struct Records {
+    /// The folder of this machine's journal; `None` where there is none.
+    pub(crate) folder: Option<PathBuf>,
+    /// The namespace of the record in the cluster.
+    pub(crate) namespace: Text,
+}
+
+impl Records {
+    /// The question about the record in the cluster.
+    pub(super) fn question(&self) -> Question {
+        Question::KeptBackends { namespace: Text::clone(&self.namespace) }
+    }
+
+    /// Takes in the records anew. What cannot be read now stays as it was read last.
+    ///
+    /// # Errors
+    /// When an answer cannot be saved.
+    pub(super) fn take_in(
+        &self,
+        replies: Replies,
+        intake: &mut Intake,
+        notes: &mut Vec<String>,
+    ) -> Result<(), DumpError> {
+        let history = match self.folder.as_deref().map(journal::history).transpose() {
+            Ok(history) => history,
+            Err(error) => {
+                notes.push(format!("{:#}", anyhow::Error::new(error)));
+                return Ok(());
+            }
+        };
+        if let Some(history) = &history {
+            for (volume, finalizer) in history.added_finalizers() {
+                let finalizer = Text::from(finalizer);
+                if !intake.cluster.has_added_finalizer(volume, &finalizer) {
+                    intake.added_finalizer(volume.clone(), finalizer)?;
+                }
+            }
+        }
+        if replies.are_answers() {
+            intake.apply(Change::Forgotten(self.question()));
+            let kept = history.iter().flat_map(|it| it.kept());
+            kept.filter_map(Entry::kept_backend).try_for_each(|it| intake.kept(it))?;
+        }
+        replies.take_in(intake)
+    }
+
+    /// Takes in which controllers were found and which were not, and records it for later runs.
+    pub(super) fn note_absences(
+        &self,
+        assessor: &Assessor,
+        intake: &mut Intake,
+        notes: &mut Vec<String>,
+    ) {
+        let Some(now) = intake.cluster.clock() else { return };
+        let known: Vec<_> = sorted(&intake.cluster);
+        let next = sightings::update(known.clone(), &assessor.absences(), now);
+        if next == known {
+            return;
+        }
+        for sighting in known.iter().filter(|it| !next.contains(it)) {
+            intake.apply(Change::Traced(sighting.role, Text::clone(&sighting.driver)));
+        }
+        for sighting in next.iter().filter(|it| !known.contains(it)) {
+            intake.apply(Change::Seen(Row::Sighting(sighting.clone())));
+        }
+        if let Some(folder) = &self.folder
+            && let Err(error) = sightings::write(folder, &next)
+        {
+            notes.push(format!(
+                "{:#}: this run does not count as evidence that a driver is absent",
+                anyhow::Error::new(error)
+            ));
+        }
+    }
+}
+
+/// The sightings, in the order of the record.
+fn sorted(cluster: &Cluster) -> Vec<crate::model::Sighting> {
+    let mut known: Vec<_> = cluster.sightings().collect();
+    known.sort_by(|a, b| (a.role, &a.driver).cmp(&(b.role, &b.driver)));
+    known
+}

@@ -1,0 +1,187 @@
+//! The edge of the loop: waits for changes and for time to pass, asks, and hands over the news.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Utc};
+use tokio::time::{sleep, timeout};
+
+use super::reconciler::{News, Reconciler};
+use super::refresh::{AnswerAges, Records};
+use super::settle::settle;
+use crate::client::Reader;
+use crate::cluster::Cluster;
+use crate::dump::DumpError;
+use crate::sources::answers;
+use crate::sources::intake::Intake;
+use crate::sources::live::Watches;
+
+/// How long the loop waits for answers before it reports what it knows, and how soon it asks again.
+const ANSWERS: Duration = Duration::from_secs(15);
+/// How often the loop looks whether this machine was asleep, and what is too old.
+const TICK: Duration = Duration::from_secs(10);
+/// How often the records are read again.
+const RECORDS: Duration = Duration::from_secs(300);
+/// By how much the date may have moved on further than the stopwatch before that is a gap in time.
+const ASLEEP: chrono::Duration = chrono::Duration::seconds(30);
+
+/// A cluster that is watched, and what was judged of it.
+pub(crate) struct Watching {
+    /// The way to the cluster, for questions.
+    pub(crate) reader: Reader,
+    /// What keeps the intake current.
+    pub(crate) watches: Watches,
+    /// What was read.
+    pub(crate) intake: Intake,
+    /// What was judged.
+    pub(crate) reconciler: Reconciler,
+    /// What is read beside the cluster's objects.
+    pub(crate) records: Records,
+}
+
+/// What the loop tells.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// Findings and gaps that are new.
+    pub(crate) news: News,
+    /// How many findings a full pass judged otherwise: a defect of this program.
+    pub(crate) defects: usize,
+    /// Other things to tell the user.
+    pub(crate) notes: Vec<String>,
+}
+
+/// When the loop does what nobody asks it to do.
+struct LoopClock {
+    begun: Instant,
+    /// The date and the stopwatch when they were last compared.
+    compared: (DateTime<Utc>, Instant),
+    /// When the records are read again.
+    records: Duration,
+    /// When questions that are open are asked again.
+    questions: Duration,
+}
+
+impl Watching {
+    /// Goes on until `tell` ends it, and returns what that ended it with. Nothing is told when
+    /// nothing is new.
+    ///
+    /// # Errors
+    /// When a list that was read again cannot be saved.
+    pub(crate) async fn run<T>(
+        &mut self,
+        tell: &mut dyn FnMut(Told, &Cluster, &Reconciler) -> ControlFlow<T>,
+    ) -> Result<T, DumpError> {
+        let begun = Instant::now();
+        let mut clock = LoopClock {
+            begun,
+            compared: (Utc::now(), begun),
+            records: RECORDS,
+            questions: ANSWERS,
+        };
+        let mut ages = AnswerAges::default();
+        loop {
+            let at = clock.begun.elapsed();
+            let wait = self.reconciler.wait(at, self.watches.now()).min(TICK);
+            tokio::select! {
+                taken = self.watches.next(&mut self.intake) => taken?,
+                () = sleep(wait) => self.watches.drain(&mut self.intake)?,
+            }
+            let mut told = Told::default();
+            let at = clock.begun.elapsed();
+            if clock.was_asleep() {
+                self.watches.list_all_again();
+            }
+            ages.forget_old(&mut self.intake, at);
+            if clock.records <= at {
+                clock.records = at + RECORDS;
+                self.read_records(&mut told).await?;
+            }
+            self.reconciler.note(&self.intake.dirty, at);
+            let open = !self.reconciler.questions().is_empty() && clock.questions <= at;
+            if open || self.reconciler.is_due(at, self.intake.cluster.clock()) {
+                self.settle(&mut told).await?;
+                clock.questions = clock.begun.elapsed() + ANSWERS;
+                told.news = self.reconciler.report(&self.intake.cluster);
+                self.pass(clock.begun.elapsed(), &mut told);
+            } else if self.reconciler.is_full_pass_due(at) {
+                // Nothing waits but the clock, which was advanced.
+                self.settle(&mut told).await?;
+                told.news = self.reconciler.report(&self.intake.cluster);
+                self.pass(clock.begun.elapsed(), &mut told);
+            }
+            let is_news = !told.news.is_empty() || told.defects > 0 || !told.notes.is_empty();
+            if is_news
+                && let ControlFlow::Break(end) = tell(told, &self.intake.cluster, &self.reconciler)
+            {
+                return Ok(end);
+            }
+        }
+    }
+
+    /// Judges what has changed, and asks what that raises, as a single look does.
+    async fn settle(&mut self, told: &mut Told) -> Result<(), DumpError> {
+        let Self { reader, intake, reconciler, records, .. } = self;
+        let judge = &mut |intake: &mut Intake| {
+            reconciler.judge(&intake.cluster, std::mem::take(&mut intake.dirty));
+            records.note_absences(reconciler.assessor(), intake, &mut told.notes);
+            if !intake.dirty.is_empty() {
+                reconciler.judge(&intake.cluster, std::mem::take(&mut intake.dirty));
+            }
+            reconciler.questions().clone()
+        };
+        settle(reader, intake, ANSWERS, judge).await
+    }
+
+    /// Makes a full pass if it is time for one. What it changes is told, and counted.
+    fn pass(&mut self, at: Duration, told: &mut Told) {
+        if self.reconciler.is_full_pass_due(at) && self.intake.dirty.is_empty() {
+            let changed = self.reconciler.full_pass(&self.intake.cluster, at);
+            told.defects += changed.len();
+            told.news.findings.extend(changed);
+        }
+    }
+
+    async fn read_records(&mut self, told: &mut Told) -> Result<(), DumpError> {
+        let asked = answers::replies(&self.reader, [self.records.question()]);
+        let Ok(replies) = timeout(ANSWERS, asked).await else { return Ok(()) };
+        self.records.take_in(replies, &mut self.intake, &mut told.notes)
+    }
+}
+
+impl LoopClock {
+    /// Whether the date has moved on since the last call although the stopwatch stood still, as it
+    /// does while a machine is suspended.
+    fn was_asleep(&mut self) -> bool {
+        let (date, instant) = self.compared;
+        if instant.elapsed() < TICK {
+            return false;
+        }
+        self.compared = (Utc::now(), Instant::now());
+        let passed = chrono::Duration::from_std(instant.elapsed()).unwrap_or_default();
+        self.compared.0 - date > passed + ASLEEP
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_that_leaps_is_a_gap_in_time() {
+        let begun = Instant::now();
+        let before = |seconds: u64| begun.checked_sub(Duration::from_secs(seconds));
+        let Some(earlier) = before(60) else { panic!("the machine was just started") };
+        let dated = |seconds: i64| Utc::now() - chrono::Duration::seconds(seconds);
+        for (date, asleep) in [(dated(60), false), (dated(3600), true), (dated(-3600), false)] {
+            let mut clock = LoopClock {
+                begun,
+                compared: (date, earlier),
+                records: RECORDS,
+                questions: ANSWERS,
+            };
+            assert_eq!(clock.was_asleep(), asleep, "{date}");
+            // It is not asked again at once.
+            assert!(!clock.was_asleep());
+        }
+    }
+}

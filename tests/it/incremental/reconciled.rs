@@ -1,0 +1,296 @@
+//! The loop, at an injected clock: whatever changes in whatever order, however late it is judged,
+//! what was told of findings adds up to what a full pass finds.
+
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    env,
+    io::Write as _,
+    time::{Duration, Instant},
+};
+
+use kubectl_storage::{
+    cluster::{Change, Cluster, Dirty, Gap, Reach, Subject},
+    model::{Finding, FindingEvent, Kind, ObjectRef, Row, VerdictState},
+    rules::{Assessor, Judge, find},
+    sources::intake::Intake,
+    watch::{News, Pace, Reconciler},
+};
+use proptest::{
+    collection::vec,
+    prelude::any,
+    prop_assert, prop_assert_eq,
+    test_runner::{TestCaseError, TestError},
+};
+
+use super::{
+    Case, FLOOR, Held, USUAL, runner, story,
+    universe::{Dice, LISTED, at, beginning, change, reclaimable, settings},
+};
+
+/// What a reader of the events believes to be there.
+type Believed = BTreeMap<(&'static str, ObjectRef), Box<Finding>>;
+
+#[derive(Default)]
+struct Count {
+    cases: u32,
+    appeared: u32,
+    changed: u32,
+    cleared: u32,
+    /// Findings that stood although they could not be judged.
+    stood: u32,
+}
+
+#[test]
+fn what_is_told_adds_up_to_a_full_pass() {
+    let budget = env::var("BUDGET").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
+    let seed = env::var("SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(USUAL);
+    let byte = || vec(any::<u8>(), 24..64);
+    let strategy = (byte(), vec(vec(byte(), 1..5), 1..14));
+    let (started, count) = (Instant::now(), RefCell::new(Count::default()));
+    let mut round = 0_u64;
+    while started.elapsed() < Duration::from_secs(budget) || count.borrow().cases < FLOOR {
+        let mut runner = runner(seed, round);
+        round += 1;
+        match runner.run(&strategy, |case| hold(&case, &mut count.borrow_mut())) {
+            Ok(()) => {}
+            Err(TestError::Fail(reason, (setting, batches))) => {
+                panic!("SEED={seed}: {reason}\n{}", story(&setting, &batches));
+            }
+            Err(TestError::Abort(reason)) => panic!("SEED={seed}: {reason}"),
+        }
+    }
+    let Count { cases, appeared, changed, cleared, stood } = count.into_inner();
+    let said = writeln!(
+        std::io::stderr(),
+        "SEED={seed}: {cases} cases, {appeared} findings appeared, {changed} changed, {cleared} cleared, {stood} stood unseen"
+    );
+    said.expect("stderr is open");
+    let all = [appeared, changed, cleared, stood];
+    assert!(all.iter().all(|it| *it > cases / 10), "{all:?}: nothing is proven");
+}
+
+/// A loop without an edge: what it would wait for, and whom it would tell.
+struct Loop {
+    intake: Intake,
+    reconciler: Reconciler,
+    /// How long it has been running.
+    elapsed: Duration,
+    /// The server's clock.
+    now: i64,
+    believed: Believed,
+}
+
+impl Loop {
+    fn new(setting: &[u8]) -> Self {
+        let (now, changes) = beginning();
+        let settings = settings(&mut Dice::new(setting, now));
+        let mut intake = Intake::new(None);
+        changes.into_iter().for_each(|change| intake.apply(change));
+        let assessor = Assessor::default();
+        let reconciler = Reconciler::new(settings, assessor, &intake.cluster, Pace::default());
+        let (elapsed, believed) = (Duration::ZERO, Believed::new());
+        Self { intake, reconciler, elapsed, now, believed }
+    }
+
+    /// Takes in a change, as the loop does when one arrives.
+    fn take_in(&mut self, change: Change) {
+        self.intake.apply(change);
+        self.reconciler.note(&self.intake.dirty, self.elapsed);
+    }
+
+    /// Lets time pass, on both clocks.
+    fn pass(&mut self, seconds: i64) {
+        self.elapsed += Duration::from_secs(seconds.unsigned_abs());
+        self.now += seconds;
+        self.intake.apply(Change::Clock(at(self.now)));
+    }
+
+    /// Judges and tells, if it is time.
+    fn turn(&mut self, count: &mut Count) -> Held {
+        if self.reconciler.is_due(self.elapsed, self.intake.cluster.clock()) {
+            self.judge(count)?;
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, count: &mut Count) -> Held {
+        let dirty = std::mem::take(&mut self.intake.dirty);
+        self.reconciler.judge(&self.intake.cluster, dirty);
+        let news = self.reconciler.report(&self.intake.cluster);
+        self.believe(news, count)
+    }
+
+    fn believe(&mut self, news: News, count: &mut Count) -> Held {
+        let fail = |what: &str, it: &Finding| {
+            Err(TestCaseError::fail(format!("{what}: {} of {}", it.rule, it.object)))
+        };
+        for event in news.findings {
+            match event {
+                FindingEvent::Appeared(it) => {
+                    count.appeared += 1;
+                    let key = (it.rule, it.object.clone());
+                    if let Some(twice) = self.believed.insert(key, it) {
+                        return fail("appeared twice", &twice);
+                    }
+                }
+                FindingEvent::Changed(it) => {
+                    count.changed += 1;
+                    match self.believed.insert((it.rule, it.object.clone()), it.clone()) {
+                        None => return fail("changed before it appeared", &it),
+                        Some(before) if told(&before) == told(&it) => {
+                            return fail("changed into itself", &it);
+                        }
+                        Some(_) => {}
+                    }
+                }
+                FindingEvent::Cleared(it) => {
+                    count.cleared += 1;
+                    let key = (it.rule, it.object);
+                    prop_assert!(self.believed.remove(&key).is_some(), "cleared twice: {key:?}");
+                    prop_assert!(!self.is_unseen(key.0, &key.1), "cleared unseen: {key:?}");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an object is there, and a rule cannot judge it.
+    fn is_unseen(&self, rule: &str, object: &ObjectRef) -> bool {
+        let (cluster, settings) = (&self.intake.cluster, self.reconciler.settings());
+        let rule = find(rule).expect("because it found something");
+        let subject = match rule.judge {
+            [Judge::Backend(_)] => {
+                let kept = cluster.kept_backends().find(|it| it.object() == *object);
+                kept.map(|it| Subject::Backend(it.backend.clone()))
+            }
+            _ => cluster.subject(&object.key).filter(|it| is_object(cluster, it, object)),
+        };
+        let Some(subject) = subject else { return false };
+        let judged = Assessor::default().judge(cluster, settings, &subject, rule);
+        judged.finding.is_none() && judged.unseen.is_some()
+    }
+
+    /// Holds what is believed against a full pass.
+    fn hold(&self, count: &mut Count) -> Held {
+        let (cluster, settings) = (&self.intake.cluster, self.reconciler.settings());
+        let mut full = Assessor::default();
+        full.update(cluster, settings, Dirty::everything());
+        let mut believed = self.believed.clone();
+        for finding in full.findings(cluster, settings) {
+            let known = believed.remove(&(finding.rule, finding.object.clone()));
+            let Some(known) = known else {
+                let reason = format!("was not told: {} of {}", finding.rule, finding.object);
+                return Err(TestCaseError::fail(reason));
+            };
+            let decided = |it: &Finding| it.verdict.state != VerdictState::Unseen;
+            if decided(&finding) {
+                prop_assert_eq!(told(&known), told(&finding));
+            } else {
+                prop_assert_eq!(&known.summary, &finding.summary);
+            }
+        }
+        for (rule, object) in believed.into_keys() {
+            count.stood += 1;
+            prop_assert!(self.is_unseen(rule, &object), "was not told to clear: {rule} {object}");
+        }
+        Ok(())
+    }
+}
+
+/// Whether a subject is the object that a finding was about, and not one of the same name.
+fn is_object(cluster: &Cluster, subject: &Subject, object: &ObjectRef) -> bool {
+    let current = match subject {
+        Subject::Volume(id) => cluster.volume_at(*id).map(|it| it.object()),
+        Subject::Claim(id) => cluster.claim_at(*id).map(|it| it.object()),
+        Subject::StatefulSet(id) => cluster.set_at(*id).map(|it| it.object()),
+        Subject::Attachment(id) => cluster.attachment_at(*id).map(|it| it.object()),
+        Subject::Pod(id) => cluster.pod_at(*id).map(|it| it.object()),
+        Subject::Class(id) => cluster.class_at(*id).map(|it| it.object()),
+        Subject::AttributesClass(id) => cluster.attributes_class_at(*id).map(|it| it.object()),
+        Subject::Snapshot(id) => cluster.snapshot_at(*id).map(|it| it.object()),
+        Subject::Driver(_) => Some(object.clone()),
+        Subject::Backend(key) => cluster.kept_backend(key).map(|it| it.object()),
+    };
+    current.as_ref() == Some(object)
+}
+
+/// What counts as a change of a finding.
+fn told(finding: &Finding) -> String {
+    let age = finding.age.map(|age| (age.since, age.trust));
+    let Finding { severity, summary, verdict, offer, volume, .. } = finding;
+    format!("{:?}", (severity, summary, age, verdict, offer, volume))
+}
+
+fn hold(case: &Case, count: &mut Count) -> Held {
+    let mut looped = Loop::new(&case.0);
+    looped.judge(count)?;
+    for batch in &case.1 {
+        for bytes in batch {
+            let mut dice = Dice::new(bytes, looped.now);
+            for change in change(&mut dice) {
+                looped.take_in(change);
+            }
+            looped.now = dice.now;
+            // The last of what chance has decided: how long nothing else happens.
+            let pause = bytes.iter().rev().map(|it| i64::from(*it)).find(|it| *it > 0);
+            looped.pass(pause.unwrap_or_default() % 5);
+            looped.turn(count)?;
+        }
+    }
+    // Nothing else happens, until nothing waits any more.
+    looped.pass(i64::try_from(Pace::default().longest.as_secs()).expect("because it is short"));
+    looped.turn(count)?;
+    looped.hold(count)?;
+    // Kinds that cannot be read for a while clear nothing, and change nothing.
+    for byte in case.0.iter().take(3) {
+        let kind = LISTED[usize::from(*byte) % 9];
+        let gap = Gap { kind, namespace: None, reason: "the connection broke".to_owned() };
+        for change in [Change::Lost(gap), Change::Whole(Reach::all(kind))] {
+            looped.take_in(change);
+            looped.pass(3);
+            looped.turn(count)?;
+            looped.hold(count)?;
+        }
+    }
+    // Then time passes, and nothing else.
+    for _ in 0..3 {
+        let Some(wake) = looped.reconciler.assessor().wake() else { break };
+        looped.pass(wake.timestamp() - looped.now);
+        looped.turn(count)?;
+        looped.hold(count)?;
+    }
+    let elapsed = looped.elapsed;
+    let defects = looped.reconciler.full_pass(&looped.intake.cluster, elapsed);
+    prop_assert!(defects.is_empty(), "a full pass changes {defects:?}");
+    let known = looped.reconciler.count();
+    prop_assert_eq!(known, looped.believed.len());
+    count.cases += 1;
+    Ok(())
+}
+
+/// While a kind is not read, its findings stand; they are judged again when it is.
+#[test]
+fn what_is_not_read_clears_nothing() {
+    let mut count = Count::default();
+    let mut looped = Loop::new(&[]);
+    let released = reclaimable(&mut Dice::new(&[], looped.now));
+    looped.take_in(Change::Seen(Row::Volume(released)));
+    looped.pass(3);
+    looped.turn(&mut count).expect("because promises are kept");
+    let before = looped.believed.len();
+    assert!(before > 0, "nothing was found");
+    for kind in [Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Pod] {
+        let gap = Gap { kind, namespace: None, reason: "x".to_owned() };
+        looped.take_in(Change::Lost(gap));
+    }
+    looped.pass(3);
+    looped.turn(&mut count).expect("because promises are kept");
+    assert_eq!(looped.believed.len(), before);
+    assert_eq!((count.changed, count.cleared), (0, 0));
+    let key = looped.believed.keys().next().expect("because there is one").1.key.clone();
+    looped.take_in(Change::Gone(key));
+    looped.pass(3);
+    looped.turn(&mut count).expect("because promises are kept");
+    assert!(looped.believed.is_empty() && count.cleared > 0);
+}

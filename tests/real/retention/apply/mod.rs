@@ -1,0 +1,40 @@
+//! `retention apply`: what it writes, what it refuses, and what becomes of the claims, with the real controllers.
+
+mod add;
+mod leftovers;
+mod others;
+mod owners;
+mod permissions;
+
+use super::set::Set;
+use crate::support::{Admin, Told, Write};
+
+/// A uid that no object has.
+const DEAD: &str = "00000000-dead-4000-8000-000000000000";
+
+impl Set<'_> {
+    /// Somebody who may do anything applies the policy of the set.
+    fn apply(&self, admin: &Admin, args: &[&str]) -> Told {
+        let call = ["retention", "apply", "sts/web", "-n", &self.on.name, "--yes"];
+        admin.run(&[&call[..], args].concat())
+    }
+
+    /// The command that a finding names.
+    fn command(&self) -> String {
+        format!("kubectl storage retention apply sts/web -n {}", self.on.name)
+    }
+}
+
+/// What was sent, one line each.
+fn lines(sent: &[Write]) -> Vec<String> {
+    sent.iter().map(Write::line).collect()
+}
+
+/// The lines of a patch: its dry run, and itself.
+fn patched<'a>(claims: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let both = |claim: &str| {
+        let patch = format!("patch persistentvolumeclaims {claim}");
+        [format!("dry {patch}"), patch]
+    };
+    claims.into_iter().flat_map(both).collect()
+}

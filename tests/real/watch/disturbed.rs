@@ -1,0 +1,99 @@
+//! What is told while the way to the cluster is disturbed: nothing clears unseen, and all of it adds up in the end.
+
+use std::time::Duration;
+
+use super::Watcher;
+use crate::support::{Cluster, Fault, Options, PersistentVolume, Run, Scenario, eventually, never};
+
+const PAST: &str = "pv-released-past-threshold";
+const ARGS: [&str; 2] = ["--older-than", "1s"];
+
+fn volume(on: &Scenario, name: &str) -> String {
+    let name = on.named(name);
+    let left = PersistentVolume::csi(&name, "none.example", &name).left_by(&on.name, "gone");
+    on.create(&left.0);
+    on.wait_phase(&format!("pv/{name}"), "Released");
+    format!("pv/{name}")
+}
+
+#[test]
+fn an_api_server_that_restarts_clears_nothing() {
+    let cluster = Cluster::start(Options::CONTROLLERS);
+    let on = Scenario::on(&cluster);
+    let kept = volume(&on, "kept");
+    let watcher = Watcher::start(cluster.kubeconfig(), &ARGS);
+    watcher.tells("appeared", PAST, &kept);
+    for round in 0..3 {
+        cluster.restart_server();
+        let other = volume(&on, &format!("other-{round}"));
+        watcher.tells("appeared", PAST, &other);
+        on.delete(&other);
+        watcher.tells("cleared", PAST, &other);
+    }
+    watcher.converges(&cluster);
+    assert_eq!(watcher.count("cleared", PAST, &kept), 0);
+    let is_whole = || {
+        let said = watcher.said();
+        said.matches("not read: ").count() == 0 || said.contains("read again: ")
+    };
+    eventually("everything is read again", is_whole);
+    watcher.interrupt();
+}
+
+#[test]
+fn volumes_that_cannot_be_read_stand_until_they_can() {
+    let cluster = Cluster::start(Options::CONTROLLERS);
+    let on = Scenario::on(&cluster);
+    let (kept, deleted) = (volume(&on, "kept"), volume(&on, "deleted"));
+    let proxy = cluster.proxy();
+    let watcher = Watcher::start(proxy.kubeconfig(), &ARGS);
+    watcher.tells("appeared", PAST, &deleted);
+    let lost = Fault::reset_before().on("GET", "^/api/v1/persistentvolumes$");
+    proxy.fault(lost);
+    // This ends all watches that are open.
+    cluster.restart_server();
+    watcher.says("not read: persistentvolumes");
+    on.delete(&deleted);
+    on.wait_gone(&deleted);
+    never("cleared unseen", Duration::from_secs(8), || {
+        watcher.events().iter().any(|it| it["event"] == "cleared")
+    });
+    proxy.clear();
+    watcher.says("read again: persistentvolumes");
+    watcher.tells("cleared", PAST, &deleted);
+    watcher.converges(&cluster);
+    assert_eq!(watcher.count("cleared", PAST, &kept), 0);
+    assert!(!watcher.said().contains("defect"), "{}", watcher.said());
+    watcher.interrupt();
+}
+
+#[test]
+fn what_is_forbidden_is_read_once_it_is_granted() {
+    let cluster = Cluster::start(Options::CONTROLLERS);
+    let on = Scenario::on(&cluster);
+    let kept = volume(&on, "kept");
+    let watcher = Watcher::start(&cluster.kubeconfig_of("user-1"), &ARGS);
+    watcher.says("not read: ");
+    assert_eq!(watcher.events().len(), 0);
+    // Exactly what it says that it needs.
+    let role = Run::of(&["rbac", "watch"]).go().stdout;
+    cluster.try_kubectl(&["create", "-f", "-"], &role).expect("because it is a role");
+    let name = "kubectl-storage-watch";
+    cluster.kubectl(&[
+        "create",
+        "clusterrolebinding",
+        name,
+        "--clusterrole",
+        name,
+        "--user",
+        "user-1",
+    ]);
+    watcher.says("read again: persistentvolumes");
+    watcher.says("read again: pods");
+    watcher.tells("appeared", PAST, &kept);
+    watcher.converges(&cluster);
+    let lacking =
+        Run::of(&["rbac", "watch", "--check"]).kubeconfig(&cluster.kubeconfig_of("user-1")).go();
+    assert_eq!(lacking.code, Some(0), "{} {}", lacking.stdout, lacking.stderr);
+    watcher.interrupt();
+}
