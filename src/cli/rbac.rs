@@ -98,8 +98,7 @@ impl RoleFor {
         matches!(self, Self::Audit | Self::Watch | Self::Retention)
     }
 
-    /// Whether it watches what it has listed: what is about to be changed is watched until it has
-    /// been.
+    /// Whether it watches what it has listed: what it changes is watched until it has been.
     const fn watches(self) -> bool {
         !self.only_reads() || matches!(self, Self::Watch)
     }

@@ -13,7 +13,7 @@ const DATE: [(&str, &str); 4] = [
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
-const STOPWATCH: [(&str, &str); 15] = [
+const STOPWATCH: [(&str, &str); 17] = [
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/step/released.rs", "how long to wait before a step for a watch that broke"),
     (
