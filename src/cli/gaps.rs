@@ -32,6 +32,16 @@ pub(super) fn lines<'a>(gaps: impl Iterator<Item = &'a Gap>, looked_at: &[Kind])
     by_reason.into_iter().map(line).collect()
 }
 
+/// What is read again, in one line.
+pub(super) fn names(gaps: &[Gap], looked_at: &[Kind]) -> String {
+    let has = |kind: &Kind| gaps.iter().any(|it| it.kind == *kind && it.namespace.is_none());
+    let mut listed = looked_at.iter().filter(|kind| kind.is_listed());
+    if gaps.len() > 1 && listed.all(has) {
+        return "all kinds".to_owned();
+    }
+    gaps.iter().map(named).collect::<Vec<_>>().join(", ")
+}
+
 /// The flag that settles what a dump does not show; the kind follows it.
 const COMPLETE: &str = "--complete";
 
@@ -144,6 +154,21 @@ mod tests {
         assert_eq!(lines(gaps.iter(), &kinds), ["all kinds: it breaks off"]);
         assert_eq!(lines(gaps[1..].iter(), &kinds), ["nodes, leases: it breaks off"]);
         assert_eq!(lines(gaps[..1].iter(), &kinds[..1]), ["pods: it breaks off"]);
+    }
+
+    #[test]
+    fn what_is_read_again_is_one_line() {
+        let gap = |kind, namespace: Option<&str>| Gap {
+            kind,
+            namespace: namespace.map(Into::into),
+            reason: "it broke".to_owned(),
+        };
+        let kinds = [Kind::Pod, Kind::Node];
+        let gaps = [gap(Kind::Pod, None), gap(Kind::Node, None)];
+        assert_eq!(names(&gaps, &kinds), "all kinds");
+        assert_eq!(names(&gaps[..1], &kinds), "pods");
+        let gaps = [gap(Kind::Pod, Some("shop")), gap(Kind::Node, None)];
+        assert_eq!(names(&gaps, &kinds), "pods in shop, nodes");
     }
 
     #[test]

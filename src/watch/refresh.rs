@@ -139,3 +139,109 @@ fn sorted(cluster: &Cluster) -> Vec<crate::model::Sighting> {
     known.sort_by(|a, b| (a.role, &a.driver).cmp(&(b.role, &b.driver)));
     known
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::Dirty;
+    use crate::dump::Input;
+    use crate::model::{ControllerRole, Lease, Metadata, Settings};
+    use crate::sources::documents::{self, DumpOptions};
+
+    fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn answers_are_forgotten_when_they_are_old_and_silence_sooner() {
+        let secret =
+            |name: &str| Question::SecretExists { namespace: "s".into(), name: name.into() };
+        let kept = Question::KeptBackends { namespace: "s".into() };
+        let mut intake = Intake::new(None);
+        for (question, answer) in [
+            (secret("there"), Answer::Yes),
+            (secret("silent"), Answer::Unanswered("timed out".into())),
+            (secret("secret"), Answer::Forbidden),
+            (kept.clone(), Answer::Yes),
+        ] {
+            intake.answer(question, answer).expect("because nothing is saved");
+        }
+        let mut ages = AnswerAges::default();
+        let mut left = |intake: &mut Intake, seconds| {
+            ages.forget_old(intake, at(seconds));
+            intake.cluster.answers().keys().cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(left(&mut intake, 0).len(), 4);
+        assert_eq!(left(&mut intake, 59).len(), 4);
+        assert_eq!(left(&mut intake, 60), [secret("there"), kept.clone()]);
+        // What was asked again counts anew.
+        intake.answer(secret("silent"), Answer::No).expect("because nothing is saved");
+        assert_eq!(left(&mut intake, 299).len(), 3);
+        assert_eq!(left(&mut intake, 300), [secret("silent"), kept.clone()]);
+        assert_eq!(left(&mut intake, 600), [kept]);
+    }
+
+    #[test]
+    fn few_answers_are_forgotten_at_a_time() {
+        let mut intake = Intake::new(None);
+        for number in 0..250 {
+            let name = number.to_string().as_str().into();
+            let question = Question::SecretExists { namespace: "s".into(), name };
+            intake.answer(question, Answer::Yes).expect("because nothing is saved");
+        }
+        let mut ages = AnswerAges::default();
+        let mut left = |seconds| {
+            ages.forget_old(&mut intake, at(seconds));
+            intake.cluster.answers().len()
+        };
+        assert_eq!([left(0), left(300), left(301), left(302)], [250, 150, 50, 0]);
+    }
+
+    #[test]
+    fn an_absence_is_recorded_until_a_trace_is_found() {
+        let dump = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/leaky-cluster.json.gz");
+        let dump = [Input::Path(PathBuf::from(dump))];
+        let mut intake = Intake::new(None);
+        documents::read(&dump, &mut std::io::empty(), &DumpOptions::default(), &mut intake)
+            .expect("it ships with us");
+        let folder = tempfile::tempdir().expect("a folder");
+        let records =
+            Records { folder: Some(folder.path().to_owned()), namespace: "kube-system".into() };
+        let (settings, mut assessor, mut notes) =
+            (Settings::default(), Assessor::default(), Vec::new());
+        let mut turn = |intake: &mut Intake| {
+            let dirty = std::mem::take(&mut intake.dirty);
+            assessor.update(&intake.cluster, &settings, dirty);
+            records.note_absences(&assessor, intake, &mut notes);
+            sorted(&intake.cluster)
+        };
+        let absent = turn(&mut intake);
+        let provisioner = absent.iter().find(|it| it.role == ControllerRole::Provisioner);
+        let provisioner = provisioner.expect("a driver of the example is absent").clone();
+        assert_eq!(sightings::read(folder.path()).expect("written"), absent);
+        assert_eq!(turn(&mut intake), absent);
+        // Its Lease is renewed.
+        let name: String = provisioner
+            .driver
+            .chars()
+            .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' })
+            .collect();
+        let lease = Lease {
+            metadata: Metadata { name: name.as_str().into(), ..Metadata::default() },
+            namespace: "kube-system".into(),
+            holder: Some("somebody".into()),
+            renewed: intake.cluster.clock(),
+            duration_seconds: Some(15),
+        };
+        intake.apply(Change::Seen(Row::Lease(Box::new(lease))));
+        let left = turn(&mut intake);
+        assert!(!left.contains(&provisioner), "{left:?}");
+        assert_eq!(left.len() + 1, absent.len());
+        assert_eq!(sightings::read(folder.path()).expect("written"), left);
+        assert_eq!(
+            intake.dirty,
+            Dirty { drivers: [provisioner.driver].into(), ..Dirty::default() }
+        );
+        assert_eq!(notes, Vec::<String>::new());
+    }
+}

@@ -357,7 +357,9 @@ fn what_is_not_seen_is_not_fixable(log: &[Change], cluster: &Cluster, settings: 
 /// Whether a change tells anything of a kind.
 fn tells_of(change: &Change, kind: Kind) -> bool {
     match change {
-        Change::Seen(Row::Answer(question, _)) => kind == mirror::asks_about(question),
+        Change::Seen(Row::Answer(question, _)) | Change::Forgotten(question) => {
+            kind == mirror::asks_about(question)
+        }
         Change::Seen(row) => row.key().is_some_and(|key| key.kind == kind),
         Change::Gone(key) => key.kind == kind,
         Change::Begin(reach)
@@ -366,7 +368,6 @@ fn tells_of(change: &Change, kind: Kind) -> bool {
         | Change::Covered(reach, _) => reach.kind == kind,
         Change::NotServed(it) | Change::Served(it, _) => *it == kind,
         Change::Lost(gap) => gap.kind == kind,
-        Change::Forgotten(question) => kind == mirror::asks_about(question),
         Change::Clock(_) | Change::ClockAtLeast(_) | Change::Server(_) | Change::Traced(..) => {
             false
         }

@@ -6,7 +6,7 @@ use super::{AuditArgs, fails, sort, summary};
 use crate::cli::{
     Exit, Failure,
     args::ConnectionArgs,
-    collect::{ClusterSource, Collected, collect, dump_failure, tell_gaps},
+    collect::{ClusterSource, Collected, collect, dump_failure, tell_gaps, tell_read_again},
     reading::note_unknown_drivers,
     terminal,
 };
@@ -116,10 +116,7 @@ impl FindingScreen {
     fn tell(&mut self, told: Told, cluster: &Cluster) -> Result<ControlFlow<Exit>, Failure> {
         let Told { news, defects, notes } = told;
         tell_gaps("not read", news.gaps.lost.iter());
-        for gap in &news.gaps.read_again {
-            let place = gap.namespace.as_deref().map_or_else(String::new, |it| format!(" in {it}"));
-            terminal::note(&format!("read again: {}{place}", gap.kind.plural()));
-        }
+        tell_read_again(&news.gaps.read_again);
         for note in &notes {
             terminal::note(&format!("note: {}", escape_control(note)));
         }

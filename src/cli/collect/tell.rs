@@ -33,6 +33,13 @@ pub(in crate::cli) fn tell_gaps<'a>(told: &str, gaps: impl Iterator<Item = &'a G
     }
 }
 
+/// Tells what is read again, on stderr.
+pub(in crate::cli) fn tell_read_again(gaps: &[Gap]) {
+    if !gaps.is_empty() {
+        terminal::note(&format!("read again: {}", gaps::names(gaps, &kinds())));
+    }
+}
+
 /// Tells what was not seen, and what else there is to know, on stderr.
 pub(in crate::cli) fn tell(collected: &Collected, command: &str) {
     let blind = &collected.blind;

@@ -128,7 +128,7 @@ pub(crate) fn quick() -> ReadLimits {
         idle: Duration::from_millis(600),
         silence: Duration::from_millis(600),
         first_return: Duration::from_millis(100),
-        longest_return: Duration::from_millis(3000),
+        longest_return: Duration::from_secs(3),
         ..ReadLimits::default()
     }
 }

@@ -11,7 +11,10 @@ use std::{
 
 use kubectl_storage::{
     cluster::{Change, Cluster, Dirty, Gap, Reach, Subject},
-    model::{Finding, FindingEvent, Kind, ObjectRef, Row, VerdictState},
+    model::{
+        Attachment, AttributesClass, Claim, Finding, FindingEvent, KeptBackend, Kind, ObjectRef,
+        PodUse, Row, SnapshotContent, StatefulSet, StorageClass, VerdictState, Volume,
+    },
     rules::{Assessor, Judge, find},
     sources::intake::Intake,
     watch::{News, Pace, Reconciler},
@@ -86,7 +89,9 @@ impl Loop {
         let (now, changes) = beginning();
         let settings = settings(&mut Dice::new(setting, now));
         let mut intake = Intake::new(None);
-        changes.into_iter().for_each(|change| intake.apply(change));
+        for change in changes {
+            intake.apply(change);
+        }
         let assessor = Assessor::default();
         let reconciler = Reconciler::new(settings, assessor, &intake.cluster, Pace::default());
         let (elapsed, believed) = (Duration::ZERO, Believed::new());
@@ -201,16 +206,18 @@ impl Loop {
 /// Whether a subject is the object that a finding was about, and not one of the same name.
 fn is_object(cluster: &Cluster, subject: &Subject, object: &ObjectRef) -> bool {
     let current = match subject {
-        Subject::Volume(id) => cluster.volume_at(*id).map(|it| it.object()),
-        Subject::Claim(id) => cluster.claim_at(*id).map(|it| it.object()),
-        Subject::StatefulSet(id) => cluster.set_at(*id).map(|it| it.object()),
-        Subject::Attachment(id) => cluster.attachment_at(*id).map(|it| it.object()),
-        Subject::Pod(id) => cluster.pod_at(*id).map(|it| it.object()),
-        Subject::Class(id) => cluster.class_at(*id).map(|it| it.object()),
-        Subject::AttributesClass(id) => cluster.attributes_class_at(*id).map(|it| it.object()),
-        Subject::Snapshot(id) => cluster.snapshot_at(*id).map(|it| it.object()),
+        Subject::Volume(id) => cluster.volume_at(*id).map(Volume::object),
+        Subject::Claim(id) => cluster.claim_at(*id).map(Claim::object),
+        Subject::StatefulSet(id) => cluster.set_at(*id).map(StatefulSet::object),
+        Subject::Attachment(id) => cluster.attachment_at(*id).map(Attachment::object),
+        Subject::Pod(id) => cluster.pod_at(*id).map(PodUse::object),
+        Subject::Class(id) => cluster.class_at(*id).map(StorageClass::object),
+        Subject::AttributesClass(id) => {
+            cluster.attributes_class_at(*id).map(AttributesClass::object)
+        }
+        Subject::Snapshot(id) => cluster.snapshot_at(*id).map(SnapshotContent::object),
         Subject::Driver(_) => Some(object.clone()),
-        Subject::Backend(key) => cluster.kept_backend(key).map(|it| it.object()),
+        Subject::Backend(key) => cluster.kept_backend(key).map(KeptBackend::object),
     };
     current.as_ref() == Some(object)
 }

@@ -59,7 +59,7 @@ fn volumes_that_cannot_be_read_stand_until_they_can() {
         watcher.events().iter().any(|it| it["event"] == "cleared")
     });
     proxy.clear();
-    watcher.says("read again: persistentvolumes");
+    watcher.reads_again("persistentvolumes");
     watcher.tells("cleared", PAST, &deleted);
     watcher.converges(&cluster);
     assert_eq!(watcher.count("cleared", PAST, &kept), 0);
@@ -88,8 +88,8 @@ fn what_is_forbidden_is_read_once_it_is_granted() {
         "--user",
         "user-1",
     ]);
-    watcher.says("read again: persistentvolumes");
-    watcher.says("read again: pods");
+    watcher.reads_again("persistentvolumes");
+    watcher.reads_again("pods");
     watcher.tells("appeared", PAST, &kept);
     watcher.converges(&cluster);
     let lacking =

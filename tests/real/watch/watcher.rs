@@ -74,6 +74,16 @@ impl Watcher {
         eventually(&format!("says {text:?}"), || self.said().contains(text));
     }
 
+    /// Waits until it has said that a kind is read again.
+    #[track_caller]
+    pub(super) fn reads_again(&self, kind: &str) {
+        eventually(&format!("reads {kind} again"), || {
+            let said = self.said();
+            let mut lines = said.lines().filter_map(|line| line.strip_prefix("read again: "));
+            lines.any(|kinds| kinds == "all kinds" || kinds.split(", ").any(|it| it == kind))
+        });
+    }
+
     /// The findings that are there, as far as it has told: ids and objects.
     pub(super) fn believed(&self) -> BTreeSet<(String, String)> {
         let mut believed = BTreeSet::new();
