@@ -15,7 +15,7 @@ const DATE: [(&str, &str); 4] = [
 /// Files that measure durations, by a clock that has no date and is never set.
 const STOPWATCH: [(&str, &str); 16] = [
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
-    ("src/apply/step/leases.rs", "how long to wait before an expired Lease is read again"),
+    ("src/apply/step/leases.rs", "how long to wait before expired Leases are read again"),
     ("src/apply/step/released.rs", "how long to wait before a step for a watch that broke"),
     (
         "src/apply/step/retention.rs",
