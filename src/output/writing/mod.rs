@@ -3,6 +3,7 @@
 mod journal;
 mod plan;
 mod receipt;
+mod retention;
 mod saved;
 mod step;
 mod table;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::publish::{age, cluster_identity, reference, tool, volume};
 use super::super::wire::{API_VERSION, Age, ClusterIdentity, ObjectReference, Tool, Volume};
+use super::retention::{PlannedRetention, policy};
 use super::step::{PlannedStep, steps};
 use crate::cluster::Cluster;
 use crate::facts::BlockingFinalizer;
@@ -180,19 +181,6 @@ pub struct PlannedChange {
     pub relies_on: Vec<String>,
 }
 
-/// The retention policy that a StatefulSet is to have; what is absent stays as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-pub struct PlannedRetention {
-    /// `whenDeleted`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub when_deleted: Option<String>,
-    /// `whenScaled`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub when_scaled: Option<String>,
-}
-
 /// A finalizer, and who should remove it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -308,14 +296,6 @@ pub fn change(change: &inner::ProposedChange, now: Option<Time>) -> PlannedChang
         notices: proposal.notices.clone(),
         relies_on: proposal.relies_on.iter().map(|it| (*it).to_owned()).collect(),
     }
-}
-
-fn policy(purpose: &inner::Purpose) -> Option<PlannedRetention> {
-    let inner::Purpose::SetRetention(request) = purpose else { return None };
-    Some(PlannedRetention {
-        when_deleted: request.when_deleted.as_ref().map(ToString::to_string),
-        when_scaled: request.when_scaled.as_ref().map(ToString::to_string),
-    })
 }
 
 pub(super) fn backend(about: &ObjectDetails) -> Option<BackendVolume> {

@@ -126,7 +126,10 @@ fn decide(
         return Ok(Err(format!(
             "nothing to do: {} already, and no owner reference of a claim contradicts it{}",
             obstacles::in_words(from),
-            remain.iter().map(|it| format!("; except {it}")).collect::<String>()
+            match &*remain {
+                [] => String::new(),
+                some => format!(", except {}", some.join("; ")),
+            }
         )));
     }
     let mut relies_on = Vec::new();

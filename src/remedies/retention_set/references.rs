@@ -3,7 +3,7 @@
 use super::super::retention::remove_owners;
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{
-    ClaimOutcome, Operation, SetSituation, TemplateClaim, membership, simulate,
+    ClaimOutcome, Operation, SetSituation, TemplateClaim, membership, names_pod, simulate,
 };
 use crate::model::{Action, Claim, OwnerReference, RetentionPolicy, StatefulSet, Text};
 
@@ -94,12 +94,18 @@ pub(super) fn by_visit<'a>(
     }
     let situation = SetSituation::of(cx, set)?;
     let foretold = simulate(&situation, &Operation::SetPolicy(to.clone()));
+    // Beside an owner that does not exist, the reference to the set protects the claim: the controller
+    // must not remove it alone.
+    let alone = |it: &Contradiction| {
+        let pod = format!("{}-{}", set.metadata.name, it.ordinal);
+        it.owners.iter().all(|owner| owner.uid == set.metadata.uid || names_pod(owner, &pod))
+    };
     Ok(contradictions.into_iter().partition(|it| {
         let own = foretold.iter().find(|known| it.is_of(&known.template, known.ordinal));
         let resolved = own.is_some_and(|known| match &known.outcome {
             ClaimOutcome::Reowned(owners) => !it.owners.iter().any(|owner| owners.contains(owner)),
             ClaimOutcome::Kept | ClaimOutcome::Deleted { .. } | ClaimOutcome::Unknown(_) => false,
         });
-        !resolved
+        !resolved || !alone(it)
     }))
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{PATCH, Set, patch_of, sent};
 use crate::retention::set::{DELETE_WITH_SET, RETAIN};
-use crate::support::{Admin, Run, eventually, shared};
+use crate::support::{Admin, Cluster, Options, Run, eventually, shared};
 
 const LINES: &str =
     "persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain, whenScaled: Retain}";
@@ -120,7 +120,9 @@ fn a_saved_plan_is_for_the_set_that_it_was_made_for() {
 /// The role of `rbac retention-set` is enough, and nothing is begun without all of it.
 #[test]
 fn who_may_not_patch_the_set_releases_no_claim() {
-    let set = Set::start(shared(), DELETE_WITH_SET, 2);
+    // What other scenarios own claims with may not be read with this role.
+    let cluster = Cluster::start(Options::COMPLETE);
+    let set = Set::start(&cluster, DELETE_WITH_SET, 2);
     set.owned(&[0, 1]);
     set.scale(1);
     let printed = Run::of(&["rbac", "retention-set"]).go();
@@ -141,13 +143,13 @@ fn who_may_not_patch_the_set_releases_no_claim() {
     for (admin, what) in [(&some, "persistentvolumeclaims"), (&all, "statefulsets.apps")] {
         eventually("the authorizer knows the new role", || {
             let who = ["auth", "can-i", "patch", what, "--as", &admin.name];
-            shared().try_kubectl(&who, "").is_ok()
+            cluster.try_kubectl(&who, "").is_ok()
         });
     }
     let told = some.refused(5, &set.call(&["--when-deleted", "Retain"]));
     assert!(told.reason("web").contains("403"), "{:#}", told.json);
     set.owned(&[1]);
-    let (mark, claims) = (shared().mark(), set.claims());
+    let (mark, claims) = (cluster.mark(), set.claims());
     set.run(&all, &["--when-deleted", "Retain"]).ends(0);
     assert_eq!(sent(&all, mark), [patch_of(1), PATCH.to_owned()]);
     let denied: Vec<_> =
