@@ -26,6 +26,7 @@ const WALL_RATIO: f64 = 1.15;
 const PEAK_BYTES: u64 = 64 << 20;
 
 /// Audits a made-up cluster on a real API server, against the floor.
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 #[derive(Debug, Parser)]
 struct Args {
     #[arg(long, default_value_t = 20_000)]

@@ -233,6 +233,11 @@ impl CurrentCluster {
             intake.answer(exists, crate::model::Answer::No)?;
             return Ok(());
         };
+        if key.kind == Kind::Namespace {
+            // No rows of these are kept.
+            intake.answer(exists, crate::model::Answer::Yes)?;
+            return Ok(());
+        }
         let decoding = match key.kind {
             Kind::PersistentVolume
             | Kind::PersistentVolumeClaim

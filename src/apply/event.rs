@@ -46,7 +46,9 @@ pub(super) fn request(
             format!("it was created as a snapshot of {claim}, which is to be deleted"),
         ),
         Action::DeleteVolume { .. } => ("StorageBackendKept", change.proposal.effect.what.clone()),
-        Action::DeleteClaim { .. } => ("StorageDeleted", change.proposal.effect.what.clone()),
+        Action::DeleteClaim { .. } | Action::DeleteWithClaims { .. } => {
+            ("StorageDeleted", change.proposal.effect.what.clone())
+        }
         Action::SetRetentionPolicy { .. } => {
             ("StorageRetentionSet", change.proposal.effect.what.clone())
         }

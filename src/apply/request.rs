@@ -89,6 +89,11 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
         Action::DeleteVolume { volume } => delete(volume, live),
         Action::DeleteAttachment { attachment } => delete_as_read(attachment, live),
         Action::DeleteClaim { claim, .. } => delete_claim(claim, live),
+        Action::DeleteWithClaims { object, cascade } => {
+            let mut request = delete_claim(object, live)?;
+            request.body["propagationPolicy"] = json!(cascade.policy());
+            Ok(request)
+        }
         Action::CreateSnapshot { snapshot, claim, manifest } => {
             Patch::on(claim, live)?;
             Ok(create(&snapshot.key, manifest))
@@ -221,7 +226,7 @@ fn delete(volume: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitObject>
     Ok(request)
 }
 
-/// P-DELETE of a claim, only if it is not Terminating: its deletion would change nothing.
+/// P-DELETE of an object with data, only if it is not Terminating: its deletion would change nothing.
 fn delete_claim(claim: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitObject> {
     let request = delete_as_read(claim, live)?;
     match live["metadata"]["deletionTimestamp"].is_null() {

@@ -78,6 +78,9 @@ pub(super) async fn verify(
             let deletion = claim::ClaimDeletion { claim, released: released.as_ref(), is_last };
             deletion.verify(cluster, wait).await
         }
+        Action::DeleteWithClaims { object, .. } => {
+            deletion::until_deleted(cluster, object, wait).await
+        }
         Action::RemoveFinalizer { object, finalizer, .. } => {
             let following = change.proposal.steps.get(done + 1..).unwrap_or_default();
             let last = !matches!(following.first(), Some(Action::RemoveFinalizer { .. }));

@@ -17,9 +17,9 @@ pub(super) use self::failure::dump_failure;
 use self::failure::live_failure;
 pub(super) use self::tell::{tell, tell_gaps, tell_notes, tell_permissions, tell_read_again};
 
-use super::{Failure, args::ConnectionArgs, progress::ProgressLine};
+use super::{Failure, args::ConnectionArgs, connecting::connect, progress::ProgressLine};
 use crate::{
-    client::{self, Connection, Reader},
+    client::{Connection, Reader},
     cluster::Cx,
     dump::{DumpWriter, Input, Replace},
     model::{Kind, ObjectKey, Question, Settings, Text, Time},
@@ -33,8 +33,6 @@ use crate::{
     },
     watch::{self, ROUNDS, judging},
 };
-
-const USER_AGENT: &str = concat!("kubectl-storage/", env!("CARGO_PKG_VERSION"));
 
 /// Where to look.
 pub(super) enum ClusterSource<'a> {
@@ -93,18 +91,6 @@ fn kinds_for(settings: &Settings) -> Vec<Kind> {
     };
     let all: BTreeSet<_> = kinds().into_iter().chain(first.iter().copied()).collect();
     all.into_iter().collect()
-}
-
-/// Prepares a connection; the namespace is what `-n` said.
-pub(super) async fn connect(
-    connection: &ConnectionArgs,
-    namespace: Option<&str>,
-) -> Result<Connection, Failure> {
-    let connected = client::connect(&connection.options(namespace), USER_AGENT).await;
-    connected.map_err(|error| {
-        let hint = error.hint();
-        Failure::error(error).hint(hint)
-    })
 }
 
 /// Looks, asks and judges.

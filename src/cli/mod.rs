@@ -6,6 +6,7 @@ mod collect;
 mod commands;
 mod complete;
 mod completion;
+mod connecting;
 mod dump;
 mod examples;
 mod exit;

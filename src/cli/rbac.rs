@@ -2,6 +2,7 @@
 
 mod check;
 mod conditional;
+mod guard;
 mod role_for;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,7 +75,7 @@ struct Right {
 /// worth the right to read all of them.
 fn rights(command: RoleFor) -> Vec<Right> {
     if command == RoleFor::Guard {
-        return guard_rights();
+        return guard::rights();
     }
     let mut rights: BTreeSet<Right> = BTreeSet::new();
     let mut add = |verb, kind: Kind| {
@@ -180,22 +181,6 @@ fn rights(command: RoleFor) -> Vec<Right> {
     rights.into_iter().collect()
 }
 
-/// What `guard` asks for: no storage object is read or written.
-fn guard_rights() -> Vec<Right> {
-    let writes = RoleFor::Guard.writes();
-    let lists: BTreeSet<_> = writes.iter().map(|(_, kind)| ("list", *kind)).collect();
-    // The labels of namespaces decide where it refuses; the uid of kube-system is the cluster's.
-    let namespaces = [("get", Kind::Namespace), ("list", Kind::Namespace)];
-    let all = writes.into_iter().chain(lists).chain(namespaces);
-    let right = |(verb, kind): (&'static str, Kind)| Right {
-        verb,
-        group: kind.group().name,
-        resource: kind.plural(),
-        name: None,
-    };
-    all.map(right).collect()
-}
-
 fn role(command: RoleFor, secrets: &[(String, String)]) -> Vec<RbacRole> {
     let mut by_resource: BTreeMap<(&str, &str, Option<&str>), Vec<&'static str>> = BTreeMap::new();
     for right in rights(command) {
@@ -261,11 +246,7 @@ impl RbacArgs {
                 right.write(out)?;
             }
             if self.command == RoleFor::Guard {
-                writeln!(
-                    out,
-                    "# Not granted here: `guard status` proves by dry runs that the guard is in force, \
-                     which needs\n# create of the guarded kinds. Without it, that is not proven."
-                )?;
+                guard::write_unproven(out)?;
             }
             if self.command == RoleFor::Disown {
                 writeln!(out, "# Owners of other kinds: add get on each kind that owns claims.")?;

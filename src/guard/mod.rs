@@ -12,10 +12,11 @@
 //!
 //! - One match condition for all policies: controllers pass, people and listed accounts do not
 //!   (`expression::people`). Errors in it would refuse everybody (`failurePolicy: Fail`), so that every field
-//!   stands behind `has()`.
+//!   stands behind `has()` (R-VAP-4).
 //! - A DELETE whose preconditions are the uid and resourceVersion of the object is the signature of
 //!   `kubectl storage delete`: kubectl sends none, and nothing stays behind.
-//! - Finalizers and owner references can be written through `/status` as well, which is matched.
+//! - Finalizers and owner references can be written through `/status` as well (R-VAP-3), which is
+//!   matched.
 //! - Each policy also refuses the creation of objects with the name [`PROBE`], which is how a dry
 //!   run proves that it is in force.
 
@@ -33,7 +34,8 @@ pub use label::{GUARD_LABEL, NamespaceMode};
 pub use object::{GuardKind, GuardObject, is_ours, objects};
 pub use options::{BREAK_GLASS, GuardMode, GuardOptions, OptionsError};
 pub use passes::passes;
-pub use probe::{PROBE, Probe, ProbeAnswer, ProbeVerdict, probes};
+pub use policy::PROBE;
+pub use probe::{Probe, ProbeAnswer, ProbeVerdict, probes};
 
 /// What asks for a write of the guard, in the journal.
 pub const GUARD: &str = "guard";

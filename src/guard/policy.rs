@@ -7,8 +7,10 @@ use super::expression::{
     self, ADDS_NO_OWNER, DESTROYS_CLAIMS, ORPHANS, SIGNED, TERMINATING, people,
 };
 use super::options::GuardOptions;
-use super::probe::PROBE;
 use crate::model::Kind;
+
+/// The name of every object whose creation is a probe.
+pub const PROBE: &str = "kubectl-storage-guard-probe";
 
 /// A kind of object that the guard looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

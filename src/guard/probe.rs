@@ -6,11 +6,8 @@ use serde_json::{Value, json};
 use super::label::GUARD_LABEL;
 use super::object::bindings;
 use super::options::{GuardMode, GuardOptions};
-use super::policy::Guarded;
+use super::policy::{Guarded, PROBE};
 use crate::client::collection_path;
-
-/// The name of every probe object.
-pub const PROBE: &str = "kubectl-storage-guard-probe";
 
 /// A dry run that a policy refuses, or warns about.
 #[derive(Debug, Clone, PartialEq)]

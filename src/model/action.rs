@@ -77,6 +77,8 @@ pub enum Action {
     /// P-POLICY from Retain to Delete of the volume of a claim that an earlier step deleted: proposed
     /// again by the remedy that reclaims Released volumes, with all its checks.
     ReclaimReleased { volume: ObjectRef, claim: ObjectRef },
+    /// P-DELETE of a `StatefulSet` or a namespace, with which Kubernetes deletes claims.
+    DeleteWithClaims { object: ObjectRef, cascade: Cascade },
     /// P-OWNER-DEL: removes owner references of a claim, by their positions and uids.
     RemoveOwnerReferences { claim: ObjectRef, owners: Vec<OwnerReference> },
     /// Patches `spec.persistentVolumeClaimRetentionPolicy` of a set, testing both of its fields.
@@ -110,6 +112,7 @@ impl Action {
             Self::CreateSnapshot { .. } => "create-snapshot",
             Self::DeleteAttachment { .. } => "delete-attachment",
             Self::DeleteClaim { .. } => "delete-claim",
+            Self::DeleteWithClaims { .. } => "delete-with-claims",
             Self::ReclaimReleased { .. } => "reclaim-released",
             Self::RemoveOwnerReferences { .. } => "remove-owner-references",
             Self::SetRetentionPolicy { .. } => "set-retention-policy",
@@ -162,7 +165,9 @@ impl Action {
             | Self::DeleteClaim { claim, .. }
             | Self::RemoveOwnerReferences { claim, .. }
             | Self::AddOwnerReference { claim, .. } => claim,
-            Self::RemoveFinalizer { object, .. } | Self::AddFinalizer { object, .. } => object,
+            Self::RemoveFinalizer { object, .. }
+            | Self::AddFinalizer { object, .. }
+            | Self::DeleteWithClaims { object, .. } => object,
             Self::SetRetentionPolicy { set, .. } => set,
         }
     }
@@ -175,6 +180,29 @@ impl Action {
         match self {
             Self::CreateSnapshot { claim, .. } => claim,
             _ => self.object(),
+        }
+    }
+}
+
+/// What becomes of the dependents of an object that is deleted (`propagationPolicy`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Cascade {
+    /// They are deleted afterwards; the default of `kubectl delete`.
+    #[default]
+    Background,
+    /// They are deleted first.
+    Foreground,
+    /// They are not deleted.
+    Orphan,
+}
+
+impl Cascade {
+    /// Returns the value of `propagationPolicy`.
+    pub const fn policy(self) -> &'static str {
+        match self {
+            Self::Background => "Background",
+            Self::Foreground => "Foreground",
+            Self::Orphan => "Orphan",
         }
     }
 }

@@ -42,7 +42,7 @@ mod volume;
 mod workload;
 
 pub use access::{Access, AccessModes};
-pub use action::{Action, FinalizerEdit};
+pub use action::{Action, Cascade, FinalizerEdit};
 pub(crate) use action::{DELETION_PROTECTION, Effect, Guard, NO_CLAIM, Proposal, Refusal, Undo};
 pub(crate) use age::{Age, Trust};
 pub use attachment::{Attachment, AttachmentSource};

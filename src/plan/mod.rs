@@ -4,6 +4,7 @@
 //! write: only the identical proposal is carried out.
 
 mod delete;
+mod delete_with_claims;
 mod disown;
 mod fix_finalizers;
 mod gc;
@@ -25,6 +26,7 @@ use crate::model::{
 };
 
 pub(crate) use delete::{ClaimSelection, delete};
+pub(crate) use delete_with_claims::delete_with_claims;
 pub(crate) use disown::disown;
 pub(crate) use fix_finalizers::{FinalizerSelection, fix_finalizers};
 pub(crate) use gc::{GcSelection, gc};

@@ -5,13 +5,13 @@ mod object;
 use crate::cluster::{Cx, Reach, Seen};
 use crate::facts;
 use crate::model::{
-    Action, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy, Refusal,
+    Action, Cascade, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy, Refusal,
     Retention, Text, Threshold, Trust, Volume, format_duration,
 };
 use crate::remedies::finalizers::{self, FinalizerRequest};
 use crate::remedies::{
     self, AddedOwner, ClaimDeletionProgress, Orphan, Rebinding, Recreation, RetentionChange,
-    RetentionPart, RetentionRequest, Reversal, retention_set,
+    RetentionPart, RetentionRequest, Reversal, delete_with_claims, retention_set,
 };
 use object::{fix_finalizers, of_claim, of_set, refusal, same_object};
 
@@ -30,6 +30,8 @@ pub enum Purpose {
     DeleteClaim(ClaimDeletionProgress),
     /// `delete pvc --destroy-data`: reclaim the volume of this claim after the claim is deleted.
     ReclaimReleased(Box<ObjectKey>),
+    /// `delete sts`, `delete ns`: delete it with its claims.
+    DeleteWithClaims(Cascade),
     /// `disown`: remove references to owners that do not exist.
     Disown,
     /// `retention apply`: have a claim follow the retention policy of its set.
@@ -64,6 +66,9 @@ impl Purpose {
             Self::Condemn,
             Self::Retain,
             Self::DeleteClaim(ClaimDeletionProgress::default()),
+            Self::DeleteWithClaims(Cascade::Background),
+            Self::DeleteWithClaims(Cascade::Foreground),
+            Self::DeleteWithClaims(Cascade::Orphan),
             Self::Disown,
             Self::FixFinalizers(Box::new(request)),
             Self::Rebind(Box::default()),
@@ -81,6 +86,7 @@ impl Purpose {
             Self::Condemn => remedies::CONDEMN.id,
             Self::Retain => remedies::RETAIN.id,
             Self::DeleteClaim(_) => remedies::DELETE_CLAIM.id,
+            Self::DeleteWithClaims(cascade) => delete_with_claims::id(*cascade),
             Self::Disown => remedies::DISOWN.id,
             Self::ApplyRetention(change) => change.id(),
             Self::TakeBackOwner(_) => remedies::retention::take_back::ID,
@@ -158,6 +164,7 @@ impl Purpose {
             | Self::Retain
             | Self::DeleteClaim(_)
             | Self::ReclaimReleased(_)
+            | Self::DeleteWithClaims(_)
             | Self::Disown
             | Self::ApplyRetention(_)
             | Self::FixFinalizers(_) => None,
@@ -205,6 +212,14 @@ impl Purpose {
         match (self, object.key.kind) {
             // What can use a claim, or is copied from it.
             (Self::DeleteClaim(_), _) => users(object.key.namespace.as_ref()),
+            (Self::DeleteWithClaims(_), kind) => {
+                let namespace = match kind {
+                    Kind::Namespace => Some(Text::from(&*object.key.name)),
+                    _ => object.key.namespace.clone(),
+                };
+                let within = |kind| Reach { kind, namespace: namespace.clone() };
+                vec![within(Kind::PersistentVolumeClaim), within(Kind::Pod)]
+            }
             (Self::ApplyRetention(RetentionChange::DeleteLeftover(_)), _) => {
                 let mut lists = vec![within(Kind::HorizontalPodAutoscaler)];
                 lists.extend(users(object.key.namespace.as_ref()));
@@ -273,6 +288,9 @@ impl Purpose {
                 let delete = |cx: &Cx, claim: &Claim| remedies::delete_claim(cx, claim, *progress);
                 return of_claim(cx, object, delete);
             }
+            Self::DeleteWithClaims(cascade) => {
+                return delete_with_claims::propose(cx, object, *cascade);
+            }
             Self::Disown => return of_claim(cx, object, remedies::DISOWN.propose),
             Self::SetRetention(request) => {
                 return of_set(cx, object, |set| retention_set::propose(cx, set, request));
@@ -310,6 +328,7 @@ impl Purpose {
             Self::KeepBackend => aged(cx, volume, (remedies::KEEP_BACKEND.propose)(cx, volume)),
             Self::Condemn => (remedies::CONDEMN.propose)(cx, volume),
             Self::Retain => Ok(rescued(cx, volume, (remedies::RETAIN.propose)(cx, volume)?)),
+            Self::DeleteWithClaims(_) => Ok(Err(refusal("it has no claims"))),
             Self::SetRetention(_) | Self::SetRetentionPart(..) => {
                 Ok(Err(refusal("it is no StatefulSet")))
             }

@@ -120,6 +120,10 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
             Err("`delete pvc NAME --keep-data` releases the volume again".to_owned())
         }
         ("remove-finalizer", _) => Err("controllers may have acted on the removal".to_owned()),
+        ("delete-with-claims", _) => {
+            Err("what was deleted with it is not recreated; the journal has its manifest"
+                .to_owned())
+        }
         ("remove-owner-references", disown::ID) => Err(disown::NEVER_UNDONE.to_owned()),
         ("add-owner-reference", _) => {
             let added = AddedOwner::of(&intent.request.body, entry.sequence)?;

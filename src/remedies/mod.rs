@@ -9,6 +9,7 @@ mod checks;
 mod claim_uses;
 mod condemn;
 mod delete_claim;
+pub(crate) mod delete_with_claims;
 mod deletion_protection;
 pub(crate) mod disown;
 mod exclusive;

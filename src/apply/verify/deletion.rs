@@ -60,6 +60,30 @@ pub(super) async fn until_gone(
     (Outcome::Pending, format!("it still exists after {waited}{last}"))
 }
 
+/// Waits until an object of which no watch brings anything is deleted.
+pub(super) async fn until_deleted(
+    cluster: &CurrentCluster,
+    object: &ObjectRef,
+    wait: Option<Duration>,
+) -> (Outcome, String) {
+    let Some(wait) = wait else {
+        return (Outcome::Pending, "not verified: --wait=false".to_owned());
+    };
+    let began = Instant::now();
+    loop {
+        let trouble = match cluster.is_deleted(object).await {
+            Ok(true) => return (Outcome::Done, "it is deleted".to_owned()),
+            Ok(false) => String::new(),
+            Err(error) => format!("; last error: {error}"),
+        };
+        if began.elapsed() >= wait {
+            let waited = format_duration(wait);
+            return (Outcome::Pending, format!("it still exists after {waited}{trouble}"));
+        }
+        tokio::time::sleep(ASK_INTERVAL).await;
+    }
+}
+
 fn deleted(changed_policy: Option<&ReclaimPolicy>, gone: &str) -> (Outcome, String) {
     let Some(policy) = changed_policy else { return (Outcome::Done, gone.to_owned()) };
     let detail = format!(

@@ -177,6 +177,22 @@ async fn explained(
     Ok(rules::explain(&cx, key))
 }
 
+/// Shows on stderr what `explain` says of an object, before it is changed.
+pub(super) async fn show(
+    collected: &mut Collected,
+    settings: &Settings,
+    key: &ObjectKey,
+) -> Result<(), Failure> {
+    let Some(explained) = explained(collected, settings, key).await? else { return Ok(()) };
+    let source = if collected.live.is_some() { Source::Live } else { Source::Dump };
+    let whole = whole(collected, settings, explained, source);
+    let mut screen = Vec::new();
+    let width = terminal::width().map_or(WIDTH, |it| usize::from(it).min(WIDEST));
+    whole.print(&mut screen, width, false).map_err(Failure::error)?;
+    terminal::note(String::from_utf8_lossy(&screen).trim_end());
+    Ok(())
+}
+
 fn print(
     collected: &Collected,
     settings: &Settings,
@@ -184,6 +200,26 @@ fn print(
     format: &Format,
     source: Source,
 ) -> Result<Exit, Failure> {
+    let whole = whole(collected, settings, explained, source);
+    terminal::print(|out| match format {
+        Format::Json => write_list::json(out, &whole),
+        Format::Yaml => write_list::yaml(out, &whole),
+        _ => {
+            let width = terminal::width().map_or(WIDTH, |it| usize::from(it).min(WIDEST));
+            whole.print(out, width, terminal::colour())
+        }
+    })
+    .map_err(Failure::error)?;
+    Ok(if whole.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })
+}
+
+/// An explanation with the findings about its object and those beside it.
+fn whole(
+    collected: &Collected,
+    settings: &Settings,
+    explained: Explanation,
+    source: Source,
+) -> explanation::Explanation {
     let cluster = &collected.intake.cluster;
     let now = cluster.clock();
     let assessor = &collected.assessor;
@@ -202,15 +238,5 @@ fn print(
     };
     let journal = collected.journal.as_ref().map(|path| path.display().to_string());
     let about = publish::metadata(cluster, settings, ReportOrigin { source, journal });
-    let whole = explanation::Explanation::new(explained, about, findings);
-    terminal::print(|out| match format {
-        Format::Json => write_list::json(out, &whole),
-        Format::Yaml => write_list::yaml(out, &whole),
-        _ => {
-            let width = terminal::width().map_or(WIDTH, |it| usize::from(it).min(WIDEST));
-            whole.print(out, width, terminal::colour())
-        }
-    })
-    .map_err(Failure::error)?;
-    Ok(if whole.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })
+    explanation::Explanation::new(explained, about, findings)
 }

@@ -4,7 +4,7 @@ use futures::future::join_all;
 
 use super::{Right, RoleFor, conditional::ConditionalRight, rights};
 use crate::{
-    cli::{Exit, Failure, args::ConnectionArgs, collect::connect, terminal},
+    cli::{Exit, Failure, args::ConnectionArgs, connecting::connect, terminal},
     client::{self, AccessReview, Reader, ResourceAttributes, Served},
     model::CUSTOM_KINDS,
 };

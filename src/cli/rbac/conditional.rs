@@ -1,6 +1,7 @@
-//! Rights that a command needs only on some clusters: not in the role unless you add them.
+//! Rights that a command needs only on some clusters or for some objects: not in the role unless you
+//! add them.
 
-/// A right that a command needs only on some clusters.
+/// A right that a command needs only on some clusters or for some objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ConditionalRight {
     pub(super) verb: &'static str,
@@ -16,6 +17,22 @@ pub(super) const DELETE_TO_DISOWN: ConditionalRight = ConditionalRight {
     resource: "persistentvolumeclaims",
     reason: "with the admission plugin OwnerReferencesPermissionEnforcement, which OpenShift enables, only \
              users who may delete a claim may change its owner references",
+};
+
+/// `delete sts NAME`.
+pub(super) const DELETE_SETS: ConditionalRight = ConditionalRight {
+    verb: "delete",
+    group: "apps",
+    resource: "statefulsets",
+    reason: "only `delete sts` needs it, which deletes claims with their StatefulSet",
+};
+
+/// `delete ns NAME`.
+pub(super) const DELETE_NAMESPACES: ConditionalRight = ConditionalRight {
+    verb: "delete",
+    group: "",
+    resource: "namespaces",
+    reason: "only `delete ns` needs it, which deletes everything in the namespace",
 };
 
 /// `gc_admission.go`, `gcPermissionsEnforcement.Validate`: an owner reference with

@@ -2,7 +2,10 @@
 
 use clap::ValueEnum;
 
-use super::conditional::{ConditionalRight, DELETE_TO_DISOWN, FINALIZERS_TO_ADD_OWNERS};
+use super::conditional::{
+    ConditionalRight, DELETE_NAMESPACES, DELETE_SETS, DELETE_TO_DISOWN, FINALIZERS_TO_ADD_OWNERS,
+};
+use super::guard;
 use crate::{
     model::Kind,
     plan::RETENTION_APPLY,
@@ -86,12 +89,13 @@ impl RoleFor {
         match self {
             Self::Disown | Self::RetentionSet => &[DELETE_TO_DISOWN],
             // They may delete claims anyway.
-            Self::RetentionApply | Self::Apply => &[FINALIZERS_TO_ADD_OWNERS],
+            Self::Apply => &[FINALIZERS_TO_ADD_OWNERS, DELETE_SETS, DELETE_NAMESPACES],
+            Self::RetentionApply => &[FINALIZERS_TO_ADD_OWNERS],
+            Self::Delete => &[DELETE_SETS, DELETE_NAMESPACES],
             Self::Audit
             | Self::Watch
             | Self::Retention
             | Self::Gc
-            | Self::Delete
             | Self::FixFinalizers
             | Self::Retain
             | Self::Rebind
@@ -143,12 +147,7 @@ impl RoleFor {
                 [of(&[&REBIND]), of(&[&SET_RETENTION]), volumes].concat()
             }
             Self::DestroyOrphan => vec![volumes("create")],
-            Self::Guard => {
-                let kinds =
-                    [Kind::ValidatingAdmissionPolicy, Kind::ValidatingAdmissionPolicyBinding];
-                let verbs = ["create", "patch", "delete"];
-                kinds.into_iter().flat_map(|kind| verbs.map(|verb| (verb, kind))).collect()
-            }
+            Self::Guard => guard::WRITES.to_vec(),
         }
     }
 }

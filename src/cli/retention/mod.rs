@@ -1,5 +1,6 @@
 //! `kubectl storage retention`.
 
+mod deletion;
 mod manifest;
 pub(super) mod named;
 mod set;
@@ -9,6 +10,8 @@ mod simulate;
 use clap::{Args, Subcommand};
 
 use std::collections::BTreeSet;
+
+pub(super) use deletion::show_deletion;
 
 use self::{set::SetArgs, show::ShowArgs, simulate::SimulateArgs};
 use super::{

@@ -1,7 +1,10 @@
 //! `kubectl storage delete`.
 
+mod with_claims;
+
 use clap::{ArgGroup, Args};
 
+use self::with_claims::CascadeFlag;
 use super::snapshot_first::{self, SnapshotFirstArgs};
 use super::{Interrupt, SavedArgs, WriteArgs, perform};
 use crate::cli::{
@@ -20,10 +23,10 @@ use crate::plan::{self, ClaimSelection};
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("data"))]
 pub struct DeleteArgs {
-    /// Delete these claims: pvc NAME…, or pvc/NAME…
-    #[arg(value_name = "pvc NAME|pvc/NAME", required = true)]
+    /// Delete these claims, StatefulSets or namespaces: pvc NAME…, pvc/NAME…, sts NAME…, ns NAME…
+    #[arg(value_name = "KIND NAME|KIND/NAME", required = true)]
     objects: Vec<String>,
-    /// Delete claims of this namespace [default: that of the context]
+    /// Delete claims or StatefulSets of this namespace [default: that of the context]
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
     /// Delete only claims with these labels
@@ -38,6 +41,9 @@ pub struct DeleteArgs {
     /// Have the controller of the volume destroy the data, as the policy Delete says
     #[arg(long, group = "data")]
     destroy_data: bool,
+    /// Delete the dependents of a StatefulSet in this way, as kubectl does
+    #[arg(long, value_name = "HOW")]
+    cascade: Option<CascadeFlag>,
     /// Also delete a named claim that its StatefulSet retains beyond its replicas
     #[arg(long, conflicts_with_all = ["selector", "all"])]
     delete_leftovers: bool,
@@ -66,6 +72,12 @@ impl DeleteArgs {
         connection: &ConnectionArgs,
         interrupt: &Interrupt,
     ) -> Result<Exit, Failure> {
+        if let Some((kind, names)) = with_claims::named(&self.objects)? {
+            return Box::pin(self.with_claims(kind, &names, connection, interrupt)).await;
+        }
+        if self.cascade.is_some() {
+            return Err(Failure::usage("--cascade applies to StatefulSets"));
+        }
         let names = self.names()?;
         let mut settings = self.settings()?;
         let format = self.write.format()?;
@@ -82,7 +94,7 @@ impl DeleteArgs {
 
     /// The names, as kubectl takes them: the kind once, or before each name.
     fn names(&self) -> Result<Vec<Text>, Failure> {
-        const EXPECTED: &str = "expected pvc NAME… or pvc/NAME…; only claims can be deleted";
+        const EXPECTED: &str = "expected pvc NAME…, pvc/NAME…, sts NAME… or ns NAME…";
         const KIND: Kind = Kind::PersistentVolumeClaim;
         let (kind, rest) = match self.objects.split_first() {
             Some((kind, rest)) if !kind.contains('/') => (Some(kind), rest),

@@ -24,6 +24,11 @@ pub(super) struct SnapshotFirstArgs {
 }
 
 impl SnapshotFirstArgs {
+    /// Whether a snapshot is asked for.
+    pub(super) const fn is_given(&self) -> bool {
+        self.snapshot_first
+    }
+
     /// Puts them into the settings. `waits` is `--wait`.
     pub(super) fn take_into(&self, settings: &mut Settings, waits: bool) -> Result<(), Failure> {
         if self.snapshot_first && !waits {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::publish::{age, cluster_identity, reference, thresholds, tool, volume};
+use super::super::publish::{age, cluster_identity, reference, tool, volume};
 use super::super::wire::{API_VERSION, Age, ClusterIdentity, ObjectReference, Tool, Volume};
 use super::retention::{PlannedRetention, policy};
 use super::step::{PlannedStep, steps};
 use crate::cluster::Cluster;
 use crate::facts::BlockingFinalizer;
-use crate::model::{ObjectRef, SecretAssertion, Settings, Time, Undo, format_bytes, format_time};
+use crate::model::{ObjectRef, Time, Undo, format_bytes, format_time};
 use crate::plan::{self as inner, ObjectDetails};
 
 /// What would be changed, and what would not, and why.
@@ -240,7 +240,7 @@ pub fn plan(plan: &inner::Plan, cluster: &Cluster) -> Plan {
             made_at: now.as_ref().map(format_time),
             cluster: cluster_identity(cluster),
             tool: tool(),
-            settings: settings(&plan.settings),
+            settings: SavedSettings::of(&plan.settings),
             digest: String::new(),
         },
         summary: PlanSummary {
@@ -273,44 +273,6 @@ impl Plan {
             let _ = write!(digest, "{byte:02x}");
         }
         digest
-    }
-}
-
-fn settings(settings: &Settings) -> SavedSettings {
-    SavedSettings {
-        thresholds: thresholds(settings),
-        driver_absent: settings.absent_drivers.iter().map(ToString::to_string).collect(),
-        provisioner_alive: settings.alive_provisioners.iter().map(ToString::to_string).collect(),
-        include_unknown_age: settings.include_unknown_age,
-        include_recreated: settings.include_recreated,
-        backend_verified: settings.backend_verified,
-        backend_exclusive: settings.backend_exclusive.iter().map(ToString::to_string).collect(),
-        include_wanted: settings.include_wanted,
-        destroy_snapshots: settings.destroy_snapshots,
-        destroy_data: settings.destroy_data,
-        accept_leak: settings.accept_leak,
-        rolled_back: settings.rolled_back,
-        reclaim: settings.reclaim,
-        keep_data: settings.keep_data,
-        delete_leftovers: settings.delete_leftovers,
-        replicas_zero: settings.replicas_zero,
-        add_owners: settings.add_owners,
-        no_other_users: settings.no_other_users,
-        snapshot_first: settings.snapshot_first.as_ref().map(|it| it.stamp.to_string()),
-        snapshot_class: settings
-            .snapshot_first
-            .as_ref()
-            .and_then(|it| it.class.as_ref())
-            .map(ToString::to_string),
-        owner_kind_gone: settings.owner_kind_gone,
-        remove_finalizer: settings.remove_finalizer.as_ref().map(ToString::to_string),
-        secret: match &settings.secret {
-            SecretAssertion::Unsaid => None,
-            SecretAssertion::None => Some(String::new()),
-            SecretAssertion::Named { namespace, name } => Some(format!("{namespace}/{name}")),
-        },
-        record_namespace: settings.recording.namespace.to_string(),
-        journal_only: settings.recording.journal_only,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Reads a saved plan back.
 
+use super::super::publish::thresholds;
 use super::plan::{Plan, SavedSettings};
 use crate::model::{
     Recording, SecretAssertion, Settings, SnapshotFirst, Text, Threshold, Time, parse_duration,
@@ -55,6 +56,49 @@ impl Plan {
 }
 
 impl SavedSettings {
+    /// Saves what a plan was judged under.
+    pub(super) fn of(settings: &Settings) -> Self {
+        Self {
+            thresholds: thresholds(settings),
+            driver_absent: settings.absent_drivers.iter().map(ToString::to_string).collect(),
+            provisioner_alive: settings
+                .alive_provisioners
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+            include_unknown_age: settings.include_unknown_age,
+            include_recreated: settings.include_recreated,
+            backend_verified: settings.backend_verified,
+            backend_exclusive: settings.backend_exclusive.iter().map(ToString::to_string).collect(),
+            include_wanted: settings.include_wanted,
+            destroy_snapshots: settings.destroy_snapshots,
+            destroy_data: settings.destroy_data,
+            accept_leak: settings.accept_leak,
+            rolled_back: settings.rolled_back,
+            reclaim: settings.reclaim,
+            keep_data: settings.keep_data,
+            delete_leftovers: settings.delete_leftovers,
+            replicas_zero: settings.replicas_zero,
+            add_owners: settings.add_owners,
+            no_other_users: settings.no_other_users,
+            snapshot_first: settings.snapshot_first.as_ref().map(|it| it.stamp.to_string()),
+            snapshot_class: settings
+                .snapshot_first
+                .as_ref()
+                .and_then(|it| it.class.as_ref())
+                .map(ToString::to_string),
+            owner_kind_gone: settings.owner_kind_gone,
+            remove_finalizer: settings.remove_finalizer.as_ref().map(ToString::to_string),
+            secret: match &settings.secret {
+                SecretAssertion::Unsaid => None,
+                SecretAssertion::None => Some(String::new()),
+                SecretAssertion::Named { namespace, name } => Some(format!("{namespace}/{name}")),
+            },
+            record_namespace: settings.recording.namespace.to_string(),
+            journal_only: settings.recording.journal_only,
+        }
+    }
+
     /// What it was judged under.
     ///
     /// # Errors

@@ -108,6 +108,13 @@ fn step(action: &Action) -> PlannedStep {
             Vec::new(),
         ),
         Action::DeleteAttachment { .. } => ("delete the object".to_owned(), Vec::new()),
+        Action::DeleteWithClaims { cascade, .. } => (
+            format!("delete the object with propagationPolicy {}", cascade.policy()),
+            vec![
+                "metadata.deletionTimestamp was just read as absent".to_owned(),
+                "the claims of the namespace were just listed again".to_owned(),
+            ],
+        ),
         Action::DeleteClaim { released, .. } => {
             let mut tests = vec![
                 "metadata.deletionTimestamp was just read as absent".to_owned(),

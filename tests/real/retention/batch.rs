@@ -91,16 +91,16 @@ fn the_effects_of_many_repairs_settle_side_by_side() {
     assert!(took < one_by_one / 2, "{took:?}");
     // Before a request is sent, the journal has it; no change begins before the last one was sent.
     let journal = admin.journal(&told);
-    let (mut begun, mut open) = (0, None);
+    let (mut intents, mut open) = (0, None);
     for line in &journal {
         if line["type"] == "intent" {
             assert_eq!(open, None, "{journal:#?}");
-            (begun, open) = (begun + 1, Some(&line["sequence"]));
+            (intents, open) = (intents + 1, Some(&line["sequence"]));
         } else if Some(&line["of"]) == open {
             open = None;
         }
     }
-    assert_eq!((begun, open), (COUNT, None), "{journal:#?}");
+    assert_eq!((intents, open), (COUNT, None), "{journal:#?}");
     let done = journal.iter().filter(|it| it["outcome"] == "done").count();
     assert_eq!(done, COUNT, "{journal:#?}");
 }

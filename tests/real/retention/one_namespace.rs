@@ -91,6 +91,34 @@ fn retention_and_simulate_say_what_they_can() {
     assert!(elsewhere.stderr.contains("not read: statefulsets"), "{}", elsewhere.stderr);
 }
 
+/// What is done rests on claims, sets and pods; that the volumes were not read is told, and the exit code says so.
+#[test]
+fn apply_keeps_what_the_policy_retains() {
+    let set = Set::start(shared(), DELETE_WITH_SET, 3);
+    set.wait_owners("data-web-2", &[BY_SET]);
+    set.scale(1);
+    set.set_policy(RETAIN);
+    set.wait_owners("data-web-0", &[]);
+    let before = set.claims();
+    let admin = Admin::named(&set.on, "local", &[]);
+    grant(&set.on, &admin.name, &["patch"]);
+    let who = ["auth", "can-i", "patch", "persistentvolumeclaims", "-n", &set.on.name];
+    eventually("the authorizer knows the right to patch", || {
+        set.on.cluster.try_kubectl(&[&who[..], &["--as", &admin.name]].concat(), "").is_ok()
+    });
+    let args = ["retention", "apply", "-n", &set.on.name, "--yes"];
+    let elsewhere = admin.run(&["retention", "apply", "-n", "default", "--yes"]).ends(4);
+    assert!(elsewhere.changes().is_empty(), "{:#}", elsewhere.json);
+    let mut unread = elsewhere.stderr.lines().filter(|it| it.starts_with("not read: "));
+    assert!(unread.any(|it| it.contains("statefulsets")), "{}", elsewhere.stderr);
+    let told = admin.run(&args).ends(4);
+    assert_eq!(told.outcomes("done"), ["data-web-1", "data-web-2"], "{:#}", told.json);
+    assert!(told.stderr.contains("not read: persistentvolumes"), "{}", told.stderr);
+    set.delete();
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    assert_eq!(set.claims(), before);
+}
+
 #[test]
 fn a_scale_down_is_foretold_without_the_volumes() {
     let set = Set::start(shared(), DELETE_SCALED, 2);

@@ -6,11 +6,13 @@ use std::path::Path;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::{Method, Request};
+use http::{HeaderValue, Method, Request};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+
+use super::guard;
 
 static RUNTIME: LazyLock<Runtime> =
     LazyLock::new(|| Runtime::new().expect("because the machine has threads"));
@@ -145,7 +147,13 @@ impl Api {
         body: &Value,
     ) -> Result<Value, kube::Error> {
         let is_write = method != Method::GET;
-        let request = request(method, path, kind, body);
+        let mut request = request(method, path, kind, body);
+        if guard::is_on() {
+            let (user, group) = guard::BY_HAND;
+            let headers = request.headers_mut();
+            headers.insert("Impersonate-User", HeaderValue::from_static(user));
+            headers.insert("Impersonate-Group", HeaderValue::from_static(group));
+        }
         let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let answer = RUNTIME.block_on(client.request(request));
         if is_write {

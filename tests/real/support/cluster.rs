@@ -89,7 +89,7 @@ impl Cluster {
         }
         let reply = testbed().request("cluster.start", request);
         let kubeconfig = reply["kubeconfig"].as_str().expect("because every cluster has one");
-        Self {
+        let cluster = Self {
             name: reply["cluster"].as_str().expect("because the supervisor names it").to_owned(),
             api: Api::of(Path::new(kubeconfig)),
             reply,
@@ -97,7 +97,9 @@ impl Cluster {
             driver: OnceLock::new(),
             unattached: OnceLock::new(),
             shared: false,
-        }
+        };
+        super::guard::install(&cluster);
+        cluster
     }
 
     /// Installs the CRDs of the snapshot API, and no controllers.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::Cluster;
 use super::faults::Proxy;
+use super::guard;
 use super::testbed::testbed;
 
 impl Cluster {
@@ -49,6 +50,7 @@ impl Cluster {
             .arg("--kubeconfig")
             .arg(kubeconfig)
             .args(args)
+            .args(by_hand(args))
             .env("KUBECACHEDIR", self.kubectl_cache())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -132,6 +134,18 @@ impl Cluster {
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
         }));
+    }
+}
+
+/// In whose name kubectl runs under the guard, unless a scenario says so itself.
+fn by_hand(args: &[&str]) -> Vec<String> {
+    let named = args.iter().any(|it| *it == "--as" || it.starts_with("--as="));
+    match guard::is_on() && !named {
+        true => {
+            let (user, group) = guard::BY_HAND;
+            vec![format!("--as={user}"), format!("--as-group={group}")]
+        }
+        false => Vec::new(),
     }
 }
 

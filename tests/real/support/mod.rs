@@ -8,6 +8,7 @@ mod dice;
 mod driver;
 mod faults;
 mod gce_pd;
+mod guard;
 mod hands;
 mod kubectl;
 mod local_path;

@@ -38,8 +38,9 @@ impl<'a> Scenario<'a> {
             began: cluster.mark(),
         };
         let name = &scenario.name;
-        let namespace =
+        let mut namespace =
             json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        super::guard::label(&mut namespace);
         scenario.cluster.create(&namespace);
         scenario
     }

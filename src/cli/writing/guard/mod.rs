@@ -21,7 +21,7 @@ use super::Interrupt;
 use crate::cli::{
     Exit, Failure,
     args::{ConnectionArgs, secret},
-    collect::connect,
+    connecting::connect,
 };
 use crate::client::{self, Connection, ReadError, Reader, collection_path};
 use crate::guard::{GUARD_LABEL, GuardKind, GuardMode, GuardOptions, Installed, NamespaceMode};

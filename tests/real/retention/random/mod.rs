@@ -8,6 +8,7 @@
 
 mod api;
 mod case;
+mod lives;
 mod world;
 
 use std::collections::BTreeMap;

@@ -168,6 +168,12 @@ impl World {
         }
     }
 
+    /// Makes the set again, with another policy.
+    pub(super) async fn make_again(&self, policy: Policy) {
+        self.api.create("statefulsets", &self.set(policy)).await;
+        self.settle().await;
+    }
+
     async fn spec(&self, spec: &Value) {
         self.api.patch("statefulsets", "web", &json!({"spec": spec})).await;
     }

@@ -32,7 +32,7 @@ pub(super) struct Judge {
 
 impl Judge {
     /// After `retention apply`: it deleted no claim but leftovers that it may delete, and what the policy retains is
-    /// promised to survive, except claims about which it said that it did not do it.
+    /// promised to survive, except claims whose references it said that it did not remove.
     pub(super) fn applied(
         &mut self,
         before: &Look,

@@ -5,7 +5,7 @@ use std::fmt;
 use kubectl_storage::facts::retention::{Operation, Propagation, SetChange};
 
 use super::super::super::set::{DELETE, DELETE_SCALED, DELETE_WITH_SET, Policy, RETAIN};
-use super::super::case::{Act, Case, Shape};
+use super::super::case::{Act, Case, Name, Shape};
 use crate::support::Dice;
 
 /// Everything that a seed decides.
@@ -42,23 +42,39 @@ impl Life {
     pub(super) fn of(seed: u64) -> Self {
         let Case { mut shape, mut history, .. } = Case::of(seed);
         let dice = &mut Dice::of(seed ^ SALT);
-        // Where nothing contradicts the policy, nothing can be proven.
-        if dice.once_in(2) {
-            shape.policy = dice.one_of(&[DELETE_WITH_SET, DELETE]);
-            shape.replicas = dice.between(2, 3);
-            history = Vec::new();
-            if dice.once_in(2) {
-                history.push(Act::Break(shape.start));
-            } else {
-                history.push(Act::Scale(dice.between(0, 1)));
-            }
-            history.push(Act::SetPolicy(dice.one_of(&[RETAIN, RETAIN, DELETE_SCALED])));
-        }
         let mut steps = Vec::new();
-        if !dice.once_in(4) {
-            steps.push(Step::Apply { leftovers: dice.once_in(4) });
+        // Where nothing contradicts the policy and nothing is left over, nothing can be proven.
+        match dice.below(4) {
+            0 | 1 => {
+                shape.policy = dice.one_of(&[DELETE_WITH_SET, DELETE]);
+                shape.replicas = dice.between(2, 3);
+                history = vec![match dice.once_in(2) {
+                    true => Act::Break(shape.start),
+                    false => Act::Scale(dice.between(0, 1)),
+                }];
+                history.push(Act::SetPolicy(dice.one_of(&[RETAIN, RETAIN, DELETE_SCALED])));
+                steps.push(Step::Apply { leftovers: dice.once_in(4) });
+                steps.extend(dice.once_in(3).then_some(Step::Restart));
+                if !dice.once_in(3) {
+                    let how = dice.one_of(&[Propagation::Background, Propagation::Foreground]);
+                    steps.push(Step::Do(Operation::DeleteSet(how)));
+                }
+            }
+            2 => {
+                shape.policy = dice.one_of(&[RETAIN, DELETE_WITH_SET]);
+                shape.replicas = dice.between(2, 3);
+                history = vec![Act::Scale(dice.between(0, 1))];
+                if dice.once_in(3) {
+                    let last = shape.start + shape.replicas - 1;
+                    history.push(Act::User(Name(shape.templates[0], last)));
+                }
+                history.push(Act::SetPolicy(dice.one_of(&[DELETE_SCALED, DELETE])));
+                steps.push(Step::Apply { leftovers: true });
+            }
+            _ if dice.once_in(2) => steps.push(Step::Apply { leftovers: dice.once_in(3) }),
+            _ => {}
         }
-        for _ in 0..dice.between(2, 5) {
+        for _ in 0..dice.between(2, 4) {
             let step = Step::of(dice, &shape);
             let policy = matches!(step, Step::Do(Operation::SetPolicy(_)) | Step::Recreate(_));
             steps.push(step);

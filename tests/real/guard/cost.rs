@@ -1,0 +1,119 @@
+//! What the guard costs: far below the API server's budget, and little time.
+
+use std::time::{Duration, Instant};
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::ask::{Actor, Asked, Asker, JSON, MERGE, Seen};
+use super::world::{fill, fill_cluster_wide, in_force, install, let_everybody, namespace};
+use crate::support::{Cluster, Options, claim, say};
+
+/// So many of everything no claim has.
+const MANY: usize = 64;
+const REQUESTS: usize = 200;
+/// A machine that others use is slow; what the guard adds on an idle one is in the documentation.
+const MOST: Duration = Duration::from_millis(25);
+
+fn many(last: &str) -> (Vec<Value>, Vec<String>) {
+    let owner = |number: usize| {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "name": format!("owner-{number}"),
+            "uid": format!("00000000-dead-4000-8000-{number:012}"),
+        })
+    };
+    let mut finalizers: Vec<_> = (0..MANY).map(|it| format!("example.com/hold-{it}")).collect();
+    finalizers.push(last.to_owned());
+    ((0..MANY).map(owner).collect(), finalizers)
+}
+
+/// A claim with many owners and finalizers is judged by the rules, and not refused because that is too much work.
+#[test]
+fn objects_of_unusual_size_stay_within_the_budget() {
+    let cluster = Cluster::start(Options::default());
+    let_everybody(&cluster);
+    namespace(&cluster, "strict", Some("deny"));
+    fill(&cluster, "strict");
+    let (owners, finalizers) = many("kubernetes.io/pvc-protection");
+    let mut large = claim("large", "");
+    large["metadata"]["namespace"] = json!("strict");
+    large["metadata"]["ownerReferences"] = json!(owners);
+    large["metadata"]["finalizers"] = json!(finalizers);
+    cluster.create(&large);
+    let asker = Asker::of(&cluster);
+    install(&cluster, &[]);
+    in_force(&asker, "strict", Seen::Refused);
+    let patch = |body: Value| Asked {
+        method: Method::PATCH,
+        path: "/api/v1/namespaces/strict/persistentvolumeclaims/large?dryRun=All".to_owned(),
+        content: MERGE,
+        body,
+    };
+    let person = Actor::person();
+    let label = patch(json!({"metadata": {"labels": {"team": "shop"}}}));
+    assert_eq!(asker.ask(&person, &label).seen(), Seen::Passed);
+    let mut more = owners.clone();
+    more.push(json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "another",
+        "uid": "00000000-beef-4000-8000-000000000000",
+    }));
+    for (body, says) in [
+        (
+            json!({"metadata": {"ownerReferences": more}}),
+            "an owner reference has this claim deleted",
+        ),
+        (
+            json!({"metadata": {"finalizers": many("example.com/last").1}}),
+            "removing a finalizer by hand",
+        ),
+    ] {
+        let answer = asker.ask(&person, &patch(body));
+        assert_eq!(answer.seen(), Seen::Refused, "{answer:?}");
+        assert!(answer.text.contains(says), "{}", answer.text);
+    }
+    let fewer = patch(json!({"metadata": {"ownerReferences": &owners[1..]}}));
+    assert_eq!(asker.ask(&person, &fewer).seen(), Seen::Passed);
+}
+
+/// The median time of a signed DELETE of a bound claim: all rules about it are evaluated, and it passes.
+fn median(asker: &Asker, delete: &Asked) -> Duration {
+    let person = Actor::person();
+    let once = || {
+        let began = Instant::now();
+        assert_eq!(asker.ask(&person, delete).code, 200);
+        began.elapsed()
+    };
+    let mut times: Vec<_> = (0..REQUESTS).map(|_| once()).collect();
+    times.sort_unstable();
+    times[REQUESTS / 2]
+}
+
+#[test]
+fn a_delete_takes_hardly_longer() {
+    let cluster = Cluster::start(Options::default());
+    let_everybody(&cluster);
+    namespace(&cluster, "strict", Some("deny"));
+    fill(&cluster, "strict");
+    fill_cluster_wide(&cluster);
+    let metadata = cluster.get("strict", "pvc/bound").expect("it is there")["metadata"].clone();
+    let delete = Asked {
+        method: Method::DELETE,
+        path: "/api/v1/namespaces/strict/persistentvolumeclaims/bound".to_owned(),
+        content: JSON,
+        body: json!({
+            "kind": "DeleteOptions", "apiVersion": "v1", "dryRun": ["All"],
+            "preconditions": {
+                "uid": metadata["uid"], "resourceVersion": metadata["resourceVersion"],
+            },
+        }),
+    };
+    let asker = Asker::of(&cluster);
+    median(&asker, &delete);
+    let without = median(&asker, &delete);
+    install(&cluster, &["--volumes=deny"]);
+    in_force(&asker, "strict", Seen::Refused);
+    median(&asker, &delete);
+    let with = median(&asker, &delete);
+    say(&format!("a DELETE of a claim takes {without:?} without the guard, {with:?} with it"));
+    assert!(with <= without + MOST, "{without:?} without it, {with:?} with it");
+}
