@@ -13,7 +13,7 @@ const DATE: [(&str, &str); 4] = [
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
-const STOPWATCH: [(&str, &str); 16] = [
+const STOPWATCH: [(&str, &str); 18] = [
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/step/leases.rs", "how long to wait before expired Leases are read again"),
     ("src/apply/step/released.rs", "how long to wait before a step for a watch that broke"),
@@ -26,6 +26,7 @@ const STOPWATCH: [(&str, &str); 16] = [
     ("src/apply/verify/created.rs", "how long to wait for what follows the creation of an object"),
     ("src/apply/verify/deletion.rs", "how long to wait for the deletion of an object"),
     ("src/apply/verify/snapshot.rs", "how long to wait for a snapshot"),
+    ("src/cli/writing/guard/proof.rs", "how long to wait until what was installed is in force"),
     ("src/client/credential.rs", "how long the failure of a credential plugin is remembered"),
     ("src/client/open_response.rs", "how long the body of an answer may take"),
     ("src/client/reader.rs", "how long an answer took"),
