@@ -100,7 +100,7 @@ impl GuardWriter {
         };
         let mut end = StepEnd { outcome, detail, entry: Some(entry) };
         if let Err(error) = log.end(entry, now, outcome, &end.detail) {
-            end.detail = format!("{} ({})", end.detail, error.with_cause()).trim().to_owned();
+            end.detail = format!("{}; {}", end.detail, error.with_cause());
         }
         end
     }

@@ -45,7 +45,7 @@ pub(super) fn people(options: &GuardOptions) -> String {
     );
     if !options.passed_users.is_empty() {
         let passed = list(options.passed_users.iter().map(String::as_str));
-        expression.push_str(&format!(" && !(has({user}) && {user} in {passed})"));
+        expression = format!("{expression} && !(has({user}) && {user} in {passed})");
     }
     expression
 }

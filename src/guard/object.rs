@@ -43,7 +43,7 @@ pub struct GuardObject {
 }
 
 impl GuardObject {
-    fn new(kind: GuardKind, name: String, options: &GuardOptions, spec: Value) -> Self {
+    fn new(kind: GuardKind, name: String, options: &GuardOptions, spec: &Value) -> Self {
         let (label, value) = MANAGED_BY;
         let manifest = json!({
             "apiVersion": kind.kind().api_version(), "kind": kind.kind().name(),
@@ -67,11 +67,11 @@ impl GuardObject {
 pub fn objects(options: &GuardOptions) -> Vec<GuardObject> {
     let policies = Guarded::ALL.into_iter().map(|guarded| {
         let spec = guarded.spec(options);
-        GuardObject::new(GuardKind::Policy, guarded.policy_name(), options, spec)
+        GuardObject::new(GuardKind::Policy, guarded.policy_name(), options, &spec)
     });
     let bindings = bindings(options).into_iter().map(|binding| {
         let spec = binding.spec();
-        GuardObject::new(GuardKind::Binding, binding.name(), options, spec)
+        GuardObject::new(GuardKind::Binding, binding.name(), options, &spec)
     });
     policies.chain(bindings).collect()
 }
