@@ -180,12 +180,11 @@ impl ChangeExecutor<'_> {
         action: &Action,
         progress: &mut RetentionProgress,
     ) -> Result<(), ChangeEnd> {
-        let (from, to) = match policies(change) {
-            Some(policies) => policies,
-            None => {
-                let present = self.present_policy(change).await?;
-                (present.clone(), present)
-            }
+        let (from, to) = if let Some(policies) = policies(change) {
+            policies
+        } else {
+            let present = self.present_policy(change).await?;
+            (present.clone(), present)
         };
         let set = change.object.clone();
         let part = RetentionPart::Claim { set, from, to };

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::facts::EXTERNAL_PROVISIONER;
-use crate::model::{Action, FinalizerEdit, Guard, ObjectRef, OwnerReference, ReclaimPolicy, Uid};
+use crate::model::{
+    Action, FinalizerEdit, Guard, ObjectRef, OwnerReference, ReclaimPolicy, RetentionPolicy, Uid,
+};
 
 /// One write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -136,29 +138,29 @@ fn step(action: &Action) -> PlannedStep {
                 policy(&ReclaimPolicy::Retain),
             ],
         ),
-        Action::SetRetentionPolicy { from, to, .. } => {
-            let fields = [
-                ("whenDeleted", &from.when_deleted, &to.when_deleted),
-                ("whenScaled", &from.when_scaled, &to.when_scaled),
-            ];
-            let changed = fields.iter().filter(|(_, from, to)| from != to);
-            let changed: Vec<_> =
-                changed.map(|(field, from, to)| format!("{field} from {from} to {to}")).collect();
-            let tests = fields.map(|(field, from, _)| {
-                format!("spec.persistentVolumeClaimRetentionPolicy.{field} is {from}")
-            });
-            let alive = "metadata.deletionTimestamp is absent".to_owned();
-            (
-                format!("patch {}", changed.join(" and ")),
-                std::iter::once(alive).chain(tests).collect(),
-            )
-        }
+        Action::SetRetentionPolicy { from, to, .. } => retention_changed(from, to),
         Action::RemoveOwnerReferences { owners, claim } => owners_removed(claim, owners),
         Action::AddOwnerReference { owner, replaces, guard, .. } => {
             owner_added(owner, replaces, guard.as_ref())
         }
     };
     PlannedStep { action: action.name().to_owned(), what, preconditions }
+}
+
+/// In words, and what is tested.
+fn retention_changed(from: &RetentionPolicy, to: &RetentionPolicy) -> (String, Vec<String>) {
+    let fields = [
+        ("whenDeleted", &from.when_deleted, &to.when_deleted),
+        ("whenScaled", &from.when_scaled, &to.when_scaled),
+    ];
+    let changed = fields.iter().filter(|(_, from, to)| from != to);
+    let changed: Vec<_> =
+        changed.map(|(field, from, to)| format!("{field} from {from} to {to}")).collect();
+    let tests = fields.map(|(field, from, _)| {
+        format!("spec.persistentVolumeClaimRetentionPolicy.{field} is {from}")
+    });
+    let alive = "metadata.deletionTimestamp is absent".to_owned();
+    (format!("patch {}", changed.join(" and ")), std::iter::once(alive).chain(tests).collect())
 }
 
 /// In words, and what is tested.

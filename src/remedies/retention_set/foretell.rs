@@ -44,7 +44,7 @@ pub(super) fn notices<'a>(
         before.iter().zip(&after).map(describe).collect()
     };
     let (deleted, scaled, now) = (pairs(&deletion), pairs(&scaling), pairs(&[]));
-    let mut groups: Vec<(Vec<String>, Vec<(String, i32)>)> = Vec::new();
+    let mut groups: Vec<AlikeClaims> = Vec::new();
     for (index, claim) in after.claims.iter().enumerate() {
         let mut effects = vec![
             effect("if the StatefulSet is deleted", &deleted[index]),
@@ -60,12 +60,15 @@ pub(super) fn notices<'a>(
             None => groups.push((effects, vec![place])),
         }
     }
-    let line = |(effects, places): (Vec<String>, Vec<(String, i32)>)| {
+    let line = |(effects, places): AlikeClaims| {
         let places = places.iter().map(|(stem, ordinal)| (&**stem, *ordinal));
         format!("{}: {}", names(places), effects.join("; "))
     };
     Ok(groups.into_iter().map(line).collect())
 }
+
+/// The effects that claims have in common, and the claims: their stems and ordinals.
+type AlikeClaims = (Vec<String>, Vec<(String, i32)>);
 
 /// How the description of a deletion begins.
 const DELETED: &str = "deleted";

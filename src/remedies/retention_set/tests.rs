@@ -156,7 +156,7 @@ fn row(object: &Value) -> Row {
     let decoded = (decoding.json)(&text).expect("a whole object");
     match decoded.row(&mut Folder::default()).expect("a valid object") {
         Folded::Row(row) => row,
-        _ => panic!("no row: {text}"),
+        Folded::Counted => panic!("no row: {text}"),
     }
 }
 
@@ -332,6 +332,9 @@ fn sets_that_cannot_be_changed_are_refused() {
     assert!(shop.refusal("Retain", "-").contains("storage.kubectl.dev/ignore"));
 }
 
+/// What is changed before a proposal.
+type Change<'a> = &'a dyn Fn(&mut Shop);
+
 #[test]
 fn what_deletes_claims_at_once_requires_the_flag() {
     let scaled = |shop: &mut Shop| shop.pods.push((3, true));
@@ -342,7 +345,7 @@ fn what_deletes_claims_at_once_requires_the_flag() {
             "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web"}},
         }));
     };
-    let cases: [(&dyn Fn(&mut Shop), &str); 2] =
+    let cases: [(Change, &str); 2] =
         [(&scaled, "a scale-down is in progress"), (&driven, "sets its number of replicas")];
     for (change, reason) in cases {
         let mut shop = Shop::with("Retain", "Retain");

@@ -44,7 +44,7 @@ fn judge(cx: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
         Scaler::Autoscaler { object, .. } => Some(object),
         Scaler::Manager(_) | Scaler::Downscaler => None,
     });
-    Ok(Some(finding.relates(objects).report_only(&format!(
+    Ok(Some(finding.relates(objects).report_only(format!(
         "set whenScaled to Retain, unless the data of its claims can be lost at any time: `kubectl storage retention \
          set sts/{} -n {} --when-scaled Retain`",
         set.metadata.name, set.namespace

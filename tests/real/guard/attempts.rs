@@ -190,12 +190,12 @@ impl Attempts<'_> {
             "apiVersion": "v1", "kind": "ConfigMap", "name": "gone",
             "uid": "00000000-dead-4000-8000-000000000000",
         });
-        let owned = json!({"metadata": {"ownerReferences": [owner]}});
+        let patch = json!({"metadata": {"ownerReferences": [owner]}});
         let to = ("pvc/bound", "", "kubectl-edit");
-        self.merge("add an owner reference to a claim", to, owned.clone(), true);
+        self.merge("add an owner reference to a claim", to, patch.clone(), true);
         let status = ("pvc/bound", "/status", "kubectl-edit");
-        self.merge("the same through /status", status, owned.clone(), true);
-        let mut applied = owned;
+        self.merge("the same through /status", status, patch.clone(), true);
+        let mut applied = patch;
         applied["apiVersion"] = json!("v1");
         applied["kind"] = json!("PersistentVolumeClaim");
         let apply = (Method::PATCH, APPLY);

@@ -59,11 +59,8 @@ fn live_cycle(version: &str) {
     namespace(&cluster, "typo", Some("Deny"));
     let mark = cluster.mark();
     ends(&tool(&cluster, &["guard", "status"]), 1, &["guard: not installed"]);
-    ends(
-        &tool(&cluster, &["guard", "diff"]),
-        1,
-        &["not installed", &format!("create  {POLICY}/{CLAIMS}")],
-    );
+    let created = format!("create  {POLICY}/{CLAIMS}");
+    ends(&tool(&cluster, &["guard", "diff"]), 1, &["not installed", &created]);
     let shown = tool(&cluster, &["guard", "install", "--dry-run"]);
     ends(&shown, 0, &["create  ", "It does not stop"]);
     assert_eq!(shown.stdout.lines().count(), 13, "{}", shown.stdout);

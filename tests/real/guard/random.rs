@@ -150,16 +150,16 @@ fn whatever_people_ask_for_nothing_is_lost_and_no_controller_is_refused() {
     let seed = std::env::var("SEED").ok().and_then(|it| it.parse().ok()).unwrap_or(17);
     let budget = std::env::var("BUDGET").ok().and_then(|it| it.parse().ok()).unwrap_or(20);
     let mut dice = Dice::of(seed);
-    let (mark, began, mut asked, mut refused) = (cluster.mark(), Instant::now(), 0, 0);
+    let (mark, began, mut count, mut refused) = (cluster.mark(), Instant::now(), 0, 0);
     let emergency = Actor::new(
         "ann@example.com",
         &["system:authenticated", "storage.kubectl.dev:break-glass"],
         false,
     );
-    while asked < LEAST || began.elapsed() < Duration::from_secs(budget) {
+    while count < LEAST || began.elapsed() < Duration::from_secs(budget) {
         // Controllers have their own work: a claim comes, and goes with its data.
-        if asked % 60 == 0 {
-            let name = format!("spare-{asked}");
+        if count % 60 == 0 {
+            let name = format!("spare-{count}");
             make(&name);
             eventually("it is bound", || bound(&name));
             let path = format!("/api/v1/namespaces/strict/persistentvolumeclaims/{name}");
@@ -173,7 +173,7 @@ fn whatever_people_ask_for_nothing_is_lost_and_no_controller_is_refused() {
         if answer.code == 403 {
             refused += 1;
         }
-        asked += 1;
+        count += 1;
         for (name, (uid, volume, handle)) in claims.iter().zip(&before) {
             let live = cluster.get("strict", &format!("pvc/{name}"));
             let live =
@@ -195,7 +195,7 @@ fn whatever_people_ask_for_nothing_is_lost_and_no_controller_is_refused() {
     }
     let leaks = cluster.get("", "pv/leaks").expect("it would have leaked");
     assert!(leaks["metadata"]["deletionTimestamp"].is_null(), "{leaks:#}");
-    assert!(refused > asked / 2, "{refused} of {asked}");
+    assert!(refused > count / 2, "{refused} of {count}");
     let controllers = refused_controllers(&cluster, mark);
     assert!(controllers.is_empty(), "{controllers:#?}");
     // Without the guard the same controllers destroy what people delete.
@@ -204,5 +204,5 @@ fn whatever_people_ask_for_nothing_is_lost_and_no_controller_is_refused() {
         !all.iter()
             .any(|it| it["metadata"]["name"].as_str().is_some_and(|it| it.starts_with("spare-")))
     });
-    say(&format!("{asked} requests of people, {refused} refused, seed {seed}"));
+    say(&format!("{count} requests of people, {refused} refused, seed {seed}"));
 }

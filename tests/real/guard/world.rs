@@ -111,11 +111,11 @@ pub(super) fn fill_cluster_wide(cluster: &Cluster) {
 
 /// Waits until the guard is in force for people.
 pub(super) fn in_force(asker: &Asker, namespace: &str, wanted: Seen) {
-    let asked = Asked {
+    let request = Asked {
         method: http::Method::DELETE,
         path: format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims/bound"),
         content: JSON,
         body: json!({"kind": "DeleteOptions", "apiVersion": "v1", "dryRun": ["All"]}),
     };
-    eventually("the guard is in force", || asker.ask(&Actor::person(), &asked).seen() == wanted);
+    eventually("the guard is in force", || asker.ask(&Actor::person(), &request).seen() == wanted);
 }

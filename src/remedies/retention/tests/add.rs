@@ -39,9 +39,9 @@ fn case() -> Case {
 fn only_what_the_policy_requires_of_a_claim_without_a_pod_is_added() {
     let flagged = Ok((true, true, 0));
     for (policy, replicas, has_pod, owners, expected) in [
-        ("DR", 1, false, "", flagged.clone()),
-        ("DR", 2, false, "", flagged.clone()),
-        ("DD", 2, false, "", flagged.clone()),
+        ("DR", 1, false, "", flagged),
+        ("DR", 2, false, "", flagged),
+        ("DD", 2, false, "", flagged),
         ("DR", 1, false, "app", flagged),
         // F66: in one patch.
         ("DR", 1, false, "plain set", Ok((true, true, 1))),
@@ -58,7 +58,7 @@ fn only_what_the_policy_requires_of_a_claim_without_a_pod_is_added() {
         let found = added(&Case { policy, replicas, owners, pod: has_pod.then(pod), ..case() });
         match expected {
             Ok(_) => {
-                assert_eq!(found, expected.map_err(str::to_owned), "{policy} {replicas} {owners}")
+                assert_eq!(found, expected.map_err(str::to_owned), "{policy} {replicas} {owners}");
             }
             Err(words) => {
                 let reason = found.expect_err(owners);

@@ -42,15 +42,16 @@ fn what_the_policy_requires_is_added_only_with_the_flag() {
 
     let told = set.apply(&admin, &["--add-owners"]).ends(0);
     assert_eq!(told.outcomes("done"), [CLAIM], "{:#}", told.json);
-    let sent = admin.sent(mark);
+    let requests = admin.sent(mark);
     // Its own volume protects it until the set was read again.
-    assert_eq!(lines(&sent), patched([CLAIM, CLAIM]));
+    assert_eq!(lines(&requests), patched([CLAIM, CLAIM]));
     let uid = set.claims()[CLAIM].clone();
     let volume = set.on.read(&format!("pvc/{CLAIM}"))["spec"]["volumeName"].take();
     let guard =
         set.on.read(&format!("pv/{}", volume.as_str().expect("bound")))["metadata"]["uid"].take();
-    assert_eq!(sent[1].body[0], json!({"op": "test", "path": "/metadata/uid", "value": uid}));
-    let operation = |write: usize| sent[write].body.as_array().and_then(|it| it.last()).cloned();
+    assert_eq!(requests[1].body[0], json!({"op": "test", "path": "/metadata/uid", "value": uid}));
+    let operation =
+        |write: usize| requests[write].body.as_array().and_then(|it| it.last()).cloned();
     assert_eq!(
         operation(1),
         Some(json!({"op": "add", "path": "/metadata/ownerReferences", "value": [

@@ -35,8 +35,8 @@ fn of_two_who_apply_at_once_one_wins_and_the_other_is_told() {
     assert_eq!(told.outcomes("stale"), LEFT, "{:#}", told.json);
     // The second was not even sent: it was read again before.
     let patch = |claim: &str| format!("patch persistentvolumeclaims {claim}");
-    let sent = lines(&slow.sent(mark));
-    assert_eq!(sent, [format!("dry {}", patch(LEFT[0])), format!("{} 422", patch(LEFT[0]))]);
+    let requests = lines(&slow.sent(mark));
+    assert_eq!(requests, [format!("dry {}", patch(LEFT[0])), format!("{} 422", patch(LEFT[0]))]);
     assert!(LEFT.iter().all(|it| set.owners(it).is_empty()));
 }
 

@@ -53,10 +53,10 @@ fn claims_without_a_pod_stay_when_the_set_is_deleted() {
     let told = set.apply(&admin, &[]).ends(0);
     assert_eq!(told.outcomes("done"), ["data-web-1", "data-web-2"], "{:#}", told.json);
     assert!(told.reason("data-web-1").ends_with("the claim has no owner"), "{:#}", told.json);
-    let sent = admin.sent(mark);
-    assert_eq!(lines(&sent), patched(["data-web-1", "data-web-2"]));
+    let requests = admin.sent(mark);
+    assert_eq!(lines(&requests), patched(["data-web-1", "data-web-2"]));
     assert_eq!(
-        sent[1].body,
+        requests[1].body,
         json!([
             {"op": "test", "path": "/metadata/uid", "value": before["data-web-1"]},
             {"op": "test", "path": "/metadata/resourceVersion", "value": version},
@@ -132,9 +132,9 @@ fn a_reference_to_an_earlier_set_is_removed_and_never_pointed_at_the_new_one() {
     let mark = cluster.mark();
     let told = set.apply(&admin, &[]).ends(0);
     assert_eq!(told.outcomes("done"), ["data-web-1"], "{:#}", told.json);
-    let sent = admin.sent(mark);
-    assert_eq!(lines(&sent), patched(["data-web-1"]));
-    let body = sent[1].body.to_string();
+    let requests = admin.sent(mark);
+    assert_eq!(lines(&requests), patched(["data-web-1"]));
+    let body = requests[1].body.to_string();
     assert!(body.contains(DEAD) && !body.contains(&set.uid()), "{body}");
     assert!(!body.contains(r#""op":"add""#), "{body}");
     assert!(set.owners("data-web-1").is_empty());
