@@ -333,7 +333,7 @@ fn sets_that_cannot_be_changed_are_refused() {
 }
 
 /// What is changed before a proposal.
-type Change<'a> = &'a dyn Fn(&mut Shop);
+type Edit<'a> = &'a dyn Fn(&mut Shop);
 
 #[test]
 fn what_deletes_claims_at_once_requires_the_flag() {
@@ -345,7 +345,7 @@ fn what_deletes_claims_at_once_requires_the_flag() {
             "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web"}},
         }));
     };
-    let cases: [(Change, &str); 2] =
+    let cases: [(Edit, &str); 2] =
         [(&scaled, "a scale-down is in progress"), (&driven, "sets its number of replicas")];
     for (change, reason) in cases {
         let mut shop = Shop::with("Retain", "Retain");
