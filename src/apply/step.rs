@@ -163,7 +163,11 @@ impl ChangeExecutor<'_> {
         self.end(&mut ended, entry);
         if ended.outcome == Outcome::Failed {
             // It was written, and another controller has reverted it.
-            ended = ChangeEnd { partly: true, ..ended }.ends_batch();
+            ended = ChangeEnd { partly: true, ..ended };
+            // The removal of owner references saves claims: what befalls one must not end the others'.
+            if !matches!(action, Action::RemoveOwnerReferences { .. }) {
+                ended = ended.ends_batch();
+            }
         }
         if ended.outcome == Outcome::Done {
             ended.notes.extend(self.end_record(change).await);

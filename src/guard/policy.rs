@@ -127,10 +127,10 @@ impl Guarded {
                 expression: delete("!variables.leaks || variables.terminating"),
                 says: says(&format!(
                     "'policy Delete, but no finalizer of a provisioner: deleting this object leaks \
-                     its backend volume. Use: kubectl storage gc pv/' + {name} + ' once it is \
-                     Released, or first kubectl storage retain pv/' + {name} + '.'"
+                     its backend volume. Use: kubectl storage retain pv/' + {name} + '; once it is \
+                     Released, kubectl storage gc pv/' + {name} + ' --older-than 7d deletes both.'"
                 )),
-                message: "deleting this volume leaks its backend volume; use kubectl storage gc",
+                message: "deleting this volume leaks its backend volume; use kubectl storage retain",
             }),
             Self::Attachments => None,
             Self::Sets => Some(Rule {

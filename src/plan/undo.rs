@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{ObjectDetails, Plan, Purpose};
 use crate::cluster::Cx;
 use crate::guard::GUARD;
-use crate::journal::{Entry, History, Outcome};
+use crate::journal::{Entry, History};
 use crate::model::{ClaimKey, Kind, ObjectKey, ObjectRef, Retention, Uid};
 use crate::remedies::{
     AddedOwner, DELETED_AT_ONCE, FormerClaim, Rebinding, Recreation, RetentionRequest, Reversal,
@@ -193,7 +193,13 @@ fn policy_before(entry: &Entry, saved: &Value) -> Result<Purpose, String> {
             key.name, before.when_deleted, before.when_scaled
         ));
     }
-    Ok(Purpose::SetRetention(Box::new(RetentionRequest::of(&before, Some(entry.sequence)))))
+    // The other field is what somebody may have set it to since.
+    let back = |before: Retention, written: &Retention| (before != *written).then_some(before);
+    Ok(Purpose::SetRetention(Box::new(RetentionRequest {
+        when_deleted: back(before.when_deleted, &written.when_deleted),
+        when_scaled: back(before.when_scaled, &written.when_scaled),
+        undoes: Some(entry.sequence),
+    })))
 }
 
 /// Whether an entry has, or may have, set the policy of a volume to Delete.
@@ -219,5 +225,5 @@ fn was_being_deleted(saved: &serde_json::Value) -> bool {
 }
 
 fn unwritten(entry: &Entry) -> bool {
-    matches!(entry.last(), Some(Outcome::Refused | Outcome::Stale | Outcome::Failed))
+    !entry.may_have_written()
 }

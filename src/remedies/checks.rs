@@ -68,9 +68,7 @@ pub(super) const DATA_LOSS: &str = "the data is permanently destroyed";
 
 /// Refuses where an annotation exempts it.
 pub(super) fn not_exempt(cx: &Cx, metadata: &Metadata) -> Checked {
-    if let Some(ignore) = metadata.ignore() {
-        return Err(format!("annotation storage.kubectl.dev/ignore: {ignore}"));
-    }
+    not_ignored(metadata)?;
     if let Some(until) = metadata.keep_until() {
         // A date that does not parse never expires: its author wanted protection.
         let expired =
@@ -80,6 +78,15 @@ pub(super) fn not_exempt(cx: &Cx, metadata: &Metadata) -> Checked {
         }
     }
     Ok(())
+}
+
+/// Refuses an object that is not to be touched. What saves an object is not refused because somebody
+/// asked to keep it for a time.
+pub(super) fn not_ignored(metadata: &Metadata) -> Checked {
+    match metadata.ignore() {
+        Some(ignore) => Err(format!("annotation storage.kubectl.dev/ignore: {ignore}")),
+        None => Ok(()),
+    }
 }
 
 /// Refuses while a set is being deleted or scaled: its controller has not seen what its range is.

@@ -17,7 +17,9 @@ pub static REMEDY: Remedy = Remedy {
     id: "condemn",
     needs: reclaim::REMEDY.needs,
     writes: &[("patch", "persistentvolumes")],
-    command: |_, volume| Some(format!("gc {} --destroy-data", volume.object())),
+    command: |cx, volume| {
+        (reclaim::REMEDY.command)(cx, volume).map(|reclaim| format!("{reclaim} --destroy-data"))
+    },
     propose,
 };
 

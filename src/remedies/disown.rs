@@ -6,7 +6,7 @@
 
 use super::Remedy;
 use crate::cluster::{Cx, Seen, Unseen};
-use crate::facts::{self, OwnerPresence};
+use crate::facts::{self, OwnerPresence, Ownership};
 use crate::model::{Action, Claim, Effect, Kind, OwnerReference, Proposal, Refusal, Undo};
 
 /// The name of this purpose in plans and in the journal.
@@ -70,6 +70,12 @@ fn owners<'a>(cx: &Cx, claim: &'a Claim) -> Owners<'a> {
 
 fn propose(cx: &Cx, claim: &Claim) -> Seen<Result<Proposal, Refusal>> {
     let Owners { absent, unserved, exist, unread } = owners(cx, claim);
+    // An owner that was found absent in another version than the reference names: the garbage
+    // collector cannot look it up, and deletes nothing.
+    let blocks =
+        |owner: &OwnerReference| facts::ownership(cx, claim, owner) == Ok(Ownership::NotServed);
+    let (held, absent): (Vec<_>, Vec<_>) =
+        absent.into_iter().partition(|(owner, _)| !unread.is_empty() && blocks(owner));
     let mut removed: Vec<_> = absent.iter().map(|(owner, _)| *owner).collect();
     // While an owner's kind is not served, the garbage collector deletes nothing: an owner of which it
     // is unknown whether it exists must not be left alone with it.
@@ -111,13 +117,20 @@ fn propose(cx: &Cx, claim: &Claim) -> Seen<Result<Proposal, Refusal>> {
     notices.extend(
         unread.into_iter().map(|it| format!("not removed, since it is unknown {}", it.reason)),
     );
+    notices.extend(held.iter().map(|(owner, _)| {
+        format!(
+            "the reference to {} remains: the garbage collector cannot look it up in {}, and so deletes nothing",
+            named(owner),
+            owner.api_version
+        )
+    }));
     if !with_unserved && let [owner, ..] = unserved.as_slice() {
         notices.push(format!(
             "the reference to {} remains: no version of its kind is served; {OWNER_KIND_GONE} removes it too",
             named(owner)
         ));
     }
-    if left == 0 {
+    if left == 0 && unserved.is_empty() {
         notices.push(
             "the garbage collector may delete the claim at any moment: if it is faster, the \
              claim is Terminating, and `kubectl storage retain` keeps its data"

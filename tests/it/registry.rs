@@ -193,6 +193,14 @@ fn typed(text: &str) -> BTreeSet<String> {
     flags.chain(commands).collect()
 }
 
+/// Why a command of this program would end as a usage error.
+fn refused(command: &str) -> Option<String> {
+    let words = command.strip_prefix("kubectl storage ")?.split_whitespace();
+    let parsed = cli::command("kubectl-storage")
+        .try_get_matches_from(std::iter::once("kubectl-storage").chain(words));
+    parsed.err().map(|error| format!("{command}: {}", error.kind()))
+}
+
 /// Somebody who reads a report can type what it names: no flag or command is promised that this
 /// build does not have.
 #[test]
@@ -210,7 +218,7 @@ fn reports_name_only_flags_and_commands_that_exist() {
     let flags = nested.flat_map(clap::Command::get_arguments);
     known.extend(flags.filter_map(|it| it.get_long().map(|long| format!("--{long}"))));
     assert!(known.contains("--driver-absent") && known.contains("explain"));
-    let mut wrong = BTreeSet::new();
+    let (mut wrong, mut unparsed) = (BTreeSet::new(), BTreeSet::new());
     let mut hold = |id: &str, text: &str| {
         let unknown = typed(text).into_iter().filter(|it| !known.contains(it));
         wrong.extend(unknown.map(|it| format!("{id}: {it} in {text:?}")));
@@ -227,11 +235,20 @@ fn reports_name_only_flags_and_commands_that_exist() {
                 if let Some(offer) = &finding.offer {
                     hold(finding.rule, &offer.effect);
                     hold(finding.rule, &offer.risk);
-                    hold(finding.rule, offer.command.as_deref().unwrap_or_default());
+                    let command = offer.command.as_deref().unwrap_or_default();
+                    hold(finding.rule, command);
+                    unparsed.extend(refused(command));
                 }
             }
         }
     }
+    let unparsed: Vec<_> = unparsed.into_iter().collect();
+    assert!(
+        unparsed.is_empty(),
+        "these commands end as usage errors:\n  {}",
+        unparsed.join("\n  ")
+    );
+    assert!(refused("kubectl storage gc pv/disk").is_some(), "a flag that is required is missing");
     let wrong: Vec<_> = wrong.into_iter().collect();
     assert!(wrong.is_empty(), "nobody can type that:\n  {}", wrong.join("\n  "));
     assert_eq!(typed("run kubectl storage gc --older-than=7d now"), {

@@ -93,11 +93,6 @@ impl ChangeExecutor<'_> {
             ) {
                 continue;
             }
-            // What the first step adds, no dry run can remove.
-            let added = matches!(first, Action::AddOwnerReference { .. });
-            if added && matches!(action, Action::RemoveOwnerReferences { .. }) {
-                continue;
-            }
             let object = &action.read_before().key;
             let read = match *object == first.read_before().key {
                 _ if action.creates() => Some(Value::Null),

@@ -9,7 +9,7 @@ use super::super::change_end::ChangeEnd;
 use super::super::options::DryRun;
 use super::super::verify::owners::{SETTLING, in_words, is_in, is_same};
 use super::super::{Outcome, request};
-use super::ChangeExecutor;
+use super::{ChangeExecutor, RETRY};
 use crate::model::{Action, Effect, Kind, ObjectKey, ObjectRef, OwnerReference, Proposal, Undo};
 use crate::plan::ProposedChange;
 use crate::remedies::retention::NEVER_ADDED;
@@ -43,7 +43,8 @@ impl ChangeExecutor<'_> {
             },
             _ => first,
         };
-        if ended.outcome == Outcome::Done {
+        // Pending: the guard is removed, and the owner was confirmed before.
+        if matches!(ended.outcome, Outcome::Done | Outcome::Pending) {
             return ended;
         }
         let added: Vec<_> = std::iter::once(owner).chain(guard).cloned().collect();
@@ -114,14 +115,15 @@ impl ChangeExecutor<'_> {
         added: &[OwnerReference],
     ) -> String {
         let help = format!("`kubectl storage retain {}` keeps its data", in_words(claim));
+        let mut unread = None;
         for _ in 0..ATTEMPTS {
-            let live = match self.cluster.read_again(claim).await {
+            let live = match self.cluster.read_alone(claim).await {
                 Ok(Some(live)) if is_same(&live, claim) => live,
                 Ok(_) => return "the claim was deleted".to_owned(),
                 Err(error) => {
-                    return format!(
-                        "the references that were added remain, since the claim could not be read ({error}); {help}"
-                    );
+                    unread = Some(error);
+                    tokio::time::sleep(RETRY).await;
+                    continue;
                 }
             };
             if !live["metadata"]["deletionTimestamp"].is_null() {
@@ -142,9 +144,11 @@ impl ChangeExecutor<'_> {
                 }
             }
         }
-        format!(
-            "the references that were added remain, since other clients change the claim; {help}"
-        )
+        let why = match unread {
+            Some(error) => format!("the claim could not be read ({error})"),
+            None => "other clients change the claim".to_owned(),
+        };
+        format!("the references that were added remain, since {why}; {help}")
     }
 
     /// Sends the removal, with an entry of its own in the journal.

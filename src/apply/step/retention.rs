@@ -47,7 +47,7 @@ impl ChangeExecutor<'_> {
         let mut ended = match ended {
             Ok(ended) | Err(ended) => ended,
         };
-        let wrote = progress.patched || !progress.released.is_empty();
+        let wrote = progress.patched || progress.unanswered || !progress.released.is_empty();
         if wrote && ended.outcome != Outcome::Done {
             ended.detail = format!("{}; so far: {}", ended.detail, progress.in_words(change));
             ended.partly = true;
@@ -81,7 +81,7 @@ impl ChangeExecutor<'_> {
                 self.patch_policy(change, request, action, progress).await?;
                 to.clone()
             }
-            _ => self.present_policy(change).await?,
+            _ => self.present_policy(change, request).await?,
         };
         let set = format!("whenDeleted is {}, whenScaled is {}", to.when_deleted, to.when_scaled);
         if !request.retains() {
@@ -183,7 +183,7 @@ impl ChangeExecutor<'_> {
         let (from, to) = if let Some(policies) = policies(change) {
             policies
         } else {
-            let present = self.present_policy(change).await?;
+            let present = self.present_policy(change, request).await?;
             (present.clone(), present)
         };
         let set = change.object.clone();
@@ -234,8 +234,13 @@ impl ChangeExecutor<'_> {
                     progress.notes.extend(ended.notes);
                     return Ok(());
                 }
-                Outcome::Stale if ended.entry.is_some() && attempts < ATTEMPTS => {}
-                _ => return Err(ended),
+                Outcome::Stale if attempts < ATTEMPTS => {}
+                outcome => {
+                    // Whether another value was written by a webhook, or nothing, is not known here.
+                    let sent = matches!(outcome, Outcome::Unanswered | Outcome::Failed);
+                    progress.unanswered = sent && ended.entry.is_some();
+                    return Err(ended);
+                }
             }
         }
     }
@@ -360,13 +365,22 @@ impl ChangeExecutor<'_> {
     }
 
     /// Returns the policy that a set has, where this change does not patch it.
-    async fn present_policy(&self, change: &ProposedChange) -> Result<RetentionPolicy, ChangeEnd> {
+    async fn present_policy(
+        &self,
+        change: &ProposedChange,
+        request: &RetentionRequest,
+    ) -> Result<RetentionPolicy, ChangeEnd> {
         let unread = |why: String| ChangeEnd::new(Outcome::Failed, why);
         let live = self.cluster.read_again(&change.object).await;
         let live = live.map_err(|error| unread(error.to_string()))?;
         let live = live.ok_or_else(|| unread(format!("{} does not exist", change.object)))?;
-        retention_set::policy_of(&live)
-            .ok_or_else(|| unread(format!("{} has no retention policy", change.object)))
+        let policy = retention_set::policy_of(&live)
+            .ok_or_else(|| unread(format!("{} has no retention policy", change.object)))?;
+        if request.target(&policy) != policy {
+            let told = "another client has changed the policy meanwhile";
+            return Err(ChangeEnd::new(Outcome::Stale, told));
+        }
+        Ok(policy)
     }
 
     async fn who_added(&self, claim: &ObjectRef, owners: &[OwnerReference]) -> String {

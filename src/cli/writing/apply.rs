@@ -40,6 +40,12 @@ impl ApplyArgs {
         let format = self.write.format()?;
         let saved = self.read()?;
         let mut settings = saved.metadata.settings.settings().map_err(|error| self.unfit(error))?;
+        if !self.write.wait && (settings.destroy_data || settings.add_owners) {
+            return Err(Failure::usage(
+                "a later step of this plan rests on the effect of an earlier one",
+            )
+            .hint(Some("omit --wait=false")));
+        }
         self.write.take_timeout(&mut settings);
         let from = ClusterSource::Watched { connection, namespace: None };
         let mut collected = collect(from, &settings, None).await?;

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _};
 use dialoguer::{Confirm, Input};
 
 use crate::cli::Failure;
-use crate::model::{Action, escape_control, format_bytes};
+use crate::model::{Action, Bytes, escape_control, format_bytes};
 use crate::plan::{Plan, ProposedChange};
 
 /// So many are confirmed with a letter; of more, the count and the bytes have to be typed.
@@ -106,5 +106,8 @@ fn typed_again(question: &str, finalizer: &str) -> Result<bool, dialoguer::Error
 
 /// What has to be typed: how many volumes, and how much they hold.
 fn phrase(plan: &Plan) -> String {
-    format!("{} volumes, {}", plan.changes.len(), format_bytes(plan.bytes()))
+    let destroyed = || plan.changes.iter().filter(|it| it.destroys());
+    let capacity = |it: &ProposedChange| it.about.volume.as_ref().and_then(|it| it.capacity);
+    let bytes = destroyed().filter_map(capacity).fold(0, Bytes::saturating_add);
+    format!("{} volumes, {}", destroyed().count(), format_bytes(bytes))
 }

@@ -51,8 +51,8 @@ pub fn leftover_age(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen<Age>
             Age { since: Some(unused.max(unchanged)), trust: Trust::LowerBound }
         }
         (None, Some(unchanged)) => Age { since: Some(unchanged), trust: Trust::LowerBound },
-        (Some(_), None) => unused_age(claim),
-        (None, None) => Age::UNKNOWN,
+        // It may have been unused in range, too.
+        (_, None) => Age::UNKNOWN,
     })
 }
 

@@ -25,7 +25,7 @@ pub(super) fn allowed(
         ReclaimPolicy::Recycle => {
             return Ok(Err(format!(
                 "the policy of {pv} is {}, which deletes no backend volume: keep the data, then \
-                 reclaim the volume with `kubectl storage gc {pv}`",
+                 reclaim the volume with `kubectl storage gc {pv} --older-than 1s`",
                 volume.reclaim_policy
             )));
         }

@@ -174,8 +174,10 @@ fn allowed(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen<checks::Check
         return Ok(Err(format!("the policy of {} requires no owner reference", set.object())));
     }
     let name = member.pod_name();
-    if member.pod_state(&name, member.pod(cx)?) != ClaimPod::Podless
-        || cx.pod(&set.namespace, &name)?.is_some()
+    let only_guard = is_guarded(cx, claim)? && !agreement.missing.set;
+    if !only_guard
+        && (member.pod_state(&name, member.pod(cx)?) != ClaimPod::Podless
+            || cx.pod(&set.namespace, &name)?.is_some())
     {
         return Ok(Err(format!(
             "pod {name} exists: the StatefulSet controller adds the reference once it visits the pod"

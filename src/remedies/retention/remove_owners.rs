@@ -55,7 +55,7 @@ pub(super) fn propose(cx: &Cx, claim: &Claim) -> Seen<Result<Proposal, Refusal>>
         Err(reason) => return refuse(reason, effect(&[], 0)),
     };
     let agreement = owner_agreement(cx, claim, &member)?;
-    if let Err(reason) = allowed(cx, claim, &member, &agreement) {
+    if let Err(reason) = allowed(claim, &member, &agreement) {
         return refuse(reason, effect(&[], 0));
     }
     let mut found = References::of(cx, claim, &member, &agreement);
@@ -139,21 +139,18 @@ pub(in super::super) fn removable<'a>(
 }
 
 /// Refuses where a removal would not keep the claim, or is not wanted.
-fn allowed(
-    cx: &Cx,
-    claim: &Claim,
-    member: &TemplateClaim,
-    agreement: &OwnerAgreement,
-) -> checks::Checked {
+fn allowed(claim: &Claim, member: &TemplateClaim, agreement: &OwnerAgreement) -> checks::Checked {
     let (name, namespace) = (&claim.metadata.name, &claim.namespace);
     if claim.metadata.deleting.is_some() {
         return Err(format!(
             "it is Terminating, which cannot be revoked; `kubectl storage retain pvc/{name} -n {namespace}` keeps its data"
         ));
     }
-    checks::not_exempt(cx, &claim.metadata)?;
-    let of_pod = agreement.surplus.iter().any(|(_, why)| *why == SurplusReason::EarlierPod);
-    if of_pod && agreement.outlived {
+    checks::not_ignored(&claim.metadata)?;
+    let of_pod = agreement.surplus.iter().all(|(_, why)| *why == SurplusReason::EarlierPod);
+    let only =
+        !agreement.surplus.is_empty() && agreement.surplus.len() == claim.metadata.owners.len();
+    if only && of_pod && agreement.outlived {
         return Err(format!(
             "ordinal {} is out of range and its pod is deleted: the garbage collector deletes the claim, as whenScaled \
              Delete requires; `kubectl storage disown pvc/{name} -n {namespace}` keeps it",
@@ -281,7 +278,15 @@ fn controller_notice(
         )));
     }
     let name = member.pod_name();
-    Ok(match member.pod_state(&name, member.pod(cx)?) {
+    let pod = member.pod(cx)?;
+    if agreement.wanted.pod && pod.is_some() {
+        return Ok(Some(format!(
+            "whenScaled is Delete and ordinal {} is out of range: the StatefulSet controller adds a reference to pod \
+             {name}, with which the claim is deleted; `kubectl storage retain` keeps its data",
+            member.ordinal
+        )));
+    }
+    Ok(match member.pod_state(&name, pod) {
         ClaimPod::InRange(_) | ClaimPod::Condemned(_) if frees => Some(
             "it has a pod: the StatefulSet controller removes the reference by itself, unless it waits for a pod of the \
              set that is not ready"

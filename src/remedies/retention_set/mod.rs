@@ -70,12 +70,6 @@ pub enum RetentionPart {
 }
 
 impl RetentionRequest {
-    /// Returns the request for a policy.
-    pub fn of(policy: &RetentionPolicy, undoes: Option<u64>) -> Self {
-        let (when_deleted, when_scaled) = (policy.when_deleted.clone(), policy.when_scaled.clone());
-        Self { when_deleted: Some(when_deleted), when_scaled: Some(when_scaled), undoes }
-    }
-
     /// Whether a field is to be Retain, so that owner references may contradict it.
     pub fn retains(&self) -> bool {
         let retains = |it: &Option<Retention>| *it == Some(Retention::Retain);
@@ -83,7 +77,7 @@ impl RetentionRequest {
     }
 
     /// Returns the policy that a set with this policy is to have.
-    fn target(&self, policy: &RetentionPolicy) -> RetentionPolicy {
+    pub fn target(&self, policy: &RetentionPolicy) -> RetentionPolicy {
         let or = |asked: &Option<Retention>, known: &Retention| {
             asked.clone().unwrap_or_else(|| known.clone())
         };
@@ -124,11 +118,16 @@ fn decide(
     let changes = *from != to;
     if !changes && contradictions.is_empty() {
         return Ok(Err(format!(
-            "nothing to do: {} already, and no owner reference of a claim contradicts it{}",
+            "nothing to do: {} already, and no owner reference of a claim contradicts it{}{}",
             obstacles::in_words(from),
             match &*remain {
                 [] => String::new(),
                 some => format!(", except {}", some.join("; ")),
+            },
+            match set.observed_generation < set.generation {
+                true =>
+                    "; but the StatefulSet controller has not observed the last change of the set",
+                false => "",
             }
         )));
     }
@@ -363,7 +362,10 @@ fn effect(
         };
         what.push(format!("{waits}verifies every claim"));
     }
-    let deletes = to.is_some_and(|(from, to)| !towards_retain(from, &to));
+    let deletes = to.is_some_and(|(from, to)| {
+        let begins = |from: &Retention, to: &Retention| from != to && *to == Retention::Delete;
+        begins(&from.when_deleted, &to.when_deleted) || begins(&from.when_scaled, &to.when_scaled)
+    });
     let risk = match deletes {
         true => {
             "claims are deleted with the StatefulSet or by scale-downs, and with reclaim policy Delete also their data"

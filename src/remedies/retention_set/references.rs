@@ -1,5 +1,6 @@
 //! The owner references of a set's claims that contradict a policy.
 
+use super::super::checks;
 use super::super::retention::remove_owners;
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{
@@ -73,12 +74,14 @@ pub(super) fn of_claim<'a>(
 ) -> Seen<Result<Option<Contradiction<'a>>, String>> {
     let set = StatefulSet { retention: Some(policy.clone()), ..member.set.clone() };
     let then = TemplateClaim { set: &set, ..*member };
-    let removable = remove_owners::removable(cx, claim, &then)?;
-    Ok(removable.map(|owners| {
-        let owners: Vec<_> = owners.into_iter().cloned().collect();
-        let (template, ordinal) = (Text::clone(member.template), member.ordinal);
-        (!owners.is_empty()).then_some(Contradiction { claim, template, ordinal, owners })
-    }))
+    let owners = match remove_owners::removable(cx, claim, &then)? {
+        Ok(owners) if owners.is_empty() => return Ok(Ok(None)),
+        Ok(owners) => owners.into_iter().cloned().collect(),
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let (template, ordinal) = (Text::clone(member.template), member.ordinal);
+    Ok(checks::not_ignored(&claim.metadata)
+        .map(|()| Some(Contradiction { claim, template, ordinal, owners })))
 }
 
 /// Divides contradictions into those that the controller does not certainly resolve by itself after

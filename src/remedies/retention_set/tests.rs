@@ -226,6 +226,9 @@ fn both_directions_at_once_remove_what_retain_contradicts() {
     assert_eq!(steps.len(), 5, "{steps:?}");
     let proposal = shop.proposal("Retain", "Delete");
     assert!(matches!(proposal.undo, Undo::Never(_)), "{:?}", proposal.undo);
+    assert!(proposal.effect.risk.contains("are deleted"), "{}", proposal.effect.risk);
+    let saving = Shop::with("Delete", "Delete").proposal("Retain", "-").effect.risk;
+    assert!(saving.contains("are kept"), "{saving}");
 }
 
 #[test]

@@ -304,12 +304,13 @@ pub(super) fn snapshot(dice: &mut Dice) -> SnapshotContent {
     }
 }
 
-/// What was left behind, by one of the records of it.
+/// What was left behind, by one of the records of it. One volume object had one backend volume.
 pub(super) fn kept(dice: &mut Dice) -> KeptBackend {
+    let (driver, handle) = (dice.roll(DRIVERS.len()), dice.roll(HANDLES.len()));
     KeptBackend {
-        backend: BackendKey { driver: dice.text(&DRIVERS), handle: dice.pick(&HANDLES).into() },
-        volume: dice.pick(&VOLUMES).into(),
-        uid: Uid::parse(dice.pick(&["u0", "u1"])),
+        backend: BackendKey { driver: DRIVERS[driver].into(), handle: HANDLES[handle].into() },
+        volume: VOLUMES[handle].into(),
+        uid: Uid::parse(&format!("u{driver}")),
         claim: dice.some(claim_ref).map(|it| it.key),
         class: None,
         capacity: Some(1 << 30),

@@ -16,6 +16,8 @@ pub(super) struct RetentionProgress {
     pub(super) released: BTreeSet<ObjectRef>,
     /// Whether the policy was patched by this run.
     pub(super) patched: bool,
+    /// Whether the patch was sent, and its effect is unknown.
+    pub(super) unanswered: bool,
     /// Why owner references remain that contradict the policy: other owners count.
     pub(super) remain: Vec<String>,
     /// The journal entry of the last write.
@@ -41,6 +43,10 @@ impl RetentionProgress {
             )),
         }
         let policy = match (policies(change), self.patched) {
+            (Some((from, to)), false) if self.unanswered => format!(
+                "unknown whether the policy is changed (whenDeleted {}, whenScaled {} before; {}, {} afterwards)",
+                from.when_deleted, from.when_scaled, to.when_deleted, to.when_scaled
+            ),
             (Some((_, to)), true) => {
                 format!("whenDeleted is {}, whenScaled is {}", to.when_deleted, to.when_scaled)
             }
@@ -59,11 +65,15 @@ impl RetentionProgress {
 pub(super) fn again(change: &ProposedChange) -> String {
     let key = &change.object.key;
     let namespace = key.namespace.as_deref().unwrap_or("default");
-    format!(
-        "; run the command again, which continues with what remains; `kubectl storage retention show \
-         sts/{} -n {namespace}` shows the claims",
-        key.name
-    )
+    let name = &key.name;
+    // An entry is undone once.
+    let next = match change.purpose.undoes() {
+        Some(_) => format!(
+            "`kubectl storage retention apply sts/{name} -n {namespace}` continues with what remains"
+        ),
+        None => "run the command again, which continues with what remains".to_owned(),
+    };
+    format!("; {next}; `kubectl storage retention show sts/{name} -n {namespace}` shows the claims")
 }
 
 /// The policies between which a change goes, if it patches the policy.

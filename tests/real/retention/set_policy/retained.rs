@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{PATCH, Set, patch_of, sent};
-use crate::retention::set::{BY_SET, DELETE, DELETE_WITH_SET, RETAIN};
+use crate::retention::set::{BY_SET, DELETE, DELETE_SCALED, DELETE_WITH_SET, RETAIN};
 use crate::support::{Admin, shared};
 
 /// D-75: the controller itself removes the references of claims whose pods are ready.
@@ -151,6 +151,18 @@ fn only_a_change_towards_delete_is_undone() {
     let told = admin.run(&["undo", &entry, "--yes"]).ends(5);
     assert!(told.reason("web").contains("it would make claims deletable"), "{:#}", told.json);
     set.survives(&claims);
+}
+
+/// What somebody set to Retain since does not become Delete again.
+#[test]
+fn undo_sets_back_only_the_field_that_its_entry_changed() {
+    let set = Set::start(shared(), DELETE_SCALED, 1);
+    let admin = Admin::of(&set.on);
+    set.run(&admin, &["--when-deleted", "Delete"]).ends(0);
+    set.run(&admin, &["--when-scaled", "Retain"]).ends(0);
+    let told = admin.run(&["undo", "1", "--yes"]).ends(0);
+    assert_eq!(told.outcomes("done"), ["web"], "{:#}", told.json);
+    assert_eq!(set.policy(), ("Retain".to_owned(), "Retain".to_owned()));
 }
 
 /// Without the reference to the StatefulSet, the claim would be deleted with its other owner alone.
