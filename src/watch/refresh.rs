@@ -111,24 +111,25 @@ impl Records {
         notes: &mut Vec<String>,
     ) {
         let Some(now) = intake.cluster.clock() else { return };
-        let known: Vec<_> = sorted(&intake.cluster);
-        let next = sightings::update(known.clone(), &assessor.absences(), now);
+        let (known, found) = (sorted(&intake.cluster), assessor.absences());
+        let mut next = sightings::update(known.clone(), &found, now);
         if next == known {
             return;
+        }
+        if let Some(folder) = &self.folder {
+            match sightings::record(folder, known.clone(), &found, now) {
+                Ok(recorded) => next = recorded,
+                Err(error) => notes.push(format!(
+                    "{:#}: this run does not count as evidence that a driver is absent",
+                    anyhow::Error::new(error)
+                )),
+            }
         }
         for sighting in known.iter().filter(|it| !next.contains(it)) {
             intake.apply(Change::Traced(sighting.role, Text::clone(&sighting.driver)));
         }
         for sighting in next.iter().filter(|it| !known.contains(it)) {
             intake.apply(Change::Seen(Row::Sighting(sighting.clone())));
-        }
-        if let Some(folder) = &self.folder
-            && let Err(error) = sightings::write(folder, &next)
-        {
-            notes.push(format!(
-                "{:#}: this run does not count as evidence that a driver is absent",
-                anyhow::Error::new(error)
-            ));
         }
     }
 }
