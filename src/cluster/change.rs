@@ -11,6 +11,9 @@ pub enum Change {
     /// An object does not exist any more, or no row of it is kept any more.
     Gone(ObjectKey),
     /// A list of everything within reach begins. Sent before the request.
+    ///
+    /// This, and whatever else is said of a whole kind, replaces what was said of its namespaces:
+    /// the whole comes first, and then its parts.
     Begin(Reach),
     /// That list is complete: objects that it did not contain do not exist.
     Complete(Reach),

@@ -38,14 +38,19 @@ pub(super) struct Coverages(BTreeMap<Reach, Coverage>);
 
 impl Coverages {
     /// Sets how far was read within reach, and returns whether that is something new.
+    ///
+    /// The whole includes every part: what was said of single namespaces is history as soon as
+    /// anything is said of all. Otherwise the gap of a namespace that was deleted would remain, and
+    /// the list of one that was deleted and created again would prove absence in the new one.
     pub(super) fn set(&mut self, reach: Reach, coverage: Coverage) -> bool {
-        if reach.namespace.is_none() && matches!(coverage, Coverage::Seen { .. }) {
-            // The whole includes every part: older entries of single namespaces are history.
-            self.0.retain(|known, _| known.kind != reach.kind);
+        let before = self.0.len();
+        if reach.namespace.is_none() {
+            self.0.retain(|known, _| known.kind != reach.kind || known.namespace.is_none());
         }
+        let drops_parts = self.0.len() < before;
         let is_known = self.0.get(&reach) == Some(&coverage);
         self.0.insert(reach, coverage);
-        !is_known
+        drops_parts || !is_known
     }
 
     pub(super) fn get(&self, reach: &Reach) -> Option<&Coverage> {
@@ -83,6 +88,40 @@ impl Coverages {
                 Err(unseen(format!("{} are still being listed", kind.plural())))
             }
             None => Err(unseen(format!("{} were not read", kind.plural()))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_all_replaces_what_was_said_of_namespaces() {
+        let (all, kind) = (Reach::all(Kind::Pod), Kind::Pod);
+        let part = |kind: Kind| Reach { kind, namespace: Some("shop".into()) };
+        let gap = |namespace: Option<Text>| {
+            Coverage::Gap(Gap { kind, namespace, reason: "forbidden".to_owned() })
+        };
+        let seen = Coverage::Seen { began: 1, ended: 2 };
+        for whole in [gap(None), Coverage::NotServed, Coverage::Listing { began: 3 }, seen.clone()]
+        {
+            for before in [gap(Some("shop".into())), seen.clone()] {
+                let mut coverages = Coverages::default();
+                assert!(coverages.set(all.clone(), whole.clone()));
+                assert!(!coverages.set(all.clone(), whole.clone()));
+                assert!(coverages.set(part(kind), before.clone()));
+                assert!(coverages.set(part(Kind::PersistentVolumeClaim), before.clone()));
+                // Of the whole it is nothing new, but of its part.
+                assert!(coverages.set(all.clone(), whole.clone()));
+                assert_eq!(coverages.get(&part(kind)), None);
+                assert_eq!(coverages.of(kind, Some(&"shop".into())), Some(&whole));
+                // What is said of a part afterwards is of this part, and of no other kind.
+                assert!(coverages.set(part(kind), before.clone()));
+                assert_eq!(coverages.of(kind, Some(&"shop".into())), Some(&before));
+                assert_eq!(coverages.of(kind, None), Some(&whole));
+                assert_eq!(coverages.get(&part(Kind::PersistentVolumeClaim)), Some(&before));
+            }
         }
     }
 }

@@ -104,6 +104,44 @@ pub fn update(
     next
 }
 
+/// Updates the record as [`update`] does, with what was `found` by a run that held the `known`
+/// sightings, and returns those that it holds then.
+///
+/// Other runs may have written the record since this one read it. What they took back counts no
+/// more, and of two times the later one counts; what they found of other controllers stays.
+///
+/// # Errors
+/// When it cannot be read, which leaves it as it is, or cannot be written.
+pub fn record(
+    folder: &Path,
+    mut known: Vec<Sighting>,
+    found: &[(ControllerRole, Text, bool)],
+    now: Time,
+) -> Result<Vec<Sighting>, SightingsError> {
+    let recorded = read(folder)?;
+    let of = |sightings: &[Sighting], role: ControllerRole, driver: &Text| {
+        sightings.iter().find(|it| it.role == role && it.driver == *driver).cloned()
+    };
+    known.retain_mut(|sighting| {
+        let other = of(&recorded, sighting.role, &sighting.driver);
+        other.is_some_and(|other| {
+            sighting.absent_since = sighting.absent_since.max(other.absent_since);
+            true
+        })
+    });
+    let next = update(known, found, now);
+    let is_found = |it: &Sighting| {
+        found.iter().any(|(role, driver, _)| *role == it.role && *driver == it.driver)
+    };
+    let mut lines = next.clone();
+    lines.extend(
+        recorded.into_iter().filter(|it| !is_found(it) && of(&next, it.role, &it.driver).is_none()),
+    );
+    lines.sort_by(|a, b| (a.role, &a.driver).cmp(&(b.role, &b.driver)));
+    write(folder, &lines)?;
+    Ok(next)
+}
+
 /// Replaces the record atomically.
 ///
 /// # Errors
@@ -165,6 +203,42 @@ mod tests {
         write(&folder.path().join("new"), &record).expect("written");
         assert_eq!(read(&folder.path().join("new")).expect("readable"), record);
         assert_eq!(update(vec![sighting("x", 500)], &[], at(100)), [sighting("x", 100)]);
+    }
+
+    #[test]
+    fn what_other_runs_recorded_meanwhile_is_not_overwritten() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder.path();
+        // Others took "back" back, saw "later" again for a while, and found "theirs" and "new".
+        let others = [
+            sighting("later", 50),
+            sighting("new", 60),
+            sighting("stays", 0),
+            sighting("theirs", 70),
+        ];
+        write(folder, &others).expect("written");
+        let known = ["back", "gone", "later", "stays"].map(|driver| sighting(driver, 0)).to_vec();
+        let found = [
+            (ControllerRole::Provisioner, "back".into(), true),
+            (ControllerRole::Provisioner, "gone".into(), false),
+            (ControllerRole::Provisioner, "new".into(), true),
+            (ControllerRole::Attacher, "theirs".into(), false),
+        ];
+        let next = record(folder, known, &found, at(100)).expect("written");
+        // Whoever just found an absence for the first time may have seen the controller until now.
+        let mut expected = vec![
+            sighting("back", 100),
+            sighting("later", 50),
+            sighting("new", 100),
+            sighting("stays", 0),
+        ];
+        assert_eq!(next, expected);
+        expected.push(sighting("theirs", 70));
+        assert_eq!(read(folder).expect("readable"), expected);
+        // What cannot be read is not replaced.
+        fs::write(folder.join(FILE), "{").expect("written");
+        record(folder, next, &found, at(200)).expect_err("it is not a record");
+        assert_eq!(fs::read(folder.join(FILE)).expect("readable"), b"{");
     }
 
     #[test]

@@ -48,6 +48,9 @@ impl KnownGaps {
                 !gap.kind.is_listed() || cluster.reach(gap.kind, gap.namespace.as_ref()).is_ok();
             if self.0.iter().any(another_reason) {
                 // It was told with the new reason.
+            } else if is_of_no_namespace(&gap, cluster) {
+                // All namespaces are a gap, which is told, and this one is not among those that
+                // were listed by themselves: it does not exist any more.
             } else if is_listed {
                 news.read_again.push(gap);
             } else {
@@ -60,6 +63,14 @@ impl KnownGaps {
     }
 }
 
+/// Whether a gap is of one namespace, and nothing is said any more of this namespace by itself.
+fn is_of_no_namespace(gap: &Gap, cluster: &Cluster) -> bool {
+    let mut coverages = cluster.coverages().filter(|(reach, _)| reach.kind == gap.kind);
+    gap.namespace.is_some()
+        && cluster.gaps().any(|it| it.kind == gap.kind && it.namespace.is_none())
+        && !coverages.any(|(reach, _)| reach.namespace == gap.namespace)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,6 +79,36 @@ mod tests {
 
     fn gap(reason: &str) -> Gap {
         Gap { kind: Kind::Pod, namespace: None, reason: reason.to_owned() }
+    }
+
+    #[test]
+    fn a_namespace_that_does_not_exist_any_more_leaves_no_gap() {
+        let (mut cluster, mut dirty) = (Cluster::default(), Dirty::default());
+        let mut known = KnownGaps::default();
+        let mut after = |changes: &[Change]| {
+            for change in changes {
+                cluster.apply(change.clone(), &mut dirty);
+            }
+            let news = known.compare(&unread(&cluster), &cluster);
+            (news.lost.len(), news.read_again.len(), known.0.len())
+        };
+        let of = |name: &str| Gap { namespace: Some(name.into()), ..gap("forbidden") };
+        let begin =
+            |name: &str| Change::Begin(Reach { kind: Kind::Pod, namespace: Some(name.into()) });
+        let lost = Change::Lost;
+        let told = after(&[lost(gap("forbidden")), lost(of("a")), lost(of("b"))]);
+        assert_eq!(told, (3, 0, 3));
+        // All of it is tried again, and nothing is told twice.
+        assert_eq!(after(&[Change::Begin(Reach::all(Kind::Pod))]), (0, 0, 3));
+        let tried = [lost(gap("forbidden")), begin("a"), begin("b"), lost(of("a"))];
+        assert_eq!(after(&tried), (0, 0, 3));
+        assert_eq!(after(&[lost(of("b"))]), (0, 0, 3));
+        // Without "b".
+        let tried = [Change::Begin(Reach::all(Kind::Pod)), lost(gap("forbidden")), begin("a")];
+        assert_eq!(after(&tried), (0, 0, 2));
+        assert_eq!(after(&[lost(of("a"))]), (0, 0, 2));
+        // And without the kind.
+        assert_eq!(after(&[Change::NotServed(Kind::Pod)]), (0, 2, 0));
     }
 
     fn unread(cluster: &Cluster) -> Vec<UnreadGap> {

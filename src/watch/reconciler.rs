@@ -123,6 +123,11 @@ impl Reconciler {
         self.assessor.questions()
     }
 
+    /// Whether everything that was noted is judged, and every question has an answer.
+    pub fn is_settled(&self) -> bool {
+        self.schedule.due().is_none() && self.questions().is_empty()
+    }
+
     /// Returns what is new since the last report.
     pub fn report(&mut self, cluster: &Cluster) -> News {
         let judged = std::mem::take(&mut self.judged);

@@ -19,37 +19,45 @@ const ANSWERED: Duration = Duration::from_secs(300);
 const UNANSWERED: Duration = Duration::from_secs(60);
 /// How many answers are forgotten at a time, so that few questions are asked at once.
 const AT_A_TIME: usize = 100;
+/// How often answers are looked through for old ones.
+const LOOK: Duration = Duration::from_secs(1);
 
-/// How old each answer is.
+/// Until when each answer counts.
 #[derive(Debug, Default)]
-pub(super) struct AnswerAges(BTreeMap<Question, Duration>);
+pub(super) struct AnswerAges {
+    until: BTreeMap<Question, Duration>,
+    /// When the answers are looked through again.
+    next_look: Duration,
+}
 
 impl AnswerAges {
     /// Forgets answers that are too old, oldest first. Whatever still depends on them asks again.
+    /// Call it only when no question is open: what is asked in vain must not crowd out the others.
     pub(super) fn forget_old(&mut self, intake: &mut Intake, at: Duration) {
-        let answers = intake.cluster.answers();
-        self.0.retain(|question, _| answers.contains_key(question));
-        let mut old = Vec::new();
-        for (question, answer) in answers {
-            // It is read again, and not asked by any rule.
-            if matches!(question, Question::KeptBackends { .. }) {
-                continue;
-            }
-            let since = match self.0.get(question) {
-                Some(since) => *since,
-                None => *self.0.entry(question.clone()).or_insert(at),
-            };
-            let counts = match answer {
-                Answer::Unanswered(_) | Answer::Forbidden => UNANSWERED,
-                _ => ANSWERED,
-            };
-            if since + counts <= at {
-                old.push((since, question.clone()));
-            }
+        if at < self.next_look {
+            return;
         }
+        self.next_look = at + LOOK;
+        let answers = intake.cluster.answers();
+        self.until.retain(|question, _| answers.contains_key(question));
+        // What is read again, and not asked by any rule, has no age.
+        let aging = answers.iter().filter(|it| !matches!(it.0, Question::KeptBackends { .. }));
+        let new = aging.filter(|it| !self.until.contains_key(it.0));
+        let (silent, answered): (Vec<_>, Vec<_>) =
+            new.partition(|it| matches!(it.1, Answer::Unanswered(_) | Answer::Forbidden));
+        // Many answers of one moment, such as those of the first look, are not asked again at one.
+        let (mut until, parts) = (Vec::new(), answered.chunks(AT_A_TIME));
+        let part = ANSWERED / u32::try_from(parts.len()).unwrap_or(u32::MAX).max(1);
+        for (number, answers) in (1..).zip(parts) {
+            until.extend(answers.iter().map(|it| (it.0.clone(), at + part * number)));
+        }
+        until.extend(silent.iter().map(|it| (it.0.clone(), at + UNANSWERED)));
+        self.until.extend(until);
+        let old = self.until.iter().filter(|(_, until)| **until <= at);
+        let mut old: Vec<_> = old.map(|(question, until)| (*until, question.clone())).collect();
         old.sort();
         for (_, question) in old.into_iter().take(AT_A_TIME) {
-            self.0.remove(&question);
+            self.until.remove(&question);
             intake.apply(Change::Forgotten(question));
         }
     }
@@ -111,24 +119,25 @@ impl Records {
         notes: &mut Vec<String>,
     ) {
         let Some(now) = intake.cluster.clock() else { return };
-        let known: Vec<_> = sorted(&intake.cluster);
-        let next = sightings::update(known.clone(), &assessor.absences(), now);
+        let (known, found) = (sorted(&intake.cluster), assessor.absences());
+        let mut next = sightings::update(known.clone(), &found, now);
         if next == known {
             return;
+        }
+        if let Some(folder) = &self.folder {
+            match sightings::record(folder, known.clone(), &found, now) {
+                Ok(recorded) => next = recorded,
+                Err(error) => notes.push(format!(
+                    "{:#}: this run does not count as evidence that a driver is absent",
+                    anyhow::Error::new(error)
+                )),
+            }
         }
         for sighting in known.iter().filter(|it| !next.contains(it)) {
             intake.apply(Change::Traced(sighting.role, Text::clone(&sighting.driver)));
         }
         for sighting in next.iter().filter(|it| !known.contains(it)) {
             intake.apply(Change::Seen(Row::Sighting(sighting.clone())));
-        }
-        if let Some(folder) = &self.folder
-            && let Err(error) = sightings::write(folder, &next)
-        {
-            notes.push(format!(
-                "{:#}: this run does not count as evidence that a driver is absent",
-                anyhow::Error::new(error)
-            ));
         }
     }
 }
@@ -194,7 +203,29 @@ mod tests {
             ages.forget_old(&mut intake, at(seconds));
             intake.cluster.answers().len()
         };
-        assert_eq!([left(0), left(300), left(301), left(302)], [250, 150, 50, 0]);
+        // What was answered at one moment is spread over the time that it counts.
+        let spread = [left(0), left(99), left(100), left(101), left(199), left(200), left(299)];
+        assert_eq!(spread, [250, 250, 150, 150, 150, 50, 50]);
+        assert_eq!(left(300), 0);
+    }
+
+    #[test]
+    fn what_was_not_looked_through_for_long_is_forgotten_a_hundred_a_second() {
+        let mut intake = Intake::new(None);
+        for number in 0..250 {
+            let name = number.to_string().as_str().into();
+            let question = Question::SecretExists { namespace: "s".into(), name };
+            let silence = Answer::Unanswered("timed out".into());
+            intake.answer(question, silence).expect("because nothing is saved");
+        }
+        let mut ages = AnswerAges::default();
+        let mut left = |milliseconds| {
+            ages.forget_old(&mut intake, Duration::from_millis(milliseconds));
+            intake.cluster.answers().len()
+        };
+        let forgotten = [left(0), left(59_999), left(60_500), left(61_000), left(61_500)];
+        assert_eq!(forgotten, [250, 250, 250, 150, 150]);
+        assert_eq!([left(62_000), left(62_999), left(63_000)], [50, 50, 0]);
     }
 
     #[test]

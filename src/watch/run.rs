@@ -91,7 +91,10 @@ impl Watching {
             if clock.was_asleep() {
                 self.watches.list_all_again();
             }
-            ages.forget_old(&mut self.intake, at);
+            // What was forgotten is asked again before anything else is forgotten.
+            if self.reconciler.is_settled() {
+                ages.forget_old(&mut self.intake, at);
+            }
             if clock.records <= at {
                 clock.records = at + RECORDS;
                 self.read_records(&mut told).await?;

@@ -93,11 +93,11 @@ impl Collected {
         let (Some(folder), Some(now)) = (&self.journal, self.intake.cluster.clock()) else {
             return;
         };
-        let next = sightings::update(known.to_vec(), &self.assessor.absences(), now);
-        if next == known {
+        let found = self.assessor.absences();
+        if sightings::update(known.to_vec(), &found, now) == known {
             return;
         }
-        if let Err(error) = sightings::write(folder, &next) {
+        if let Err(error) = sightings::record(folder, known.to_vec(), &found, now) {
             self.notes.push(format!(
                 "{:#}: this run does not count as evidence that a driver is absent",
                 anyhow::Error::new(error)

@@ -8,10 +8,12 @@
 mod custom_users;
 mod kept_record;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::{StreamExt as _, stream};
 use tokio::sync::OnceCell;
+use tokio::time::{Instant, sleep_until};
 
 use super::intake::Intake;
 use crate::client::{
@@ -91,18 +93,44 @@ pub async fn ask(
 
 /// Asks every question, and returns the answers.
 pub async fn replies(reader: &Reader, questions: impl IntoIterator<Item = Question>) -> Replies {
+    replies_by(reader, questions, None).await
+}
+
+/// Asks every question, and returns the answers that arrive by `end`, if there is one. What the
+/// server was asked and has not answered by then is unanswered. What it was not asked yet, because
+/// others were waiting, has no reply: it is asked first the next time.
+pub(crate) async fn replies_by(
+    reader: &Reader,
+    questions: impl IntoIterator<Item = Question>,
+    end: Option<Instant>,
+) -> Replies {
+    let end = async move {
+        match end {
+            Some(end) => sleep_until(end).await,
+            None => std::future::pending().await,
+        }
+    };
     let questions: Vec<_> = questions.into_iter().collect();
     let asker = Arc::new(QuestionAsker { reader: reader.clone(), served: OnceCell::new() });
+    let mut waiting = BTreeSet::new();
     let replies = stream::iter(questions)
         .map(|question| {
+            waiting.insert(question.clone());
             let asker = Arc::clone(&asker);
             async move {
                 let reply = asker.reply(&question).await;
                 (question, reply)
             }
         })
-        .buffer_unordered(PARALLEL);
-    Replies(replies.collect().await)
+        .buffer_unordered(PARALLEL)
+        .take_until(end);
+    let mut replies: Vec<_> = replies.collect().await;
+    for (question, _) in &replies {
+        waiting.remove(question);
+    }
+    let silent = || unanswered("no answer in time").into();
+    replies.extend(waiting.into_iter().map(|question| (question, silent())));
+    Replies(replies)
 }
 
 /// Asks the API server what a question is about.

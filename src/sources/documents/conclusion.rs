@@ -78,7 +78,9 @@ impl DumpReading {
         let pages = self.pages(summaries);
         let Occurrences { count, first } = &self.broken_anywhere;
         let anywhere = (*count > 0).then(|| several(*count, "pieces of the dump", first));
-        let recorded = std::mem::take(&mut self.recorded);
+        let mut recorded = std::mem::take(&mut self.recorded);
+        // What is said of a whole kind replaces what was said of its namespaces.
+        recorded.sort_by(|a, b| a.0.cmp(&b.0));
         let known: BTreeSet<Kind> = recorded.iter().map(|(reach, _)| reach.kind).collect();
         for (reach, coverage) in recorded {
             intake.apply(Change::Covered(reach, coverage));

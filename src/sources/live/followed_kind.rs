@@ -48,8 +48,9 @@ impl FollowedKind {
             }
             tried += 1;
             sleep(links.reader.limits().return_pause(tried)).await;
-            // Whatever these watches would still report is in the new lists.
-            drop(tasks);
+            // Whatever these watches would still report is in the new lists, and nothing of it may
+            // arrive once those have begun.
+            tasks.shutdown().await;
             links.begin_list();
             let (_, volumes_listed) = watch::channel(true);
             let outbox = links.outbox.clone();

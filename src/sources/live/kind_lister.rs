@@ -128,12 +128,19 @@ impl KindLister {
             ),
         };
         let mut watches = self.gap(kind, None, reason);
-        for namespace in namespaces {
-            let namespace = Text::from(namespace.as_str());
-            let reach = Reach { kind, namespace: Some(namespace.clone()) };
-            match self.list_reach(reach, decoding, version).await {
+        let within = |namespace: String| Reach { kind, namespace: Some(namespace.into()) };
+        let reaches: Vec<_> = namespaces.into_iter().map(within).collect();
+        // What was not read in a namespace stands until its turn has come; what was not read in one
+        // that does not exist any more is forgotten at once.
+        for reach in &reaches {
+            self.outbox.send(Message::Change(Change::Begin(reach.clone())));
+        }
+        for reach in reaches {
+            match self.list_reach(reach.clone(), decoding, version).await {
                 Ok(watch) => watches.push(watch),
-                Err(error) => watches.extend(self.gap(kind, Some(namespace), gap_reason(&error))),
+                Err(error) => {
+                    watches.extend(self.gap(kind, reach.namespace, gap_reason(&error)));
+                }
             }
         }
         watches

@@ -48,6 +48,40 @@ async fn what_was_forbidden_is_watched_once_it_is_allowed() {
 }
 
 #[tokio::test]
+async fn a_namespace_that_is_deleted_leaves_neither_a_gap_nor_a_proof() {
+    let (deleted, is_deleted) = flag();
+    let mut cluster = WatchedCluster::following(
+        &[Kind::PersistentVolumeClaim],
+        quick(),
+        Return::AfterAWhile,
+        move |path, watches, _| match (path, watches) {
+            ("/api/v1/namespaces", _) => {
+                let names: &[&str] =
+                    if is_deleted.load(Ordering::SeqCst) { &["kept"] } else { &["secret", "shop"] };
+                let named = |name: &&str| value!({"metadata": {"name": name}});
+                list(1, &names.iter().map(named).collect::<Vec<_>>())
+            }
+            (IN_SHOP, false) => list(3, &[claim("a", 1)]),
+            (IN_SHOP, true) => open(""),
+            ("/api/v1/namespaces/kept/persistentvolumeclaims", false) => list(4, &[]),
+            ("/api/v1/namespaces/kept/persistentvolumeclaims", true) => open(""),
+            _ => reply(403, "", "no"),
+        },
+    )
+    .await;
+    let sees = |cluster: &WatchedCluster, namespace: &str| {
+        let namespace = Some(namespace.into());
+        cluster.intake.cluster.reach(Kind::PersistentVolumeClaim, namespace.as_ref()).is_ok()
+    };
+    let gaps = |cluster: &WatchedCluster| cluster.intake.cluster.gaps().count();
+    cluster.until("both namespaces", |it| sees(it, "shop") && gaps(it) == 2).await;
+    deleted.store(true, Ordering::SeqCst);
+    cluster.until("the other one", |it| sees(it, "kept") && gaps(it) == 1).await;
+    // One of that name that was created since is another one.
+    assert!(!sees(&cluster, "shop") && !sees(&cluster, "secret"));
+}
+
+#[tokio::test]
 async fn a_kind_is_watched_once_it_is_installed_and_empty_once_it_is_removed() {
     let (installed, is_installed) = flag();
     let discovered = |groups: &str| {
