@@ -218,7 +218,12 @@ impl Purpose {
                     _ => object.key.namespace.clone(),
                 };
                 let within = |kind| Reach { kind, namespace: namespace.clone() };
-                vec![within(Kind::PersistentVolumeClaim), within(Kind::Pod)]
+                let mut lists = vec![within(Kind::PersistentVolumeClaim), within(Kind::Pod)];
+                if kind == Kind::Namespace {
+                    lists.push(within(Kind::VolumeSnapshot));
+                    lists.push(Reach::all(Kind::VolumeSnapshotContent));
+                }
+                lists
             }
             (Self::ApplyRetention(RetentionChange::DeleteLeftover(_)), _) => {
                 let mut lists = vec![within(Kind::HorizontalPodAutoscaler)];
@@ -245,14 +250,18 @@ impl Purpose {
     }
 
     /// Returns what is read again with its object because the decision rests on it, although the
-    /// object does not reference it: the sets whose claim it may be, and their pods.
+    /// object does not reference it: the sets whose claim it may be, and their pods; the volumes of
+    /// the claims that are deleted with it.
     ///
     /// # Errors
-    /// When that is unknown, because sets were not read.
+    /// When that is unknown, because sets, claims or volumes were not read.
     pub fn rests_on(&self, cx: &Cx, object: &ObjectRef) -> Seen<Vec<ObjectKey>> {
         match (self, object.key.as_claim()) {
             (Self::ApplyRetention(_) | Self::SetRetentionPart(..), Some(claim)) => {
                 remedies::sets_and_pods(cx, &claim)
+            }
+            (Self::DeleteWithClaims(cascade), _) => {
+                delete_with_claims::volumes(cx, object, *cascade)
             }
             _ => Ok(Vec::new()),
         }

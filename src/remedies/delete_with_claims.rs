@@ -5,10 +5,14 @@
 //! these, and lets it pass.
 
 use crate::cluster::{Cx, Seen, Unseen};
-use crate::facts::retention::{ClaimOutcome, Operation, Propagation, SetSituation, simulate_steps};
+use crate::facts::retention::{
+    ClaimOutcome, DependentClaim, DependentFate, Operation, Propagation, SetSituation,
+    dependent_claims, simulate_steps,
+};
 use crate::facts::{self, ClaimDataEffect};
 use crate::model::{
-    Action, Cascade, Claim, Effect, Kind, ObjectKey, ObjectRef, Proposal, Refusal, Text, Undo,
+    Action, Cascade, Claim, Effect, Kind, ObjectKey, ObjectRef, Proposal, Refusal, SnapshotContent,
+    Text, Undo, VolumeSnapshot,
 };
 
 const DESTROY_DATA: &str = "--destroy-data";
@@ -32,21 +36,24 @@ struct Fates {
     lines: Vec<String>,
     /// The claims whose data is destroyed, or may be.
     lost: Vec<String>,
-    /// The snapshots that are destroyed.
+    /// The snapshots that are destroyed, or may be.
     snapshots: Vec<String>,
     /// How many claims are deleted, or may be.
     deleted: usize,
+    /// How many of them are ephemeral volumes whose data is destroyed with their pods.
+    ephemeral: usize,
+    /// The volumes of the claims that are deleted, or may be.
+    volumes: Vec<ObjectKey>,
 }
 
 impl Fates {
-    /// Adds a claim that is deleted, or may be for this reason.
-    fn deleted(&mut self, cx: &Cx, claim: &Claim, doubt: Option<&str>) -> Seen<()> {
+    /// Adds a claim that is deleted, or may be, in these words.
+    fn deleted(&mut self, cx: &Cx, claim: &Claim, what: &str, ephemeral: bool) -> Seen<()> {
         let name = claim.object().to_string();
         self.deleted += 1;
-        let what = match doubt {
-            None => "is deleted".to_owned(),
-            Some(doubt) => format!("may be deleted: {doubt}"),
-        };
+        let volume = claim.volume_name.as_deref();
+        self.volumes
+            .extend(volume.map(|name| ObjectKey::cluster_wide(Kind::PersistentVolume, name)));
         let effect = facts::data_effect(cx, claim);
         let data = match &effect {
             ClaimDataEffect::Unseen(reason) => {
@@ -66,11 +73,80 @@ impl Fates {
             }
         };
         self.lines.push(format!("{name} {what}; {data}"));
-        if effect.loses_data() {
-            self.lost.push(name);
+        match (effect.loses_data(), ephemeral) {
+            (true, false) => self.lost.push(name),
+            (true, true) => self.ephemeral += 1,
+            (false, _) => {}
         }
         Ok(())
     }
+
+    /// Adds a claim that no template predicts.
+    fn dependent(&mut self, cx: &Cx, of: &DependentClaim) -> Seen<()> {
+        let what = match (of.fate, of.ephemeral) {
+            (DependentFate::Kept(reason), _) => {
+                self.lines.push(format!("{} is kept: {reason}", of.claim.object()));
+                return Ok(());
+            }
+            (DependentFate::Deleted, true) => {
+                "is an ephemeral volume and is deleted with its pod, by design"
+            }
+            (DependentFate::Deleted, false) => {
+                "is deleted: the set, a pod of it or a claim that is deleted owns it"
+            }
+            (DependentFate::Unknown, _) => {
+                "may be deleted: whether another owner of it remains is unknown"
+            }
+        };
+        // Of one that is not certain to be deleted, nobody expects that it is.
+        let ephemeral = of.ephemeral && of.fate == DependentFate::Deleted;
+        self.deleted(cx, of.claim, what, ephemeral)
+    }
+
+    /// Adds a snapshot of a namespace.
+    fn snapshot(&mut self, snapshot: &VolumeSnapshot, contents: &[&SnapshotContent]) {
+        let name = snapshot.object().to_string();
+        let retained = |it: &&SnapshotContent| it.deletion_policy.as_deref() == Some("Retain");
+        let kept = !contents.is_empty() && contents.iter().all(retained);
+        self.lines.push(match (kept, contents.is_empty() && snapshot.content.is_none()) {
+            (true, _) => format!("{name} is deleted; its content is kept"),
+            (false, true) => format!("{name} may be deleted with its content, which is not known"),
+            (false, false) => format!("{name} is deleted with its content"),
+        });
+        if !kept {
+            self.snapshots.push(name);
+        }
+    }
+
+    /// Counts what is deleted and what is destroyed.
+    fn summary(&self) -> String {
+        let destroyed = self.lost.len() + self.ephemeral;
+        let words = format!("claims deleted: {}; data destroyed: {destroyed}", self.deleted);
+        match self.ephemeral {
+            0 => words,
+            ephemeral => format!("{words}, of ephemeral volumes: {ephemeral}"),
+        }
+    }
+}
+
+/// Returns what becomes of each claim, and a summary: what [`propose`] rests on. Empty where the
+/// object cannot be deleted.
+///
+/// # Errors
+/// When its claims or their volumes were not read.
+pub fn foretell(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Vec<String>> {
+    let Ok(fates) = of(cx, object, cascade)? else { return Ok(Vec::new()) };
+    let summary = fates.summary();
+    Ok(fates.lines.into_iter().chain([summary]).collect())
+}
+
+/// Returns the volumes of the claims that are deleted, or may be: whether their data is destroyed
+/// rests on them.
+///
+/// # Errors
+/// When its claims or their volumes were not read.
+pub fn volumes(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Vec<ObjectKey>> {
+    Ok(of(cx, object, cascade)?.map_or_else(|_| Vec::new(), |fates| fates.volumes))
 }
 
 /// Proposes or refuses the deletion of a `StatefulSet` or a namespace.
@@ -78,12 +154,9 @@ impl Fates {
 /// # Errors
 /// When its claims or their volumes were not read.
 pub fn propose(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Proposal, Refusal>> {
-    let fates = match object.key.kind {
-        Kind::StatefulSet => match of_set(cx, object, cascade)? {
-            Ok(fates) => fates,
-            Err(reason) => return Ok(Err(refusal(reason))),
-        },
-        _ => of_namespace(cx, &Text::from(&*object.key.name))?,
+    let fates = match of(cx, object, cascade)? {
+        Ok(fates) => fates,
+        Err(reason) => return Ok(Err(refusal(reason))),
     };
     let claims = match fates.deleted {
         0 => "no claim".to_owned(),
@@ -91,9 +164,13 @@ pub fn propose(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Pro
         many => format!("{many} claims"),
     };
     let what = format!("deletes {object}, and {claims} with it");
-    let risk = match fates.lost.is_empty() && fates.snapshots.is_empty() {
-        true => "what else belongs to it is deleted too",
-        false => "the data is permanently destroyed",
+    let risk = match (fates.lost.is_empty() && fates.snapshots.is_empty(), fates.ephemeral) {
+        (true, 0) => "what else belongs to it is deleted too",
+        (true, _) => {
+            "the data of ephemeral volumes is permanently destroyed, as with every deletion of \
+             their pods"
+        }
+        (false, _) => "the data is permanently destroyed",
     };
     let effect = Effect { what, risk: risk.to_owned() };
     let settings = cx.settings();
@@ -149,6 +226,15 @@ fn refusal(reason: String) -> Refusal {
     Refusal { reason, effect: Effect { what: String::new(), risk: String::new() } }
 }
 
+/// What becomes of the claims of an object, or why it cannot be deleted.
+fn of(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Fates, String>> {
+    match object.key.kind {
+        Kind::StatefulSet => of_set(cx, object, cascade),
+        Kind::Namespace => of_namespace(cx, &Text::from(&*object.key.name)).map(Ok),
+        kind => Ok(Err(format!("a {kind} is not deleted with claims"))),
+    }
+}
+
 /// What becomes of the claims of a set, or why it cannot be deleted.
 fn of_set(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Fates, String>> {
     let namespace = object.key.namespace.clone().unwrap_or_else(|| Text::from(""));
@@ -168,16 +254,24 @@ fn of_set(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Fates, S
         Cascade::Orphan => Propagation::Orphan,
     };
     let mut fates = Fates::default();
-    for prediction in simulate_steps(&situation, &[Operation::DeleteSet(propagation)]) {
+    let predictions = simulate_steps(&situation, &[Operation::DeleteSet(propagation)]);
+    for prediction in &predictions {
         let stem = format!("{}-{}", prediction.template, set.metadata.name);
         let Some(claim) = cx.sibling(&namespace, &stem, prediction.ordinal)? else { continue };
         match &prediction.outcome {
             ClaimOutcome::Kept | ClaimOutcome::Reowned(_) => {
-                fates.lines.push(format!("{} is kept", claim.object()));
+                fates.lines.push(format!("{} is kept: {}", claim.object(), prediction.reason));
             }
-            ClaimOutcome::Deleted { .. } => fates.deleted(cx, claim, None)?,
-            ClaimOutcome::Unknown(reason) => fates.deleted(cx, claim, Some(reason))?,
+            ClaimOutcome::Deleted { by, .. } => {
+                fates.deleted(cx, claim, &format!("is deleted: {}", by.describe()), false)?;
+            }
+            ClaimOutcome::Unknown(reason) => {
+                fates.deleted(cx, claim, &format!("may be deleted: {reason}"), false)?;
+            }
         }
+    }
+    for dependent in dependent_claims(cx, set, propagation, &predictions)? {
+        fates.dependent(cx, &dependent)?;
     }
     Ok(Ok(fates))
 }
@@ -196,27 +290,34 @@ fn of_namespace(cx: &Cx, name: &Text) -> Seen<Fates> {
         cluster.claims().map(|(_, it)| it).filter(|it| it.namespace == *name).collect();
     claims.sort_by_key(|it| &it.metadata.name);
     for claim in claims {
-        fates.deleted(cx, claim, None)?;
+        fates.deleted(cx, claim, "is deleted", false)?;
     }
     let mut snapshots: Vec<_> =
         cluster.volume_snapshots().map(|(_, it)| it).filter(|it| it.namespace == *name).collect();
     snapshots.sort_by_key(|it| &it.metadata.name);
+    let contents: Vec<_> = cluster.snapshots().map(|(_, it)| it).collect();
     for snapshot in snapshots {
-        let Some(content) = &snapshot.content else { continue };
-        let key = ObjectKey::cluster_wide(Kind::VolumeSnapshotContent, content);
-        let content = match cluster.subject(&key) {
-            Some(crate::cluster::Subject::Snapshot(id)) => cluster.snapshot_at(id),
-            _ => None,
-        };
-        let kept = content.and_then(|it| it.deletion_policy.as_deref()) == Some("Retain");
-        let name = snapshot.object().to_string();
-        fates.lines.push(match kept {
-            true => format!("{name} is deleted; its content is kept"),
-            false => format!("{name} is deleted with its content"),
-        });
-        if !kept {
-            fates.snapshots.push(name);
-        }
+        let is_its = |it: &&SnapshotContent| belongs(it, snapshot);
+        let contents: Vec<_> = contents.iter().copied().filter(is_its).collect();
+        fates.snapshot(snapshot, &contents);
     }
     Ok(fates)
 }
+
+/// Whether a content is that of a snapshot: either names the other. The status of a snapshot names
+/// no content until it is bound.
+fn belongs(content: &SnapshotContent, snapshot: &VolumeSnapshot) -> bool {
+    if content.kind != Kind::VolumeSnapshotContent {
+        return false;
+    }
+    let names_it = content.snapshot.as_ref().is_some_and(|(namespace, name)| {
+        *namespace == snapshot.namespace && *name == snapshot.metadata.name
+    });
+    let of_another = content.snapshot_uid.is_some()
+        && snapshot.metadata.uid.is_some()
+        && content.snapshot_uid != snapshot.metadata.uid;
+    snapshot.content.as_deref() == Some(&*content.metadata.name) || (names_it && !of_another)
+}
+
+#[cfg(test)]
+mod tests;

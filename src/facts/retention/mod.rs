@@ -8,6 +8,7 @@
 //! - [`owner_agreement`]: what the owner references of a claim should be.
 //! - [`leftover_age`]: for how long at least a claim has been out of range.
 //! - [`scalers`]: who sets the number of replicas by itself.
+//! - [`dependent_claims`]: the other claims that the garbage collector deletes with a set.
 //! - [`simulate`]: what Kubernetes does to every claim of a set after an operation on the set. Its
 //!   input is plain values: a [`SetSituation`] and an [`Operation`].
 //!
@@ -17,6 +18,7 @@
 //! (`classifyReferences`, `attemptToDeleteItem`, `orphanDependents`).
 
 mod agreement;
+mod dependents;
 mod leftover;
 mod membership;
 mod observe;
@@ -28,6 +30,7 @@ mod set_situation;
 mod simulation;
 
 pub use agreement::{OwnerAgreement, SurplusReason, owner_agreement};
+pub use dependents::{DependentClaim, DependentFate, dependent_claims};
 pub use leftover::{is_leftover, is_paused, leftover_age, unused_age};
 pub use membership::{Membership, TemplateClaim, is_member, membership};
 pub use observe::{OBSERVED, is_held, presence, volume_effect};

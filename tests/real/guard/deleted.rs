@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::world::{install, namespace};
 use crate::support::{
-    Admin, Cluster, DriverOptions, Options, Scenario, Told, Write, claim, eventually,
+    Admin, Cluster, DriverOptions, Mark, Options, Scenario, Told, Write, claim, eventually,
 };
 
 /// A set of one pod with a claim, in the namespace of a scenario.
@@ -32,6 +32,29 @@ fn set(on: &Scenario, name: &str, class: &str) -> Value {
     made
 }
 
+/// Creates a claim that a set owns although no template names it, and returns its handle.
+fn owned_by(on: &Scenario, name: &str, class: &str, set: &Value) -> String {
+    let mut owned = claim(name, class);
+    owned["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "apps/v1", "kind": "StatefulSet", "name": set["metadata"]["name"],
+        "uid": set["metadata"]["uid"],
+    }]);
+    on.create(&owned);
+    on.handle(&on.bound(name))
+}
+
+/// Asserts that a volume was read by name before the write: its policy may have changed.
+fn read_again(admin: &Admin, since: Mark, volume: &str) {
+    let requests = admin.requests(since);
+    let written = requests.iter().rposition(|it| it["verb"] == "delete");
+    let read = requests.iter().position(|it| {
+        it["verb"] == "get"
+            && it["objectRef"]["resource"] == "persistentvolumes"
+            && it["objectRef"]["name"] == volume
+    });
+    assert!(read.is_some() && read < written, "{volume} is read before: {requests:#?}");
+}
+
 fn refused_by_kubectl(cluster: &Cluster, args: &[&str]) {
     let person = ["--as", "ann@example.com", "--as-group", "system:masters"];
     let said = cluster.try_kubectl(&[args, &person].concat(), "").expect_err("it is refused");
@@ -53,6 +76,7 @@ fn a_set_and_a_namespace_are_deleted_after_what_goes_with_them_is_shown() {
     set(&on, "left", &driver.class_delete);
     let volume = on.bound("data-web-0");
     let handle = on.handle(&volume);
+    let ledger = owned_by(&on, "ledger", &driver.class_delete, &before);
     refused_by_kubectl(&cluster, &["delete", "sts", "web", "-n", &on.name]);
 
     let admin = Admin::of(&on);
@@ -64,13 +88,16 @@ fn a_set_and_a_namespace_are_deleted_after_what_goes_with_them_is_shown() {
     let told = delete(&[]).ends(5);
     let reason = told.reason("web");
     assert!(reason.contains("data-web-0") && reason.contains("--destroy-data allows"), "{reason}");
+    // The garbage collector goes by owners, whatever a claim is called.
+    assert!(reason.contains("ledger"), "{reason}");
     for wrong in ["--all", "--keep-data", "--snapshot-first"] {
         delete(&[wrong]).ends(2).says(&["does not apply to a StatefulSet"]);
     }
     assert_eq!(admin.sent(mark).len(), 0);
 
     let mark = cluster.mark();
-    let told = delete(&["--destroy-data"]).ends(0).says(&["data-web-0", "data destroyed: 1"]);
+    let told =
+        delete(&["--destroy-data"]).ends(0).says(&["data-web-0", "ledger", "data destroyed: 2"]);
     assert_eq!(told.outcomes("done"), ["web"], "{:#}", told.json);
     let sent = admin.sent(mark);
     let lines: Vec<_> = sent.iter().map(Write::line).collect();
@@ -78,8 +105,10 @@ fn a_set_and_a_namespace_are_deleted_after_what_goes_with_them_is_shown() {
     assert_eq!(sent[1].body["preconditions"]["uid"], before["metadata"]["uid"]);
     assert!(sent[1].body["preconditions"]["resourceVersion"].is_string());
     assert_eq!(sent[1].body["propagationPolicy"], "Background");
+    read_again(&admin, mark, &volume);
     on.wait_gone("pvc/data-web-0");
-    eventually("its data is destroyed", || !driver.has(&handle));
+    on.wait_gone("pvc/ledger");
+    eventually("its data is destroyed", || !driver.has(&handle) && !driver.has(&ledger));
     let journal = admin.journal(&told);
     assert_eq!(journal[0]["action"], "delete-with-claims");
 
@@ -109,5 +138,6 @@ fn a_set_and_a_namespace_are_deleted_after_what_goes_with_them_is_shown() {
     let delete = format!("delete namespaces {}", on.name);
     assert_eq!(lines, [format!("dry {delete}"), delete]);
     assert!(sent[1].body["preconditions"]["resourceVersion"].is_string());
+    read_again(&admin, mark, &volume);
     eventually("its data is destroyed", || !driver.has(&handle));
 }

@@ -87,13 +87,14 @@ impl DeleteArgs {
         for name in names {
             let key = ObjectKey::named(kind, &namespace, name);
             let uid = uid(&collected, &key).await?;
+            let object = ObjectRef { key, uid };
             match kind {
                 Kind::StatefulSet => {
-                    retention::show_deletion(&mut collected, &settings, &key, cascade).await?;
+                    retention::show_deletion(&mut collected, &settings, &object, cascade).await?;
                 }
-                _ => explain::show(&mut collected, &settings, &key).await?,
+                _ => explain::show(&mut collected, &settings, &object.key).await?,
             }
-            objects.push(ObjectRef { key, uid });
+            objects.push(object);
         }
         let make = |cx: &crate::cluster::Cx| plan::delete_with_claims(cx, &objects, cascade);
         let plan = collected.make(&settings, make).await?;
