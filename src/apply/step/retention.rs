@@ -237,8 +237,8 @@ impl ChangeExecutor<'_> {
                 Outcome::Stale if attempts < ATTEMPTS => {}
                 outcome => {
                     // Whether another value was written by a webhook, or nothing, is not known here.
-                    let sent = matches!(outcome, Outcome::Unanswered | Outcome::Failed);
-                    progress.unanswered = sent && ended.entry.is_some();
+                    let written = matches!(outcome, Outcome::Unanswered | Outcome::Failed);
+                    progress.unanswered = written && ended.entry.is_some();
                     return Err(ended);
                 }
             }
