@@ -212,19 +212,7 @@ impl Purpose {
         match (self, object.key.kind) {
             // What can use a claim, or is copied from it.
             (Self::DeleteClaim(_), _) => users(object.key.namespace.as_ref()),
-            (Self::DeleteWithClaims(_), kind) => {
-                let namespace = match kind {
-                    Kind::Namespace => Some(Text::from(&*object.key.name)),
-                    _ => object.key.namespace.clone(),
-                };
-                let within = |kind| Reach { kind, namespace: namespace.clone() };
-                let mut lists = vec![within(Kind::PersistentVolumeClaim), within(Kind::Pod)];
-                if kind == Kind::Namespace {
-                    lists.push(within(Kind::VolumeSnapshot));
-                    lists.push(Reach::all(Kind::VolumeSnapshotContent));
-                }
-                lists
-            }
+            (Self::DeleteWithClaims(_), _) => delete_with_claims::lists(object),
             (Self::ApplyRetention(RetentionChange::DeleteLeftover(_)), _) => {
                 let mut lists = vec![within(Kind::HorizontalPodAutoscaler)];
                 lists.extend(users(object.key.namespace.as_ref()));

@@ -4,7 +4,7 @@
 //! The DELETE carries the uid and the resourceVersion of the object: the guard knows the tool by
 //! these, and lets it pass.
 
-use crate::cluster::{Cx, Seen, Unseen};
+use crate::cluster::{Cx, Reach, Seen, Unseen};
 use crate::facts::retention::{
     ClaimOutcome, DependentClaim, DependentFate, Operation, Propagation, SetSituation,
     dependent_claims, simulate_steps,
@@ -138,6 +138,21 @@ pub fn foretell(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Vec<Strin
     let Ok(fates) = of(cx, object, cascade)? else { return Ok(Vec::new()) };
     let summary = fates.summary();
     Ok(fates.lines.into_iter().chain([summary]).collect())
+}
+
+/// Returns what is listed again right before the write: what goes with the object.
+pub fn lists(object: &ObjectRef) -> Vec<Reach> {
+    let namespace = match object.key.kind {
+        Kind::Namespace => Some(Text::from(&*object.key.name)),
+        _ => object.key.namespace.clone(),
+    };
+    let within = |kind| Reach { kind, namespace: namespace.clone() };
+    let mut lists = vec![within(Kind::PersistentVolumeClaim), within(Kind::Pod)];
+    if object.key.kind == Kind::Namespace {
+        lists.push(within(Kind::VolumeSnapshot));
+        lists.push(Reach::all(Kind::VolumeSnapshotContent));
+    }
+    lists
 }
 
 /// Returns the volumes of the claims that are deleted, or may be: whether their data is destroyed

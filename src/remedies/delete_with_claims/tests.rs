@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::cluster::{Change, Cluster, Dirty, Reach};
+use crate::cluster::{Change, Cluster, Dirty};
 use crate::model::{Answer, OwnerKey, Question, Row, Settings, Uid};
 use crate::objects::{self, Folded, Folder};
 
@@ -296,4 +296,15 @@ fn nothing_else_is_deleted_with_claims() {
         let reason = Shop::with([]).refusal(&object, Cascade::Background);
         assert!(reason.contains("is not deleted with claims"), "{reason}");
     }
+}
+
+#[test]
+fn what_goes_with_it_is_listed_again() {
+    let kinds = |object| lists(&object).into_iter().map(|it| it.kind).collect::<Vec<_>>();
+    let of_set = [Kind::PersistentVolumeClaim, Kind::Pod];
+    let snapshots = [Kind::VolumeSnapshot, Kind::VolumeSnapshotContent];
+    assert_eq!(kinds(set()), of_set);
+    assert_eq!(kinds(namespace()), [of_set, snapshots].concat());
+    assert!(lists(&namespace())[..3].iter().all(|it| it.namespace.as_deref() == Some("shop")));
+    assert_eq!(lists(&namespace())[3].namespace, None);
 }
