@@ -72,20 +72,18 @@ async fn all(kubeconfig: &Path, coding: &str) -> io::Result<usize> {
 fn paths() -> impl Iterator<Item = String> {
     let kinds: BTreeSet<Kind> = REGISTRY.iter().flat_map(|rule| rule.looks_at()).collect();
     // The custom resources among them are not installed.
-    let served = |kind: &Kind| !kind.is_optional() || *kind == Kind::VolumeAttributesClass;
-    kinds
-        .into_iter()
-        .filter(move |kind| kind.is_listed() && served(kind) && *kind != Kind::Namespace)
-        .flat_map(|kind| {
-            let path =
-                ListRequest::new(kind.group().name, kind.group().version, kind.plural()).path();
-            match kind {
-                Kind::Event => {
-                    let escaped = |it: &str| it.replace('=', "%3D").replace(',', "%2C");
-                    let one = |it: &str| format!("{path}?fieldSelector={}", escaped(it));
-                    live::EVENTS.into_iter().map(one).collect()
-                }
-                _ => vec![path],
+    let served = |kind: &Kind| {
+        !kind.is_optional() || *kind == Kind::VolumeAttributesClass || kind.is_of_guard()
+    };
+    kinds.into_iter().filter(move |kind| kind.is_listed() && served(kind)).flat_map(|kind| {
+        let path = ListRequest::new(kind.group().name, kind.group().version, kind.plural()).path();
+        match kind {
+            Kind::Event => {
+                let escaped = |it: &str| it.replace('=', "%3D").replace(',', "%2C");
+                let one = |it: &str| format!("{path}?fieldSelector={}", escaped(it));
+                live::EVENTS.into_iter().map(one).collect()
             }
-        })
+            _ => vec![path],
+        }
+    })
 }

@@ -212,8 +212,13 @@ impl Collected {
         settings: &Settings,
         watch: Option<Return>,
     ) -> Result<(), Failure> {
+        let mut kinds = kinds_for(settings);
+        if matches!(watch, Some(Return::Never)) {
+            // What is about to be changed does not depend on the guard: the API server knows it.
+            kinds.retain(|kind| !kind.is_of_guard());
+        }
         let options = LiveOptions {
-            kinds: kinds_for(settings),
+            kinds,
             chunk_size,
             namespace: self.namespace.clone().unwrap_or_default(),
             server: self.server_url().to_owned(),

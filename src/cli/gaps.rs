@@ -16,7 +16,7 @@ pub(super) fn lines<'a>(gaps: impl Iterator<Item = &'a Gap>, looked_at: &[Kind])
     }
     let line = |(reason, gaps): (String, Vec<&Gap>)| {
         let is_lost = |kind| gaps.iter().any(|it| it.kind == kind && it.namespace.is_none());
-        let mut listed = looked_at.iter().filter(|kind| kind.is_listed());
+        let mut listed = looked_at.iter().filter(|kind| leaves_gaps(**kind));
         let is_all = gaps.len() > 1 && listed.all(|kind| is_lost(*kind));
         let mut kinds: Vec<_> = gaps.iter().map(|gap| gap.kind.plural()).collect();
         kinds.dedup();
@@ -35,11 +35,16 @@ pub(super) fn lines<'a>(gaps: impl Iterator<Item = &'a Gap>, looked_at: &[Kind])
 /// What is read again, in one line.
 pub(super) fn names(gaps: &[Gap], looked_at: &[Kind]) -> String {
     let has = |kind: &Kind| gaps.iter().any(|it| it.kind == *kind && it.namespace.is_none());
-    let mut listed = looked_at.iter().filter(|kind| kind.is_listed());
+    let mut listed = looked_at.iter().filter(|kind| leaves_gaps(**kind));
     if gaps.len() > 1 && listed.all(has) {
         return "all kinds".to_owned();
     }
     gaps.iter().map(named).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether it is told that a kind was not listed.
+const fn leaves_gaps(kind: Kind) -> bool {
+    kind.is_listed() && !kind.is_of_guard()
 }
 
 /// The flag that settles what a dump does not show; the kind follows it.

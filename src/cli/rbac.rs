@@ -104,7 +104,8 @@ fn rights(command: RoleFor) -> Vec<Right> {
             collect::kinds().into_iter().chain([Kind::VolumeSnapshotClass]).collect()
         }
     };
-    for kind in kinds {
+    let reports = matches!(command, RoleFor::Audit | RoleFor::Watch | RoleFor::Retention);
+    for kind in kinds.into_iter().filter(|kind| reports || !kind.is_of_guard()) {
         match kind {
             // An owner may be of any kind: who may not read it learns that it was not seen.
             Kind::Secret | Kind::PartialObjectMetadata => continue,

@@ -30,6 +30,16 @@ pub enum Coverage {
     Gap(Gap),
     /// The server does not serve it: no objects exist.
     NotServed,
+    /// The user may not read it, and only rules about the guard look at it: not judged, and no gap.
+    Withheld,
+}
+
+impl Coverage {
+    /// The coverage of what a dump does not show, or not whole: no gap for kinds of the guard, which
+    /// few dumps hold.
+    pub fn unread(gap: Gap) -> Self {
+        if gap.kind.is_of_guard() { Self::Withheld } else { Self::Gap(gap) }
+    }
 }
 
 /// The coverage of every kind, as a whole and by namespace.
@@ -84,6 +94,7 @@ impl Coverages {
             Some(Coverage::Seen { began, ended }) => Ok((*began, *ended)),
             Some(Coverage::NotServed) => Ok((u64::MAX, 0)),
             Some(Coverage::Gap(gap)) => Err(unseen(gap.reason.clone())),
+            Some(Coverage::Withheld) => Err(unseen(format!("{} may not be listed", kind.plural()))),
             Some(Coverage::Listing { .. }) => {
                 Err(unseen(format!("{} are still being listed", kind.plural())))
             }

@@ -17,6 +17,8 @@ macro_rules! for_each_judged_row {
             Class: StorageClass, classes, class_at;
             AttributesClass: AttributesClass, attributes_classes, attributes_class_at;
             Snapshot: SnapshotContent, snapshots, snapshot_at;
+            Namespace: Namespace, namespaces, namespace_at;
+            AdmissionObject: AdmissionObject, admission_objects, admission_object_at;
         }
     };
 }

@@ -233,10 +233,7 @@ impl Cluster {
                         self.remove_rows::<crate::model::$row>(kind, removed, dirty);
                     })+
                     // No rows of these are kept.
-                    Kind::Namespace
-                    | Kind::ValidatingAdmissionPolicy
-                    | Kind::ValidatingAdmissionPolicyBinding
-                    | Kind::Secret
+                    Kind::Secret
                     | Kind::PartialObjectMetadata
                     | Kind::SubjectAccessReview => {}
                 }

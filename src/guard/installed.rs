@@ -51,7 +51,7 @@ pub enum Step {
     },
 }
 
-fn name_of(live: &Value) -> &str {
+pub(super) fn name_of(live: &Value) -> &str {
     live["metadata"]["name"].as_str().unwrap_or_default()
 }
 
@@ -98,6 +98,32 @@ impl Installed {
         let names: Vec<_> = objects(&GuardOptions::default());
         let in_order = names.iter().filter_map(|it| self.live(it.kind, &it.name));
         in_order.filter(|it| is_ours(it)).find_map(options_of)
+    }
+
+    /// Returns the writes that make the objects of the tool what they should be, in their order.
+    pub(super) fn steps(&self, options: &GuardOptions) -> Vec<Step> {
+        let wanted = objects(options);
+        let is_wanted = |kind, live: &Value| {
+            wanted.iter().any(|it| it.kind == kind && it.name == name_of(live))
+        };
+        // Objects of another version, which this one does not have.
+        let left: Vec<_> = self
+            .ours()
+            .filter(|(kind, live)| !is_wanted(*kind, live))
+            .map(|(kind, live)| Step::Delete { kind, live: live.clone() })
+            .collect();
+        let steps = wanted.into_iter().filter_map(|object| {
+            let Some(live) = self.live(object.kind, &object.name) else {
+                return Some(Step::Create(object));
+            };
+            if !is_ours(live) {
+                return None;
+            }
+            let differences = differences(live, &object.manifest);
+            let live = live.clone();
+            (!differences.is_empty()).then_some(Step::Change { object, live, differences })
+        });
+        steps.chain(left).collect()
     }
 
     /// Returns the objects that have a name of the guard, but were made by somebody else.
@@ -186,11 +212,22 @@ fn compare(field: &str, live: Option<&Value>, wanted: Option<&Value>, found: &mu
             }
         }
         _ if live == wanted => {}
+        // The API server takes an empty selector for one that is absent, and decodes it so.
+        (Some(empty), None) | (None, Some(empty)) if is_empty(empty) => {}
         _ => found.push(Difference {
             field: field.to_owned(),
             live: live.cloned(),
             wanted: wanted.cloned(),
         }),
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(entries) => entries.is_empty(),
+        Value::String(text) => text.is_empty(),
+        _ => false,
     }
 }
 
@@ -207,24 +244,7 @@ pub fn installation(
     if !foreign.is_empty() {
         return Err(foreign);
     }
-    let wanted = objects(options);
-    let is_wanted =
-        |kind, live: &Value| wanted.iter().any(|it| it.kind == kind && it.name == name_of(live));
-    // Objects of another version, which this one does not have.
-    let left: Vec<_> = installed
-        .ours()
-        .filter(|(kind, live)| !is_wanted(*kind, live))
-        .map(|(kind, live)| Step::Delete { kind, live: live.clone() })
-        .collect();
-    let steps = wanted.into_iter().filter_map(|object| {
-        let Some(live) = installed.live(object.kind, &object.name) else {
-            return Some(Step::Create(object));
-        };
-        let differences = differences(live, &object.manifest);
-        let live = live.clone();
-        (!differences.is_empty()).then_some(Step::Change { object, live, differences })
-    });
-    Ok(steps.chain(left).collect())
+    Ok(installed.steps(options))
 }
 
 /// Returns the writes that remove the guard: bindings first.
@@ -233,13 +253,13 @@ pub fn removal(installed: &Installed) -> Vec<Step> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use serde_json::json;
 
     use super::super::options::GuardMode;
     use super::*;
 
-    fn cluster(options: &GuardOptions) -> Installed {
+    pub(in super::super) fn cluster(options: &GuardOptions) -> Installed {
         let mut installed = Installed::default();
         for object in objects(options) {
             match object.kind {

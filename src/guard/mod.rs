@@ -1,7 +1,8 @@
 //! The guard: policies with which the API server itself refuses what loses data or leaks.
 //!
 //! They are `ValidatingAdmissionPolicies` and their bindings, as data: what they contain
-//! ([`objects`]), how those in a cluster differ ([`differences`]), which writes install or remove
+//! ([`objects`]), how those in a cluster differ ([`differences`]), what is wrong with them
+//! ([`Installed::faults`]), which writes install or remove
 //! them ([`installation`], [`removal`]), and which dry runs prove that they are in force
 //! ([`probes`]). Nothing here reads or writes; [`crate::apply`] does.
 //!
@@ -21,6 +22,7 @@
 //!   run proves that it is in force.
 
 mod expression;
+mod fault;
 mod installed;
 mod label;
 mod object;
@@ -29,6 +31,7 @@ mod passes;
 mod policy;
 mod probe;
 
+pub use fault::{Fault, TypeCheck, faults};
 pub use installed::{Difference, Installed, Step, differences, installation, removal};
 pub use label::{GUARD_LABEL, NamespaceMode};
 pub use object::{GuardKind, GuardObject, is_ours, objects};

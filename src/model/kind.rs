@@ -91,9 +91,9 @@ kinds! {
     VolumeSnapshotClass: "VolumeSnapshotClass", "volumesnapshotclasses", "vsclass", SNAPSHOT, cluster_wide;
     VolumeGroupSnapshotContent: "VolumeGroupSnapshotContent", "volumegroupsnapshotcontents", "vgsc", GROUP_SNAPSHOT, cluster_wide;
     VolumeAttributesClass: "VolumeAttributesClass", "volumeattributesclasses", "vac", STORAGE, cluster_wide;
-    /// Never listed by what judges; the guard consists of them.
+    /// The guard consists of them.
     ValidatingAdmissionPolicy: "ValidatingAdmissionPolicy", "validatingadmissionpolicies", "validatingadmissionpolicy", ADMISSION, cluster_wide;
-    /// Never listed by what judges; the guard consists of them.
+    /// The guard consists of them.
     ValidatingAdmissionPolicyBinding: "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", "validatingadmissionpolicybinding", ADMISSION, cluster_wide;
     /// Never listed; asked about by name, and only for its metadata, never its contents.
     Secret: "Secret", "secrets", "secret", CORE, namespaced;
@@ -167,6 +167,19 @@ impl Kind {
                 | Self::VolumeSnapshotClass
                 | Self::VolumeGroupSnapshotContent
                 | Self::VolumeAttributesClass
+                | Self::ValidatingAdmissionPolicy
+                | Self::ValidatingAdmissionPolicyBinding
+        )
+    }
+
+    /// Whether only rules about the guard look at its objects: who may not list them misses nothing
+    /// else, and is not told of a gap.
+    pub const fn is_of_guard(self) -> bool {
+        matches!(
+            self,
+            Self::Namespace
+                | Self::ValidatingAdmissionPolicy
+                | Self::ValidatingAdmissionPolicyBinding
         )
     }
 
@@ -183,14 +196,7 @@ impl Kind {
 
     /// Whether its objects are listed, rather than asked about one by one.
     pub const fn is_listed(self) -> bool {
-        !matches!(
-            self,
-            Self::ValidatingAdmissionPolicy
-                | Self::ValidatingAdmissionPolicyBinding
-                | Self::Secret
-                | Self::PartialObjectMetadata
-                | Self::SubjectAccessReview
-        )
+        !matches!(self, Self::Secret | Self::PartialObjectMetadata | Self::SubjectAccessReview)
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod access;
 mod action;
+mod admission;
 mod age;
 mod attachment;
 mod backend;
@@ -44,6 +45,7 @@ mod workload;
 pub use access::{Access, AccessModes};
 pub use action::{Action, Cascade, FinalizerEdit};
 pub(crate) use action::{DELETION_PROTECTION, Effect, Guard, NO_CLAIM, Proposal, Refusal, Undo};
+pub use admission::{AdmissionObject, Namespace};
 pub(crate) use age::{Age, Trust};
 pub use attachment::{Attachment, AttachmentSource};
 pub use backend::{Attributes, BackendKey};

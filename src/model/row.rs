@@ -1,9 +1,10 @@
 //! Rows: objects, reduced to what judgements rest on, and other things that a cluster consists of.
 
 use super::{
-    Answer, Attachment, AttributesClass, Autoscaler, Claim, CsiDriver, CsiNode, Event, KeptBackend,
-    Kind, Lease, Metadata, Node, ObjectKey, PodUse, Question, Sighting, SnapshotClass,
-    SnapshotContent, StatefulSet, StorageClass, Text, Uid, Volume, VolumeSnapshot, Workload,
+    AdmissionObject, Answer, Attachment, AttributesClass, Autoscaler, Claim, CsiDriver, CsiNode,
+    Event, KeptBackend, Kind, Lease, Metadata, Namespace, Node, ObjectKey, PodUse, Question,
+    Sighting, SnapshotClass, SnapshotContent, StatefulSet, StorageClass, Text, Uid, Volume,
+    VolumeSnapshot, Workload,
 };
 
 /// The place of a row in its table.
@@ -38,6 +39,10 @@ macro_rules! for_each_row {
                 VolumeSnapshotContent VolumeGroupSnapshotContent
             ] metadata;
             snapshot_classes: SnapshotClass(SnapshotClass) [VolumeSnapshotClass] metadata;
+            namespaces: Namespace(Namespace) [Namespace] metadata;
+            admission_objects: AdmissionObject(AdmissionObject) [
+                ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding
+            ] metadata;
         }
     };
 }

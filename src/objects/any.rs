@@ -4,10 +4,11 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
     CronJob, CsiDriver, CsiNode, DaemonSet, Deployment, Event, FieldProblem, FoldError, Folded,
-    Folder, HorizontalPodAutoscaler, Job, Lease, Node, ObjectIdentity, ObjectKind,
+    Folder, HorizontalPodAutoscaler, Job, Lease, Namespace, Node, ObjectIdentity, ObjectKind,
     PersistentVolume, PersistentVolumeClaim, Pod, ReplicaSet, ReplicationController, SlimObject,
-    StatefulSet, StorageClass, VolumeAttachment, VolumeAttributesClass, VolumeGroupSnapshotContent,
-    VolumeSnapshot, VolumeSnapshotClass, VolumeSnapshotContent,
+    StatefulSet, StorageClass, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+    VolumeAttachment, VolumeAttributesClass, VolumeGroupSnapshotContent, VolumeSnapshot,
+    VolumeSnapshotClass, VolumeSnapshotContent,
 };
 use crate::client::Decoding;
 use crate::cluster::Change;
@@ -128,7 +129,8 @@ macro_rules! every_kind {
             PersistentVolume PersistentVolumeClaim Pod Node StorageClass CsiDriver CsiNode
             VolumeAttachment StatefulSet Deployment ReplicaSet DaemonSet ReplicationController Job
             CronJob HorizontalPodAutoscaler Lease Event VolumeAttributesClass VolumeSnapshot
-            VolumeSnapshotContent VolumeSnapshotClass VolumeGroupSnapshotContent
+            VolumeSnapshotContent VolumeSnapshotClass VolumeGroupSnapshotContent Namespace
+            ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding
         }
     };
 }
@@ -149,10 +151,7 @@ macro_rules! implement_kinds {
         pub fn decoding(kind: Kind) -> Option<Decoding<Box<dyn AnyObject>>> {
             match kind {
                 $(Kind::$kind => Some(decoding_of::<$kind>()),)*
-                Kind::Namespace
-                | Kind::ValidatingAdmissionPolicy
-                | Kind::ValidatingAdmissionPolicyBinding
-                | Kind::Secret
+                Kind::Secret
                 | Kind::PartialObjectMetadata
                 | Kind::SubjectAccessReview => None,
             }

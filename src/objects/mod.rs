@@ -12,8 +12,10 @@
 //! - `meta`, `managed`, `object_reference`, `node_affinity`, `volume_source`, `csi_source`, `backend`: parts that
 //!   kinds share.
 //! - `custom_object`: a custom resource of any kind, of which only the claims are kept that it names.
+//! - `admission`: the objects of the guard, with every field that decides what they do.
 //! - One file for each kind or two.
 
+mod admission;
 mod any;
 mod attachment;
 mod backend;
@@ -51,6 +53,7 @@ use hashbrown::HashSet;
 use serde::{Serialize, de::DeserializeOwned};
 use thiserror::Error;
 
+pub(crate) use admission::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
 pub(crate) use any::{AnyObject, Reduced, decoding, decoding_of, keeps_managed_fields};
 pub(crate) use attachment::VolumeAttachment;
 pub(crate) use claim::PersistentVolumeClaim;

@@ -1,9 +1,7 @@
 //! `Node` and `Namespace`.
 
-use super::{
-    FieldProblem, Folded, Folder, ObjectIdentity, ObjectKind, ObjectMeta, SlimObject, slim::slim,
-};
-use crate::model::{self, Kind, Row};
+use super::{FieldProblem, Folded, Folder, ObjectMeta, SlimObject, slim::slim};
+use crate::model::{self, Row};
 
 /// The taint by which a cluster administrator asserts that a node is shut down and its volumes may
 /// be detached.
@@ -70,7 +68,7 @@ slim! {
         pub status: String,
     }
 
-    /// A `Namespace`. It has no row: namespaces are listed for their names only.
+    /// A `Namespace`.
     pub struct Namespace {
         /// Its metadata.
         #[prost(message, required, tag = "1")]
@@ -102,16 +100,9 @@ impl SlimObject for Node {
     }
 }
 
-impl ObjectKind for Namespace {
-    const KIND: Kind = Kind::Namespace;
-
-    fn identity(&self) -> ObjectIdentity<'_> {
-        self.metadata.identity()
-    }
-}
-
 impl SlimObject for Namespace {
-    fn row(&self, _: &mut Folder) -> Result<Folded, FieldProblem> {
-        Ok(Folded::Counted)
+    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+        let row = model::Namespace { metadata: self.metadata.fold(folder)? };
+        Ok(Folded::Row(Row::Namespace(Box::new(row))))
     }
 }

@@ -210,6 +210,8 @@ impl Assessor {
                 | Subject::Class(_)
                 | Subject::AttributesClass(_)
                 | Subject::Snapshot(_)
+                | Subject::Namespace(_)
+                | Subject::AdmissionObject(_)
                 | Subject::Driver(_) => 0,
             };
             let (mut leaks, mut risks) = (false, false);

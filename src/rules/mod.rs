@@ -13,6 +13,7 @@ mod class;
 mod driver;
 mod explain;
 mod finding;
+mod guard;
 mod pod;
 pub(crate) mod retention;
 mod snapshot;
@@ -32,8 +33,8 @@ pub(crate) use finding::Judgement;
 
 use crate::cluster::{Cluster, Cx, Seen, Subject, for_each_judged_row};
 use crate::model::{
-    Attachment, AttributesClass, Claim, Finding, KeptBackend, Kind, PodUse, RuleId, Severity,
-    SnapshotContent, StatefulSet, StorageClass, Text, Volume,
+    AdmissionObject, Attachment, AttributesClass, Claim, Finding, KeptBackend, Kind, Namespace,
+    PodUse, RuleId, Severity, SnapshotContent, StatefulSet, StorageClass, Text, Volume,
 };
 use crate::remedies::RemedyDeclaration;
 
@@ -149,6 +150,7 @@ pub static REGISTRY: std::sync::LazyLock<Vec<&'static Rule>> = std::sync::LazyLo
         pod::RULES,
         driver::RULES,
         backend::RULES,
+        guard::RULES,
     ]
     .concat()
 });

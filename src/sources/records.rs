@@ -372,8 +372,8 @@ impl SavedCoverage {
             Coverage::Seen { began, ended } => CoverageState::Seen { began: *began, ended: *ended },
             Coverage::Gap(gap) => CoverageState::Gap { reason: gap.reason.clone() },
             Coverage::NotServed => CoverageState::NotServed,
-            Coverage::Listing { .. } => {
-                CoverageState::Gap { reason: "the list did not end".to_owned() }
+            Coverage::Withheld | Coverage::Listing { .. } => {
+                CoverageState::Gap { reason: "the list was refused, or did not end".to_owned() }
             }
         };
         let namespace = reach.namespace.as_ref().map(ToString::to_string);
@@ -391,7 +391,7 @@ impl SavedCoverage {
         let coverage = match self.state {
             CoverageState::Seen { began, ended } => Coverage::Seen { began, ended },
             CoverageState::Gap { reason } => {
-                Coverage::Gap(Gap { kind, namespace: namespace.clone(), reason })
+                Coverage::unread(Gap { kind, namespace: namespace.clone(), reason })
             }
             CoverageState::NotServed => Coverage::NotServed,
         };

@@ -11,6 +11,7 @@ mod completions;
 mod drivers;
 mod explain;
 mod fixture;
+mod guard;
 mod incremental;
 mod journal;
 mod krew_manifest;

@@ -16,7 +16,7 @@ use crate::{
 
 /// What an id may begin with: what kubectl calls the object, or what the finding is about where
 /// that is no single object.
-const PREFIXES: [&str; 14] = [
+const PREFIXES: [&str; 15] = [
     "pv-or-pvc-",
     "pv-",
     "pvc-",
@@ -30,6 +30,7 @@ const PREFIXES: [&str; 14] = [
     "backend-",
     "journal-",
     "cluster-",
+    "guard-",
     "duplicate-",
 ];
 

@@ -1,6 +1,7 @@
 //! What a type of row has to do with others: the indexes by which it is found, and the subjects
 //! whose judgement rests on it.
 
+mod admission;
 mod storage;
 mod users;
 

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::{Cluster, object_key};
 use crate::cluster::{Dirty, Subject};
 use crate::model::{
-    Answer, Attachment, AttributesClass, BackendKey, Claim, KeptBackend, Kind, ObjectId, ObjectKey,
-    PodUse, Question, SnapshotContent, StatefulSet, StorageClass, Text, Uid, Volume,
-    VolumeSnapshot,
+    AdmissionObject, Answer, Attachment, AttributesClass, BackendKey, Claim, KeptBackend, Kind,
+    Namespace, ObjectId, ObjectKey, PodUse, Question, SnapshotContent, StatefulSet, StorageClass,
+    Text, Uid, Volume, VolumeSnapshot,
 };
 
 impl Cluster {
@@ -50,6 +50,12 @@ impl Cluster {
             }
             Kind::VolumeSnapshotContent | Kind::VolumeGroupSnapshotContent => {
                 tables.snapshots.find(kind, namespace, name).map(Subject::Snapshot)
+            }
+            Kind::Namespace => {
+                tables.namespaces.find(kind, namespace, name).map(Subject::Namespace)
+            }
+            Kind::ValidatingAdmissionPolicy | Kind::ValidatingAdmissionPolicyBinding => {
+                tables.admission_objects.find(kind, namespace, name).map(Subject::AdmissionObject)
             }
             Kind::CsiDriver => Some(Subject::Driver(name.into())),
             _ => None,
@@ -119,6 +125,26 @@ impl Cluster {
     /// All volume attributes classes.
     pub fn attributes_classes(&self) -> impl Iterator<Item = (ObjectId, &AttributesClass)> {
         self.tables.attributes_classes.iter()
+    }
+
+    /// The namespace with this id.
+    pub fn namespace_at(&self, id: ObjectId) -> Option<&Namespace> {
+        self.tables.namespaces.get(id)
+    }
+
+    /// All namespaces.
+    pub fn namespaces(&self) -> impl Iterator<Item = (ObjectId, &Namespace)> {
+        self.tables.namespaces.iter()
+    }
+
+    /// The object of the guard with this id.
+    pub fn admission_object_at(&self, id: ObjectId) -> Option<&AdmissionObject> {
+        self.tables.admission_objects.get(id)
+    }
+
+    /// All policies and bindings that have a name of the guard.
+    pub fn admission_objects(&self) -> impl Iterator<Item = (ObjectId, &AdmissionObject)> {
+        self.tables.admission_objects.iter()
     }
 
     /// The snapshot content with this id.

@@ -90,7 +90,13 @@ fn namespace(cluster: &Cluster, subject: &Subject) -> Option<Text> {
             let claim = cluster.kept_backend(key)?.claim.as_ref()?;
             Some(Text::clone(&claim.namespace))
         }
-        Subject::Class(_) | Subject::AttributesClass(_) | Subject::Driver(_) => None,
+        Subject::Namespace(id) => {
+            cluster.namespace_at(*id).map(|it| Text::from(&*it.metadata.name))
+        }
+        Subject::Class(_)
+        | Subject::AttributesClass(_)
+        | Subject::AdmissionObject(_)
+        | Subject::Driver(_) => None,
     }
 }
 

@@ -145,7 +145,10 @@ pub fn explain(cx: &Cx, key: &ObjectKey) -> Option<Explanation> {
             snapshot::explain(cx, found.ok().flatten()?)
         }
         (_, Kind::Namespace, _) => namespace::explain(cx, &Text::from(&*key.name)),
-        (None | Some(Subject::Backend(_)), ..) => return None,
+        (
+            None | Some(Subject::Namespace(_) | Subject::AdmissionObject(_) | Subject::Backend(_)),
+            ..,
+        ) => return None,
     };
     Some(draft.done(subject))
 }

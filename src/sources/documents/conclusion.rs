@@ -95,7 +95,7 @@ impl DumpReading {
                 .or_else(|| Some(untyped(self.untyped.get(&kind)?)))
                 .or_else(|| Some(at_two_moments(versions.unordered.get(&kind)?)));
             if let Some(reason) = lost {
-                intake.apply(Change::Lost(Gap { kind, namespace: None, reason }));
+                lose(kind, reason, intake);
                 continue;
             }
             if known.contains(&kind) {
@@ -214,9 +214,7 @@ impl DumpReading {
         pages: &BTreeSet<(Option<Kind>, &FileScope)>,
         intake: &mut Intake,
     ) {
-        let lose = |intake: &mut Intake, reason: String| {
-            intake.apply(Change::Lost(Gap { kind, namespace: None, reason }));
-        };
+        let lose = |intake: &mut Intake, reason: String| lose(kind, reason, intake);
         let evidence = self.evidence.get(&kind);
         let (mut whole, mut is_listed, mut has_empty) = (false, false, false);
         let mut namespaces: BTreeSet<Text> = BTreeSet::new();
@@ -353,4 +351,10 @@ fn at_two_moments(Occurrences { count, first }: &Occurrences) -> String {
 
 fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// Says that a kind was not read, or not whole.
+fn lose(kind: Kind, reason: String, intake: &mut Intake) {
+    let gap = Gap { kind, namespace: None, reason };
+    intake.apply(Change::Covered(Reach::all(kind), Coverage::unread(gap)));
 }

@@ -12,7 +12,7 @@ use super::reach_watch::ReachWatch;
 use crate::client::{
     self, Decoding, ListEvent, ListRequest, ReadError, Reader, Served, ServedKinds,
 };
-use crate::cluster::{Change, Reach};
+use crate::cluster::{Change, Coverage, Reach};
 use crate::model::{Kind, Text};
 use crate::objects::{self, AnyObject};
 
@@ -74,7 +74,7 @@ impl KindLister {
         };
         match objects::decoding(kind) {
             Some(decoding) => self.list(kind, decoding, &version).await,
-            // Namespaces are listed for their names only; other kinds without rows are not listed.
+            // Kinds without rows are not listed.
             None => Vec::new(),
         }
     }
@@ -109,6 +109,12 @@ impl KindLister {
             Ok(watch) => return vec![watch],
             Err(error) => error,
         };
+        if error.is_forbidden() && kind.is_of_guard() {
+            // Only rules about the guard miss it.
+            let withheld = Change::Covered(Reach::all(kind), Coverage::Withheld);
+            self.outbox.send(Message::Change(withheld));
+            return Vec::new();
+        }
         let by_namespace = kind.is_namespaced() && kind != Kind::Lease && kind != Kind::Event;
         if !error.is_forbidden() || !by_namespace {
             return self.gap(kind, None, gap_reason(&error));

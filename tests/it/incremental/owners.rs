@@ -1,9 +1,10 @@
 //! Claims, the sets whose they are, and what else decides over them.
 
+use kubectl_storage::guard::{GUARD_LABEL, GuardOptions, objects};
 use kubectl_storage::model::{
-    AttributesClass, Autoscaler, Claim, ClaimCondition, ClaimPhase, ClaimTemplate, DataSource,
-    Kind, Labels, Metadata, OwnerReference, Retention, RetentionPolicy, StatefulSet, Uid,
-    VolumeSnapshot, Workload,
+    AdmissionObject, AttributesClass, Autoscaler, Claim, ClaimCondition, ClaimPhase, ClaimTemplate,
+    DataSource, Kind, Labels, Metadata, Namespace, OwnerReference, Retention, RetentionPolicy,
+    StatefulSet, StorageClass, Uid, VolumeSnapshot, Workload,
 };
 
 use super::universe::{CLAIMS, CLASSES, DRIVERS, Dice, NODES, VOLUMES, boxed, metadata};
@@ -153,4 +154,36 @@ pub(super) fn attributes_class(dice: &mut Dice) -> AttributesClass {
     let finalizers = boxed(dice.subset(&["kubernetes.io/vac-protection"])).into();
     let metadata = Metadata { finalizers, ..metadata(dice, &["gold"]) };
     AttributesClass { metadata, driver: dice.text(&DRIVERS) }
+}
+
+pub(super) fn namespace(dice: &mut Dice) -> Namespace {
+    let labels: &[_] = dice.pick(&[&[], &["deny"][..], &["Deny"][..]]);
+    let labels = labels.iter().map(|it| (GUARD_LABEL.into(), (*it).into())).collect();
+    Namespace { metadata: Metadata { labels, ..metadata(dice, &["a", "b"]) } }
+}
+
+/// An object of the guard, sometimes changed, or without the marks of the tool.
+pub(super) fn admission_object(dice: &mut Dice) -> AdmissionObject {
+    let all = objects(&GuardOptions::default());
+    let object = &all[dice.roll(all.len())];
+    let mut document = object.manifest.clone();
+    match dice.roll(4) {
+        0 => document["spec"]["failurePolicy"] = "Ignore".into(),
+        1 => document["metadata"]["labels"] = serde_json::Value::Null,
+        _ => {}
+    }
+    let metadata = metadata(dice, &[&object.name]);
+    AdmissionObject { kind: object.kind.kind(), metadata, document }
+}
+
+pub(super) fn class(dice: &mut Dice) -> StorageClass {
+    StorageClass {
+        parameters: [].into(),
+        allows_expansion: dice.chance(2),
+        is_default: dice.chance(2),
+        waits_for_consumer: dice.chance(2),
+        metadata: metadata(dice, &CLASSES),
+        provisioner: dice.text(&DRIVERS),
+        reclaim_policy: Some("Delete".into()),
+    }
 }

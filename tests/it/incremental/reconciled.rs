@@ -12,8 +12,9 @@ use std::{
 use kubectl_storage::{
     cluster::{Change, Cluster, Dirty, Gap, Reach, Subject},
     model::{
-        Attachment, AttributesClass, Claim, Finding, FindingEvent, KeptBackend, Kind, ObjectRef,
-        PodUse, Row, SnapshotContent, StatefulSet, StorageClass, VerdictState, Volume,
+        AdmissionObject, Attachment, AttributesClass, Claim, Finding, FindingEvent, KeptBackend,
+        Kind, Namespace, ObjectRef, PodUse, Row, SnapshotContent, StatefulSet, StorageClass,
+        VerdictState, Volume,
     },
     rules::{Assessor, Judge, find},
     sources::intake::Intake,
@@ -216,6 +217,10 @@ fn is_object(cluster: &Cluster, subject: &Subject, object: &ObjectRef) -> bool {
             cluster.attributes_class_at(*id).map(AttributesClass::object)
         }
         Subject::Snapshot(id) => cluster.snapshot_at(*id).map(SnapshotContent::object),
+        Subject::Namespace(id) => cluster.namespace_at(*id).map(Namespace::object),
+        Subject::AdmissionObject(id) => {
+            cluster.admission_object_at(*id).map(AdmissionObject::object)
+        }
         Subject::Driver(_) => Some(object.clone()),
         Subject::Backend(key) => cluster.kept_backend(key).map(KeptBackend::object),
     };

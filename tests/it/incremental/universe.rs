@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::owners::{attributes_class, autoscaler, claim, set, volume_snapshot};
+use super::owners::{
+    admission_object, attributes_class, autoscaler, claim, class, namespace, set, volume_snapshot,
+};
 use super::users::{
     affinity, alive, answer, attachment, event, kept, node, pod, served, snapshot, unlearned,
     workload,
@@ -12,7 +14,7 @@ use kubectl_storage::{
     model::{
         BackendKey, ClaimKey, ClaimRef, ControllerRole, CsiDriver, CsiNode, DeletionSecret,
         FieldManagers, FieldOwner, Kind, ManagedField, Metadata, Phase, ReclaimPolicy, Row, Server,
-        Settings, Sighting, StorageClass, Text, Threshold, Time, Uid, Volume, VolumeSource,
+        Settings, Sighting, Text, Threshold, Time, Uid, Volume, VolumeSource,
     },
 };
 
@@ -25,7 +27,7 @@ pub(super) const CLAIMS: [(&str, &str); 3] = [("a", "c-w0-0"), ("a", "c-w0-1"), 
 pub(super) const NODES: [&str; 2] = ["n0", "n1"];
 pub(super) const CLASSES: [&str; 2] = ["fast", "slow"];
 /// Kinds that are listed, in the order in which the lists are taken: what names first.
-pub(super) const LISTED: [Kind; 22] = [
+pub(super) const LISTED: [Kind; 25] = [
     Kind::PersistentVolume,
     Kind::PersistentVolumeClaim,
     Kind::Pod,
@@ -48,6 +50,9 @@ pub(super) const LISTED: [Kind; 22] = [
     Kind::VolumeAttributesClass,
     Kind::VolumeSnapshotContent,
     Kind::VolumeGroupSnapshotContent,
+    Kind::Namespace,
+    Kind::ValidatingAdmissionPolicy,
+    Kind::ValidatingAdmissionPolicyBinding,
 ];
 /// When the universe begins.
 const BEGINNING: i64 = 1_790_000_000;
@@ -182,7 +187,9 @@ fn coverage(dice: &mut Dice) -> Vec<Change> {
 }
 
 fn row(dice: &mut Dice) -> Row {
-    match dice.roll(32) {
+    match dice.roll(34) {
+        33 => Row::AdmissionObject(Box::new(admission_object(dice))),
+        32 => Row::Namespace(Box::new(namespace(dice))),
         31 => Row::AddedFinalizer(
             Uid::parse(dice.pick(&["u0", "u1"])).expect("it is not empty"),
             "external-provisioner.volume.kubernetes.io/finalizer".into(),
@@ -193,15 +200,7 @@ fn row(dice: &mut Dice) -> Row {
         8 | 9 => Row::Pod(Box::new(pod(dice))),
         10 => Row::Workload(Box::new(workload(dice))),
         11 => Row::Node(Box::new(node(dice))),
-        12 => Row::Class(Box::new(StorageClass {
-            parameters: [].into(),
-            allows_expansion: dice.chance(2),
-            is_default: dice.chance(2),
-            waits_for_consumer: dice.chance(2),
-            metadata: metadata(dice, &CLASSES),
-            provisioner: dice.text(&DRIVERS),
-            reclaim_policy: Some("Delete".into()),
-        })),
+        12 => Row::Class(Box::new(class(dice))),
         13 => Row::CsiDriver(Box::new(CsiDriver {
             metadata: metadata(dice, &DRIVERS),
             attach_required: dice.chance(2),

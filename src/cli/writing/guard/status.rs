@@ -1,13 +1,12 @@
 //! `guard status`: whether the guard is what it should be, is in force, and where.
 
 use clap::Args;
-use serde_json::Value;
 
 use super::proof::{self, Proof};
 use super::{GuardedCluster, NamespaceLabels, taken};
 use crate::cli::{Exit, Failure, args::ConnectionArgs, terminal};
 use crate::guard::{
-    GUARD_LABEL, GuardKind, GuardOptions, NOT_STOPPED, ProbeVerdict, Step, installation,
+    GUARD_LABEL, GuardKind, GuardOptions, NOT_STOPPED, ProbeVerdict, Step, TypeCheck, installation,
 };
 use crate::model::escape_control;
 
@@ -109,27 +108,19 @@ fn type_checking(cluster: &GuardedCluster) -> TypeChecking {
     let mut clean = 0;
     for (_, policy) in cluster.installed.ours().filter(|(kind, _)| *kind == GuardKind::Policy) {
         let name = policy["metadata"]["name"].as_str().unwrap_or_default();
-        let observed = &policy["status"]["observedGeneration"];
-        if observed.is_null() || *observed != policy["metadata"]["generation"] {
-            checking.waits = true;
-            checking
-                .lines
-                .push(format!("types: {name} not checked yet by kube-controller-manager"));
-            continue;
-        }
-        let warnings = policy["status"]["typeChecking"]["expressionWarnings"].as_array();
-        let warnings: Vec<&Value> = warnings.into_iter().flatten().collect();
-        if warnings.is_empty() {
-            clean += 1;
-        }
-        for warning in warnings {
-            checking.warns = true;
-            let text = |field: &str| warning[field].as_str().unwrap_or_default().to_owned();
-            checking.lines.push(format!(
-                "types: {name}: {}: {}",
-                text("fieldRef"),
-                text("warning").trim()
-            ));
+        match TypeCheck::of(policy) {
+            TypeCheck::Waiting => {
+                checking.waits = true;
+                checking
+                    .lines
+                    .push(format!("types: {name} not checked yet by kube-controller-manager"));
+            }
+            TypeCheck::Checked(warnings) if warnings.is_empty() => clean += 1,
+            TypeCheck::Checked(warnings) => {
+                checking.warns = true;
+                let lines = warnings.iter().map(|it| format!("types: {name}: {it}"));
+                checking.lines.extend(lines);
+            }
         }
     }
     if clean > 0 {
