@@ -273,7 +273,13 @@ fn nodes_and_namespaces() {
         .into(),
     };
     assert_eq!(folded::<Node>(sample!("node")), row(Row::Node(Box::new(expected))));
-    assert_eq!(folded::<Namespace>(sample!("namespace")), Folded::Counted);
+    let expected = model::Namespace {
+        metadata: Metadata {
+            labels: [("kubernetes.io/metadata.name".into(), "kube-system".into())].into(),
+            ..metadata("kube-system", "44444444-2222-3333-4444-555555555555")
+        },
+    };
+    assert_eq!(folded::<Namespace>(sample!("namespace")), row(Row::Namespace(Box::new(expected))));
 }
 
 #[test]
