@@ -58,13 +58,12 @@ async fn a_namespace_that_is_deleted_leaves_neither_a_gap_nor_a_proof() {
             ("/api/v1/namespaces", _) => {
                 let names: &[&str] =
                     if is_deleted.load(Ordering::SeqCst) { &["kept"] } else { &["secret", "shop"] };
-                let named = |name: &&str| value!({"metadata": {"name": name}});
-                list(1, &names.iter().map(named).collect::<Vec<_>>())
+                let item = |name: &&str| value!({"metadata": {"name": name}});
+                list(1, &names.iter().map(item).collect::<Vec<_>>())
             }
             (IN_SHOP, false) => list(3, &[claim("a", 1)]),
-            (IN_SHOP, true) => open(""),
             ("/api/v1/namespaces/kept/persistentvolumeclaims", false) => list(4, &[]),
-            ("/api/v1/namespaces/kept/persistentvolumeclaims", true) => open(""),
+            (IN_SHOP | "/api/v1/namespaces/kept/persistentvolumeclaims", true) => open(""),
             _ => reply(403, "", "no"),
         },
     )
