@@ -13,7 +13,7 @@ const DATE: [(&str, &str); 4] = [
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
-const STOPWATCH: [(&str, &str); 18] = [
+const STOPWATCH: [(&str, &str); 20] = [
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/step/leases.rs", "how long to wait before expired Leases are read again"),
     ("src/apply/step/released.rs", "how long to wait before a step for a watch that broke"),
@@ -30,11 +30,13 @@ const STOPWATCH: [(&str, &str); 18] = [
     ("src/client/credential.rs", "how long the failure of a credential plugin is remembered"),
     ("src/client/open_response.rs", "how long the body of an answer may take"),
     ("src/client/reader.rs", "how long an answer took"),
+    ("src/sources/answers/mod.rs", "until when answers are waited for"),
     ("src/sources/live/fresh_list.rs", "when the server's Date was received"),
     ("src/sources/live/message.rs", "when the server's Date was received"),
     ("src/sources/live/reach_watch.rs", "how long a watch lasted"),
     ("src/sources/live/watches.rs", "how long ago the server's Date was received"),
     ("src/watch/run.rs", "when to judge what has changed, and to ask again"),
+    ("src/watch/settle.rs", "until when answers are waited for"),
 ];
 
 /// How code reads the date, in the standard library and in crates.

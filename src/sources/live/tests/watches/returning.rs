@@ -12,6 +12,7 @@ use crate::model::Kind;
 use crate::sources::live::Return;
 
 const IN_SHOP: &str = "/api/v1/namespaces/shop/persistentvolumeclaims";
+const IN_KEPT: &str = "/api/v1/namespaces/kept/persistentvolumeclaims";
 const SNAPSHOTS: &str = "/apis/snapshot.storage.k8s.io/v1/volumesnapshots";
 
 fn flag() -> (Arc<AtomicBool>, Arc<AtomicBool>) {
@@ -56,14 +57,14 @@ async fn a_namespace_that_is_deleted_leaves_neither_a_gap_nor_a_proof() {
         Return::AfterAWhile,
         move |path, watches, _| match (path, watches) {
             ("/api/v1/namespaces", _) => {
-                let names: &[&str] =
+                let existing: &[&str] =
                     if is_deleted.load(Ordering::SeqCst) { &["kept"] } else { &["secret", "shop"] };
                 let item = |name: &&str| value!({"metadata": {"name": name}});
-                list(1, &names.iter().map(item).collect::<Vec<_>>())
+                list(1, &existing.iter().map(item).collect::<Vec<_>>())
             }
             (IN_SHOP, false) => list(3, &[claim("a", 1)]),
-            ("/api/v1/namespaces/kept/persistentvolumeclaims", false) => list(4, &[]),
-            (IN_SHOP | "/api/v1/namespaces/kept/persistentvolumeclaims", true) => open(""),
+            (IN_KEPT, false) => list(4, &[]),
+            (IN_SHOP | IN_KEPT, true) => open(""),
             _ => reply(403, "", "no"),
         },
     )
