@@ -28,6 +28,7 @@ mod current_cluster;
 mod event;
 mod guard;
 mod kept_record;
+mod lease;
 mod options;
 mod receipt;
 pub mod request;
@@ -39,6 +40,7 @@ mod writer;
 
 pub(crate) use current_cluster::CurrentCluster;
 pub(crate) use guard::GuardWriter;
+pub(crate) use lease::{LeaseHold, LeaseWrite, LeaseWriter, StoredLease};
 pub(crate) use options::{DryRun, RunOptions};
 pub(crate) use receipt::{ChangeReceipt, Outcome, Receipt};
-pub(crate) use run::{Confirmed, PlanExecution, RunProgress, run};
+pub(crate) use run::{Confirmed, PlanExecution, RunProgress, run, run_id};

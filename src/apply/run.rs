@@ -218,7 +218,7 @@ async fn one(
 }
 
 /// Returns a random id for this run, which its journal entries carry.
-pub(super) fn run_id() -> String {
+pub(crate) fn run_id() -> String {
     use std::hash::{BuildHasher as _, RandomState};
     let half = || RandomState::new().hash_one(std::process::id()).to_be_bytes();
     let mut bytes = [0; 16];

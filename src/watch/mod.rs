@@ -12,6 +12,7 @@
 //! - `reconciler`: these together. No clock, no I/O and no `async`: tests drive it through any
 //!   order of changes, at any time.
 //! - `refresh`: what no watch keeps current: answers to questions, and records.
+//! - `election`, `leader`: which of several processes reports and acts.
 //! - `run`: the edge: waits for changes and for time to pass, asks, and hands over the news.
 
 pub(crate) mod judging;
@@ -22,8 +23,11 @@ mod known_gaps;
 mod reconciler;
 mod refresh;
 mod run;
+mod election;
+mod leader;
 
 pub use known_gaps::GapNews;
+pub(crate) use leader::{Candidate, Standing};
 pub use reconciler::{News, Reconciler};
 pub(crate) use refresh::Records;
 pub(crate) use run::{Told, Watching};

@@ -1,0 +1,189 @@
+//! The Lease by which one of several processes is chosen (client-go, `tools/leaderelection`).
+
+use std::time::Duration;
+
+use chrono::SecondsFormat;
+use http::Method;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::request::WriteRequest;
+use super::writer::{WriteError, Writer};
+use crate::client::{Connection, ReadError, Reader, collection_path, object_path};
+use crate::model::Time;
+
+const GROUP: &str = "coordination.k8s.io";
+const VERSION: &str = "v1";
+const RESOURCE: &str = "leases";
+const JSON: &str = "application/json";
+
+/// A Lease as the API server stored it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredLease {
+    /// The object, with whatever else others keep in it.
+    object: Value,
+}
+
+/// Who holds a Lease, as it is to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LeaseHold {
+    /// Who; empty where it is given back.
+    pub(crate) holder: String,
+    /// For how long, unless it is renewed: whole seconds, at least one.
+    pub(crate) duration: Duration,
+    /// How often the holder has changed.
+    pub(crate) transitions: u64,
+    /// Whether the holder is another one than before.
+    pub(crate) is_acquired: bool,
+}
+
+impl StoredLease {
+    /// The Lease of a test.
+    #[cfg(test)]
+    pub(crate) fn of(object: Value) -> Self {
+        Self { object }
+    }
+
+    /// Who holds it; empty where nobody does.
+    pub(crate) fn holder(&self) -> &str {
+        self.object["spec"]["holderIdentity"].as_str().unwrap_or_default()
+    }
+
+    /// For how long, unless it is renewed. One that does not say it is held until it is seen not to
+    /// change for as long as the own ones last.
+    pub(crate) fn duration(&self) -> Option<Duration> {
+        self.object["spec"]["leaseDurationSeconds"].as_u64().map(Duration::from_secs)
+    }
+
+    /// How often its holder has changed.
+    pub(crate) fn transitions(&self) -> u64 {
+        self.object["spec"]["leaseTransitions"].as_u64().unwrap_or_default()
+    }
+
+    /// Its uid: another one, where it was deleted and created again.
+    pub(crate) fn uid(&self) -> &str {
+        self.object["metadata"]["uid"].as_str().unwrap_or_default()
+    }
+
+    /// Which state of it this is.
+    pub(crate) fn resource_version(&self) -> &str {
+        self.object["metadata"]["resourceVersion"].as_str().unwrap_or_default()
+    }
+}
+
+/// Reads and writes one Lease.
+pub(crate) struct LeaseWriter {
+    reader: Reader,
+    writer: Writer,
+    namespace: String,
+    name: String,
+    /// How long an answer may take: whoever waits longer has lost the Lease.
+    patience: Duration,
+}
+
+/// How a write of a Lease ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LeaseWrite {
+    /// It is stored.
+    Stored(StoredLease),
+    /// Somebody else wrote it first.
+    Overtaken,
+    /// It was refused, or whether it is stored is not known.
+    Failed(String),
+}
+
+impl LeaseWriter {
+    /// Returns what reads and writes the Lease of this name.
+    pub(crate) fn new(
+        connection: &Connection,
+        field_manager: &str,
+        (namespace, name): (&str, &str),
+        patience: Duration,
+    ) -> Self {
+        Self {
+            reader: Reader::new(connection),
+            writer: Writer::new(connection, field_manager),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            patience,
+        }
+    }
+
+    /// Returns the Lease, if it exists, and the API server's time.
+    ///
+    /// # Errors
+    /// Why it could not be read.
+    pub(crate) async fn read(&self) -> Result<(Option<StoredLease>, Option<Time>), String> {
+        let path = object_path(GROUP, VERSION, Some(&self.namespace), RESOURCE, &self.name);
+        match timeout(self.patience, self.reader.get_json::<Value>(&path)).await {
+            Ok(Ok(answer)) => Ok((Some(StoredLease { object: answer.value }), answer.date)),
+            Ok(Err(error)) if error.is_absence_of(&self.name) => Ok((None, None)),
+            Ok(Err(error)) => Err(told(&error)),
+            Err(_) => Err(format!("no answer came within {}s", self.patience.as_secs())),
+        }
+    }
+
+    /// Writes who holds the Lease: creates it, or replaces the state that was read. `now` is the API
+    /// server's time; only people read it.
+    pub(crate) async fn write(
+        &self,
+        over: Option<&StoredLease>,
+        hold: &LeaseHold,
+        now: Option<Time>,
+    ) -> LeaseWrite {
+        let request = self.render(over, hold, now);
+        match timeout(self.patience, self.writer.send(&request, false)).await {
+            Ok(Ok(answer)) => LeaseWrite::Stored(StoredLease { object: answer.value }),
+            Ok(Err(WriteError::Rejected { code: 404 | 409, .. })) => LeaseWrite::Overtaken,
+            Ok(Err(error)) => LeaseWrite::Failed(error.to_string()),
+            Err(_) => {
+                LeaseWrite::Failed(format!("no answer came within {}s", self.patience.as_secs()))
+            }
+        }
+    }
+
+    fn render(
+        &self,
+        over: Option<&StoredLease>,
+        hold: &LeaseHold,
+        now: Option<Time>,
+    ) -> WriteRequest {
+        let Self { namespace, name, .. } = self;
+        let mut object = over.map_or_else(
+            || {
+                json!({
+                    "apiVersion": "coordination.k8s.io/v1",
+                    "kind": "Lease",
+                    "metadata": {"namespace": namespace, "name": name},
+                    "spec": {},
+                })
+            },
+            |it| it.object.clone(),
+        );
+        // The managed fields that were read would be taken for those that are wanted.
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.remove("managedFields");
+        }
+        let now = now.map(|it| it.to_rfc3339_opts(SecondsFormat::Micros, true));
+        let spec = &mut object["spec"];
+        spec["holderIdentity"] = json!(hold.holder);
+        spec["leaseDurationSeconds"] = json!(hold.duration.as_secs().max(1));
+        spec["leaseTransitions"] = json!(hold.transitions);
+        spec["renewTime"] = json!(now);
+        if hold.is_acquired {
+            spec["acquireTime"] = json!(now);
+        }
+        let (method, path) = match over {
+            Some(_) => (Method::PUT, object_path(GROUP, VERSION, Some(namespace), RESOURCE, name)),
+            None => (Method::POST, collection_path(GROUP, VERSION, Some(namespace), RESOURCE)),
+        };
+        WriteRequest { method, path, content_type: JSON, body: object }
+    }
+}
+
+fn told(error: &ReadError) -> String {
+    match error.hint() {
+        Some(hint) => format!("{error}; {hint}"),
+        None => error.to_string(),
+    }
+}

@@ -1,0 +1,164 @@
+//! Which of several processes leads, decided without a clock: a Lease counts as held for as long as
+//! it says since *this* process saw it change, as in client-go. The clocks of two machines are never
+//! compared.
+//!
+//! This is no fence: a process that was stopped and goes on may believe for a moment that it still
+//! leads. Whoever writes tests with every write what it read, and records the [`Term`].
+
+use std::time::Duration;
+
+use crate::apply::{LeaseHold, StoredLease};
+
+/// How long a Lease lasts, and how often it is renewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ElectionPace {
+    /// How long others wait for a leader that is not heard of.
+    pub(crate) duration: Duration,
+    /// After what time without a renewal the leader stops to lead: before others begin.
+    pub(crate) deadline: Duration,
+    /// How long to wait from one attempt to the next.
+    pub(crate) retry: Duration,
+}
+
+impl Default for ElectionPace {
+    /// Those of Kubernetes' own controllers (component-base, `RecommendedDefaultLeaderElectionConfiguration`).
+    fn default() -> Self {
+        Self {
+            duration: Duration::from_secs(15),
+            deadline: Duration::from_secs(10),
+            retry: Duration::from_secs(2),
+        }
+    }
+}
+
+/// The time for which one process leads without a break. Of two terms of one Lease the later one has
+/// more transitions; a Lease that was deleted and created again has another uid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Term {
+    /// The uid of the Lease.
+    pub(crate) lease: String,
+    /// How often the holder had changed when it began.
+    pub(crate) transitions: u64,
+}
+
+/// What to do with a Lease that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Bid {
+    /// To write this over what was read.
+    Write(LeaseHold),
+    /// Somebody else holds it.
+    Stand {
+        /// Who.
+        holder: String,
+    },
+}
+
+/// The part that one process has in an election. Times are those since it began, by a clock that is
+/// never set.
+#[derive(Debug)]
+pub(crate) struct Election {
+    identity: String,
+    pace: ElectionPace,
+    /// The state of the Lease that was last seen, since when, and for how long it holds.
+    seen: Option<Seen>,
+    led: Option<Led>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    uid: String,
+    resource_version: String,
+    since: Duration,
+    lasts: Duration,
+}
+
+#[derive(Debug)]
+struct Led {
+    term: Term,
+    /// When the request was sent that was the last to be stored.
+    renewed: Duration,
+}
+
+impl Election {
+    /// Begins with nothing known. `identity` tells this process from all others that ever were.
+    pub(crate) fn new(identity: String, pace: ElectionPace) -> Self {
+        Self { identity, pace, seen: None, led: None }
+    }
+
+    /// Who this process is.
+    pub(crate) fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// Takes in the Lease as it was read, and says what to do.
+    pub(crate) fn bid(&mut self, lease: Option<&StoredLease>, at: Duration) -> Bid {
+        let hold = |transitions, is_acquired| {
+            Bid::Write(LeaseHold {
+                holder: self.identity.clone(),
+                duration: self.pace.duration,
+                transitions,
+                is_acquired,
+            })
+        };
+        let Some(lease) = lease else {
+            (self.seen, self.led) = (None, None);
+            return hold(0, true);
+        };
+        let is_own = lease.holder() == self.identity;
+        if is_own {
+            return hold(lease.transitions(), false);
+        }
+        // Somebody else took it, or it was given back.
+        self.led = None;
+        let known = self
+            .seen
+            .as_ref()
+            .filter(|it| it.uid == lease.uid() && it.resource_version == lease.resource_version());
+        let bid = match known {
+            _ if lease.holder().is_empty() => hold(lease.transitions() + 1, true),
+            Some(seen) if at.saturating_sub(seen.since) > seen.lasts => {
+                hold(lease.transitions() + 1, true)
+            }
+            Some(_) | None => Bid::Stand { holder: lease.holder().to_owned() },
+        };
+        if known.is_none() {
+            self.seen = Some(Seen {
+                uid: lease.uid().to_owned(),
+                resource_version: lease.resource_version().to_owned(),
+                since: at,
+                lasts: lease.duration().unwrap_or_default().max(self.pace.duration),
+            });
+        }
+        bid
+    }
+
+    /// Takes in that a bid was stored. `sent` is when its request was sent.
+    pub(crate) fn won(&mut self, lease: &StoredLease, sent: Duration) {
+        let term = Term { lease: lease.uid().to_owned(), transitions: lease.transitions() };
+        self.led = Some(Led { term, renewed: sent });
+    }
+
+    /// Takes in that somebody else wrote the Lease first.
+    pub(crate) fn overtaken(&mut self) {
+        self.led = None;
+    }
+
+    /// The term, while this process leads.
+    pub(crate) fn term(&self, at: Duration) -> Option<&Term> {
+        let led = self.led.as_ref()?;
+        (at.saturating_sub(led.renewed) < self.pace.deadline).then_some(&led.term)
+    }
+
+    /// What gives the Lease back, where this process holds it: others need not wait until it ends.
+    pub(crate) fn release(&self, at: Duration) -> Option<LeaseHold> {
+        self.term(at).map(|term| LeaseHold {
+            holder: String::new(),
+            duration: Duration::from_secs(1),
+            transitions: term.transitions,
+            is_acquired: false,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

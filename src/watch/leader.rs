@@ -1,0 +1,158 @@
+//! The edge of an election: reads and writes the Lease, and tells whether this process leads.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use super::election::{Bid, Election, ElectionPace, Term};
+use crate::apply::{LeaseWrite, LeaseWriter, run_id};
+use crate::client::Connection;
+
+/// How long giving the Lease back may take.
+const RESIGNING: Duration = Duration::from_secs(2);
+
+/// How this process stands in the election.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Nothing was read yet.
+    Unknown,
+    /// It leads.
+    Leads(Term),
+    /// Somebody else does, or nobody: the Lease could not be read or written.
+    Stands {
+        /// Who leads, if that is known.
+        leader: Option<String>,
+        /// Why it could not be asked, if it could not.
+        failure: Option<String>,
+    },
+}
+
+/// One process of an election, until it is dropped or resigns.
+pub(crate) struct Candidate {
+    identity: String,
+    standing: watch::Receiver<Standing>,
+    resign: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl Candidate {
+    /// Stands for election by the Lease of this namespace and name.
+    pub(crate) fn stand(
+        connection: &Connection,
+        field_manager: &str,
+        lease: (&str, &str),
+        host: &str,
+        pace: ElectionPace,
+    ) -> Self {
+        let identity = format!("{host}_{}", run_id());
+        let writer = LeaseWriter::new(connection, field_manager, lease, pace.deadline / 2);
+        let (tell, standing) = watch::channel(Standing::Unknown);
+        let (resign, resigned) = oneshot::channel();
+        let campaign = Campaign {
+            election: Election::new(identity.clone(), pace),
+            writer,
+            begun: Instant::now(),
+            tell,
+        };
+        let task = tokio::spawn(campaign.run(pace.retry, resigned));
+        Self { identity, standing, resign, task }
+    }
+
+    /// Who this process is in the Lease.
+    pub(crate) fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// Follows how this process stands.
+    pub(crate) fn standing(&self) -> watch::Receiver<Standing> {
+        self.standing.clone()
+    }
+
+    /// Gives the Lease back, so that another process can lead at once.
+    pub(crate) async fn resign(self) {
+        if self.resign.send(()).is_ok() {
+            // Whoever does not answer in time lets the Lease end by itself.
+            let _ = timeout(RESIGNING, self.task).await;
+        }
+    }
+}
+
+struct Campaign {
+    election: Election,
+    writer: LeaseWriter,
+    begun: Instant,
+    tell: watch::Sender<Standing>,
+}
+
+impl Campaign {
+    async fn run(mut self, retry: Duration, mut resigned: oneshot::Receiver<()>) {
+        loop {
+            let (leader, failure) = self.turn().await;
+            self.say(leader, failure);
+            // A leader that hears nothing has to stop before the next attempt ends.
+            tokio::select! {
+                _ = &mut resigned => return self.give_back().await,
+                () = sleep(retry) => {}
+            }
+            self.say_if_over();
+        }
+    }
+
+    /// Makes one attempt. Returns who leads, if somebody else does, and why it failed.
+    async fn turn(&mut self) -> (Option<String>, Option<String>) {
+        let (lease, now) = match self.writer.read().await {
+            Ok(read) => read,
+            Err(failure) => return (None, Some(failure)),
+        };
+        let hold = match self.election.bid(lease.as_ref(), self.begun.elapsed()) {
+            Bid::Write(hold) => hold,
+            Bid::Stand { holder } => return (Some(holder), None),
+        };
+        let sent = self.begun.elapsed();
+        match self.writer.write(lease.as_ref(), &hold, now).await {
+            LeaseWrite::Stored(stored) => {
+                self.election.won(&stored, sent);
+                (None, None)
+            }
+            LeaseWrite::Overtaken => {
+                self.election.overtaken();
+                (None, None)
+            }
+            LeaseWrite::Failed(failure) => (None, Some(failure)),
+        }
+    }
+
+    fn say(&self, leader: Option<String>, failure: Option<String>) {
+        let standing = match self.election.term(self.begun.elapsed()) {
+            Some(term) => Standing::Leads(term.clone()),
+            None => Standing::Stands { leader, failure },
+        };
+        self.tell.send_if_modified(|known| {
+            let is_new = *known != standing;
+            *known = standing;
+            is_new
+        });
+    }
+
+    /// Tells that the time of a leader is over, who has not been heard of since.
+    fn say_if_over(&self) {
+        let leads = matches!(*self.tell.borrow(), Standing::Leads(_));
+        if leads && self.election.term(self.begun.elapsed()).is_none() {
+            let failure = Some("the Lease was not renewed in time".to_owned());
+            self.say(None, failure);
+        }
+    }
+
+    async fn give_back(mut self) {
+        let Some(hold) = self.election.release(self.begun.elapsed()) else { return };
+        // Only what is still its own.
+        if let Ok((Some(lease), now)) = self.writer.read().await
+            && lease.holder() == self.election.identity()
+        {
+            let _ = self.writer.write(Some(&lease), &hold, now).await;
+        }
+        self.election.overtaken();
+    }
+}
