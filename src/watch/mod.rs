@@ -12,8 +12,10 @@
 //! - `reconciler`: these together. No clock, no I/O and no `async`: tests drive it through any
 //!   order of changes, at any time.
 //! - `refresh`: what no watch keeps current: answers to questions, and records.
+//! - [`policy`]: the policy file of `watch`.
 //! - `run`: the edge: waits for changes and for time to pass, asks, and hands over the news.
 
+pub mod policy;
 pub(crate) mod judging;
 mod settle;
 mod schedule;

@@ -1,0 +1,3 @@
+//! The policy file of `watch`.
+
+pub mod report;
