@@ -14,6 +14,7 @@
 //! - `refresh`: what no watch keeps current: answers to questions, and records.
 //! - [`policy`]: the policy file of `watch`.
 //! - `run`: the edge: waits for changes and for time to pass, asks, and hands over the news.
+//! - `report`: what a policy says about the news: metrics, Events, a webhook.
 
 pub mod policy;
 pub(crate) mod judging;
@@ -24,6 +25,7 @@ mod known_gaps;
 mod reconciler;
 mod refresh;
 mod run;
+pub(crate) mod report;
 
 pub use known_gaps::GapNews;
 pub use reconciler::{News, Reconciler};

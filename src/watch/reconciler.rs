@@ -40,6 +40,9 @@ pub struct Reconciler {
     schedule: Schedule,
     /// The subjects that were judged since the last report.
     judged: BTreeSet<Subject>,
+    /// How many judgements of subjects were reported.
+    count_judged: u64,
+    full_passes: u64,
 }
 
 /// The shortest wait for a time of the server's clock, which has whole seconds.
@@ -58,6 +61,8 @@ impl Reconciler {
             gaps: KnownGaps::default(),
             schedule: Schedule::new(pace),
             judged,
+            count_judged: 0,
+            full_passes: 0,
         }
     }
 
@@ -79,6 +84,17 @@ impl Reconciler {
     /// How many findings were reported and have not cleared.
     pub fn count(&self) -> usize {
         self.findings.count()
+    }
+
+    /// How many judgements of subjects were reported. As long as it stays the same, so do the
+    /// totals.
+    pub fn judgements(&self) -> u64 {
+        self.count_judged
+    }
+
+    /// How often everything was judged from scratch.
+    pub fn full_passes(&self) -> u64 {
+        self.full_passes
     }
 
     /// Notes that changes were taken in.
@@ -131,6 +147,7 @@ impl Reconciler {
     /// Returns what is new since the last report.
     pub fn report(&mut self, cluster: &Cluster) -> News {
         let judged = std::mem::take(&mut self.judged);
+        self.count_judged += judged.len() as u64;
         let findings = self.findings.compare(&self.assessor, cluster, &self.settings, &judged);
         let gaps = self.gaps.compare(&self.assessor.unread(cluster), cluster);
         News { findings, gaps }
@@ -149,6 +166,8 @@ impl Reconciler {
         let everything = Dirty::everything();
         subjects.extend(judging::update(&mut self.assessor, cluster, &self.settings, everything));
         self.schedule.passed(at);
+        self.full_passes += 1;
+        self.count_judged += subjects.len() as u64;
         self.findings.compare(&self.assessor, cluster, &self.settings, &subjects)
     }
 }

@@ -65,7 +65,7 @@ fn kept_backends(cluster: &Cluster) -> impl Iterator<Item = Subject> + '_ {
 }
 
 /// The namespace of a subject: its own, or that of the claim that it belongs to.
-fn namespace(cluster: &Cluster, subject: &Subject) -> Option<Text> {
+pub(super) fn namespace(cluster: &Cluster, subject: &Subject) -> Option<Text> {
     let of_volume = |name: &str| {
         let claim = cluster.volume_named(name)?.claim_ref.as_ref()?;
         Some(Text::clone(&claim.key.namespace))
