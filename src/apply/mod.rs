@@ -39,7 +39,7 @@ mod verify;
 mod writer;
 
 pub(crate) use current_cluster::CurrentCluster;
-pub(crate) use finding_event::{EventWriter, FindingNotice, NoticeEnd, NoticeError};
+pub(crate) use finding_event::{EventWriter, FindingNotice, NoticeError};
 pub(crate) use guard::GuardWriter;
 pub(crate) use options::{DryRun, RunOptions};
 pub(crate) use receipt::{ChangeReceipt, Outcome, Receipt};

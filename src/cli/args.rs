@@ -9,11 +9,12 @@ use std::{
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 
-use super::{Failure, complete, suggest::nearest};
+use super::{Failure, complete};
 use crate::{
     client::{ConnectionOptions, RequestTimeout},
     model::{
-        Kind, Recording, Scope, Selector, Settings, Text, Threshold, escape_control, parse_duration,
+        Kind, Recording, Scope, Selector, Settings, Text, Threshold, escape_control, nearest,
+        parse_duration,
     },
     rules::REGISTRY,
 };
@@ -217,7 +218,7 @@ pub fn threshold_candidates() -> ArgValueCandidates {
 pub fn scope(namespace: Option<&str>, selector: Option<&str>) -> Result<Scope, Failure> {
     let selector = selector.map(Selector::parse).transpose();
     Ok(Scope {
-        namespace: namespace.map(Text::from),
+        namespaces: namespace.map(Text::from).into_iter().collect(),
         selector: selector.map_err(|error| Failure::usage(error.to_string()))?.unwrap_or_default(),
         ..Scope::default()
     })

@@ -56,5 +56,5 @@ pub(crate) use open_response::date;
 pub(crate) use proxy_environment::ProxyEnv;
 pub(crate) use read_error::ReadError;
 pub(crate) use request_timeout::RequestTimeout;
-pub(crate) use token_review::{TokenUser, may_get, review_token};
+pub(crate) use token_review::{may_get, review_token};
 pub(crate) use watch::{Watch, WatchEvent, watch};

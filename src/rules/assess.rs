@@ -15,7 +15,7 @@ mod totals;
 
 pub use partial::PartialAssessment;
 use scope::{exempt, object_key};
-pub use scope::{in_scope, metadata, object, subjects};
+pub use scope::{in_scope, is_left_out, metadata, object, subjects};
 pub use totals::{StoragePool, StorageTotals, Totals};
 pub use unread::UnreadGap;
 use unread::is_single;

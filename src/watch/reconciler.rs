@@ -43,6 +43,8 @@ pub struct Reconciler {
     /// How many judgements of subjects were reported.
     count_judged: u64,
     full_passes: u64,
+    /// When the next exemption ends, by the server's clock.
+    exemption_end: Option<Time>,
 }
 
 /// The shortest wait for a time of the server's clock, which has whole seconds.
@@ -54,6 +56,7 @@ impl Reconciler {
     /// Goes on with what was judged so far. Nothing of it counts as reported.
     pub fn new(settings: Settings, assessor: Assessor, cluster: &Cluster, pace: Pace) -> Self {
         let judged = crate::rules::subjects(cluster);
+        let exemption_end = cluster.clock().and_then(|now| settings.scope.next_end(now));
         Self {
             settings,
             assessor,
@@ -63,7 +66,15 @@ impl Reconciler {
             judged,
             count_judged: 0,
             full_passes: 0,
+            exemption_end,
         }
+    }
+
+    /// Goes on with other settings. Everything has to be judged anew, which is left to the caller:
+    /// it makes the cluster dirty.
+    pub fn adopt(&mut self, settings: Settings) {
+        self.settings = settings;
+        self.exemption_end = None;
     }
 
     /// What the user asked for.
@@ -106,7 +117,7 @@ impl Reconciler {
     pub fn wait(&self, at: Duration, clock: Option<Time>) -> Duration {
         let pending = self.schedule.due().map(|due| due.saturating_sub(at));
         let full_pass = self.schedule.full_pass_due().saturating_sub(at);
-        let wake = self.assessor.wake().zip(clock).map(|(wake, clock)| {
+        let wake = self.wake().zip(clock).map(|(wake, clock)| {
             let left = (wake - clock).to_std().unwrap_or_default();
             left.max(SHORTEST_WAIT)
         });
@@ -116,8 +127,13 @@ impl Reconciler {
     /// Whether something has to be judged now: changes have waited long enough, or the time has come
     /// at which a judgement may differ. `clock` is that of the cluster.
     pub fn is_due(&self, at: Duration, clock: Option<Time>) -> bool {
-        let wake = self.assessor.wake().zip(clock).is_some_and(|(wake, clock)| wake <= clock);
+        let wake = self.wake().zip(clock).is_some_and(|(wake, clock)| wake <= clock);
         wake || self.schedule.due().is_some_and(|due| due <= at)
+    }
+
+    /// When a report may differ without any change.
+    fn wake(&self) -> Option<Time> {
+        self.assessor.wake().into_iter().chain(self.exemption_end).min()
     }
 
     /// Judges what a change touched, and what the time has come for.
@@ -131,6 +147,12 @@ impl Reconciler {
         }
         let judged = judging::update(&mut self.assessor, cluster, &self.settings, dirty);
         self.judged.extend(judged);
+        let now = cluster.clock();
+        if self.exemption_end.zip(now).is_some_and(|(end, now)| end <= now) {
+            // Nothing is judged otherwise, but what was exempted is reported.
+            self.judged.extend(crate::rules::subjects(cluster));
+        }
+        self.exemption_end = now.and_then(|now| self.settings.scope.next_end(now));
         self.schedule.judged();
     }
 

@@ -12,7 +12,8 @@ use crate::model::Severity;
 
 /// Where findings are told besides the log. What is absent is off.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 pub struct ReportPolicy {
     /// Events about the objects.
     pub events: Option<EventsPolicy>,
@@ -24,19 +25,23 @@ pub struct ReportPolicy {
 
 /// Events about the objects of findings.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 pub struct EventsPolicy {
     /// Only findings of this severity and worse.
     #[serde(default = "high", deserialize_with = "severity")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "super::values::severity"))]
     pub severity: Severity,
 }
 
 /// A server of `/metrics`, `/healthz` and `/readyz`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 pub struct MetricsPolicy {
     /// Where it listens. On a loopback address it speaks HTTP, and everybody may read the metrics;
     /// on any other it speaks HTTPS, and whoever reads them needs the right to.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "super::values::address"))]
     pub address: SocketAddr,
     /// How many namespaces have a label of their own, the rest being `other`; without it findings
     /// have no label for their namespace.
@@ -47,7 +52,8 @@ pub struct MetricsPolicy {
 
 /// A certificate in files, read again when they change.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 pub struct TlsPolicy {
     /// The certificate and those that signed it, in PEM.
     pub cert_file: PathBuf,
@@ -57,12 +63,14 @@ pub struct TlsPolicy {
 
 /// Messages to a chat, or to anything that takes what Slack takes.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 pub struct WebhookPolicy {
     /// The file that holds the URL, which is a secret. It is read again for every message.
     pub url_file: PathBuf,
     /// Only findings of this severity and worse.
     #[serde(default = "high", deserialize_with = "severity")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "super::values::severity"))]
     pub severity: Severity,
 }
 

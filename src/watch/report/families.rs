@@ -70,16 +70,14 @@ impl MetricFamily {
 /// Turns the text of OpenMetrics into the older one that every Prometheus reads: counters are
 /// described by their full names, and there is no end mark.
 pub(super) fn older_text(open_metrics: &str) -> String {
-    let counters = FAMILIES.iter().filter(|it| matches!(it.kind, MetricType::Counter));
-    let counters: Vec<_> = counters.map(|it| it.name).collect();
     let mut text = String::with_capacity(open_metrics.len());
     for line in open_metrics.lines().filter(|line| *line != "# EOF") {
         let described = ["# HELP ", "# TYPE "].into_iter().find_map(|mark| {
             let (name, rest) = line.strip_prefix(mark)?.split_once(' ')?;
-            counters.contains(&name).then_some((mark, name, rest))
+            Some((mark, FAMILIES.iter().find(|it| it.name == name)?, rest))
         });
         let _ = match described {
-            Some((mark, name, rest)) => writeln!(text, "{mark}{name}_total {rest}"),
+            Some((mark, family, rest)) => writeln!(text, "{mark}{} {rest}", family.full_name()),
             None => writeln!(text, "{line}"),
         };
     }

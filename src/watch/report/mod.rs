@@ -26,7 +26,6 @@ mod webhook_post;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -43,7 +42,7 @@ use self::server::Served;
 use self::webhook::{WebhookPace, WebhookReporter};
 use super::policy::report::{MetricsPolicy, ReportPolicy};
 use super::reconciler::Reconciler;
-use super::run::Told;
+use super::run::{Listener, Told};
 use crate::client::{Connection, Reader};
 use crate::cluster::Cluster;
 use crate::sources::live::WatchHealth;
@@ -65,7 +64,8 @@ pub(crate) struct Reporters {
     policy: ReportPolicy,
     metrics: Metrics,
     probes: Arc<Probes>,
-    server: Option<MetricsServer>,
+    /// The server of metrics and probes, until this is dropped.
+    server: Option<JoinSet<()>>,
     events: Option<EventReporter>,
     webhook: Option<WebhookReporter>,
     event_counts: Arc<SinkCounts>,
@@ -82,12 +82,6 @@ impl WatchedMetrics {
     pub(crate) fn follow(&self, health: &WatchHealth) {
         self.0.follow(health);
     }
-}
-
-/// A server of metrics and probes, until it is dropped.
-struct MetricsServer {
-    address: SocketAddr,
-    _task: JoinSet<()>,
 }
 
 impl Reporters {
@@ -118,14 +112,8 @@ impl Reporters {
             let (listener, served) = reporters.bind(metrics).await?;
             reporters.serve(listener, served);
         }
-        reporters.policy.metrics.clone_from(&policy.metrics);
         reporters.replace(policy);
         Ok(reporters)
-    }
-
-    /// Where metrics are served, if they are.
-    pub(crate) fn address(&self) -> Option<SocketAddr> {
-        self.server.as_ref().map(|it| it.address)
     }
 
     /// Where to tell how the watches are doing, as soon as there are any.
@@ -135,11 +123,7 @@ impl Reporters {
 
     /// Reports as another policy says from now on. What was told is not told again. Where metrics
     /// are served stays as it was when this process began.
-    pub(crate) fn replace(&mut self, policy: &ReportPolicy) {
-        let place = |it: &MetricsPolicy| (it.address, it.tls.clone());
-        if policy.metrics.as_ref().map(place) != self.policy.metrics.as_ref().map(place) {
-            tracing::warn!("where metrics are served changes when this process is started again");
-        }
+    fn replace(&mut self, policy: &ReportPolicy) {
         self.metrics.label_namespaces(policy.metrics.as_ref().and_then(|it| it.per_namespace));
         match (&policy.events, &mut self.events) {
             (None, events) => *events = None,
@@ -157,40 +141,7 @@ impl Reporters {
             let start = |policy| WebhookReporter::start(policy, cluster, pace, counts());
             self.webhook = policy.webhook.as_ref().map(start);
         }
-        let metrics = self.policy.metrics.take();
-        self.policy = ReportPolicy { metrics, ..policy.clone() };
-    }
-
-    /// Takes in what the loop tells, at once: nothing is waited for. `took` is how long the judgement
-    /// took; `None` where nothing was judged.
-    pub(crate) fn hear(
-        &mut self,
-        told: &Told,
-        took: Option<Duration>,
-        cluster: &Cluster,
-        reconciler: &Reconciler,
-    ) {
-        let is_first = self.totals_of.is_none();
-        let now = cluster.clock();
-        if let Some(events) = &mut self.events {
-            events.hear(&told.news.findings, now, is_first);
-        }
-        if let Some(webhook) = &mut self.webhook {
-            webhook.hear(&told.news.findings, now, is_first);
-        }
-        let judged = reconciler.judgements();
-        if self.totals_of != Some(judged) {
-            self.totals_of = Some(judged);
-            if self.server.is_some() {
-                self.metrics.total(reconciler.assessor().totals(cluster, reconciler.settings()));
-            }
-        }
-        if took.is_some() || is_first {
-            let unread = reconciler.assessor().unread(cluster);
-            self.metrics.judged(took, unread.iter().map(|it| it.gap.kind).collect());
-        }
-        self.metrics.worked(judged, reconciler.full_passes(), told.defects);
-        self.probes.looked();
+        self.policy = policy.clone();
     }
 
     async fn bind(&self, policy: &MetricsPolicy) -> Result<(TcpListener, Served), ReportError> {
@@ -216,6 +167,39 @@ impl Reporters {
         let mut task = JoinSet::new();
         task.spawn(server::serve(listener, Arc::new(served)));
         tracing::info!(%address, "serving metrics and probes");
-        self.server = Some(MetricsServer { address, _task: task });
+        self.server = Some(task);
+    }
+}
+
+impl Listener for Reporters {
+    fn hear(&mut self, told: &Told, cluster: &Cluster, reconciler: &Reconciler) {
+        if let Some(policy) = &told.policy {
+            self.replace(&policy.report);
+        }
+        let is_first = self.totals_of.is_none();
+        let now = cluster.clock();
+        if let Some(events) = &mut self.events {
+            events.hear(&told.news.findings, now, is_first);
+        }
+        if let Some(webhook) = &mut self.webhook {
+            webhook.hear(&told.news.findings, now, is_first);
+        }
+        let judged = reconciler.judgements();
+        if self.totals_of != Some(judged) {
+            self.totals_of = Some(judged);
+            if self.server.is_some() {
+                self.metrics.total(reconciler.assessor().totals(cluster, reconciler.settings()));
+            }
+        }
+        if told.took.is_some() || is_first {
+            let unread = reconciler.assessor().unread(cluster);
+            self.metrics.judged(told.took, unread.iter().map(|it| it.gap.kind).collect());
+        }
+        self.metrics.worked(judged, reconciler.full_passes(), told.defects);
+        self.probes.looked();
+    }
+
+    fn turned(&mut self) {
+        self.probes.turned();
     }
 }

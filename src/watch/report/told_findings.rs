@@ -79,7 +79,7 @@ pub(super) mod tests {
     /// That it has cleared.
     pub(in crate::watch::report) fn cleared(name: &str, severity: Severity) -> FindingEvent {
         let Finding { rule, object, .. } = *finding(name, severity);
-        FindingEvent::Cleared(ClearedFinding { rule, severity, object })
+        FindingEvent::Cleared(ClearedFinding { rule, severity, object, left_out: false })
     }
 
     #[test]

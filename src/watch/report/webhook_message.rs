@@ -30,7 +30,9 @@ impl WebhookItem {
                 (false, format!("{} {} {}: {what}", it.severity.name(), it.rule, it.object))
             }
             FindingEvent::Cleared(it) => {
-                (true, format!("cleared: {} {} {}", it.severity.name(), it.rule, it.object))
+                // What a policy leaves out may still be there.
+                let what = if it.left_out { "not reported any more" } else { "cleared" };
+                (true, format!("{what}: {} {} {}", it.severity.name(), it.rule, it.object))
             }
         };
         Self { is_first, is_cleared, line, event: publish::finding_event(event, now) }

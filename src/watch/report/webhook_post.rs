@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{Method, Request, Uri};
 use http_body_util::Full;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connect, HttpConnector};
@@ -71,28 +71,12 @@ pub(super) async fn post(url_file: &Path, body: &str, patience: Duration) -> Res
         .header(USER_AGENT, concat!("kubectl-storage/", env!("CARGO_PKG_VERSION")))
         .body(Full::new(Bytes::from(body.to_owned())))
         .map_err(|_| wrong("it is no URL".to_owned()))?;
-    let tls = rustls::crypto::ring::default_provider();
-    let tls = HttpsConnectorBuilder::new().with_provider_and_native_roots(tls);
-    let tls = tls.map_err(|error| unanswered(&error))?.https_or_http().enable_http1();
-    let mut plain = HttpConnector::new();
-    plain.enforce_http(false);
-    let proxies = ProxyEnv::read();
-    let proxy = proxies.proxy_for(&url).filter(|_| url.scheme_str() == Some("https"));
-    let answer = match proxy {
-        None => timeout(patience, send(tls.wrap_connector(plain), request)).await,
-        Some(proxy) => {
-            let proxy: Uri = proxy
-                .parse()
-                .map_err(|_| PostError::Unanswered("the proxy's URL is wrong".to_owned()))?;
-            let tunnel = Tunnel::new(proxy, plain);
-            timeout(patience, send(tls.wrap_connector(tunnel), request)).await
-        }
-    };
+    let answer = timeout(patience, deliver(request, &url)).await;
     let Ok(answer) = answer else {
         let seconds = patience.as_secs_f32();
         return Err(PostError::Unanswered(format!("no answer came within {seconds}s")));
     };
-    let head = answer.map_err(|error| unanswered(&error))?;
+    let head = answer.map_err(|error| unanswered(&*error))?;
     let code = head.status.as_u16();
     match code {
         200..=299 => Ok(()),
@@ -106,12 +90,33 @@ pub(super) async fn post(url_file: &Path, body: &str, patience: Duration) -> Res
     }
 }
 
+/// Sends a request: with TLS and by the proxy of the environment, as its URL asks for.
+async fn deliver(
+    request: Request<Full<Bytes>>,
+    url: &Uri,
+) -> Result<http::response::Parts, Box<dyn Error + Send + Sync>> {
+    let mut plain = HttpConnector::new();
+    if url.scheme_str() == Some("http") {
+        return Ok(send(plain, request).await?);
+    }
+    plain.enforce_http(false);
+    let provider = rustls::crypto::ring::default_provider();
+    let tls = HttpsConnectorBuilder::new().with_provider_and_native_roots(provider)?;
+    let tls = tls.https_only().enable_http1();
+    let proxies = ProxyEnv::read();
+    let Some(proxy) = proxies.proxy_for(url) else {
+        return Ok(send(tls.wrap_connector(plain), request).await?);
+    };
+    let proxy: Uri = proxy.parse().map_err(|_| "the proxy's URL is wrong")?;
+    Ok(send(tls.wrap_connector(Tunnel::new(proxy, plain)), request).await?)
+}
+
 async fn send<C>(
-    connector: HttpsConnector<C>,
+    connector: C,
     request: Request<Full<Bytes>>,
 ) -> Result<http::response::Parts, hyper_util::client::legacy::Error>
 where
-    HttpsConnector<C>: Connect + Clone + Send + Sync + 'static,
+    C: Connect + Clone + Send + Sync + 'static,
 {
     let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector);
     client.request(request).await.map(|answer| answer.into_parts().0)

@@ -1,8 +1,23 @@
-//! `audit --watch`: what is told of findings adds up to what an audit says, whatever happens to the cluster and to the
+//! `audit --watch` and `watch`: what is told of findings adds up to what an audit says, whatever happens to the cluster and to the
 //! way there.
 
 mod disturbed;
+mod policy;
+mod reports;
 mod told;
 mod watcher;
 
 use watcher::Watcher;
+
+use crate::support::{PersistentVolume, Scenario};
+
+const PAST: &str = "pv-released-past-threshold";
+
+/// Makes a volume that is Released and kept, and returns its name.
+fn released(on: &Scenario, name: &str) -> String {
+    let name = on.named(name);
+    let left = PersistentVolume::csi(&name, "none.example", &name).left_by(&on.name, "gone");
+    on.create(&left.0);
+    on.wait_phase(&format!("pv/{name}"), "Released");
+    format!("pv/{name}")
+}

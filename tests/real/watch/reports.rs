@@ -61,7 +61,8 @@ fn ask(
     path: &str,
     header: &str,
 ) -> Option<(u16, String)> {
-    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{header}\r\n");
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{header}\r\n");
     stream.write_all(request.as_bytes()).ok()?;
     let mut answer = Vec::new();
     // Without a closing message of TLS the bytes are there all the same.
@@ -126,7 +127,8 @@ fn findings_become_events_and_numbers() {
         let name = name.trim_start_matches("pv/").to_owned();
         move |cluster: &Cluster| -> Vec<Value> {
             let is_it = |it: &Value| {
-                it["regarding"]["name"] == name.as_str() && it["reason"] == "PvReleasedPastThreshold"
+                it["regarding"]["name"] == name.as_str()
+                    && it["reason"] == "PvReleasedPastThreshold"
             };
             events(cluster, "default").into_iter().filter(is_it).collect()
         }
@@ -161,7 +163,8 @@ fn findings_become_events_and_numbers() {
     lint(&text);
 
     // One that has cleared, and appears again, is the same series.
-    let ignore = |id: Option<&str>| json!({"metadata": {"annotations": {"storage.kubectl.dev/ignore": id}}});
+    let ignore =
+        |id: Option<&str>| json!({"metadata": {"annotations": {"storage.kubectl.dev/ignore": id}}});
     on.patch(&second, &ignore(Some(PAST)));
     eventually("one is counted", || past() == 1.0);
     on.patch(&second, &ignore(None));
@@ -185,10 +188,16 @@ fn findings_become_events_and_numbers() {
     let wrote = |it: &&Value| {
         let agent = it["userAgent"].as_str().unwrap_or_default();
         let verb = it["verb"].as_str().unwrap_or_default();
-        agent.starts_with("kubectl-storage") && matches!(verb, "create" | "patch" | "delete" | "update")
+        agent.starts_with("kubectl-storage")
+            && matches!(verb, "create" | "patch" | "delete" | "update")
     };
     let others: Vec<_> = writes.iter().filter(wrote).filter(|it| !is_event(it)).collect();
-    assert!(others.iter().all(|it| it["objectRef"]["resource"].as_str().is_some_and(|it| it.ends_with("reviews"))), "{others:#?}");
+    assert!(
+        others.iter().all(|it| it["objectRef"]["resource"]
+            .as_str()
+            .is_some_and(|it| it.ends_with("reviews"))),
+        "{others:#?}"
+    );
 }
 
 /// Has the linter of Prometheus judge an exposition.
@@ -212,9 +221,12 @@ fn lint(text: &str) {
 fn without_the_right_to_create_events_everything_else_goes_on() {
     let cluster = Cluster::start(Options::CONTROLLERS);
     let on = Scenario::on(&cluster);
-    cluster.grant("user-1", &json!([
-        {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]},
-    ]));
+    cluster.grant(
+        "user-1",
+        &json!([
+            {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]},
+        ]),
+    );
     let reporting =
         Reporting::new("{events: {severity: info}, metrics: {address: '127.0.0.1:PORT'}}");
     let watcher = Watcher::by_policy(&cluster.kubeconfig_of("user-1"), &reporting.policy());
@@ -311,5 +323,78 @@ fn metrics_beyond_loopback_are_for_whoever_may_read_them() {
     });
     // Not without TLS.
     assert_ne!(reporting.get("/healthz").map(|it| it.0), Some(200));
+    watcher.terminate();
+}
+
+/// Answers one request with a status, and returns its body.
+fn take(listener: &TcpListener, status: &str) -> Value {
+    let (mut socket, _) = listener.accept().expect("because it listens");
+    let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
+    loop {
+        let count = socket.read(&mut piece).expect("because it was sent");
+        bytes.extend(&piece[..count]);
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
+        assert!(head.starts_with("POST /services/secret "), "{head}");
+        let length = head.to_ascii_lowercase();
+        let length = length.split("content-length: ").nth(1).and_then(|it| it.lines().next());
+        let length: usize = length.and_then(|it| it.parse().ok()).expect("because it is told");
+        if body.len() < length {
+            continue;
+        }
+        let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+        socket.write_all(answer.as_bytes()).expect("because it is waited for");
+        return serde_json::from_str(body).expect("because it is JSON");
+    }
+}
+
+#[test]
+fn a_webhook_in_trouble_holds_nothing_up_and_loses_nothing() {
+    let cluster = Cluster::start(Options::CONTROLLERS);
+    let on = Scenario::on(&cluster);
+    let first = released(&on, "first");
+    let reporting = Reporting::new(
+        "{webhook: {urlFile: FOLDER/url, severity: medium}, metrics: {address: '127.0.0.1:PORT'}}",
+    );
+    // Nobody listens there yet, and the file comes later too.
+    let free = TcpListener::bind("127.0.0.1:0").expect("because loopback has free ports");
+    let address = free.local_addr().expect("because it is bound");
+    drop(free);
+    let watcher = Watcher::by_policy(cluster.kubeconfig(), &reporting.policy());
+    watcher.tells("appeared", PAST, &first);
+    watcher.says("is tried again");
+    let url = format!("http://{address}/services/secret\n");
+    fs::write(reporting.folder.path().join("url"), url).expect("because it is writable");
+    // What happens meanwhile is told everywhere else.
+    let second = released(&on, "second");
+    watcher.tells("appeared", PAST, &second);
+    let counted = || {
+        let numbers = reporting.numbers("kubectl_storage_findings");
+        count_of(&numbers, &[&format!("id=\"{PAST}\"")])
+    };
+    eventually("both are counted", || counted() == 2.0);
+
+    let listener = TcpListener::bind(address).expect("because it is free");
+    take(&listener, "500 Broken");
+    take(&listener, "429 Later");
+    let mut told = Vec::new();
+    while told.len() < 2 {
+        let message = take(&listener, "200 OK");
+        let text = message["text"].as_str().expect("Slack asks for it").to_owned();
+        for finding in message["findings"].as_array().expect("they are there") {
+            assert_eq!(finding["event"], "appeared", "{message}");
+            let name = finding["object"]["name"].as_str().expect("it has one");
+            if finding["id"] == PAST {
+                assert!(text.contains(&format!("{PAST} pv/{name}")), "{text}");
+                told.push(format!("pv/{name}"));
+            }
+        }
+    }
+    assert_eq!(told, [first, second]);
+    let dropped = reporting.numbers("kubectl_storage_reports_total");
+    assert_eq!(count_of(&dropped, &["webhook", "dropped"]), 0.0, "{dropped:?}");
+    assert_eq!(count_of(&dropped, &["webhook", "failed"]), 0.0, "{dropped:?}");
+    let said = watcher.said();
+    assert!(!said.contains("secret") && !said.contains(&address.to_string()), "{said}");
     watcher.terminate();
 }
