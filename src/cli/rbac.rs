@@ -194,7 +194,7 @@ fn rights_of_policy(policy: &WatchPolicy) -> Vec<Right> {
     let mut rights = Vec::new();
     if events.is_some() {
         const EVENTS: &str = "events.k8s.io";
-        rights.extend(["create", "patch"].map(|verb| (verb, EVENTS, "events")));
+        rights.extend(["create", "get", "patch"].map(|verb| (verb, EVENTS, "events")));
     }
     // Who reads metrics from elsewhere has to show a right, which is asked of the API server.
     if metrics.as_ref().is_some_and(|it| !it.address.ip().is_loopback()) {

@@ -66,10 +66,13 @@ fn show(collected: &Collected, settings: &Settings, file: &PolicyFile) -> std::i
     let exempted = collected.assessor.totals(cluster, settings).exempted;
     let findings = if all == 1 { "1 finding".to_owned() } else { format!("{all} findings") };
     let exempted = if exempted > 0 { format!("; {exempted} exempted") } else { String::new() };
+    let reported = place::reported_to(reports, None);
     terminal::note(&format!(
-        "{}: valid; {findings} now{exempted}; reported to {}",
+        "{}: valid; {findings} now{exempted}; reported to {reported}",
         escape_control(&file.source().name()),
-        place::reported_to(reports, None)
     ));
+    if reported == place::NOWHERE {
+        terminal::note(&format!("note: {}", place::ONLY_COUNTED));
+    }
     Ok(())
 }

@@ -110,9 +110,9 @@ impl LogLines {
     fn tell_policy(&mut self, reports: &ReportPolicy) {
         let address = |it: &ReportPolicy| it.metrics.as_ref().map(|it| it.address);
         match self.reports.replace(reports.clone()) {
-            None => info!(reports_to = place::reported_to(reports, None), "watching"),
+            None => info!(reports_to = %place::reported_to(reports, None), "watching"),
             Some(before) => {
-                info!(reports_to = place::reported_to(reports, None), "a new policy is in force");
+                info!(reports_to = %place::reported_to(reports, None), "a new policy is in force");
                 if address(&before) != address(reports) {
                     warn!(
                         "report.metrics.address cannot change while this runs; the old one stays \

@@ -107,6 +107,9 @@ impl WatchArgs {
     async fn follow(&self, connection: &ConnectionArgs, file: PolicyFile) -> Result<Exit, Failure> {
         let policy = Arc::new(file.policy().clone());
         let settings = policy.settings();
+        if self.output.is_none() && policy.report == ReportPolicy::default() {
+            warn!("{}", place::ONLY_COUNTED);
+        }
         let mut audience = Audience {
             stdout: self.output.as_ref().map(|_| json_lines()),
             listeners: vec![Box::new(LogLines::default())],

@@ -47,6 +47,12 @@ fn no_namespace(cluster: &Cluster, name: &str) -> String {
     }
 }
 
+/// What is printed where a policy reports nothing.
+pub(super) const NOWHERE: &str = "nowhere";
+/// What that means.
+pub(super) const ONLY_COUNTED: &str =
+    "the policy reports nowhere: findings are only counted in the log, and printed with -o json";
+
 /// Where findings of a severity are reported; without one, where any are.
 pub(super) fn reported_to(reports: &ReportPolicy, severity: Option<Severity>) -> String {
     let reaches = |bound: Severity| severity.is_none_or(|it| it <= bound);
@@ -54,5 +60,5 @@ pub(super) fn reported_to(reports: &ReportPolicy, severity: Option<Severity>) ->
     let webhook = reports.webhook.as_ref().is_some_and(|it| reaches(it.severity));
     let all = [("events", events), ("metrics", reports.metrics.is_some()), ("webhook", webhook)];
     let names: Vec<_> = all.into_iter().filter(|it| it.1).map(|it| it.0).collect();
-    if names.is_empty() { "nowhere".to_owned() } else { names.join(", ") }
+    if names.is_empty() { NOWHERE.to_owned() } else { names.join(", ") }
 }
