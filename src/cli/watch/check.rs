@@ -20,10 +20,9 @@ pub(super) async fn check(connection: &ConnectionArgs, file: &PolicyFile) -> Res
     let from = ClusterSource::Live { connection, namespace: None };
     let collected = collect(from, &settings, None).await?;
     let cluster = &collected.intake.cluster;
-    let name = file.source().name();
     let mut wrong: Vec<_> = place::contradictions(cluster, &settings)
         .iter()
-        .map(|it| format!("{name}: {it}"))
+        .map(|it| format!("{}: {}", file.place(it.namespace.as_deref()), it.message))
         .collect();
     if let Some(last) = wrong.pop() {
         for line in wrong {

@@ -120,13 +120,18 @@ fn check_says_what_would_be_reported_and_refuses_what_cannot_be() {
     let mounted = Mounted::new(&policy(&near, ""));
     let run = check(&mounted.path()).kubeconfig(cluster.kubeconfig()).go();
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    let expected = format!("{near:?} does not exist; did you mean {:?}?", on.name);
+    let expected =
+        format!("policy.yaml:4:22: namespace {near:?} does not exist; did you mean {:?}?", on.name);
     assert!(run.stderr.contains(&expected), "{}", run.stderr);
     let text = policy(&on.name, "").replace("]}", "], selector: no-such=label}");
     let mounted = Mounted::new(&text);
     let run = check(&mounted.path()).kubeconfig(cluster.kubeconfig()).go();
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    assert!(run.stderr.contains("no-such=label selects no object"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains(": the selector no-such=label selects no object"),
+        "{}",
+        run.stderr
+    );
 
     // Who may read nothing learns that, and how to.
     let mounted = Mounted::new(&policy(&on.name, ""));
