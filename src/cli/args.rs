@@ -13,8 +13,8 @@ use super::{Failure, complete};
 use crate::{
     client::{ConnectionOptions, RequestTimeout},
     model::{
-        Kind, Recording, Scope, Selector, Settings, Text, Threshold, escape_control, nearest,
-        parse_duration,
+        Kind, Recording, Scope, Selector, Settings, Text, Threshold, escape_control,
+        is_namespace_name, nearest, parse_duration,
     },
     rules::REGISTRY,
 };
@@ -185,10 +185,12 @@ fn volume_or_driver(text: &str) -> Result<String, String> {
     }
 }
 
-/// A namespace that there could be (RFC 1123, `IsDNS1123Label`).
+/// A namespace that there could be.
 fn namespace(text: &str) -> Result<String, String> {
-    let plain = plain_name(text).filter(|it| it.len() <= 63 && !it.contains('.'));
-    plain.ok_or_else(|| "not a valid name of a namespace".to_owned())
+    match is_namespace_name(text) {
+        true => Ok(text.to_owned()),
+        false => Err("not a valid name of a namespace".to_owned()),
+    }
 }
 
 /// A secret that deleting a volume needs. Its contents are never read, but RBAC knows no smaller

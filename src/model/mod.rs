@@ -76,6 +76,7 @@ pub use metadata::{
 };
 pub(crate) use nearest::nearest;
 pub use node::Node;
+pub(crate) use object::is_namespace_name;
 pub use object::{ClaimKey, ObjectKey, ObjectRef};
 pub use pod::{InlineVolume, InlineVolumes, MountedClaim, PodPhase, PodUse};
 pub(crate) use quantity::{Bytes, format_bytes, parse_quantity};

@@ -1,9 +1,10 @@
 //! The policy file of `watch`: its schema, its page, and what the command does without a cluster.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::process::{Child, ChildStderr};
+use std::thread;
 
 use kubectl_storage::watch::policy::WatchPolicy;
 use rustix::process::{Pid, Signal, kill_process};
@@ -207,7 +208,52 @@ fn a_server_that_never_answers_holds_up_no_sigterm() {
 }
 
 #[test]
-fn credentials_that_are_refused_end_it() {
+fn a_credential_that_is_refused_ends_it() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let server = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = server.local_addr().expect("it is bound").port();
+    // It ends with the test.
+    thread::spawn(move || {
+        for asked in server.incoming() {
+            let mut asked = asked.expect("it connects");
+            let mut lines = BufReader::new(asked.try_clone().expect("it is open")).lines();
+            while lines.next().is_some_and(|it| it.is_ok_and(|it| !it.is_empty())) {}
+            let body =
+                r#"{"kind": "Status", "code": 401, "reason": "Unauthorized", "message": "no"}"#;
+            let head =
+                "HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Type: application/json";
+            let sent = write!(asked, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+            sent.expect("it waits for it");
+        }
+    });
+    let mut child = watch(port, folder.path());
+    let mut log = BufReader::new(child.stderr.take().expect("because it is piped"));
+    let refused = line(&mut log, "401");
+    assert_eq!(refused["level"], "ERROR", "{refused}");
+    assert!(refused["hint"].as_str().is_some_and(|it| it.contains("log in again")), "{refused}");
+    assert_eq!(child.wait().expect("it ends").code(), Some(1));
+}
+
+#[test]
+fn what_is_wrong_with_a_policy_is_logged_as_objects_too() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let policy = format!("{}\nrule: {{}}\nthresholds: {{stuck: 1}}\n", documents()[0]);
+    std::fs::write(folder.path().join("policy.yaml"), policy).expect("a file can be written");
+    let mut call = Call::new(["watch", "-f", "policy.yaml", "--log-format", "json"]);
+    call.folder = Some(folder.path().to_owned());
+    let ran = call.run();
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    let lines: Vec<Value> =
+        ran.stderr.lines().map(|it| serde_json::from_str(it).expect("JSON")).collect();
+    let messages: Vec<_> = lines.iter().filter_map(|it| it["message"].as_str()).collect();
+    assert_eq!(messages.len(), 2, "{messages:?}");
+    assert!(messages[0].contains("did you mean \"rules\"?"), "{messages:?}");
+    assert!(messages[1].contains("has no unit"), "{messages:?}");
+    assert!(lines.iter().all(|it| it["level"] == "ERROR"), "{lines:?}");
+}
+
+#[test]
+fn a_kubeconfig_that_is_missing_ends_it() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     std::fs::write(folder.path().join("policy.yaml"), documents()[0].as_bytes())
         .expect("a file can be written");

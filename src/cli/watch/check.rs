@@ -20,10 +20,9 @@ pub(super) async fn check(connection: &ConnectionArgs, file: &PolicyFile) -> Res
     let from = ClusterSource::Live { connection, namespace: None };
     let collected = collect(from, &settings, None).await?;
     let cluster = &collected.intake.cluster;
-    let name = file.source().name();
     let mut wrong: Vec<_> = place::contradictions(cluster, &settings)
         .iter()
-        .map(|it| format!("{name}: {it}"))
+        .map(|it| format!("{}: {}", file.place(it.namespace.as_deref()), it.message))
         .collect();
     if let Some(last) = wrong.pop() {
         for line in wrong {
@@ -66,10 +65,13 @@ fn show(collected: &Collected, settings: &Settings, file: &PolicyFile) -> std::i
     let exempted = collected.assessor.totals(cluster, settings).exempted;
     let findings = if all == 1 { "1 finding".to_owned() } else { format!("{all} findings") };
     let exempted = if exempted > 0 { format!("; {exempted} exempted") } else { String::new() };
+    let reported = place::reported_to(reports, None);
     terminal::note(&format!(
-        "{}: valid; {findings} now{exempted}; reported to {}",
+        "{}: valid; {findings} now{exempted}; reported to {reported}",
         escape_control(&file.source().name()),
-        place::reported_to(reports, None)
     ));
+    if reported == place::NOWHERE {
+        terminal::note(&format!("note: {}", place::ONLY_COUNTED));
+    }
     Ok(())
 }

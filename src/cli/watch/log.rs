@@ -77,13 +77,16 @@ impl Listener for LogLines {
     fn hear(&mut self, told: &Told, cluster: &Cluster, reconciler: &Reconciler) {
         if let Some(policy) = &told.policy {
             self.tell_policy(&policy.report);
-            for line in place::contradictions(cluster, reconciler.settings()) {
-                warn!("policy: {}", escape_control(&line));
+            for found in place::contradictions(cluster, reconciler.settings()) {
+                warn!("policy: scope: {}", escape_control(&found.message));
             }
         }
         let kinds = collect::kinds();
         for line in gaps::lines(told.news.gaps.lost.iter(), &kinds) {
             warn!("not read: {}", escape_control(&line));
+        }
+        if told.news.gaps.lost.iter().any(|it| it.reason.starts_with("forbidden")) {
+            warn!("`rbac watch --check` lists the permissions that are missing");
         }
         if !told.news.gaps.read_again.is_empty() {
             info!("read again: {}", gaps::names(&told.news.gaps.read_again, &kinds));
@@ -110,9 +113,9 @@ impl LogLines {
     fn tell_policy(&mut self, reports: &ReportPolicy) {
         let address = |it: &ReportPolicy| it.metrics.as_ref().map(|it| it.address);
         match self.reports.replace(reports.clone()) {
-            None => info!(reports_to = place::reported_to(reports, None), "watching"),
+            None => info!(reports_to = %place::reported_to(reports, None), "watching"),
             Some(before) => {
-                info!(reports_to = place::reported_to(reports, None), "a new policy is in force");
+                info!(reports_to = %place::reported_to(reports, None), "a new policy is in force");
                 if address(&before) != address(reports) {
                     warn!(
                         "report.metrics.address cannot change while this runs; the old one stays \

@@ -37,7 +37,7 @@ use crate::{
     output::{event_stream::EventStream, publish, report::Printer, report::ReportStyle},
     watch::{
         Listener, Reconciler, Told,
-        policy::{PolicyError, PolicyFile, PolicySource},
+        policy::{PolicyError, PolicyFile, PolicySource, report::ReportPolicy},
         report::Reporters,
     },
 };
@@ -109,6 +109,9 @@ impl WatchArgs {
     async fn follow(&self, connection: &ConnectionArgs, file: PolicyFile) -> Result<Exit, Failure> {
         let policy = Arc::new(file.policy().clone());
         let settings = policy.settings();
+        if self.output.is_none() && policy.report == ReportPolicy::default() {
+            warn!("{}", place::ONLY_COUNTED);
+        }
         // Reports must not wait for what the loop reads.
         let reporting = connect(connection, None).await?;
         let reporters = Reporters::start(&policy.report, &reporting).await;

@@ -101,6 +101,16 @@ impl PolicyFile {
         &self.source
     }
 
+    /// File, line and column of a namespace of the scope; without one, of the selector.
+    pub(crate) fn place(&self, namespace: Option<&str>) -> String {
+        let name = self.source.name();
+        let text = self.seen.as_ref().map(|it| String::from_utf8_lossy(it)).unwrap_or_default();
+        match WatchPolicy::place(&text, namespace) {
+            Some((line, column)) => format!("{name}:{line}:{column}"),
+            None => name,
+        }
+    }
+
     /// Looks whether the file has changed. Each state is told once.
     pub(crate) fn reload(&mut self) -> Reloaded {
         if self.source == PolicySource::Stdin {

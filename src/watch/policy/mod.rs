@@ -201,6 +201,22 @@ impl WatchPolicy {
         }
     }
 
+    /// Line and column of a namespace of the scope; without one, of the selector.
+    fn place(text: &str, namespace: Option<&str>) -> Option<(usize, usize)> {
+        let root = Node::parse(text, &mut Vec::new()).ok()?;
+        let scope = root.get("scope")?;
+        let node = match namespace {
+            None => scope.get("selector")?,
+            Some(name) => {
+                let Content::Sequence(names) = &scope.get("namespaces")?.content else {
+                    return None;
+                };
+                names.iter().find(|it| it.text() == Some(name))?
+            }
+        };
+        Some((node.at.line, node.at.column))
+    }
+
     /// What it asks for of judgements and of the report.
     pub fn settings(&self) -> Settings {
         let mut settings = Settings::default();

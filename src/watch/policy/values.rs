@@ -7,7 +7,9 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, de};
 
 use super::decode::unknown;
-use crate::model::{Kind, ObjectKey, Selector, Text, Threshold, Time, parse_duration, parse_time};
+use crate::model::{
+    Kind, ObjectKey, Selector, Text, Threshold, Time, is_namespace_name, parse_duration, parse_time,
+};
 use crate::rules::{self, REGISTRY};
 
 /// A rule, by its id.
@@ -143,13 +145,9 @@ impl<'de> Deserialize<'de> for Reason {
 
 impl<'de> Deserialize<'de> for NamespaceName {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        text(from, "the name of a namespace", |text| {
-            // RFC 1123, `IsDNS1123Label`.
-            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-            match !text.is_empty() && text.len() <= 63 && text.chars().all(plain) {
-                true => Ok(Self(text.into())),
-                false => Err(format!("{text:?} is not a valid name of a namespace")),
-            }
+        text(from, "the name of a namespace", |text| match is_namespace_name(text) {
+            true => Ok(Self(text.into())),
+            false => Err(format!("{text:?} is not a valid name of a namespace")),
         })
     }
 }

@@ -291,15 +291,21 @@ fn exempted(rule: &str, object: &ObjectRef, until: &str) -> String {
     format!("exemptions: [{{rule: {rule}, object: '{object}', reason: x{until}}}]\n")
 }
 
-/// What is exempted appears by itself when that has had its time.
-#[test]
-fn an_exemption_ends_by_itself() {
-    let mut count = Count::default();
+/// A loop that was told of a volume that is Released.
+fn with_released(count: &mut Count) -> Loop {
     let mut looped = Loop::new(&[]);
     let released = reclaimable(&mut Dice::new(&[], looped.now));
     looped.take_in(Change::Seen(Row::Volume(released)));
     looped.pass(3);
-    looped.turn(&mut count).expect("because promises are kept");
+    looped.turn(count).expect("because promises are kept");
+    looped
+}
+
+/// What is exempted appears by itself when that has had its time.
+#[test]
+fn an_exemption_ends_by_itself() {
+    let mut count = Count::default();
+    let mut looped = with_released(&mut count);
     let (rule, object) = looped.believed.keys().next().expect("something was found").clone();
     let (before, end) = (looped.believed.len(), looped.now + 1000);
     let until = format!(", until: '{}'", at(end).to_rfc3339());
@@ -322,11 +328,7 @@ fn an_exemption_ends_by_itself() {
 #[test]
 fn what_is_not_read_clears_nothing() {
     let mut count = Count::default();
-    let mut looped = Loop::new(&[]);
-    let released = reclaimable(&mut Dice::new(&[], looped.now));
-    looped.take_in(Change::Seen(Row::Volume(released)));
-    looped.pass(3);
-    looped.turn(&mut count).expect("because promises are kept");
+    let mut looped = with_released(&mut count);
     let before = looped.believed.len();
     assert!(before > 0, "nothing was found");
     for kind in [Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Pod] {

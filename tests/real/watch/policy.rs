@@ -75,7 +75,7 @@ fn a_policy_that_changes_is_in_force_and_a_bad_one_is_not() {
     // A bad one is refused with everything that is wrong with it, and the old one stays.
     mounted.replace(&policy(&on.name, "rule: {}\nreport: {events: {severity: loud}}"));
     watcher.says("policy.yaml:5:1: unknown key \\\"rule\\\"; did you mean \\\"rules\\\"?");
-    watcher.says("policy.yaml:6:28: unknown value \\\"loud\\\"");
+    watcher.says("policy.yaml:6:29: unknown value \\\"loud\\\"");
     watcher.says("the policy in force stays");
     let third = released(&on, "third");
     never("a refused policy is in force", Duration::from_secs(8), || {
@@ -113,19 +113,25 @@ fn check_says_what_would_be_reported_and_refuses_what_cannot_be() {
     let row: Option<&Vec<_>> = row.iter().find(|it: &&Vec<&str>| it.get(1) == Some(&PAST));
     assert_eq!(row.map(|it| it[2..].join(" ")), Some("1 nowhere".to_owned()), "{}", run.stdout);
     assert!(run.stderr.contains("policy.yaml: valid; 1 finding now"), "{}", run.stderr);
+    assert!(run.stderr.contains("note: the policy reports nowhere"), "{}", run.stderr);
 
     // A namespace that does not exist, which may have been another, and a selector in vain.
     let near = format!("{}x", on.name);
     let mounted = Mounted::new(&policy(&near, ""));
     let run = check(&mounted.path()).kubeconfig(cluster.kubeconfig()).go();
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    let expected = format!("{near:?} does not exist; did you mean {:?}?", on.name);
+    let expected =
+        format!("policy.yaml:4:22: namespace {near:?} does not exist; did you mean {:?}?", on.name);
     assert!(run.stderr.contains(&expected), "{}", run.stderr);
     let text = policy(&on.name, "").replace("]}", "], selector: no-such=label}");
     let mounted = Mounted::new(&text);
     let run = check(&mounted.path()).kubeconfig(cluster.kubeconfig()).go();
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    assert!(run.stderr.contains("no-such=label selects no object"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains(": the selector no-such=label selects no object"),
+        "{}",
+        run.stderr
+    );
 
     // Who may read nothing learns that, and how to.
     let mounted = Mounted::new(&policy(&on.name, ""));
