@@ -42,6 +42,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('audit', 'audit', [CompletionResultType]::ParameterValue, 'Report what is wrong with volumes, claims, StatefulSets and VolumeAttachments; read-only')
+            [CompletionResult]::new('watch', 'watch', [CompletionResultType]::ParameterValue, 'Report what is wrong continuously, by a policy file; for a process in the cluster')
             [CompletionResult]::new('gc', 'gc', [CompletionResultType]::ParameterValue, 'Reclaim Released volumes: their controllers delete the backend volumes')
             [CompletionResult]::new('fix-finalizers', 'fix-finalizers', [CompletionResultType]::ParameterValue, 'Repair volumes, claims and VolumeAttachments whose deletion finalizers block')
             [CompletionResult]::new('retain', 'retain', [CompletionResultType]::ParameterValue, 'Set the reclaim policy to Retain, to stop deletion of the backend volume')
@@ -108,6 +109,35 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             [CompletionResult]::new('--disable-compression', '--disable-compression', [CompletionResultType]::ParameterName, 'Request uncompressed responses')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
+            break
+        }
+        'kubectl-storage;watch' {
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Watch by this policy file, which is read again when it changes; - reads stdin, once')
+            [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'Watch by this policy file, which is read again when it changes; - reads stdin, once')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Also print findings on stdout as they appear, change and clear: json, one object a line')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Also print findings on stdout as they appear, change and clear: json, one object a line')
+            [CompletionResult]::new('--log-format', '--log-format', [CompletionResultType]::ParameterName, 'Log in this format')
+            [CompletionResult]::new('--kubeconfig', '--kubeconfig', [CompletionResultType]::ParameterName, 'Use this kubeconfig file')
+            [CompletionResult]::new('--context', '--context', [CompletionResultType]::ParameterName, 'Use this context of the kubeconfig')
+            [CompletionResult]::new('--cluster', '--cluster', [CompletionResultType]::ParameterName, 'Use this cluster of the kubeconfig')
+            [CompletionResult]::new('--user', '--user', [CompletionResultType]::ParameterName, 'Use this user of the kubeconfig')
+            [CompletionResult]::new('--as', '--as', [CompletionResultType]::ParameterName, 'Impersonate this user')
+            [CompletionResult]::new('--as-group', '--as-group', [CompletionResultType]::ParameterName, 'Impersonate this group; can be repeated')
+            [CompletionResult]::new('--as-uid', '--as-uid', [CompletionResultType]::ParameterName, 'Impersonate this UID')
+            [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'Connect to the API server at this address')
+            [CompletionResult]::new('--server', '--server', [CompletionResultType]::ParameterName, 'Connect to the API server at this address')
+            [CompletionResult]::new('--token', '--token', [CompletionResultType]::ParameterName, 'Authenticate with this bearer token')
+            [CompletionResult]::new('--certificate-authority', '--certificate-authority', [CompletionResultType]::ParameterName, 'Trust the certificate authority in this file')
+            [CompletionResult]::new('--client-certificate', '--client-certificate', [CompletionResultType]::ParameterName, 'Authenticate with the client certificate in this file')
+            [CompletionResult]::new('--client-key', '--client-key', [CompletionResultType]::ParameterName, 'Use the private key in this file for the client certificate')
+            [CompletionResult]::new('--tls-server-name', '--tls-server-name', [CompletionResultType]::ParameterName, 'Verify the server''s certificate against this name')
+            [CompletionResult]::new('--request-timeout', '--request-timeout', [CompletionResultType]::ParameterName, 'Wait this long for one request: seconds or a duration; 0 means without limit')
+            [CompletionResult]::new('--chunk-size', '--chunk-size', [CompletionResultType]::ParameterName, 'Request lists in pages of this many objects; 0 requests each list whole')
+            [CompletionResult]::new('--check', '--check', [CompletionResultType]::ParameterName, 'Validate the policy, look once, and print what would be reported now, and where')
+            [CompletionResult]::new('--insecure-skip-tls-verify', '--insecure-skip-tls-verify', [CompletionResultType]::ParameterName, 'Skip verification of the server''s certificate, which makes the connection insecure')
+            [CompletionResult]::new('--disable-compression', '--disable-compression', [CompletionResultType]::ParameterName, 'Request uncompressed responses')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             break
         }
         'kubectl-storage;gc' {
@@ -1003,6 +1033,8 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             break
         }
         'kubectl-storage;rbac' {
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'With `watch`: also what this policy needs where it reports; - reads stdin')
+            [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'With `watch`: also what this policy needs where it reports; - reads stdin')
             [CompletionResult]::new('--secret', '--secret', [CompletionResultType]::ParameterName, 'Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated')
             [CompletionResult]::new('--kubeconfig', '--kubeconfig', [CompletionResultType]::ParameterName, 'Use this kubeconfig file')
             [CompletionResult]::new('--context', '--context', [CompletionResultType]::ParameterName, 'Use this context of the kubeconfig')

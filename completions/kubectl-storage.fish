@@ -43,6 +43,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -l insecur
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -s h -l help -d 'Print help'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "audit" -d 'Report what is wrong with volumes, claims, StatefulSets and VolumeAttachments; read-only'
+complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "watch" -d 'Report what is wrong continuously, by a policy file; for a process in the cluster'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "gc" -d 'Reclaim Released volumes: their controllers delete the backend volumes'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "fix-finalizers" -d 'Repair volumes, claims and VolumeAttachments whose deletion finalizers block'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "retain" -d 'Set the reclaim policy to Retain, to stop deletion of the backend volume'
@@ -97,6 +98,29 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s h -l help -d 'Print help'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -s f -l filename -d 'Watch by this policy file, which is read again when it changes; - reads stdin, once' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -s o -l output -d 'Also print findings on stdout as they appear, change and clear: json, one object a line' -r -f -a "json\t''"
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l log-format -d 'Log in this format' -r -f -a "text\t'Time, level, message and fields'
+json\t'One object a line'"
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l kubeconfig -d 'Use this kubeconfig file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l context -d 'Use this context of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l cluster -d 'Use this cluster of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l user -d 'Use this user of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l as -d 'Impersonate this user' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l as-group -d 'Impersonate this group; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l as-uid -d 'Impersonate this UID' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -s s -l server -d 'Connect to the API server at this address' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l token -d 'Authenticate with this bearer token' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l certificate-authority -d 'Trust the certificate authority in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l client-certificate -d 'Authenticate with the client certificate in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l client-key -d 'Use the private key in this file for the client certificate' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l tls-server-name -d 'Verify the server\'s certificate against this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l request-timeout -d 'Wait this long for one request: seconds or a duration; 0 means without limit' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l chunk-size -d 'Request lists in pages of this many objects; 0 requests each list whole' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l check -d 'Validate the policy, look once, and print what would be reported now, and where'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l disable-compression -d 'Request uncompressed responses'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l older-than -d 'Reclaim volumes that have been Released for at least this long, such as 7d' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s n -l namespace -d 'Reclaim only volumes whose claim was in this namespace' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s l -l selector -d 'Reclaim only volumes with these labels' -r
@@ -854,6 +878,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -s h -l help -d 'Print help'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -s f -l filename -d 'With `watch`: also what this policy needs where it reports; - reads stdin' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l secret -d 'Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l context -d 'Use this context of the kubeconfig' -r

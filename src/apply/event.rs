@@ -11,6 +11,11 @@ use crate::plan::{ProposedChange, Purpose};
 /// The namespace of Events about cluster-wide objects (client-go, `recorder.makeEvent`).
 const NAMESPACE: &str = "default";
 
+/// The namespace of Events about an object.
+pub(super) fn namespace(object: &ObjectRef) -> &str {
+    object.key.namespace.as_deref().unwrap_or(NAMESPACE)
+}
+
 /// Renders the request for an Event about a step that the API server has carried out.
 pub(super) fn request(
     change: &ProposedChange,
@@ -20,7 +25,7 @@ pub(super) fn request(
     entry: u64,
     now: Option<Time>,
 ) -> WriteRequest {
-    let namespace = object.key.namespace.as_deref().unwrap_or(NAMESPACE);
+    let namespace = namespace(object);
     let (reason, what) = match action {
         _ if matches!(change.purpose, Purpose::Revert(_) | Purpose::Recreate(_)) => {
             ("StorageUndone", change.proposal.effect.what.clone())

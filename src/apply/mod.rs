@@ -26,6 +26,7 @@
 mod change_end;
 mod current_cluster;
 mod event;
+mod finding_event;
 mod guard;
 mod kept_record;
 mod lease;
@@ -39,6 +40,7 @@ mod verify;
 mod writer;
 
 pub(crate) use current_cluster::CurrentCluster;
+pub(crate) use finding_event::{EventWriter, FindingNotice, NoticeError};
 pub(crate) use guard::GuardWriter;
 pub(crate) use lease::{LeaseHold, LeaseWrite, LeaseWriter, StoredLease};
 pub(crate) use options::{DryRun, RunOptions};

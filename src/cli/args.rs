@@ -9,11 +9,12 @@ use std::{
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 
-use super::{Failure, complete, suggest::nearest};
+use super::{Failure, complete};
 use crate::{
     client::{ConnectionOptions, RequestTimeout},
     model::{
-        Kind, Recording, Scope, Selector, Settings, Text, Threshold, escape_control, parse_duration,
+        Kind, Recording, Scope, Selector, Settings, Text, Threshold, escape_control,
+        is_namespace_name, nearest, parse_duration,
     },
     rules::REGISTRY,
 };
@@ -184,10 +185,12 @@ fn volume_or_driver(text: &str) -> Result<String, String> {
     }
 }
 
-/// A namespace that there could be (RFC 1123, `IsDNS1123Label`).
+/// A namespace that there could be.
 fn namespace(text: &str) -> Result<String, String> {
-    let plain = plain_name(text).filter(|it| it.len() <= 63 && !it.contains('.'));
-    plain.ok_or_else(|| "not a valid name of a namespace".to_owned())
+    match is_namespace_name(text) {
+        true => Ok(text.to_owned()),
+        false => Err("not a valid name of a namespace".to_owned()),
+    }
 }
 
 /// A secret that deleting a volume needs. Its contents are never read, but RBAC knows no smaller
@@ -217,7 +220,7 @@ pub fn threshold_candidates() -> ArgValueCandidates {
 pub fn scope(namespace: Option<&str>, selector: Option<&str>) -> Result<Scope, Failure> {
     let selector = selector.map(Selector::parse).transpose();
     Ok(Scope {
-        namespace: namespace.map(Text::from),
+        namespaces: namespace.map(Text::from).into_iter().collect(),
         selector: selector.map_err(|error| Failure::usage(error.to_string()))?.unwrap_or_default(),
         ..Scope::default()
     })

@@ -15,7 +15,9 @@ use futures::try_join;
 
 pub(super) use self::failure::dump_failure;
 use self::failure::live_failure;
-pub(super) use self::tell::{tell, tell_gaps, tell_notes, tell_permissions, tell_read_again};
+pub(super) use self::tell::{
+    notes, tell, tell_gaps, tell_notes, tell_permissions, tell_read_again,
+};
 
 use super::{Failure, args::ConnectionArgs, connecting::connect, progress::ProgressLine};
 use crate::{

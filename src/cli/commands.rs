@@ -13,6 +13,7 @@ use super::{
     rbac::RbacArgs,
     retention::RetentionArgs,
     version::VersionArgs,
+    watch::WatchArgs,
     writing::{
         Interrupt, apply::ApplyArgs, delete::DeleteArgs, disown::DisownArgs,
         fix_finalizers::FixFinalizersArgs, gc::GcArgs, guard::GuardArgs, journal::JournalArgs,
@@ -37,6 +38,8 @@ pub struct Cli {
 pub enum Command {
     /// Report what is wrong with volumes, claims, StatefulSets and VolumeAttachments; read-only
     Audit(Box<AuditArgs>),
+    /// Report what is wrong continuously, by a policy file; for a process in the cluster
+    Watch(Box<WatchArgs>),
     /// Reclaim Released volumes: their controllers delete the backend volumes
     Gc(Box<GcArgs>),
     /// Repair volumes, claims and VolumeAttachments whose deletion finalizers block
@@ -94,6 +97,7 @@ impl Cli {
     pub(super) async fn run(self, called: &str, interrupt: &Interrupt) -> Result<Exit, Failure> {
         match self.command {
             Command::Audit(args) => args.run(&self.connection).await,
+            Command::Watch(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Gc(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::FixFinalizers(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Retain(args) => Box::pin(args.run(&self.connection, interrupt)).await,

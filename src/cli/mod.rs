@@ -11,14 +11,15 @@ mod dump;
 mod examples;
 mod exit;
 mod explain;
+mod follow;
 mod gaps;
 mod progress;
 mod rbac;
 mod retention;
 mod reading;
-mod suggest;
 mod terminal;
 mod version;
+mod watch;
 mod writing;
 
 use std::process::ExitCode;
@@ -29,7 +30,7 @@ use commands::Cli;
 pub use commands::command;
 pub use completion::script as completion_script;
 pub use exit::{Exit, Failure};
-use writing::Interrupt;
+use writing::{Ending, Interrupt};
 
 /// Runs the command line, and returns the exit code.
 pub fn main() -> ExitCode {
@@ -104,14 +105,15 @@ async fn until_signal(
             _ = tokio::signal::ctrl_c() => Exit::Interrupted,
             () = terminated() => Exit::Terminated,
         };
-        if !interrupt.signal() {
-            return Ok(signal);
+        match interrupt.signal() {
+            Ending::Now => return Ok(signal),
+            Ending::Ordered => {}
+            Ending::AfterStep => terminal::note(
+                "finishing the current step; a second interrupt ends at once and leaves an open \
+                 entry in the journal",
+            ),
         }
         asked = Some(signal);
-        terminal::note(
-            "finishing the current step; a second interrupt ends at once and leaves an open \
-             entry in the journal",
-        );
     }
 }
 

@@ -6,6 +6,7 @@ mod guard;
 mod role_for;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
@@ -14,12 +15,13 @@ use self::role_for::RoleFor;
 use super::{
     Exit, Failure,
     args::{ConnectionArgs, secret},
-    collect, terminal,
+    collect, terminal, watch,
 };
 use crate::{
     journal::kept_backend::CONFIG_MAP,
     model::{CUSTOM_KINDS, Kind},
     output::list,
+    watch::policy::{PolicyFile, PolicySource, WatchPolicy, report::ReportPolicy},
 };
 
 /// Arguments of `rbac`.
@@ -30,6 +32,9 @@ pub struct RbacArgs {
     /// List the permissions that you lack, instead of printing the ClusterRole
     #[arg(long)]
     check: bool,
+    /// With `watch`: also what this policy needs where it reports; - reads stdin
+    #[arg(short, long = "filename", value_name = "POLICY", value_hint = clap::ValueHint::FilePath)]
+    filename: Option<PathBuf>,
     /// Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "check", value_parser = secret)]
     secret: Vec<(String, String)>,
@@ -182,9 +187,26 @@ fn rights(command: RoleFor) -> Vec<Right> {
     rights.into_iter().collect()
 }
 
-fn role(command: RoleFor, secrets: &[(String, String)]) -> Vec<RbacRole> {
+/// What a policy needs where it reports.
+fn rights_of_policy(policy: &WatchPolicy) -> Vec<Right> {
+    let right = |(verb, group, resource)| Right { verb, group, resource, name: None };
+    let ReportPolicy { events, metrics, webhook: _ } = &policy.report;
+    let mut rights = Vec::new();
+    if events.is_some() {
+        const EVENTS: &str = "events.k8s.io";
+        rights.extend(["create", "get", "patch"].map(|verb| (verb, EVENTS, "events")));
+    }
+    // Who reads metrics from elsewhere has to show a right, which is asked of the API server.
+    if metrics.as_ref().is_some_and(|it| !it.address.ip().is_loopback()) {
+        rights.push(("create", "authentication.k8s.io", "tokenreviews"));
+        rights.push(("create", "authorization.k8s.io", "subjectaccessreviews"));
+    }
+    rights.into_iter().map(right).collect()
+}
+
+fn role(command: RoleFor, of_policy: &[Right], secrets: &[(String, String)]) -> Vec<RbacRole> {
     let mut by_resource: BTreeMap<(&str, &str, Option<&str>), Vec<&'static str>> = BTreeMap::new();
-    for right in rights(command) {
+    for right in rights(command).into_iter().chain(of_policy.iter().copied()) {
         let resource = (right.group, right.resource, right.name);
         by_resource.entry(resource).or_default().push(right.verb);
     }
@@ -232,10 +254,18 @@ fn role(command: RoleFor, secrets: &[(String, String)]) -> Vec<RbacRole> {
 
 impl RbacArgs {
     pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
+        let of_policy = match &self.filename {
+            None => Vec::new(),
+            Some(path) if self.command == RoleFor::Watch => {
+                let file = PolicyFile::open(PolicySource::parse(path));
+                rights_of_policy(file.map_err(|error| watch::refused(&error))?.policy())
+            }
+            Some(_) => return Err(Failure::usage("a policy is only that of `rbac watch`")),
+        };
         if self.check {
-            return check::check(connection, self.command).await;
+            return check::check(connection, self.command, &of_policy).await;
         }
-        let roles = role(self.command, &self.secret);
+        let roles = role(self.command, &of_policy, &self.secret);
         terminal::print(|out| {
             for (index, role) in roles.iter().enumerate() {
                 if index > 0 {

@@ -59,6 +59,14 @@ pub fn note(line: &str) {
 
 /// Says what went wrong, in one line, and what to do next in another.
 pub fn complain(failure: &Failure) {
+    note(&format!("error: {}", escape_control(&message(failure))));
+    if let Some(hint) = &failure.hint {
+        note(&format!("hint: {}", escape_control(hint)));
+    }
+}
+
+/// What went wrong, with its causes, in one line.
+pub fn message(failure: &Failure) -> String {
     let mut message = String::new();
     for (depth, cause) in failure.error.chain().enumerate() {
         let text = cause.to_string();
@@ -71,10 +79,7 @@ pub fn complain(failure: &Failure) {
         }
         message.push_str(&text);
     }
-    note(&format!("error: {}", escape_control(&message)));
-    if let Some(hint) = &failure.hint {
-        note(&format!("hint: {}", escape_control(hint)));
-    }
+    message
 }
 
 /// The width of the terminal that stdout is, if it is one.

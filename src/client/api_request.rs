@@ -84,13 +84,14 @@ impl ApiRequest {
 }
 
 /// Whether a request can change nothing: GET, except of subresources that reach into containers,
-/// and POST of access reviews.
+/// and POST of reviews.
 fn reads_only(method: &Method, path: &str) -> bool {
     let path = path.split('?').next().unwrap_or_default();
     let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
     if *method == Method::POST {
         return match segments.as_slice() {
             ["apis", "authorization.k8s.io", _, review] => review.ends_with("accessreviews"),
+            ["apis", "authentication.k8s.io", _, review] => *review == "tokenreviews",
             _ => false,
         };
     }
@@ -138,11 +139,15 @@ mod tests {
         for review in [
             "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
             "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+            "/apis/authentication.k8s.io/v1/tokenreviews",
         ] {
             assert!(reads_only(&Method::POST, review), "{review}");
         }
         for path in [
             "/apis/authorization.k8s.io/v1/roles",
+            "/apis/authorization.k8s.io/v1/tokenreviews",
+            "/apis/authentication.k8s.io/v1/tokenreviews/x",
+            "/apis/authentication.k8s.io/v1/selfsubjectreviews",
             "/apis/x/v1/accessreviews",
             "/apis/authorization.k8s.io/v1/namespaces/shop/../../../api/v1/pods?x=/localsubjectaccessreviews",
             "/api/v1/pods?accessreviews",

@@ -4,7 +4,7 @@
 //!   `credential_plugin`, `certificate`, `proxy_environment`, `request_timeout`, `connect_error`.
 //! - Requests: `api_request` with the check that nothing is written, `api_path`, `reader` with its
 //!   retries, `read_limits`, `open_response`, `read_error`, `error_status`, `protobuf_envelope`.
-//! - What is asked: `access_review`, `discovery`.
+//! - What is asked: `access_review`, `token_review`, `discovery`.
 //! - Collections: `list`, `watch`, and [`stream`] with the decoders of lists. None of these knows
 //!   the types that it decodes: `decoding` is handed in.
 
@@ -29,6 +29,7 @@ mod read_error;
 mod read_limits;
 mod reader;
 mod request_timeout;
+mod token_review;
 pub(crate) mod stream;
 mod watch;
 
@@ -52,6 +53,8 @@ pub(crate) use discovery::{
 pub(crate) use error_status::refusal;
 pub(crate) use list::{FALLBACK_PAGE, ListEvent, ListSink, list};
 pub(crate) use open_response::date;
+pub(crate) use proxy_environment::ProxyEnv;
 pub(crate) use read_error::ReadError;
 pub(crate) use request_timeout::RequestTimeout;
+pub(crate) use token_review::{may_get, review_token};
 pub(crate) use watch::{Watch, WatchEvent, watch};

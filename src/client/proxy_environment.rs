@@ -7,15 +7,15 @@ use http::Uri;
 
 /// The environment variables about proxies.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ProxyEnv {
-    pub(super) https: Option<String>,
-    pub(super) http: Option<String>,
-    pub(super) none_for: String,
+pub(crate) struct ProxyEnv {
+    pub(crate) https: Option<String>,
+    pub(crate) http: Option<String>,
+    pub(crate) none_for: String,
 }
 
 impl ProxyEnv {
     /// Reads the variables; upper case takes precedence over lower case.
-    pub(super) fn read() -> Self {
+    pub(crate) fn read() -> Self {
         let either = |upper: &str, lower: &str| {
             let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
             set(upper).or_else(|| set(lower))
@@ -28,7 +28,7 @@ impl ProxyEnv {
     }
 
     /// Returns the proxy for `server`, if one is to be used.
-    pub(super) fn proxy_for(&self, server: &Uri) -> Option<&str> {
+    pub(crate) fn proxy_for(&self, server: &Uri) -> Option<&str> {
         let secure = server.scheme_str() == Some("https");
         let proxy = if secure { self.https.as_deref() } else { self.http.as_deref() }?;
         let host = server.host()?.trim_matches(['[', ']']).to_ascii_lowercase();

@@ -162,6 +162,24 @@ impl ReadError {
         if let Self::Api { code, .. } = self { Some(*code) } else { None }
     }
 
+    /// Whether a later attempt may succeed although nobody repairs anything here: the server is down,
+    /// is starting, or has too much to do.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Api { code, .. } => *code == 429 || *code >= 500,
+            Self::Refused { .. }
+            | Self::UnknownHost { .. }
+            | Self::Unreachable { .. }
+            | Self::TimedOut { .. }
+            | Self::Broken { .. }
+            | Self::Truncated { .. } => true,
+            Self::Tls { .. }
+            | Self::Undecodable { .. }
+            | Self::Credential(_)
+            | Self::NotARead { .. } => false,
+        }
+    }
+
     /// Returns what the user can do about it.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {

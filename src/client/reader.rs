@@ -33,7 +33,7 @@ pub struct DatedAnswer<T> {
     pub date: Option<DateTime<Utc>>,
 }
 
-/// Reads from one API server. It cannot write: it sends only GET, and POST to `*accessreviews`.
+/// Reads from one API server. It cannot write: it sends only GET, and POST of reviews of access and of tokens.
 ///
 /// Cheap to clone; clones share the limit on parallel requests.
 #[derive(Clone)]
@@ -121,7 +121,7 @@ impl Reader {
         Ok(DatedAnswer { value: from_json(path, &body)?, date: opened.date })
     }
 
-    /// Posts an access review, and reads the answer.
+    /// Posts a review, and reads the answer.
     ///
     /// # Errors
     ///

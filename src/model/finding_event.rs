@@ -11,11 +11,11 @@ pub enum FindingEvent {
     /// Its severity, summary, age, volume, verdict or remedy has changed. Evidence and causes are
     /// those of now, but do not count as a change.
     Changed(Box<Finding>),
-    /// It is not there any more.
+    /// It is not there any more, or is not to be reported any more.
     Cleared(ClearedFinding),
 }
 
-/// A finding that is not there any more.
+/// A finding that is not there any more, or is not to be reported any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClearedFinding {
     /// The rule that had found it.
@@ -24,6 +24,9 @@ pub struct ClearedFinding {
     pub severity: Severity,
     /// Its object, which may not exist any more.
     pub object: ObjectRef,
+    /// Whether it is left out now, by the scope, an exemption or an annotation, and may still be
+    /// there.
+    pub left_out: bool,
 }
 
 impl FindingEvent {

@@ -24,6 +24,7 @@ mod kept;
 mod kind;
 mod lease;
 mod metadata;
+mod nearest;
 mod node;
 mod object;
 mod pod;
@@ -75,7 +76,9 @@ pub(crate) use metadata::FieldManager;
 pub use metadata::{
     FieldManagers, FieldOwner, Labels, ManagedField, Metadata, OwnerReference, RareAnnotations,
 };
+pub(crate) use nearest::nearest;
 pub use node::Node;
+pub(crate) use object::is_namespace_name;
 pub use object::{ClaimKey, ObjectKey, ObjectRef};
 pub use pod::{InlineVolume, InlineVolumes, MountedClaim, PodPhase, PodUse};
 pub(crate) use quantity::{Bytes, format_bytes, parse_quantity};
@@ -86,7 +89,7 @@ pub(crate) use row::{NamedRow, ObjectId};
 pub use server::Server;
 pub use settings::Selector;
 pub use settings::Settings;
-pub(crate) use settings::{Recording, Scope, SecretAssertion, SnapshotFirst};
+pub(crate) use settings::{Exemption, Recording, Scope, SecretAssertion, SnapshotFirst};
 pub use sidecar::{REGISTRAR, SidecarContainer, Sidecars};
 pub(crate) use snapshot::SNAPSHOT_CLAIM_UID;
 pub use snapshot::{SnapshotClass, SnapshotContent, SnapshotSource, VolumeSnapshot};

@@ -91,3 +91,9 @@ impl fmt::Display for ObjectRef {
         self.key.fmt(f)
     }
 }
+
+/// Whether a namespace could have this name (RFC 1123, `IsDNS1123Label`).
+pub(crate) fn is_namespace_name(text: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !text.is_empty() && text.len() <= 63 && text.chars().all(plain)
+}

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use super::{Labels, Text, Thresholds};
+use super::{Labels, ObjectKey, Text, Thresholds, Time};
 
 /// Thresholds, scope and accepted risks, as the user gave them. None of it is a fact about the
 /// cluster.
@@ -112,14 +112,51 @@ impl Default for Recording {
 /// Which findings are reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scope {
-    /// Claims of this namespace, and volumes whose claimRef references it.
-    pub namespace: Option<Text>,
+    /// Claims of these namespaces, and volumes whose claimRef references one; all if it is empty.
+    pub namespaces: BTreeSet<Text>,
     /// Labels of the finding's object.
     pub selector: Selector,
     /// Only these rules, unless empty.
     pub rules: BTreeSet<Text>,
     /// Not these rules.
     pub ignored: BTreeSet<Text>,
+    /// Not these findings of these objects.
+    pub exemptions: Vec<Exemption>,
+}
+
+impl Scope {
+    /// The namespace of a command that knows one or all.
+    pub fn namespace(&self) -> Option<&Text> {
+        self.namespaces.first()
+    }
+
+    /// Whether a namespace is reported.
+    pub fn includes(&self, namespace: &Text) -> bool {
+        self.namespaces.is_empty() || self.namespaces.contains(namespace)
+    }
+
+    /// When the next exemption ends, after `now`.
+    pub fn next_end(&self, now: Time) -> Option<Time> {
+        self.exemptions.iter().filter_map(|it| it.until).filter(|until| now < *until).min()
+    }
+}
+
+/// A finding of one object that is not reported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exemption {
+    /// The rule.
+    pub rule: Text,
+    /// The object.
+    pub object: ObjectKey,
+    /// When it ends, by the API server's clock; never without one.
+    pub until: Option<Time>,
+}
+
+impl Exemption {
+    /// Whether it has not ended. Where no clock was read, nothing has.
+    pub fn applies_at(&self, now: Option<Time>) -> bool {
+        self.until.zip(now).is_none_or(|(until, now)| now < until)
+    }
 }
 
 /// A label selector.

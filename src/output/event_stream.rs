@@ -103,6 +103,9 @@ fn cells(event: FindingEvent, wide: bool) -> Vec<String> {
         EventFinding::Cleared(cleared) => {
             let mut cells = vec![cleared.severity, cleared.id, short_name(&cleared.object)];
             cells.resize(report::headers(wide).len(), String::new());
+            if let Some(what) = cells.last_mut().filter(|_| cleared.left_out) {
+                what.push_str("left out: not reported any more");
+            }
             cells
         }
     };
@@ -142,8 +145,12 @@ mod tests {
     }
 
     fn events() -> Vec<FindingEvent> {
-        let cleared =
-            ClearedFinding { rule: "pv-failed", severity: Severity::High, object: object() };
+        let cleared = ClearedFinding {
+            rule: "pv-failed",
+            severity: Severity::High,
+            object: object(),
+            left_out: false,
+        };
         let now = Time::from_timestamp(1_790_000_000, 0);
         [Event::Appeared(Box::new(finding())), Event::Cleared(cleared)]
             .into_iter()

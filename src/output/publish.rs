@@ -99,7 +99,9 @@ pub fn finding_event(event: FindingEvent, now: Option<Time>) -> wire::FindingEve
         FindingEvent::Cleared(it) => {
             let id = it.rule.to_owned();
             let (severity, object) = (it.severity.name().to_owned(), reference(&it.object));
-            ("cleared", EventFinding::Cleared(wire::ClearedFinding { id, severity, object }))
+            let left_out = it.left_out;
+            let cleared = wire::ClearedFinding { id, severity, object, left_out };
+            ("cleared", EventFinding::Cleared(cleared))
         }
     };
     wire::FindingEvent {

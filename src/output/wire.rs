@@ -169,7 +169,7 @@ pub struct Finding {
     pub remedy: Option<Remedy>,
 }
 
-/// What `audit --watch -o json` prints, one object a line.
+/// What `audit --watch -o json` and `watch -o json` print, one object a line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -199,9 +199,10 @@ pub enum EventFinding {
     Cleared(ClearedFinding),
 }
 
-/// A finding that is not there any more.
+/// A finding that is not there any more, or is not reported any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
 pub struct ClearedFinding {
     /// The rule that had found it.
     pub id: String,
@@ -209,6 +210,9 @@ pub struct ClearedFinding {
     pub severity: String,
     /// Its object, which may not exist any more.
     pub object: ObjectReference,
+    /// `true` if it may still be there, and the scope, an exemption or an annotation leaves it out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub left_out: bool,
 }
 
 /// A finding that explains another one.

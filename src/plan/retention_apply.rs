@@ -16,7 +16,7 @@ pub fn retention_apply(cx: &Cx, names: &[Text]) -> Plan {
     let mut plan = Plan::new(COMMAND, cx);
     let scope = &cx.settings().scope;
     let meant = |set: &StatefulSet| {
-        scope.namespace.as_ref().is_none_or(|it| set.namespace == *it)
+        scope.includes(&set.namespace)
             && (scope.selector.is_empty() || scope.selector.matches(&set.metadata.labels))
     };
     let mut planned = BTreeSet::new();
@@ -39,10 +39,10 @@ pub fn retention_apply(cx: &Cx, names: &[Text]) -> Plan {
         }
     }
     for name in names.iter().filter(|it| !found.contains(it)) {
-        let namespace = scope.namespace.as_deref().unwrap_or("default");
+        let namespace = scope.namespace().map_or("default", |it| it);
         let key = ObjectKey::named(Kind::StatefulSet, namespace, name);
         let object = ObjectRef { key, uid: None };
-        match cx.cluster().reach(Kind::StatefulSet, scope.namespace.as_ref()) {
+        match cx.cluster().reach(Kind::StatefulSet, scope.namespace()) {
             Ok(()) => {
                 plan.refuse(object, COMMAND, "there is no such StatefulSet".to_owned(), false);
             }

@@ -11,18 +11,19 @@ mod explained;
 mod unread;
 mod scope;
 mod partial;
+mod totals;
 
 pub use partial::PartialAssessment;
 use scope::{exempt, object_key};
-pub use scope::{in_scope, metadata, object, subjects};
+pub use scope::{in_scope, is_left_out, metadata, object, subjects};
+pub use totals::{StoragePool, StorageTotals, Totals};
 pub use unread::UnreadGap;
 use unread::is_single;
 
-use super::{CapacityRisk, Judge, Judgement, REGISTRY, Rule, SUBJECT_KINDS, kind_of};
+use super::{Judge, Judgement, REGISTRY, Rule, SUBJECT_KINDS, kind_of};
 use crate::cluster::{Cluster, Cx, Dirty, Facts, Lookup, Subject, Unseen};
 use crate::model::{
-    Bytes, ControllerRole, Fact, FactKey, Finding, Phase, Question, RuleId, Settings, Severity,
-    Text, Time, VerdictState,
+    ControllerRole, Fact, FactKey, Finding, Question, RuleId, Settings, Severity, Text, Time,
 };
 
 /// Keeps which rules found something about which subjects. Findings themselves are not kept: they
@@ -41,29 +42,6 @@ struct SubjectNotes {
     /// Rules that could not judge it, and why.
     unseen: Vec<(RuleId, Unseen)>,
     wake: Option<Time>,
-}
-
-/// Numbers and capacities of all findings.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Findings by severity.
-    pub by_severity: BTreeMap<Severity, usize>,
-    /// Findings by rule.
-    pub by_rule: BTreeMap<RuleId, usize>,
-    /// The numbers of volumes and claims in scope.
-    pub in_scope: (usize, usize),
-    /// Findings that another finding explains, whether that is in scope or not.
-    pub caused: usize,
-    /// Findings left out by annotation, `--ignore` or `--rule`.
-    pub exempted: usize,
-    /// Capacity of volumes that gc could reclaim now.
-    pub reclaimable: Bytes,
-    /// Capacity of all Released volumes in scope.
-    pub released: Bytes,
-    /// Capacity of backend volumes that are leaked or about to be.
-    pub leaking: Bytes,
-    /// Capacity of volumes whose data can be destroyed, or read by other users.
-    pub at_risk: Bytes,
 }
 
 impl Assessor {
@@ -186,77 +164,6 @@ impl Assessor {
             finding.caused_by = self.caused_by(&cx, subject, rule.id);
             Some(finding)
         })
-    }
-
-    /// Counts the findings in scope, and adds up their capacities.
-    pub fn totals(&self, cluster: &Cluster, settings: &Settings) -> Totals {
-        let mut totals = Totals::default();
-        let cx = Cx::new(cluster, settings, &self.facts);
-        for (subject, notes) in &self.cases {
-            if !in_scope(cluster, settings, subject) {
-                continue;
-            }
-            let capacity = match subject {
-                Subject::Volume(id) => {
-                    cluster.volume_at(*id).and_then(|it| it.capacity).unwrap_or(0)
-                }
-                Subject::Claim(id) => cluster.claim_at(*id).and_then(|it| it.capacity).unwrap_or(0),
-                Subject::Backend(key) => {
-                    cluster.kept_backend(key).and_then(|it| it.capacity).unwrap_or(0)
-                }
-                Subject::StatefulSet(_)
-                | Subject::Attachment(_)
-                | Subject::Pod(_)
-                | Subject::Class(_)
-                | Subject::AttributesClass(_)
-                | Subject::Snapshot(_)
-                | Subject::Namespace(_)
-                | Subject::AdmissionObject(_)
-                | Subject::Driver(_) => 0,
-            };
-            let (mut leaks, mut risks) = (false, false);
-            for (rule, severity) in &notes.found {
-                if exempt(cluster, settings, subject, rule.id) {
-                    totals.exempted += 1;
-                    continue;
-                }
-                *totals.by_severity.entry(*severity).or_default() += 1;
-                *totals.by_rule.entry(rule.id).or_default() += 1;
-                totals.caused += usize::from(self.is_caused(&cx, subject, rule.id));
-                match rule.capacity_risk {
-                    CapacityRisk::None => {}
-                    CapacityRisk::Leak => leaks = true,
-                    // What is kept, and only shared, is at no risk.
-                    CapacityRisk::Data => risks |= *severity != crate::model::Severity::Info,
-                }
-                let reclaims = rule.remedies.iter().any(|remedy| remedy.id() == "reclaim");
-                if reclaims {
-                    let finding = judge(&cx, cluster, subject, rule).finding;
-                    if finding.is_some_and(|it| it.verdict.state == VerdictState::Fixable) {
-                        totals.reclaimable = totals.reclaimable.saturating_add(capacity);
-                    }
-                }
-            }
-            if leaks {
-                totals.leaking = totals.leaking.saturating_add(capacity);
-            }
-            if risks {
-                totals.at_risk = totals.at_risk.saturating_add(capacity);
-            }
-        }
-        for (id, volume) in cluster.volumes() {
-            if !in_scope(cluster, settings, &Subject::Volume(id)) {
-                continue;
-            }
-            totals.in_scope.0 += 1;
-            if volume.phase == Phase::Released {
-                totals.released = totals.released.saturating_add(volume.capacity.unwrap_or(0));
-            }
-        }
-        let claims =
-            cluster.claims().filter(|(id, _)| in_scope(cluster, settings, &Subject::Claim(*id)));
-        totals.in_scope.1 = claims.count();
-        totals
     }
 
     /// Controllers for which everything was read, each with whether all probes were negative.

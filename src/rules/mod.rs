@@ -22,7 +22,8 @@ mod volume;
 
 pub use assess::{Assessor, subjects};
 pub(crate) use assess::{
-    PartialAssessment, Totals, UnreadGap, in_scope, judge_with, metadata, object,
+    PartialAssessment, StoragePool, StorageTotals, Totals, UnreadGap, in_scope, is_left_out,
+    judge_with, metadata, object,
 };
 pub(crate) use causes::waits;
 pub use causes::{CAUSES, Cause, Link};

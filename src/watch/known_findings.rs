@@ -35,9 +35,9 @@ impl ReportedFinding {
         }
     }
 
-    fn cleared(self, rule: RuleId) -> FindingEvent {
+    fn cleared(self, rule: RuleId, left_out: bool) -> FindingEvent {
         let Self { severity, object, .. } = self;
-        FindingEvent::Cleared(ClearedFinding { rule, severity, object })
+        FindingEvent::Cleared(ClearedFinding { rule, severity, object, left_out })
     }
 }
 
@@ -83,17 +83,17 @@ impl KnownFindings {
                         }
                     }
                     other => {
-                        events.extend(other.map(|other| other.cleared(rule)));
+                        events.extend(other.map(|other| other.cleared(rule, false)));
                         events.push(FindingEvent::Appeared(Box::new(finding)));
                     }
                 }
                 now.insert(rule, reported);
             }
             for (rule, known) in before {
-                if stands(assessor, cluster, settings, subject, rule, &known.object) {
-                    now.insert(rule, known);
-                } else {
-                    events.push(known.cleared(rule));
+                match fate(assessor, cluster, settings, subject, rule, &known.object) {
+                    Fate::Stands => drop(now.insert(rule, known)),
+                    Fate::LeftOut => events.push(known.cleared(rule, true)),
+                    Fate::Gone => events.push(known.cleared(rule, false)),
                 }
             }
             if !now.is_empty() {
@@ -105,22 +105,35 @@ impl KnownFindings {
     }
 }
 
-/// Whether nothing shows that a finding is not there any more: its object is still there, and the
-/// rule cannot judge it.
-fn stands(
+/// What has become of a finding that is not reported now.
+enum Fate {
+    /// Nothing shows that it is not there any more: the rule cannot judge its object.
+    Stands,
+    /// It may still be there, and is left out of the report.
+    LeftOut,
+    /// It is not there any more.
+    Gone,
+}
+
+fn fate(
     assessor: &Assessor,
     cluster: &Cluster,
     settings: &Settings,
     subject: &Subject,
     rule: RuleId,
     object: &ObjectRef,
-) -> bool {
+) -> Fate {
     if rules::object(cluster, subject).as_ref() != Some(object) {
-        return false;
+        return Fate::Gone;
     }
-    let Some(rule) = rules::find(rule) else { return false };
+    let Some(rule) = rules::find(rule) else { return Fate::Gone };
     let judged = assessor.judge(cluster, settings, subject, rule);
-    judged.finding.is_none() && judged.unseen.is_some()
+    let is_undecided = judged.finding.is_none() && judged.unseen.is_some();
+    match rules::is_left_out(cluster, settings, subject, rule.id) {
+        true if is_undecided || judged.finding.is_some() => Fate::LeftOut,
+        false if is_undecided => Fate::Stands,
+        _ => Fate::Gone,
+    }
 }
 
 /// A number that differs where texts differ, for as long as this program runs.

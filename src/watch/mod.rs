@@ -1,6 +1,6 @@
 //! The loop: changes in, what they touched judged, findings that appear, change and clear out.
 //!
-//! One look and a watch differ only in where changes come from. Both fill the same
+//! One look and a watch differ only in where changes come from, and two watches in where news go. Both fill the same
 //! [`Cluster`](crate::cluster::Cluster), have it judged by the same function, and ask the same
 //! questions; a watch goes on.
 //!
@@ -13,9 +13,12 @@
 //!   order of changes, at any time.
 //! - `refresh`: what no watch keeps current: answers to questions, and records.
 //! - `election`, `leader`: which of several processes reports and acts.
+//! - [`policy`]: the file that says what `watch` judges and reports.
 //! - `run`: the edge: waits for changes and for time to pass, asks, and hands over the news.
+//! - `report`: what a policy says about the news: metrics, Events, a webhook.
 
 pub(crate) mod judging;
+pub mod policy;
 mod settle;
 mod schedule;
 mod known_findings;
@@ -25,11 +28,12 @@ mod refresh;
 mod run;
 mod election;
 mod leader;
+pub(crate) mod report;
 
 pub use known_gaps::GapNews;
 pub(crate) use leader::{Candidate, Standing};
 pub use reconciler::{News, Reconciler};
 pub(crate) use refresh::Records;
-pub(crate) use run::{Told, Watching};
+pub(crate) use run::{Listener, Told, Watching};
 pub use schedule::Pace;
 pub(crate) use settle::{ROUNDS, settle};

@@ -40,6 +40,11 @@ pub struct Reconciler {
     schedule: Schedule,
     /// The subjects that were judged since the last report.
     judged: BTreeSet<Subject>,
+    /// How many judgements of subjects were reported.
+    count_judged: u64,
+    full_passes: u64,
+    /// When the next exemption ends, by the server's clock.
+    exemption_end: Option<Time>,
 }
 
 /// The shortest wait for a time of the server's clock, which has whole seconds.
@@ -51,6 +56,7 @@ impl Reconciler {
     /// Goes on with what was judged so far. Nothing of it counts as reported.
     pub fn new(settings: Settings, assessor: Assessor, cluster: &Cluster, pace: Pace) -> Self {
         let judged = crate::rules::subjects(cluster);
+        let exemption_end = cluster.clock().and_then(|now| settings.scope.next_end(now));
         Self {
             settings,
             assessor,
@@ -58,7 +64,17 @@ impl Reconciler {
             gaps: KnownGaps::default(),
             schedule: Schedule::new(pace),
             judged,
+            count_judged: 0,
+            full_passes: 0,
+            exemption_end,
         }
+    }
+
+    /// Goes on with other settings. Everything has to be judged anew, which is left to the caller:
+    /// it makes the cluster dirty.
+    pub fn adopt(&mut self, settings: Settings) {
+        self.settings = settings;
+        self.exemption_end = None;
     }
 
     /// What the user asked for.
@@ -81,6 +97,17 @@ impl Reconciler {
         self.findings.count()
     }
 
+    /// How many judgements of subjects were reported. As long as it stays the same, so do the
+    /// totals.
+    pub fn judgements(&self) -> u64 {
+        self.count_judged
+    }
+
+    /// How often everything was judged from scratch.
+    pub fn full_passes(&self) -> u64 {
+        self.full_passes
+    }
+
     /// Notes that changes were taken in.
     pub fn note(&mut self, dirty: &Dirty, at: Duration) {
         self.schedule.note(dirty, at);
@@ -90,7 +117,7 @@ impl Reconciler {
     pub fn wait(&self, at: Duration, clock: Option<Time>) -> Duration {
         let pending = self.schedule.due().map(|due| due.saturating_sub(at));
         let full_pass = self.schedule.full_pass_due().saturating_sub(at);
-        let wake = self.assessor.wake().zip(clock).map(|(wake, clock)| {
+        let wake = self.wake().zip(clock).map(|(wake, clock)| {
             let left = (wake - clock).to_std().unwrap_or_default();
             left.max(SHORTEST_WAIT)
         });
@@ -100,8 +127,13 @@ impl Reconciler {
     /// Whether something has to be judged now: changes have waited long enough, or the time has come
     /// at which a judgement may differ. `clock` is that of the cluster.
     pub fn is_due(&self, at: Duration, clock: Option<Time>) -> bool {
-        let wake = self.assessor.wake().zip(clock).is_some_and(|(wake, clock)| wake <= clock);
+        let wake = self.wake().zip(clock).is_some_and(|(wake, clock)| wake <= clock);
         wake || self.schedule.due().is_some_and(|due| due <= at)
+    }
+
+    /// When a report may differ without any change.
+    fn wake(&self) -> Option<Time> {
+        self.assessor.wake().into_iter().chain(self.exemption_end).min()
     }
 
     /// Judges what a change touched, and what the time has come for.
@@ -115,6 +147,12 @@ impl Reconciler {
         }
         let judged = judging::update(&mut self.assessor, cluster, &self.settings, dirty);
         self.judged.extend(judged);
+        let now = cluster.clock();
+        if self.exemption_end.zip(now).is_some_and(|(end, now)| end <= now) {
+            // Nothing is judged otherwise, but what was exempted is reported.
+            self.judged.extend(crate::rules::subjects(cluster));
+        }
+        self.exemption_end = now.and_then(|now| self.settings.scope.next_end(now));
         self.schedule.judged();
     }
 
@@ -131,6 +169,7 @@ impl Reconciler {
     /// Returns what is new since the last report.
     pub fn report(&mut self, cluster: &Cluster) -> News {
         let judged = std::mem::take(&mut self.judged);
+        self.count_judged += judged.len() as u64;
         let findings = self.findings.compare(&self.assessor, cluster, &self.settings, &judged);
         let gaps = self.gaps.compare(&self.assessor.unread(cluster), cluster);
         News { findings, gaps }
@@ -149,6 +188,8 @@ impl Reconciler {
         let everything = Dirty::everything();
         subjects.extend(judging::update(&mut self.assessor, cluster, &self.settings, everything));
         self.schedule.passed(at);
+        self.full_passes += 1;
+        self.count_judged += subjects.len() as u64;
         self.findings.compare(&self.assessor, cluster, &self.settings, &subjects)
     }
 }

@@ -1,16 +1,19 @@
 //! The edge of the loop: waits for changes and for time to pass, asks, and hands over the news.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
+use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
+use super::policy::WatchPolicy;
 use super::reconciler::{News, Reconciler};
 use super::refresh::{AnswerAges, Records};
 use super::settle::settle;
 use crate::client::Reader;
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Dirty};
 use crate::dump::DumpError;
 use crate::sources::answers;
 use crate::sources::intake::Intake;
@@ -37,6 +40,8 @@ pub(crate) struct Watching {
     pub(crate) reconciler: Reconciler,
     /// What is read beside the cluster's objects.
     pub(crate) records: Records,
+    /// Policies that come into force while it goes on; `None` where there is no policy.
+    pub(crate) policies: Option<mpsc::Receiver<Arc<WatchPolicy>>>,
 }
 
 /// What the loop tells.
@@ -48,6 +53,30 @@ pub(crate) struct Told {
     pub(crate) defects: usize,
     /// Other things to tell the user.
     pub(crate) notes: Vec<String>,
+    /// The policy that has just come into force; the findings are those by it.
+    pub(crate) policy: Option<Arc<WatchPolicy>>,
+    /// How long it took to judge what had changed, with the answers that were waited for; `None` if
+    /// nothing was judged.
+    pub(crate) took: Option<Duration>,
+}
+
+impl Told {
+    /// Whether nothing is new: something was judged, and that is all.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { news, defects, notes, policy, took: _ } = self;
+        news.is_empty() && *defects == 0 && notes.is_empty() && policy.is_none()
+    }
+}
+
+/// Who is told what the loop finds: what goes to people, to the cluster, to a chat.
+pub(crate) trait Listener: Send {
+    /// Takes in what is new, after the first look and after everything that was judged, even if
+    /// nothing is. The loop waits for it: whatever takes long is left to a task of its own.
+    fn hear(&mut self, told: &Told, cluster: &Cluster, reconciler: &Reconciler);
+
+    /// Takes in that the loop goes on, although there may be nothing to tell: at least every ten
+    /// seconds, unless it judges.
+    fn turned(&mut self) {}
 }
 
 /// When the loop does what nobody asks it to do.
@@ -62,8 +91,8 @@ struct LoopClock {
 }
 
 impl Watching {
-    /// Goes on until `tell` ends it, and returns what that ended it with. Nothing is told when
-    /// nothing is new.
+    /// Goes on until `tell` ends it, and returns what that ended it with. It is called at every turn,
+    /// also when there is nothing to tell.
     ///
     /// # Errors
     /// When a list that was read again cannot be saved.
@@ -82,11 +111,12 @@ impl Watching {
         loop {
             let at = clock.begun.elapsed();
             let wait = self.reconciler.wait(at, self.watches.now()).min(TICK);
+            let mut told = Told::default();
             tokio::select! {
                 taken = self.watches.next(&mut self.intake) => taken?,
                 () = sleep(wait) => self.watches.drain(&mut self.intake)?,
+                policy = next(&mut self.policies) => told.policy = Some(policy),
             }
-            let mut told = Told::default();
             let at = clock.begun.elapsed();
             if clock.was_asleep() {
                 self.watches.list_all_again();
@@ -101,9 +131,15 @@ impl Watching {
             }
             self.reconciler.note(&self.intake.dirty, at);
             let open = !self.reconciler.questions().is_empty() && clock.questions <= at;
-            if open || self.reconciler.is_due(at, self.intake.cluster.clock()) {
+            if let Some(policy) = &told.policy {
+                self.reconciler.adopt(policy.settings());
+                self.intake.dirty = Dirty::everything();
+            }
+            let is_due = open || told.policy.is_some();
+            if is_due || self.reconciler.is_due(at, self.intake.cluster.clock()) {
                 self.settle(&mut told).await?;
                 clock.questions = clock.begun.elapsed() + ANSWERS;
+                told.took = Some(clock.begun.elapsed().saturating_sub(at));
                 told.news = self.reconciler.report(&self.intake.cluster);
                 self.pass(clock.begun.elapsed(), &mut told);
             } else if self.reconciler.is_full_pass_due(at) {
@@ -112,10 +148,7 @@ impl Watching {
                 told.news = self.reconciler.report(&self.intake.cluster);
                 self.pass(clock.begun.elapsed(), &mut told);
             }
-            let is_news = !told.news.is_empty() || told.defects > 0 || !told.notes.is_empty();
-            if is_news
-                && let ControlFlow::Break(end) = tell(told, &self.intake.cluster, &self.reconciler)
-            {
+            if let ControlFlow::Break(end) = tell(told, &self.intake.cluster, &self.reconciler) {
                 return Ok(end);
             }
         }
@@ -149,6 +182,17 @@ impl Watching {
         let Ok(replies) = timeout(ANSWERS, asked).await else { return Ok(()) };
         self.records.take_in(replies, &mut self.intake, &mut told.notes)
     }
+}
+
+/// The next policy that comes into force.
+async fn next(policies: &mut Option<mpsc::Receiver<Arc<WatchPolicy>>>) -> Arc<WatchPolicy> {
+    if let Some(receiver) = policies
+        && let Some(policy) = receiver.recv().await
+    {
+        return policy;
+    }
+    // There is none, or nobody looks for one any more.
+    std::future::pending().await
 }
 
 impl LoopClock {

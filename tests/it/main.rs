@@ -23,3 +23,4 @@ mod schema;
 mod support;
 #[path = "../terminal.rs"]
 mod terminal;
+mod watch_policy;

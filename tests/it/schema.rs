@@ -57,6 +57,7 @@ fn events_keep_to_their_schema() {
                         rule: it.rule,
                         severity: it.severity,
                         object: it.object.clone(),
+                        left_out: true,
                     }))
                 }
                 _ => None,

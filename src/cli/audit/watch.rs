@@ -6,7 +6,8 @@ use super::{AuditArgs, fails, sort, summary};
 use crate::cli::{
     Exit, Failure,
     args::ConnectionArgs,
-    collect::{ClusterSource, Collected, collect, dump_failure, tell_gaps, tell_read_again},
+    collect::{dump_failure, tell_gaps, tell_read_again},
+    follow,
     reading::note_unknown_drivers,
     terminal,
 };
@@ -19,7 +20,7 @@ use crate::output::{
     report::Printer,
     wire::Source,
 };
-use crate::watch::{Pace, Reconciler, Records, Told, Watching};
+use crate::watch::{Reconciler, Told};
 
 impl AuditArgs {
     /// Prints what is found now, and what changes, until somebody ends it.
@@ -31,15 +32,13 @@ impl AuditArgs {
         sort_by: Option<&JsonPath>,
         fail_on: Option<Severity>,
     ) -> Result<Exit, Failure> {
-        let from = ClusterSource::Followed { connection, namespace: self.namespace.as_deref() };
-        let mut collected = collect(from, &settings, self.save.as_deref()).await?;
+        let (namespace, save) = (self.namespace.as_deref(), self.save.as_deref());
+        let mut collected = follow::look(connection, namespace, &settings, save).await?;
         note_unknown_drivers(&mut collected, &settings);
         let is_for_people = printer.is_for_people();
         let mut screen = FindingScreen { stream: EventStream::new(printer, self.page()), fail_on };
-        let assessor = std::mem::take(&mut collected.assessor);
+        let (reconciler, first) = follow::begin(&mut collected, settings);
         let cluster = &collected.intake.cluster;
-        let mut reconciler = Reconciler::new(settings, assessor, cluster, Pace::default());
-        let first = reconciler.report(cluster);
         let shown = screen.show(first.findings, cluster, sort_by)?;
         if is_for_people {
             let tally = reconciler.assessor().totals(cluster, reconciler.settings());
@@ -52,7 +51,7 @@ impl AuditArgs {
             let incomplete = exit == Exit::Findings && !collected.blind.is_empty();
             return Ok(if incomplete { Exit::Incomplete } else { exit });
         }
-        let mut watching = watching(collected, reconciler)?;
+        let mut watching = follow::go_on(collected, reconciler, None)?;
         let tell = &mut |told: Told, cluster: &Cluster, reconciler: &Reconciler| match screen
             .tell(told, cluster)
         {
@@ -65,18 +64,6 @@ impl AuditArgs {
         };
         watching.run(tell).await.map_err(dump_failure)?
     }
-}
-
-/// What goes on after the first look.
-fn watching(collected: Collected, reconciler: Reconciler) -> Result<Watching, Failure> {
-    let Collected { intake, journal, live, .. } = collected;
-    let live = live.and_then(|live| Some((live.reader, live.watches?)));
-    let Some((reader, watches)) = live else {
-        return Err(Failure::usage("a dump cannot be watched"));
-    };
-    let namespace = reconciler.settings().recording.namespace.clone();
-    let records = Records { folder: journal, namespace };
-    Ok(Watching { reader, watches, intake, reconciler, records })
 }
 
 /// Where findings are printed.
@@ -114,7 +101,10 @@ impl FindingScreen {
 
     /// Prints what is new, and tells the rest on stderr.
     fn tell(&mut self, told: Told, cluster: &Cluster) -> Result<ControlFlow<Exit>, Failure> {
-        let Told { news, defects, notes } = told;
+        if told.is_empty() {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let Told { news, defects, notes, .. } = told;
         tell_gaps("not read", news.gaps.lost.iter());
         tell_read_again(&news.gaps.read_again);
         for note in &notes {

@@ -7,14 +7,18 @@ use crate::{
     model::escape_control,
 };
 
+/// What there is to know besides what was not seen.
+pub(in crate::cli) fn notes(collected: &Collected) -> Vec<String> {
+    let words = gaps::unknown_words(&collected.intake.cluster);
+    // What is a gap as well is told once.
+    let is_gap = |note: &&String| collected.blind.iter().any(|it| it.gap.reason == **note);
+    collected.notes.iter().chain(&words).filter(|it| !is_gap(it)).cloned().collect()
+}
+
 /// Tells what there is to know besides what was not seen, on stderr.
 pub(in crate::cli) fn tell_notes(collected: &Collected) {
-    let cluster = &collected.intake.cluster;
-    for note in collected.notes.iter().chain(&gaps::unknown_words(cluster)) {
-        // What is a gap as well is told once.
-        if !collected.blind.iter().any(|it| it.gap.reason == *note) {
-            terminal::note(&format!("note: {}", escape_control(note)));
-        }
+    for note in notes(collected) {
+        terminal::note(&format!("note: {}", escape_control(&note)));
     }
 }
 

@@ -6,10 +6,10 @@ use std::io;
 use clap_complete::CompletionCandidate;
 
 use crate::{
-    cli::{Failure, complete, suggest::nearest},
+    cli::{Failure, complete},
     cluster::Cluster,
     drivers,
-    model::{Kind, ObjectKey, Text, escape_control},
+    model::{Kind, ObjectKey, Text, escape_control, nearest},
     rules::EXPLAINED,
 };
 

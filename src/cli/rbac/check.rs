@@ -10,7 +10,11 @@ use crate::{
 };
 
 /// Lists the rights that the current user lacks for a command.
-pub(super) async fn check(connection: &ConnectionArgs, command: RoleFor) -> Result<Exit, Failure> {
+pub(super) async fn check(
+    connection: &ConnectionArgs,
+    command: RoleFor,
+    of_policy: &[Right],
+) -> Result<Exit, Failure> {
     let connected = connect(connection, None).await?;
     let reader = Reader::new(&connected);
     let served = client::discover(&reader).await.map_err(|error| {
@@ -23,7 +27,8 @@ pub(super) async fn check(connection: &ConnectionArgs, command: RoleFor) -> Resu
         // What is not installed is never listed.
         !custom || served.served(right.group, right.resource) != Served::Not
     };
-    let asked = rights(command).into_iter().filter(matters).map(|right| {
+    let all = rights(command).into_iter().chain(of_policy.iter().copied());
+    let asked = all.filter(matters).map(|right| {
         let reader = reader.clone();
         async move {
             let attributes = ResourceAttributes {

@@ -17,7 +17,7 @@ use crate::{
 pub(super) enum RoleFor {
     /// Everything that `audit` and `dump` read
     Audit,
-    /// What `audit --watch` reads and watches
+    /// What `audit --watch` reads and watches; with -f also what `watch` needs where it reports
     Watch,
     /// What `gc` reads, watches and writes
     Gc,

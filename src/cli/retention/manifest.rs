@@ -10,9 +10,9 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::{
-    cli::{Exit, Failure, suggest::nearest},
+    cli::{Exit, Failure},
     facts::retention::SetChange,
-    model::{Retention, RetentionPolicy, StatefulSet},
+    model::{Retention, RetentionPolicy, StatefulSet, nearest},
 };
 
 /// What a manifest says of a set; what it does not say is `None`.

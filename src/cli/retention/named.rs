@@ -44,15 +44,15 @@ impl NamedSets {
     /// Sets the namespace of the context, unless another one or all are meant. A dump has none, and
     /// is shown whole.
     pub(in crate::cli) fn settle(&mut self, collected: &Collected) {
-        if self.scope.namespace.is_none() && !self.everywhere {
-            self.scope.namespace = collected.namespace.as_deref().map(Text::from);
+        if self.scope.namespaces.is_empty() && !self.everywhere {
+            self.scope.namespaces.extend(collected.namespace.as_deref().map(Text::from));
         }
     }
 
     /// Whether a set is one of them.
     pub(super) fn contains(&self, set: &StatefulSet) -> bool {
         let scope = &self.scope;
-        scope.namespace.as_ref().is_none_or(|it| set.namespace == *it)
+        scope.includes(&set.namespace)
             && (self.names.is_empty() || self.names.iter().any(|it| **it == *set.metadata.name))
             && (scope.selector.is_empty() || scope.selector.matches(&set.metadata.labels))
     }
@@ -62,11 +62,10 @@ impl NamedSets {
         let cluster = &collected.intake.cluster;
         for name in &self.names {
             let is_it = |set: &StatefulSet| {
-                *set.metadata.name == **name
-                    && self.scope.namespace.as_ref().is_none_or(|it| set.namespace == *it)
+                *set.metadata.name == **name && self.scope.includes(&set.namespace)
             };
             if !cluster.sets().any(|(_, set)| is_it(set)) {
-                let namespace = self.scope.namespace.as_deref().unwrap_or("default");
+                let namespace = self.scope.namespace().map_or("default", |it| it);
                 let key = ObjectKey::named(Kind::StatefulSet, namespace, name);
                 return Err(not_found(cluster, &key));
             }

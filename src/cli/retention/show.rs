@@ -11,11 +11,10 @@ use crate::{
         args::{ConnectionArgs, ThresholdSetting, threshold_candidates},
         collect::{Collected, collect, tell_notes},
         reading::{DumpSourceArgs, note_unknown_drivers},
-        suggest::nearest,
         terminal,
     },
     cluster::{Cx, Unseen},
-    model::{Kind, RuleId, Settings, Text},
+    model::{Kind, RuleId, Settings, Text, nearest},
     output::{
         format::Format,
         list,
@@ -239,7 +238,7 @@ impl<'a> RetentionView<'a> {
         let mut unseen: BTreeSet<Unseen> = BTreeSet::new();
         let mut unjudged: BTreeSet<(Unseen, RuleId)> = BTreeSet::new();
         let mut totals = RetentionTotals::default();
-        let namespace = named.scope.namespace.as_ref();
+        let namespace = named.scope.namespace();
         unseen.extend(cluster.reach(Kind::StatefulSet, namespace).err());
         let mut rows: Vec<_> =
             cluster.sets().map(|(_, set)| set).filter(|set| named.contains(set)).collect();
@@ -313,7 +312,7 @@ fn summary(summary: &RetentionSummary, named: &NamedSets) -> Vec<String> {
         _ => format!("{count} {what}s"),
     };
     let claims = |it: &shown::ClaimTotals| format!("{}, {}", counted(it.count, "claim"), it.size);
-    let place = match &named.scope.namespace {
+    let place = match named.scope.namespace() {
         Some(namespace) => format!(" in namespace {}", crate::model::escape_control(namespace)),
         None => String::new(),
     };

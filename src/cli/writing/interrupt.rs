@@ -1,18 +1,34 @@
-//! Signals during writes: the first ends the run after the current step, the second at once.
+//! Signals: during writes the first ends the run after the current step, the second at once; what
+//! watches is told first.
 
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
 
-/// What signals and writing commands know of each other. Cheap to clone.
+use tokio::sync::Notify;
+
+/// What signals, and commands that do not end at once, know of each other. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<Flags>);
 
 #[derive(Debug, Default)]
 struct Flags {
     writing: AtomicBool,
+    ordered: AtomicBool,
     asked: AtomicBool,
+    signals: Notify,
+}
+
+/// How a command ends after a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// At once.
+    Now,
+    /// By itself, without delay: it waits for signals.
+    Ordered,
+    /// After the current step.
+    AfterStep,
 }
 
 impl Interrupt {
@@ -31,9 +47,24 @@ impl Interrupt {
         self.0.asked.load(Ordering::SeqCst)
     }
 
-    /// Takes a signal; `true` when the current step is to be finished first.
-    pub fn signal(&self) -> bool {
+    /// Says that the command waits for [signals](Self::ordered) and ends by itself.
+    pub(in crate::cli) fn order(&self) {
+        self.0.ordered.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits for a signal.
+    pub(in crate::cli) async fn ordered(&self) {
+        self.0.signals.notified().await;
+    }
+
+    /// Takes a signal.
+    pub fn signal(&self) -> Ending {
         let first = !self.0.asked.swap(true, Ordering::SeqCst);
-        first && self.0.writing.load(Ordering::SeqCst)
+        self.0.signals.notify_one();
+        match first {
+            true if self.0.writing.load(Ordering::SeqCst) => Ending::AfterStep,
+            true if self.0.ordered.load(Ordering::SeqCst) => Ending::Ordered,
+            _ => Ending::Now,
+        }
     }
 }

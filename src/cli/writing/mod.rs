@@ -35,7 +35,7 @@ use crate::{
     output::format::Format,
 };
 
-pub use interrupt::Interrupt;
+pub use interrupt::{Ending, Interrupt};
 
 /// A dump to plan for, instead of a cluster.
 #[derive(Debug, Args)]

@@ -150,7 +150,7 @@ proptest! {
         let everything = GcSelection { keep_backend, ..GcSelection::default() };
         let whole = plan(&cluster, &settings, &everything);
         let mut narrow = settings.clone();
-        narrow.scope.namespace = namespace.map(Text::from);
+        narrow.scope.namespaces = namespace.map(Text::from).into_iter().collect();
         let selector = Selector::parse(label.unwrap_or_default());
         narrow.scope.selector = selector.expect("because it is one");
         let selection = GcSelection {

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::cluster::{Cluster, Subject, for_each_judged_row};
-use crate::model::{Kind, Metadata, NamedRow as _, ObjectKey, ObjectRef, RuleId, Settings, Text};
+use crate::model::{
+    Exemption, Kind, Metadata, NamedRow as _, ObjectKey, ObjectRef, RuleId, Settings, Text,
+};
 
 macro_rules! declare_access {
     ($($subject:ident: $row:ident, $all:ident, $at:ident;)+) => {
@@ -65,7 +67,7 @@ fn kept_backends(cluster: &Cluster) -> impl Iterator<Item = Subject> + '_ {
 }
 
 /// The namespace of a subject: its own, or that of the claim that it belongs to.
-fn namespace(cluster: &Cluster, subject: &Subject) -> Option<Text> {
+pub(super) fn namespace(cluster: &Cluster, subject: &Subject) -> Option<Text> {
     let of_volume = |name: &str| {
         let claim = cluster.volume_named(name)?.claim_ref.as_ref()?;
         Some(Text::clone(&claim.key.namespace))
@@ -103,13 +105,18 @@ fn namespace(cluster: &Cluster, subject: &Subject) -> Option<Text> {
 /// Whether a subject is in the scope of the report.
 pub fn in_scope(cluster: &Cluster, settings: &Settings, subject: &Subject) -> bool {
     let scope = &settings.scope;
-    if let Some(wanted) = &scope.namespace
-        && namespace(cluster, subject).as_ref() != Some(wanted)
+    if !scope.namespaces.is_empty()
+        && namespace(cluster, subject).is_none_or(|it| !scope.includes(&it))
     {
         return false;
     }
     scope.selector.is_empty()
         || metadata(cluster, subject).is_some_and(|it| scope.selector.matches(&it.labels))
+}
+
+/// Whether a finding is not reported: it is out of scope, or exempted.
+pub fn is_left_out(cluster: &Cluster, settings: &Settings, subject: &Subject, id: RuleId) -> bool {
+    !in_scope(cluster, settings, subject) || exempt(cluster, settings, subject, id)
 }
 
 /// Whether the user excluded a finding.
@@ -125,6 +132,17 @@ pub(super) fn exempt(
     }
     let ignore = metadata(cluster, subject).and_then(Metadata::ignore);
     ignore.is_some_and(|text| ignored_ids(text).any(|ignored| ignored == id))
+        || is_listed(cluster, settings, subject, id)
+}
+
+/// Whether the user exempted this finding of this object, and the time of that has not run out.
+fn is_listed(cluster: &Cluster, settings: &Settings, subject: &Subject, id: RuleId) -> bool {
+    let now = cluster.clock();
+    let applies = |it: &&Exemption| *it.rule == *id && it.applies_at(now);
+    let mut listed = settings.scope.exemptions.iter().filter(applies).peekable();
+    // Most findings are not, and their object need not be named.
+    listed.peek().is_some()
+        && object_key(cluster, subject).is_some_and(|key| listed.any(|it| it.object == key))
 }
 
 /// The ids at the beginning of `storage.kubectl.dev/ignore: "<id>[,…] reason"`.

@@ -10,6 +10,7 @@
 //! - `message`: what these tasks send to the owner.
 //! - `watches`: the owner's side of all watches; `followed_kind`: the watches of one kind, and when
 //!   it is listed anew; `reach_watch`: one watch task.
+//! - `watch_health`: how the watches are doing.
 //! - `fresh_list`: a list that is read once more before a write.
 //! - `gap_reason`: why something was not read, for the report.
 
@@ -22,6 +23,7 @@ mod reach_requests;
 mod reach_watch;
 #[cfg(test)]
 mod tests;
+mod watch_health;
 mod watches;
 
 use std::sync::Arc;
@@ -31,6 +33,7 @@ use tokio::{sync::watch, task::JoinSet};
 pub use followed_kind::Return;
 pub use fresh_list::list_again;
 pub use reach_requests::EVENTS;
+pub use watch_health::WatchHealth;
 pub use watches::Watches;
 
 use self::followed_kind::FollowedKind;

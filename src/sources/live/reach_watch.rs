@@ -9,6 +9,7 @@ use tokio::{sync::watch, time::sleep};
 use super::gap_reason::gap_reason;
 use super::message::{Message, Outbox};
 use super::reach_requests::ReachRequests;
+use super::watch_health::WatchHealth;
 use crate::client::{self, ListRequest, ReadError, Reader, Watch, WatchEvent};
 use crate::cluster::{Change, Reach};
 use crate::model::{Kind, ObjectKey, Text};
@@ -27,6 +28,8 @@ pub(super) struct WatchLinks {
     pub(super) broken: watch::Receiver<BTreeSet<Reach>>,
     /// Changes when everything is to be listed again.
     pub(super) all_lists: watch::Receiver<u64>,
+    /// How the watches are doing.
+    pub(super) health: WatchHealth,
 }
 
 impl WatchLinks {
@@ -97,7 +100,12 @@ impl ReachWatch {
         let mut troubles = WatchTroubles::default();
         // Kept from watch to watch, so that rows share what they repeat.
         let mut folder = Folder::default();
+        let mut restarts = false;
         loop {
+            if restarts {
+                links.health.restarted(self.requests.reach.kind);
+            }
+            restarts = true;
             let begun = Instant::now();
             let (end, came) = self.watch(&mut links, &mut folder).await;
             let silent = matches!(end, WatchEnd::Silent);
@@ -186,6 +194,7 @@ impl ReachWatch {
                 Err(error) => return (end_of(error), came),
             };
             came = true;
+            links.health.heard(self.requests.reach.kind);
             watches[index].version().clone_into(&mut self.versions[index]);
             self.send(&links.outbox, folder, event).await;
         }
@@ -202,6 +211,7 @@ impl ReachWatch {
             }
             watches.push(watch);
         }
+        links.health.heard(self.requests.reach.kind);
         Ok(watches)
     }
 

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use super::followed_kind::{FollowedKind, Return};
 use super::message::{Delivery, Message, Outbox};
 use super::reach_watch::WatchLinks;
+use super::watch_health::WatchHealth;
 use crate::client::Reader;
 use crate::cluster::{Change, Reach};
 use crate::dump::DumpError;
@@ -35,6 +36,7 @@ pub struct Watches {
     all_lists: watch::Sender<u64>,
     /// How many lists were watched when they began.
     count: usize,
+    health: WatchHealth,
     /// One for each kind.
     _tasks: JoinSet<()>,
 }
@@ -50,6 +52,7 @@ impl Watches {
         let (outbox, receiver) = Outbox::new(intake.is_saving());
         let (volume_lists, _) = watch::channel(0);
         let (all_lists, _) = watch::channel(0);
+        let health = WatchHealth::default();
         let (broken, _) = watch::channel(intake.broken().keys().cloned().collect());
         let links = WatchLinks {
             reader: reader.apart(),
@@ -57,6 +60,7 @@ impl Watches {
             volume_lists: volume_lists.subscribe(),
             broken: broken.subscribe(),
             all_lists: all_lists.subscribe(),
+            health: health.clone(),
         };
         let count = kinds.iter().map(|kind| kind.watches.len()).sum();
         let mut tasks = JoinSet::new();
@@ -66,7 +70,7 @@ impl Watches {
         // The lists' answers began before now: the clock starts slow, and no age is too long.
         let base = intake.cluster.clock().map(|time| (time, Instant::now()));
         let clock = ServerClock { base };
-        Self { receiver, clock, volume_lists, broken, all_lists, count, _tasks: tasks }
+        Self { receiver, clock, volume_lists, broken, all_lists, count, health, _tasks: tasks }
     }
 
     /// Takes in everything that has arrived, without waiting.
@@ -97,6 +101,11 @@ impl Watches {
     /// Returns how many lists were watched when the watches began.
     pub fn count(&self) -> usize {
         self.count
+    }
+
+    /// How these watches are doing.
+    pub fn health(&self) -> &WatchHealth {
+        &self.health
     }
 
     /// Returns the server's clock: its last time, and the monotonic time since then.

@@ -5,15 +5,19 @@ use std::collections::BTreeMap;
 use super::{Source, assert_none, sources};
 
 /// Files that read the date of this machine, which may be wrong by days.
-const DATE: [(&str, &str); 4] = [
+const DATE: [(&str, &str); 5] = [
     ("src/cli/collect.rs", "a dump that does not tell its time was not taken later than now"),
     ("src/client/connection.rs", "whether the client certificate of a kubeconfig has expired"),
     ("src/client/credential.rs", "when to ask a credential plugin for the next credential"),
+    (
+        "src/watch/report/metrics.rs",
+        "when it judged last, by the clock that Prometheus compares with",
+    ),
     ("src/watch/run.rs", "whether the machine was asleep, so that its connections may be dead"),
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
-const STOPWATCH: [(&str, &str); 20] = [
+const STOPWATCH: [(&str, &str); 26] = [
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/step/leases.rs", "how long to wait before expired Leases are read again"),
     ("src/apply/step/released.rs", "how long to wait before a step for a watch that broke"),
@@ -34,7 +38,13 @@ const STOPWATCH: [(&str, &str); 20] = [
     ("src/sources/live/fresh_list.rs", "when the server's Date was received"),
     ("src/sources/live/message.rs", "when the server's Date was received"),
     ("src/sources/live/reach_watch.rs", "how long a watch lasted"),
+    ("src/sources/live/watch_health.rs", "how long ago a watch heard from the server"),
     ("src/sources/live/watches.rs", "how long ago the server's Date was received"),
+    ("src/watch/report/events.rs", "how often Events are sent"),
+    ("src/watch/report/metrics_access.rs", "how long an answer about a token counts"),
+    ("src/watch/report/probes.rs", "how long a turn of the loop takes"),
+    ("src/watch/report/token_bucket.rs", "how often something is sent"),
+    ("src/watch/report/webhook.rs", "when a message is given up"),
     ("src/watch/run.rs", "when to judge what has changed, and to ask again"),
     ("src/watch/settle.rs", "until when answers are waited for"),
 ];

@@ -7,12 +7,12 @@ use kubectl_storage::{
     cluster::{Change, Cluster, Dirty, Gap, Reach, Subject},
     model::{
         AdmissionObject, Attachment, AttributesClass, Claim, Finding, FindingEvent, KeptBackend,
-        Kind, Namespace, ObjectRef, PodUse, Row, SnapshotContent, StatefulSet, StorageClass,
-        VerdictState, Volume,
+        Kind, Namespace, ObjectRef, PodUse, Row, Settings, SnapshotContent, StatefulSet,
+        StorageClass, VerdictState, Volume,
     },
     rules::{Assessor, Judge, find},
     sources::intake::Intake,
-    watch::{News, Pace, Reconciler},
+    watch::{News, Pace, Reconciler, policy::WatchPolicy},
 };
 use proptest::{prop_assert, prop_assert_eq, test_runner::TestCaseError};
 
@@ -129,13 +129,34 @@ impl Loop {
                 }
                 FindingEvent::Cleared(it) => {
                     count.cleared += 1;
-                    let key = (it.rule, it.object);
+                    let (key, left_out) = ((it.rule, it.object), it.left_out);
                     prop_assert!(self.believed.remove(&key).is_some(), "cleared twice: {key:?}");
-                    prop_assert!(!self.is_unseen(key.0, &key.1), "cleared unseen: {key:?}");
+                    let is_unseen = !left_out && self.is_unseen(key.0, &key.1);
+                    prop_assert!(!is_unseen, "cleared unseen: {key:?}");
                 }
             }
         }
         Ok(())
+    }
+
+    /// Goes on with other settings, as the loop does when there is a new policy.
+    fn adopt(&mut self, settings: Settings, count: &mut Count) -> Held {
+        self.reconciler.adopt(settings);
+        self.intake.dirty = Dirty::everything();
+        self.judge(count)
+    }
+
+    /// A policy that leaves out some of what is believed.
+    fn policy(&self) -> Settings {
+        let mut text = String::from(HEAD);
+        let mut known = self.believed.keys();
+        if let Some((rule, _)) = known.next() {
+            text += &format!("rules: {{off: [{rule}]}}\nthresholds: {{older-than: 1h}}\n");
+        }
+        if let Some((rule, object)) = known.next() {
+            text += &exempted(rule, object, "");
+        }
+        WatchPolicy::parse(&"policy", &text).expect("because it is one").settings()
     }
 
     /// Whether an object is there, and a rule cannot judge it.
@@ -231,6 +252,12 @@ fn hold(case: &Case, count: &mut Count) -> Held {
     looped.pass(i64::try_from(Pace::default().longest.as_secs()).expect("because it is short"));
     looped.turn(count)?;
     looped.hold(count)?;
+    // Another policy is in force for a while.
+    let first = looped.reconciler.settings().clone();
+    for settings in [looped.policy(), first] {
+        looped.adopt(settings, count)?;
+        looped.hold(count)?;
+    }
     // Kinds that cannot be read for a while clear nothing, and change nothing.
     for byte in case.0.iter().take(3) {
         let kind = LISTED[usize::from(*byte) % 9];
@@ -258,15 +285,50 @@ fn hold(case: &Case, count: &mut Count) -> Held {
     Ok(())
 }
 
-/// While a kind is not read, its findings stand; they are judged again when it is.
-#[test]
-fn what_is_not_read_clears_nothing() {
-    let mut count = Count::default();
+const HEAD: &str = "apiVersion: storage.kubectl.dev/v1alpha1\nkind: WatchPolicy\n";
+
+fn exempted(rule: &str, object: &ObjectRef, until: &str) -> String {
+    format!("exemptions: [{{rule: {rule}, object: '{object}', reason: x{until}}}]\n")
+}
+
+/// A loop that was told of a volume that is Released.
+fn with_released(count: &mut Count) -> Loop {
     let mut looped = Loop::new(&[]);
     let released = reclaimable(&mut Dice::new(&[], looped.now));
     looped.take_in(Change::Seen(Row::Volume(released)));
     looped.pass(3);
+    looped.turn(count).expect("because promises are kept");
+    looped
+}
+
+/// What is exempted appears by itself when that has had its time.
+#[test]
+fn an_exemption_ends_by_itself() {
+    let mut count = Count::default();
+    let mut looped = with_released(&mut count);
+    let (rule, object) = looped.believed.keys().next().expect("something was found").clone();
+    let (before, end) = (looped.believed.len(), looped.now + 1000);
+    let until = format!(", until: '{}'", at(end).to_rfc3339());
+    let text = format!("{HEAD}{}", exempted(rule, &object, &until));
+    let policy = WatchPolicy::parse(&"policy", &text).expect("because it is one");
+    looped.adopt(policy.settings(), &mut count).expect("because promises are kept");
+    looped.hold(&mut count).expect("because promises are kept");
+    assert_eq!((looped.believed.len(), count.cleared), (before - 1, 1));
+    looped.pass(999);
     looped.turn(&mut count).expect("because promises are kept");
+    assert!(!looped.believed.contains_key(&(rule, object.clone())));
+    looped.pass(1);
+    assert!(looped.reconciler.is_due(looped.elapsed, looped.intake.cluster.clock()));
+    looped.turn(&mut count).expect("because promises are kept");
+    assert!(looped.believed.contains_key(&(rule, object)));
+    looped.hold(&mut count).expect("because promises are kept");
+}
+
+/// While a kind is not read, its findings stand; they are judged again when it is.
+#[test]
+fn what_is_not_read_clears_nothing() {
+    let mut count = Count::default();
+    let mut looped = with_released(&mut count);
     let before = looped.believed.len();
     assert!(before > 0, "nothing was found");
     for kind in [Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Pod] {

@@ -1,7 +1,9 @@
-//! `audit --watch`: what is told of findings adds up to what an audit says, whatever happens to the cluster and to the
+//! `audit --watch` and `watch`: what is told of findings adds up to what an audit says, whatever happens to the cluster and to the
 //! way there.
 
 mod disturbed;
+mod policy;
+mod reports;
 mod told;
 mod watcher;
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::support::{Cluster, Finding, Run, Running, eventually};
 
-/// A running `audit --watch -o json`.
+/// A running `audit --watch -o json`, or `watch -o json`.
 pub(super) struct Watcher {
     running: Running,
     args: Vec<String>,
@@ -23,7 +23,17 @@ impl Watcher {
     /// Starts it, with more arguments.
     pub(super) fn start(kubeconfig: &Path, args: &[&str]) -> Self {
         let run = Run::of(&["audit", "--watch", "-o", "json"]).more(args).kubeconfig(kubeconfig);
-        let mut running = run.start();
+        Self::of(run.start(), args)
+    }
+
+    /// Starts `watch` with a policy. It believes what no audit need find.
+    pub(super) fn by_policy(kubeconfig: &Path, policy: &Path) -> Self {
+        let policy = policy.to_string_lossy();
+        let run = Run::of(&["watch", "-o", "json", "--log-format", "json", "-f", &policy]);
+        Self::of(run.kubeconfig(kubeconfig).start(), &[])
+    }
+
+    fn of(mut running: Running, args: &[&str]) -> Self {
         let events: Arc<Mutex<Vec<Value>>> = Arc::default();
         let said: Arc<Mutex<String>> = Arc::default();
         let (stdout, mut stderr) = running.pipes();
@@ -112,8 +122,17 @@ impl Watcher {
 
     /// Ends it by Ctrl-C.
     pub(super) fn interrupt(self) {
-        self.running.signal(Signal::INT);
+        self.end(Signal::INT, 130);
+    }
+
+    /// Ends it as whoever supervises it does.
+    pub(super) fn terminate(self) {
+        self.end(Signal::TERM, 143);
+    }
+
+    fn end(self, signal: Signal, code: i32) {
+        self.running.signal(signal);
         let outcome = self.running.finish();
-        assert_eq!(outcome.code, Some(130));
+        assert_eq!(outcome.code, Some(code));
     }
 }

@@ -8,7 +8,7 @@ const MOST: usize = 3;
 const LONGEST: usize = 253;
 
 /// Returns the names nearest to what was typed, nearest first; none if all differ too much.
-pub(super) fn nearest(typed: &str, names: impl IntoIterator<Item = String>) -> Vec<String> {
+pub(crate) fn nearest(typed: &str, names: impl IntoIterator<Item = String>) -> Vec<String> {
     if typed.is_empty() || typed.len() > LONGEST {
         return Vec::new();
     }

@@ -1,0 +1,140 @@
+//! Log lines on stderr, as text or as JSON objects, and what is logged of what the loop tells.
+
+use std::io;
+
+use clap::ValueEnum;
+use tracing::level_filters::LevelFilter;
+use tracing::{error, info, warn};
+use tracing_subscriber::{Layer as _, filter::Targets, fmt, layer::SubscriberExt as _};
+
+use super::{exit_of, place};
+use crate::{
+    cli::{Failure, collect, gaps, terminal},
+    cluster::Cluster,
+    model::{FindingEvent, escape_control},
+    watch::{
+        Listener, Reconciler, Told,
+        policy::{PolicyError, report::ReportPolicy},
+    },
+};
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum LogFormat {
+    /// Time, level, message and fields
+    Text,
+    /// One object a line
+    Json,
+}
+
+/// Begins to log. Only what this program itself says: its libraries log bodies of answers.
+pub(super) fn start(format: LogFormat) {
+    let lines = fmt::layer().with_writer(io::stderr).with_target(false).with_ansi(false);
+    // Where stderr is closed, nobody wants to know.
+    let lines = lines.log_internal_errors(false);
+    let lines = match format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => {
+            lines.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed()
+        }
+    };
+    let own = Targets::new().with_target(env!("CARGO_CRATE_NAME"), LevelFilter::INFO);
+    let subscriber = tracing_subscriber::registry().with(lines.with_filter(own));
+    // It is set once: this is the only command that logs.
+    let _ = tracing::subscriber::set_global_default(subscriber);
+}
+
+/// Logs why it ends.
+pub(super) fn failed(failure: &Failure) {
+    let message = terminal::message(failure);
+    let message = escape_control(&message);
+    match &failure.hint {
+        Some(hint) => error!(hint = %escape_control(hint), "{message}"),
+        None => error!("{message}"),
+    }
+}
+
+/// Logs everything that is wrong with a policy but the last, which is the failure.
+pub(super) fn refused(error: &PolicyError) -> Failure {
+    let mut lines = error.lines();
+    let last = lines.pop().unwrap_or_default();
+    for line in lines {
+        error!("{}", escape_control(&line));
+    }
+    Failure { exit: exit_of(error), ..Failure::usage(last) }
+}
+
+/// Logs what is not read, how many findings there are, and defects; not the findings themselves.
+#[derive(Debug, Default)]
+pub(super) struct LogLines {
+    /// Where the policy that was in force reports.
+    reports: Option<ReportPolicy>,
+    /// How many findings full passes have changed.
+    defects: usize,
+}
+
+impl Listener for LogLines {
+    fn hear(&mut self, told: &Told, cluster: &Cluster, reconciler: &Reconciler) {
+        if let Some(policy) = &told.policy {
+            self.tell_policy(&policy.report);
+            for found in place::contradictions(cluster, reconciler.settings()) {
+                warn!("policy: scope: {}", escape_control(&found.message));
+            }
+        }
+        let kinds = collect::kinds();
+        for line in gaps::lines(told.news.gaps.lost.iter(), &kinds) {
+            warn!("not read: {}", escape_control(&line));
+        }
+        if told.news.gaps.lost.iter().any(|it| it.reason.starts_with("forbidden")) {
+            warn!("`rbac watch --check` lists the permissions that are missing");
+        }
+        if !told.news.gaps.read_again.is_empty() {
+            info!("read again: {}", gaps::names(&told.news.gaps.read_again, &kinds));
+        }
+        for note in &told.notes {
+            warn!("{}", escape_control(note));
+        }
+        if told.defects > 0 {
+            self.defects += told.defects;
+            error!(
+                defects = told.defects,
+                defects_since_start = self.defects,
+                "a full pass changed findings that the changes before it should have; please \
+                 report this"
+            );
+        }
+        if told.policy.is_some() || !told.news.findings.is_empty() {
+            tell_findings(&told.news.findings, reconciler.count());
+        }
+    }
+}
+
+impl LogLines {
+    fn tell_policy(&mut self, reports: &ReportPolicy) {
+        let address = |it: &ReportPolicy| it.metrics.as_ref().map(|it| it.address);
+        match self.reports.replace(reports.clone()) {
+            None => info!(reports_to = %place::reported_to(reports, None), "watching"),
+            Some(before) => {
+                info!(reports_to = %place::reported_to(reports, None), "a new policy is in force");
+                if address(&before) != address(reports) {
+                    warn!(
+                        "report.metrics.address cannot change while this runs; the old one stays \
+                         until it is restarted"
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn tell_findings(events: &[FindingEvent], findings: usize) {
+    let (mut appeared, mut changed, mut cleared) = (0, 0, 0);
+    for event in events {
+        match event {
+            FindingEvent::Appeared(_) => appeared += 1,
+            FindingEvent::Changed(_) => changed += 1,
+            FindingEvent::Cleared(_) => cleared += 1,
+        }
+    }
+    info!(findings, appeared, changed, cleared, "judged");
+}

@@ -1,0 +1,251 @@
+//! `kubectl storage watch`: the audit that goes on by a policy file, for a process that nobody looks at.
+//!
+//! - `check`: `--check`, which validates and looks once.
+//! - `log`: log lines, and what is logged of what the loop tells.
+//! - `place`: what of a policy only a cluster can contradict.
+//! - `reload`: the policy file while it is in force.
+
+mod check;
+mod log;
+mod place;
+mod reload;
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+use tracing::{info, warn};
+
+use self::log::{LogFormat, LogLines};
+use super::{
+    Exit, Failure,
+    args::ConnectionArgs,
+    collect::{Collected, dump_failure, notes},
+    connecting::connect,
+    follow, terminal,
+    writing::Interrupt,
+};
+use crate::{
+    client::ReadError,
+    cluster::Cluster,
+    model::{FindingEvent, Settings, escape_control},
+    output::{event_stream::EventStream, publish, report::Printer, report::ReportStyle},
+    watch::{
+        Listener, Reconciler, Told,
+        policy::{PolicyError, PolicyFile, PolicySource, report::ReportPolicy},
+        report::Reporters,
+    },
+};
+
+/// Arguments of `watch`.
+#[derive(Debug, Args)]
+pub struct WatchArgs {
+    /// Watch by this policy file, which is read again when it changes; - reads stdin, once
+    #[arg(short, long = "filename", value_name = "POLICY", value_hint = clap::ValueHint::FilePath)]
+    filename: PathBuf,
+    /// Validate the policy, look once, and print what would be reported now, and where
+    #[arg(long)]
+    check: bool,
+    /// Also print findings on stdout as they appear, change and clear: json, one object a line
+    #[arg(short, long, value_name = "FORMAT", value_parser = ["json"], conflicts_with = "check")]
+    output: Option<String>,
+    /// Log in this format
+    #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "check")]
+    log_format: LogFormat,
+}
+
+impl WatchArgs {
+    pub(super) async fn run(
+        self,
+        connection: &ConnectionArgs,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
+        let source = PolicySource::parse(&self.filename);
+        if self.check {
+            let file = PolicyFile::open(source).map_err(|error| refused(&error))?;
+            return check::check(connection, &file).await;
+        }
+        log::start(self.log_format);
+        let opened = PolicyFile::open(source);
+        if let (Err(error), LogFormat::Text) = (&opened, self.log_format) {
+            // At a terminal it reads as every other command's mistake does.
+            return Err(refused(error));
+        }
+        let watched = match opened {
+            Ok(file) => self.watch(connection, file, interrupt).await,
+            Err(error) => Err(log::refused(&error)),
+        };
+        Ok(watched.unwrap_or_else(|failure| {
+            log::failed(&failure);
+            failure.exit
+        }))
+    }
+
+    /// Watches until somebody ends it.
+    async fn watch(
+        &self,
+        connection: &ConnectionArgs,
+        file: PolicyFile,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
+        let version = env!("CARGO_PKG_VERSION");
+        info!(version, policy = %escape_control(&file.source().name()), "started");
+        interrupt.order();
+        let end = tokio::select! {
+            end = self.follow(connection, file) => end,
+            () = interrupt.ordered() => Ok(Exit::Interrupted),
+        };
+        if end.is_ok() {
+            info!("stopped");
+        }
+        end
+    }
+
+    async fn follow(&self, connection: &ConnectionArgs, file: PolicyFile) -> Result<Exit, Failure> {
+        let policy = Arc::new(file.policy().clone());
+        let settings = policy.settings();
+        if self.output.is_none() && policy.report == ReportPolicy::default() {
+            warn!("{}", place::ONLY_COUNTED);
+        }
+        // Reports must not wait for what the loop reads.
+        let reporting = connect(connection, None).await?;
+        let reporters = Reporters::start(&policy.report, &reporting).await;
+        let reporters = reporters.map_err(Failure::error)?;
+        let watched = reporters.watched();
+        let mut audience = Audience {
+            stdout: self.output.as_ref().map(|_| json_lines()),
+            listeners: vec![Box::new(LogLines::default()), Box::new(reporters)],
+        };
+        let mut collected = audience.first_look(connection, &settings).await?;
+        let (reconciler, news) = follow::begin(&mut collected, settings);
+        let first =
+            Told { news, policy: Some(policy), notes: notes(&collected), ..Told::default() };
+        let cluster = &collected.intake.cluster;
+        if let ControlFlow::Break(end) = audience.tell(first, cluster, &reconciler) {
+            return end;
+        }
+        let (sender, policies) = mpsc::channel(1);
+        let reloading = reload::reload(file, sender);
+        let mut watching = follow::go_on(collected, reconciler, Some(policies))?;
+        watched.follow(watching.watches.health());
+        let tell = &mut |told: Told, cluster: &Cluster, reconciler: &Reconciler| {
+            audience.tell(told, cluster, reconciler)
+        };
+        tokio::select! {
+            end = watching.run(tell) => end.map_err(dump_failure)?,
+            never = reloading => match never {},
+        }
+    }
+}
+
+/// How long to wait before an API server that did not answer is asked again; twice as long each time.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest of these pauses.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// How often it is said that it goes on while it waits for the first look.
+const TURN: Duration = Duration::from_secs(5);
+
+/// Where news go.
+struct Audience {
+    /// Findings, if the user asked for them.
+    stdout: Option<EventStream>,
+    listeners: Vec<Box<dyn Listener>>,
+}
+
+impl Audience {
+    /// Looks until there is an answer: a process that nobody looks at does not end because the API
+    /// server is not there yet.
+    async fn first_look(
+        &mut self,
+        connection: &ConnectionArgs,
+        settings: &Settings,
+    ) -> Result<Collected, Failure> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let look = follow::look(connection, None, settings, None);
+            let failure = match self.wait_for(look).await {
+                Ok(collected) => return Ok(collected),
+                Err(failure) => failure,
+            };
+            if !failure.error.downcast_ref().is_some_and(ReadError::may_pass) {
+                return Err(failure);
+            }
+            let seconds = pause.as_secs();
+            warn!(retry_seconds = seconds, "{}", escape_control(&terminal::message(&failure)));
+            self.wait_for(sleep(pause)).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Waits, and says now and then that it does.
+    async fn wait_for<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        loop {
+            self.listeners.iter_mut().for_each(|it| it.turned());
+            tokio::select! {
+                done = &mut work => return done,
+                () = sleep(TURN) => {}
+            }
+        }
+    }
+
+    /// Tells everybody, and ends the loop when nobody reads the findings any more.
+    fn tell(
+        &mut self,
+        told: Told,
+        cluster: &Cluster,
+        reconciler: &Reconciler,
+    ) -> ControlFlow<Result<Exit, Failure>> {
+        let is_news = !told.is_empty() || told.took.is_some();
+        for listener in &mut self.listeners {
+            if is_news {
+                listener.hear(&told, cluster, reconciler);
+            }
+            listener.turned();
+        }
+        match self.print(told.news.findings, cluster) {
+            Ok(true) => ControlFlow::Continue(()),
+            Ok(false) => ControlFlow::Break(Ok(Exit::Done)),
+            Err(failure) => ControlFlow::Break(Err(failure)),
+        }
+    }
+
+    /// Prints findings, and returns whether anybody is still reading.
+    fn print(&mut self, events: Vec<FindingEvent>, cluster: &Cluster) -> Result<bool, Failure> {
+        let Some(stream) = self.stdout.as_mut().filter(|_| !events.is_empty()) else {
+            return Ok(true);
+        };
+        let now = cluster.clock();
+        let events = events.into_iter().map(|it| publish::finding_event(it, now)).collect();
+        terminal::print_on(|out| stream.print(out, events)).map_err(Failure::error)
+    }
+}
+
+fn json_lines() -> EventStream {
+    let page = ReportStyle { headers: false, width: None, colour: false };
+    EventStream::new(Printer::Json, page)
+}
+
+/// Tells everything that is wrong with a policy; the last of it is the failure.
+pub(super) fn refused(error: &PolicyError) -> Failure {
+    let mut lines = error.lines();
+    let last = lines.pop().unwrap_or_default();
+    for line in lines {
+        terminal::note(&format!("error: {}", escape_control(&line)));
+    }
+    Failure { exit: exit_of(error), ..Failure::usage(last) }
+}
+
+/// A file that cannot be read is no mistake in it.
+fn exit_of(error: &PolicyError) -> Exit {
+    match error {
+        PolicyError::Unreadable { .. } => Exit::Error,
+        PolicyError::Refused(_) => Exit::Usage,
+    }
+}

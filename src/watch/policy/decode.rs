@@ -1,0 +1,265 @@
+//! Makes typed values of the tree, and tells everything that is wrong with it.
+
+use std::fmt::{self, Display};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{
+        self, DeserializeSeed, Expected, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
+        Visitor,
+    },
+    forward_to_deserialize_any,
+};
+
+use super::document::{Content, Fault, Node, Position};
+use crate::model::nearest;
+
+/// Makes a value of a tree. What is wrong is taken out of the tree and the rest is looked at again,
+/// so that everything is told at once: `None` if anything is.
+pub(super) fn decode<T: for<'de> Deserialize<'de>>(
+    mut root: Node,
+    faults: &mut Vec<Fault>,
+) -> Option<T> {
+    loop {
+        let error = match T::deserialize(&root) {
+            Ok(value) => return faults.is_empty().then_some(value),
+            Err(error) => error,
+        };
+        let (id, at) = error.place.unwrap_or((root.id, root.at));
+        // What is missing because it was wrong was told already.
+        if !(error.is_missing && root.lacks_something(id)) {
+            faults.push(Fault { at, message: error.message });
+        }
+        if id == root.id || !root.take_out(id) {
+            return None;
+        }
+    }
+}
+
+/// Says that there is no such name, and which one may have been meant.
+pub(super) fn unknown<'a>(
+    what: &str,
+    typed: &str,
+    names: impl IntoIterator<Item = &'a str>,
+) -> String {
+    let names: Vec<_> = names.into_iter().map(str::to_owned).collect();
+    let quoted = |names: &[String], between: &str| {
+        names.iter().map(|it| format!("{it:?}")).collect::<Vec<_>>().join(between)
+    };
+    match (&nearest(typed, names.iter().cloned())[..], &names[..]) {
+        ([], [one]) => format!("unknown {what} {typed:?}; expected {one:?}"),
+        ([], some) if some.len() <= FEW => {
+            format!("unknown {what} {typed:?}; known are {}", some.join(", "))
+        }
+        ([], _) => format!("unknown {what} {typed:?}"),
+        (near, _) => format!("unknown {what} {typed:?}; did you mean {}?", quoted(near, " or ")),
+    }
+}
+
+/// So many names are listed if none is near.
+const FEW: usize = 16;
+
+/// Why a value cannot be made.
+#[derive(Debug)]
+pub(super) struct DecodeError {
+    message: String,
+    is_missing: bool,
+    place: Option<(usize, Position)>,
+}
+
+impl DecodeError {
+    fn at(mut self, node: &Node) -> Self {
+        self.place.get_or_insert((node.id, node.at));
+        self
+    }
+}
+
+impl Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for DecodeError {}
+
+impl de::Error for DecodeError {
+    fn custom<T: Display>(message: T) -> Self {
+        Self { message: message.to_string(), is_missing: false, place: None }
+    }
+
+    fn invalid_type(found: Unexpected, expected: &dyn Expected) -> Self {
+        let found = match found {
+            Unexpected::Unit => "nothing".to_owned(),
+            Unexpected::Seq => "a list".to_owned(),
+            Unexpected::Map => "keys and values".to_owned(),
+            Unexpected::Str(text) => format!("{text:?}"),
+            other => other.to_string(),
+        };
+        // serde's own word for a list.
+        let expected = expected.to_string().replace("a sequence", "a list");
+        Self::custom(format!("expected {expected}, found {found}"))
+    }
+
+    fn invalid_value(found: Unexpected, expected: &dyn Expected) -> Self {
+        Self::custom(format!("expected {expected}, found {found}"))
+    }
+
+    fn unknown_variant(typed: &str, known: &'static [&'static str]) -> Self {
+        Self::custom(unknown("value", typed, known.iter().copied()))
+    }
+
+    fn unknown_field(typed: &str, known: &'static [&'static str]) -> Self {
+        Self::custom(unknown("key", typed, known.iter().copied()))
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self { is_missing: true, ..Self::custom(format!("the key {field:?} is missing")) }
+    }
+}
+
+/// A scalar in the words of YAML 1.2 (10.3.2, "Core Schema").
+enum Scalar<'a> {
+    Null,
+    Bool(bool),
+    Whole(i64),
+    Fraction(f64),
+    Text(&'a str),
+}
+
+fn scalar(text: &str, plain: bool) -> Scalar<'_> {
+    if !plain {
+        return Scalar::Text(text);
+    }
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Scalar::Null,
+        "true" | "True" | "TRUE" => return Scalar::Bool(true),
+        "false" | "False" | "FALSE" => return Scalar::Bool(false),
+        _ => {}
+    }
+    let numeric = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
+    match (text.parse(), text.parse()) {
+        (Ok(whole), _) => Scalar::Whole(whole),
+        (_, Ok(fraction)) if numeric => Scalar::Fraction(fraction),
+        _ => Scalar::Text(text),
+    }
+}
+
+impl<'de> Deserializer<'de> for &'de Node {
+    type Error = DecodeError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+        match &self.content {
+            Content::Scalar { text, plain } => match scalar(text, *plain) {
+                Scalar::Null => visitor.visit_unit(),
+                Scalar::Bool(value) => visitor.visit_bool(value),
+                Scalar::Whole(value) => visitor.visit_i64(value),
+                Scalar::Fraction(value) => visitor.visit_f64(value),
+                Scalar::Text(text) => visitor.visit_borrowed_str(text),
+            },
+            Content::Sequence(items) => visitor.visit_seq(Items(items.iter())),
+            Content::Mapping(entries) => {
+                visitor.visit_map(Entries { left: entries.iter(), value: None })
+            }
+        }
+    }
+
+    /// By its keys only: what serde derives also takes a list of the values.
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _keys: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, DecodeError> {
+        match &self.content {
+            Content::Sequence(_) => Err(de::Error::invalid_type(Unexpected::Seq, &visitor)),
+            Content::Scalar { .. } | Content::Mapping(_) => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+        match &self.content {
+            Content::Scalar { text, plain } if matches!(scalar(text, *plain), Scalar::Null) => {
+                visitor.visit_none()
+            }
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, DecodeError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, DecodeError> {
+        match self.text() {
+            Some(text) => {
+                visitor.visit_enum(IntoDeserializer::<DecodeError>::into_deserializer(text))
+            }
+            None => Err(de::Error::custom("expected one word")),
+        }
+    }
+
+    /// Keys are texts, whatever they look like.
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
+        match self.text() {
+            Some(text) => visitor.visit_str(text),
+            None => self.deserialize_any(visitor),
+        }
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct seq tuple tuple_struct map ignored_any
+    }
+}
+
+/// The items of a list. Whatever is wrong with one is wrong there, unless it stands deeper.
+struct Items<'de>(std::slice::Iter<'de, Node>);
+
+impl<'de> SeqAccess<'de> for Items<'de> {
+    type Error = DecodeError;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, DecodeError> {
+        self.0.next().map(|it| seed.deserialize(it).map_err(|error| error.at(it))).transpose()
+    }
+}
+
+/// The entries of a mapping, likewise.
+struct Entries<'de> {
+    left: std::slice::Iter<'de, (Node, Node)>,
+    value: Option<&'de Node>,
+}
+
+impl<'de> MapAccess<'de> for Entries<'de> {
+    type Error = DecodeError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, DecodeError> {
+        let Some((key, value)) = self.left.next() else { return Ok(None) };
+        self.value = Some(value);
+        seed.deserialize(key).map_err(|error| error.at(key)).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, DecodeError> {
+        let Some(value) = self.value.take() else {
+            return Err(de::Error::custom("a value without a key"));
+        };
+        seed.deserialize(value).map_err(|error| error.at(value))
+    }
+}

@@ -1,0 +1,161 @@
+//! `report:` of the policy file: where findings are told.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use crate::model::Severity;
+
+/// Where findings are told besides the log. What is absent is off.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
+pub struct ReportPolicy {
+    /// Events about the objects.
+    pub events: Option<EventsPolicy>,
+    /// Metrics, and the probes of a kubelet.
+    pub metrics: Option<MetricsPolicy>,
+    /// Messages to a chat.
+    pub webhook: Option<WebhookPolicy>,
+}
+
+/// Events about the objects of findings.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
+pub struct EventsPolicy {
+    /// Only findings of this severity and worse.
+    #[serde(default = "high", deserialize_with = "severity")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "super::values::severity"))]
+    pub severity: Severity,
+}
+
+/// A server of `/metrics`, `/healthz` and `/readyz`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
+pub struct MetricsPolicy {
+    /// Where it listens. On a loopback address it speaks HTTP, and everybody may read the metrics;
+    /// on any other it speaks HTTPS, and whoever reads them needs the right to.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "super::values::address"))]
+    pub address: SocketAddr,
+    /// How many namespaces have a label of their own, the rest being `other`; without it findings
+    /// have no label for their namespace.
+    pub per_namespace: Option<NonZeroUsize>,
+    /// The certificate; without one, an address that is not loopback has one that nobody signed.
+    pub tls: Option<TlsPolicy>,
+}
+
+/// A certificate in files, read again when they change.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
+pub struct TlsPolicy {
+    /// The certificate and those that signed it, in PEM.
+    pub cert_file: PathBuf,
+    /// Its key, in PEM.
+    pub key_file: PathBuf,
+}
+
+/// Messages to a chat, or to anything that takes what Slack takes.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
+pub struct WebhookPolicy {
+    /// The file that holds the URL, which is a secret. It is read again for every message.
+    pub url_file: PathBuf,
+    /// Only findings of this severity and worse.
+    #[serde(default = "high", deserialize_with = "severity")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "super::values::severity"))]
+    pub severity: Severity,
+}
+
+const fn high() -> Severity {
+    Severity::High
+}
+
+/// Reads a severity by its name.
+fn severity<'de, D: Deserializer<'de>>(from: D) -> Result<Severity, D::Error> {
+    struct Named;
+    impl Visitor<'_> for Named {
+        type Value = Severity;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a severity")
+        }
+
+        fn visit_str<E: de::Error>(self, name: &str) -> Result<Severity, E> {
+            const NAMES: &[&str] = &["critical", "high", "medium", "low", "info"];
+            Severity::parse(name).ok_or_else(|| E::unknown_variant(name, NAMES))
+        }
+    }
+    from.deserialize_str(Named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<ReportPolicy, String> {
+        serde_yaml::from_str(text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_absent_is_off() {
+        assert_eq!(parse("{}"), Ok(ReportPolicy::default()));
+    }
+
+    #[test]
+    fn everything_can_be_said() {
+        let policy = parse(
+            "events: {severity: critical}
+metrics: {address: '127.0.0.1:8080', perNamespace: 50, tls: {certFile: a, keyFile: b}}
+webhook: {urlFile: /etc/hook/url, severity: low}",
+        );
+        let expected = ReportPolicy {
+            events: Some(EventsPolicy { severity: Severity::Critical }),
+            metrics: Some(MetricsPolicy {
+                address: SocketAddr::from(([127, 0, 0, 1], 8080)),
+                per_namespace: NonZeroUsize::new(50),
+                tls: Some(TlsPolicy { cert_file: "a".into(), key_file: "b".into() }),
+            }),
+            webhook: Some(WebhookPolicy {
+                url_file: "/etc/hook/url".into(),
+                severity: Severity::Low,
+            }),
+        };
+        assert_eq!(policy, Ok(expected));
+    }
+
+    #[test]
+    fn high_is_what_nobody_named() {
+        let policy = parse("{events: {}, webhook: {urlFile: a}}").expect("a policy");
+        assert_eq!(policy.events.map(|it| it.severity), Some(Severity::High));
+        assert_eq!(policy.webhook.map(|it| it.severity), Some(Severity::High));
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused() {
+        for (text, error) in [
+            ("event: {}", "unknown field `event`, expected one of `events`"),
+            ("events: {severty: high}", "unknown field `severty`, expected `severity`"),
+            ("events: {severity: hihg}", "unknown variant `hihg`, expected one of `critical`"),
+            ("events: {severity: 3}", "unknown variant `3`"),
+            ("metrics: {}", "missing field `address`"),
+            ("metrics: {address: here}", "invalid socket address"),
+            ("metrics: {address: '127.0.0.1'}", "invalid socket address"),
+            ("metrics: {address: '[::1]:80', perNamespace: 0}", "nonzero"),
+            ("metrics: {address: '[::1]:80', perNamespace: -1}", "nonzero"),
+            ("metrics: {address: '[::1]:80', tls: {certFile: a}}", "missing field `keyFile`"),
+            ("webhook: {}", "missing field `urlFile`"),
+            ("webhook: {url: 'https://example.com'}", "unknown field `url`"),
+        ] {
+            let refused = parse(text).expect_err(text);
+            assert!(refused.contains(error), "{text}: {refused}");
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Values of a policy: text at the edge, and what it means inside.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, de};
+
+use super::decode::unknown;
+use crate::model::{
+    Kind, ObjectKey, Selector, Text, Threshold, Time, is_namespace_name, parse_duration, parse_time,
+};
+use crate::rules::{self, REGISTRY};
+
+/// A rule, by its id.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RuleName(pub Text);
+
+/// The object of a finding: `pv/NAME`, `pvc/NAMESPACE/NAME`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectName(pub ObjectKey);
+
+/// When an exemption ends: a date (its first moment, in UTC) or a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Until(pub Time);
+
+/// A label selector, as `-l` takes it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SelectorText(pub Selector);
+
+/// Text that says something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason(pub String);
+
+/// The name of a namespace.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NamespaceName(pub Text);
+
+/// Thresholds by their names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ThresholdSettings(pub BTreeMap<Threshold, Duration>);
+
+/// Reads a scalar that is a text. Of a number `parse` says what is wrong with it.
+fn text<'de, D: Deserializer<'de>, T>(
+    from: D,
+    expected: &'static str,
+    parse: fn(&str) -> Result<T, String>,
+) -> Result<T, D::Error> {
+    struct Reading<T> {
+        expected: &'static str,
+        parse: fn(&str) -> Result<T, String>,
+    }
+    impl<T> Reading<T> {
+        fn number<E: de::Error>(self, number: &dyn fmt::Display) -> Result<T, E> {
+            let number = number.to_string();
+            let why = (self.parse)(&number).err();
+            let otherwise = || format!("expected {}; quote {number:?} if it is one", self.expected);
+            Err(E::custom(why.unwrap_or_else(otherwise)))
+        }
+    }
+    impl<T> de::Visitor<'_> for Reading<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+            f.write_str(self.expected)
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+            (self.parse)(text).map_err(E::custom)
+        }
+
+        fn visit_i64<E: de::Error>(self, number: i64) -> Result<T, E> {
+            self.number(&number)
+        }
+
+        fn visit_f64<E: de::Error>(self, number: f64) -> Result<T, E> {
+            self.number(&number)
+        }
+    }
+    from.deserialize_str(Reading { expected, parse })
+}
+
+impl<'de> Deserialize<'de> for RuleName {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        text(from, "the id of a finding", |id| match rules::find(id) {
+            Some(rule) => Ok(Self(rule.id.into())),
+            None => Err(unknown("finding", id, REGISTRY.iter().map(|rule| rule.id))),
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for ObjectName {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        text(from, OBJECT, object).map(Self)
+    }
+}
+
+const OBJECT: &str = "an object such as pv/NAME or pvc/NAMESPACE/NAME";
+
+fn object(text: &str) -> Result<ObjectKey, String> {
+    let parts: Vec<_> = text.split('/').collect();
+    if parts.len() < 2 || parts.iter().any(|it| it.is_empty()) {
+        return Err(format!("{text:?} is not {OBJECT}"));
+    }
+    let Some(kind) = Kind::parse_resource(parts[0]) else {
+        let names = Kind::ALL.iter().map(|kind| kind.short());
+        return Err(unknown("kind", parts[0], names));
+    };
+    match (kind.is_namespaced(), &parts[1..]) {
+        (true, [namespace, name]) => Ok(ObjectKey::named(kind, namespace, name)),
+        (false, [name]) => Ok(ObjectKey::cluster_wide(kind, name)),
+        (true, _) => Err(format!("{text:?}: expected {}/NAMESPACE/NAME", kind.short())),
+        (false, _) => Err(format!("{text:?}: expected {}/NAME", kind.short())),
+    }
+}
+
+impl<'de> Deserialize<'de> for Until {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        text(from, UNTIL, |text| {
+            let day = format!("{text}T00:00:00Z");
+            let time = [text, &day].into_iter().find_map(|it| parse_time(it).ok().flatten());
+            time.map(Self).ok_or_else(|| format!("{text:?} is not {UNTIL}"))
+        })
+    }
+}
+
+const UNTIL: &str = "a date such as 2027-01-31 or a time such as 2027-01-31T12:00:00Z";
+
+impl<'de> Deserialize<'de> for SelectorText {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        text(from, "a label selector", |text| {
+            Selector::parse(text).map(Self).map_err(|error| error.to_string())
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Reason {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        text(from, "a reason", |text| match text.trim() {
+            "" => Err("the reason is empty".to_owned()),
+            _ => Ok(Self(text.to_owned())),
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for NamespaceName {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        text(from, "the name of a namespace", |text| match is_namespace_name(text) {
+            true => Ok(Self(text.into())),
+            false => Err(format!("{text:?} is not a valid name of a namespace")),
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for ThresholdSettings {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+        struct Name(#[serde(deserialize_with = "threshold")] Threshold);
+        #[derive(Deserialize)]
+        struct Length(#[serde(deserialize_with = "duration")] Duration);
+        let lengths = BTreeMap::<Name, Length>::deserialize(from)?;
+        Ok(Self(lengths.into_iter().map(|(Name(name), Length(length))| (name, length)).collect()))
+    }
+}
+
+fn threshold<'de, D: Deserializer<'de>>(from: D) -> Result<Threshold, D::Error> {
+    text(from, "the name of a threshold", |name| {
+        let names = Threshold::ALL.into_iter().map(Threshold::name);
+        Threshold::parse(name).ok_or_else(|| unknown("threshold", name, names))
+    })
+}
+
+fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    text(from, "a duration such as 7d", parse_duration)
+}
+
+#[cfg(feature = "schema")]
+mod schema {
+    use std::borrow::Cow;
+
+    use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+    use serde_json::{Map, Value};
+
+    use super::*;
+    use crate::model::Severity;
+
+    macro_rules! texts {
+        ($($type:ident: $schema:tt)+) => {$(
+            impl JsonSchema for $type {
+                fn inline_schema() -> bool {
+                    true
+                }
+
+                fn schema_name() -> Cow<'static, str> {
+                    stringify!($type).into()
+                }
+
+                fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                    json_schema!($schema)
+                }
+            }
+        )+};
+    }
+
+    texts! {
+        ObjectName: {"type": "string", "pattern": "^[^/]+(/[^/]+){1,2}$"}
+        Until: {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?$"}
+        SelectorText: {"type": "string"}
+        Reason: {"type": "string", "pattern": "\\S"}
+        NamespaceName: {"type": "string", "pattern": "^[a-z0-9-]{1,63}$"}
+    }
+
+    impl JsonSchema for RuleName {
+        fn schema_name() -> Cow<'static, str> {
+            "RuleName".into()
+        }
+
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            let ids: Vec<_> = REGISTRY.iter().map(|rule| rule.id).collect();
+            json_schema!({"enum": ids})
+        }
+    }
+
+    impl JsonSchema for ThresholdSettings {
+        fn inline_schema() -> bool {
+            true
+        }
+
+        fn schema_name() -> Cow<'static, str> {
+            "ThresholdSettings".into()
+        }
+
+        fn json_schema(_: &mut SchemaGenerator) -> Schema {
+            let length = |it: Threshold| {
+                // A digit that is not zero, and a unit.
+                let of = json_schema!({
+                    "type": "string", "pattern": "^[0-9]*[1-9].*[a-z]$",
+                    "description": format!("{}; default {}", it.about(), crate::model::format_duration(it.default())),
+                });
+                (it.name().to_owned(), Value::from(of))
+            };
+            let properties: Map<_, _> = Threshold::ALL.into_iter().map(length).collect();
+            json_schema!({"type": "object", "additionalProperties": false, "properties": properties})
+        }
+    }
+
+    /// The schema of an address with its port.
+    pub fn address(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": ":[0-9]{1,5}$"})
+    }
+
+    /// The schema of a severity.
+    pub fn severity(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"enum": Severity::ALL.map(Severity::name)})
+    }
+}
+
+#[cfg(feature = "schema")]
+pub(super) use schema::{address, severity};

@@ -1,0 +1,205 @@
+//! Reports what the loop tells: as metrics, as Events, as messages to a webhook.
+//!
+//! The loop never waits for any of it. What is to be sent goes into bounded queues; what has no room
+//! there is counted and logged.
+//!
+//! - here: [`Reporters`], which hands everything on.
+//! - `families`: the table of metrics; `metrics`: their numbers; `server` serves them, with
+//!   `metrics_access`, `certificate` and `probes`.
+//! - `told_findings`: which findings were told, so that each is told once; `queue`, `token_bucket`.
+//! - `events`: Events about the objects, which `apply` writes.
+//! - `webhook`: messages, which `webhook_message` words and `webhook_post` posts.
+
+mod certificate;
+mod events;
+mod families;
+mod metrics;
+mod metrics_access;
+mod probes;
+mod queue;
+mod server;
+mod told_findings;
+mod token_bucket;
+mod webhook;
+mod webhook_message;
+mod webhook_post;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+pub(crate) use certificate::CertificateError;
+
+use self::certificate::ServerCertificate;
+use self::events::{EventPace, EventReporter};
+use self::metrics::Metrics;
+use self::metrics_access::MetricsReviewer;
+use self::probes::Probes;
+use self::queue::SinkCounts;
+use self::server::Served;
+use self::webhook::{WebhookPace, WebhookReporter};
+use super::policy::report::{MetricsPolicy, ReportPolicy};
+use super::reconciler::Reconciler;
+use super::run::{Listener, Told};
+use crate::client::{Connection, Reader};
+use crate::cluster::Cluster;
+use crate::sources::live::WatchHealth;
+
+/// Why reports cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReportError {
+    /// The address of the metrics is taken, or is none of this machine's.
+    #[error("failed to listen on {address} for metrics")]
+    Address { address: SocketAddr, source: std::io::Error },
+    /// The metrics cannot be served.
+    #[error("metrics on {address}")]
+    Certificate { address: SocketAddr, source: CertificateError },
+}
+
+/// Everything that reports.
+pub(crate) struct Reporters {
+    connection: Connection,
+    policy: ReportPolicy,
+    metrics: Metrics,
+    probes: Arc<Probes>,
+    /// The server of metrics and probes, until this is dropped.
+    server: Option<JoinSet<()>>,
+    events: Option<EventReporter>,
+    webhook: Option<WebhookReporter>,
+    event_counts: Arc<SinkCounts>,
+    webhook_counts: Arc<SinkCounts>,
+    /// How many judgements the totals are of; `None` before the first look.
+    totals_of: Option<u64>,
+}
+
+/// Where to tell how the watches are doing.
+pub(crate) struct WatchedMetrics(Metrics);
+
+impl WatchedMetrics {
+    /// Follows the watches of a loop.
+    pub(crate) fn follow(&self, health: &WatchHealth) {
+        self.0.follow(health);
+    }
+}
+
+impl Reporters {
+    /// Begins to report, as a policy says; nothing is heard yet.
+    ///
+    /// # Errors
+    /// [`ReportError`]
+    pub(crate) async fn start(
+        policy: &ReportPolicy,
+        connection: &Connection,
+    ) -> Result<Self, ReportError> {
+        let (event_counts, webhook_counts) = (Arc::default(), Arc::default());
+        let sinks =
+            vec![("events", Arc::clone(&event_counts)), ("webhook", Arc::clone(&webhook_counts))];
+        let mut reporters = Self {
+            connection: connection.clone(),
+            policy: ReportPolicy::default(),
+            metrics: Metrics::new(sinks),
+            probes: Arc::default(),
+            server: None,
+            events: None,
+            webhook: None,
+            event_counts,
+            webhook_counts,
+            totals_of: None,
+        };
+        if let Some(metrics) = &policy.metrics {
+            let (listener, served) = reporters.bind(metrics).await?;
+            reporters.serve(listener, served);
+        }
+        reporters.replace(policy);
+        Ok(reporters)
+    }
+
+    /// Where to tell how the watches are doing, as soon as there are any.
+    pub(crate) fn watched(&self) -> WatchedMetrics {
+        WatchedMetrics(self.metrics.clone())
+    }
+
+    /// Reports as another policy says from now on. What was told is not told again. Where metrics
+    /// are served stays as it was when this process began.
+    fn replace(&mut self, policy: &ReportPolicy) {
+        self.metrics.label_namespaces(policy.metrics.as_ref().and_then(|it| it.per_namespace));
+        match (&policy.events, &mut self.events) {
+            (None, events) => *events = None,
+            (Some(policy), Some(events)) => events.set_severity(policy.severity),
+            (Some(policy), events @ None) => {
+                let counts = Arc::clone(&self.event_counts);
+                let pace = EventPace::default();
+                let started = EventReporter::start(policy.severity, &self.connection, pace, counts);
+                *events = Some(started);
+            }
+        }
+        if policy.webhook != self.policy.webhook || policy.webhook.is_none() {
+            let counts = || Arc::clone(&self.webhook_counts);
+            let (cluster, pace) = (&self.connection.server, WebhookPace::default());
+            let start = |policy| WebhookReporter::start(policy, cluster, pace, counts());
+            self.webhook = policy.webhook.as_ref().map(start);
+        }
+        self.policy = policy.clone();
+    }
+
+    async fn bind(&self, policy: &MetricsPolicy) -> Result<(TcpListener, Served), ReportError> {
+        let address = policy.address;
+        let failed = |source| ReportError::Address { address, source };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let is_open = server::is_loopback(&address);
+        let certificate = match (&policy.tls, is_open) {
+            (None, true) => None,
+            (files, _) => {
+                let certificate = ServerCertificate::new(files.as_ref());
+                let failed = |source| ReportError::Certificate { address, source };
+                Some(certificate.map_err(failed)?)
+            }
+        };
+        let reviewer = (!is_open).then(|| MetricsReviewer::new(Reader::new(&self.connection)));
+        let (metrics, probes) = (self.metrics.clone(), Arc::clone(&self.probes));
+        Ok((listener, Served { metrics, probes, reviewer, certificate }))
+    }
+
+    fn serve(&mut self, listener: TcpListener, served: Served) {
+        let Ok(address) = listener.local_addr() else { return };
+        let mut task = JoinSet::new();
+        task.spawn(server::serve(listener, Arc::new(served)));
+        tracing::info!(%address, "serving metrics and probes");
+        self.server = Some(task);
+    }
+}
+
+impl Listener for Reporters {
+    fn hear(&mut self, told: &Told, cluster: &Cluster, reconciler: &Reconciler) {
+        if let Some(policy) = &told.policy {
+            self.replace(&policy.report);
+        }
+        let is_first = self.totals_of.is_none();
+        let now = cluster.clock();
+        if let Some(events) = &mut self.events {
+            events.hear(&told.news.findings, now, is_first);
+        }
+        if let Some(webhook) = &mut self.webhook {
+            webhook.hear(&told.news.findings, now, is_first);
+        }
+        let judged = reconciler.judgements();
+        if self.totals_of != Some(judged) {
+            self.totals_of = Some(judged);
+            if self.server.is_some() {
+                self.metrics.total(reconciler.assessor().totals(cluster, reconciler.settings()));
+            }
+        }
+        if told.took.is_some() || is_first {
+            let unread = reconciler.assessor().unread(cluster);
+            self.metrics.judged(told.took, unread.iter().map(|it| it.gap.kind).collect());
+        }
+        self.metrics.worked(judged, reconciler.full_passes(), told.defects);
+        self.probes.looked();
+    }
+
+    fn turned(&mut self) {
+        self.probes.turned();
+    }
+}

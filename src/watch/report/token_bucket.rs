@@ -1,0 +1,47 @@
+//! `TokenBucket`: how often something may be sent.
+
+use std::time::{Duration, Instant};
+
+/// So many at once, and then one every so often.
+#[derive(Debug)]
+pub(super) struct TokenBucket {
+    burst: f64,
+    per_second: f64,
+    tokens: f64,
+    at: Instant,
+}
+
+impl TokenBucket {
+    /// A full bucket that holds `burst`, and gains one token in each `every`.
+    pub(super) fn new(burst: u32, every: Duration) -> Self {
+        let burst = f64::from(burst);
+        Self { burst, per_second: every.as_secs_f64().recip(), tokens: burst, at: Instant::now() }
+    }
+
+    /// Takes a token, and returns how long to wait until it is there.
+    pub(super) fn take(&mut self, now: Instant) -> Duration {
+        let passed = now.saturating_duration_since(self.at).as_secs_f64();
+        self.tokens = (self.tokens + passed * self.per_second).min(self.burst) - 1.0;
+        self.at = now;
+        Duration::from_secs_f64((-self.tokens).max(0.0) / self.per_second)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_goes_out_at_once_and_the_rest_in_turn() {
+        let mut bucket = TokenBucket::new(3, Duration::from_secs(2));
+        let begun = bucket.at;
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        let waits: Vec<_> = (0..5).map(|_| bucket.take(at(0)).as_secs()).collect();
+        assert_eq!(waits, [0, 0, 0, 2, 4]);
+        assert_eq!(bucket.take(at(6)).as_secs(), 0);
+        assert_eq!(bucket.take(at(6)).as_secs(), 2);
+        // It holds no more than a burst.
+        let waits: Vec<_> = (0..4).map(|_| bucket.take(at(1000)).as_secs()).collect();
+        assert_eq!(waits, [0, 0, 0, 2]);
+    }
+}
