@@ -8,6 +8,7 @@ pub mod retention;
 pub(crate) mod format;
 pub(crate) mod jsonpath;
 pub(crate) mod list;
+mod quoting;
 pub(crate) mod table;
 pub(crate) mod screen;
 pub(crate) mod report;
