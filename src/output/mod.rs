@@ -1,9 +1,10 @@
-//! Output: the public shapes (`wire`), what fills them (`publish`, `writing`), and one file per format.
+//! Output: the public shapes (`wire`), what fills them (`publish`, `writing`, `guard`), and one file per format.
 
 mod cells;
 mod lines;
 pub(crate) mod columns;
 pub mod explanation;
+pub mod guard;
 pub mod retention;
 pub(crate) mod format;
 pub(crate) mod jsonpath;

@@ -15,13 +15,14 @@ const REQUESTS: usize = 200;
 /// A machine that others use is slow; what the guard adds on an idle one is in the documentation.
 const MOST: Duration = Duration::from_millis(25);
 
+fn owner(number: usize) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "name": format!("owner-{number}"),
+        "uid": format!("00000000-dead-4000-8000-{number:012}"),
+    })
+}
+
 fn many(last: &str) -> (Vec<Value>, Vec<String>) {
-    let owner = |number: usize| {
-        json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "name": format!("owner-{number}"),
-            "uid": format!("00000000-dead-4000-8000-{number:012}"),
-        })
-    };
     let mut finalizers: Vec<_> = (0..MANY).map(|it| format!("example.com/hold-{it}")).collect();
     finalizers.push(last.to_owned());
     ((0..MANY).map(owner).collect(), finalizers)
@@ -73,6 +74,45 @@ fn objects_of_unusual_size_stay_within_the_budget() {
     }
     let fewer = patch(json!({"metadata": {"ownerReferences": &owners[1..]}}));
     assert_eq!(asker.ask(&person, &fewer).seen(), Seen::Passed);
+}
+
+/// How large a claim may be until its judgement costs more than the API server allows: owners are compared each with
+/// each, so that cost grows with the square of their number.
+#[test]
+fn the_budget_has_room() {
+    let cluster = Cluster::start(Options::default());
+    let_everybody(&cluster);
+    namespace(&cluster, "strict", Some("deny"));
+    fill(&cluster, "strict");
+    let asker = Asker::of(&cluster);
+    install(&cluster, &[]);
+    in_force(&asker, "strict", Seen::Refused);
+    let judged = |number: usize| {
+        let owners: Vec<_> = (0..number).map(owner).collect();
+        let name = format!("of-{number}");
+        let mut large = claim(&name, "");
+        large["metadata"]["namespace"] = json!("strict");
+        large["metadata"]["ownerReferences"] = json!(owners);
+        cluster.create(&large);
+        // The order is another one: each is looked for, and found.
+        let turned: Vec<_> = owners.iter().rev().cloned().collect();
+        let answer = asker.ask(
+            &Actor::person(),
+            &Asked {
+                method: Method::PATCH,
+                path: format!("/api/v1/namespaces/strict/persistentvolumeclaims/{name}?dryRun=All"),
+                content: MERGE,
+                body: json!({"metadata": {"ownerReferences": turned}}),
+            },
+        );
+        assert!(answer.code == 200 || answer.text.contains("cost"), "{answer:?}");
+        answer.code == 200
+    };
+    let sizes: Vec<usize> = (6..=10).map(|power| 1 << power).collect();
+    let most = sizes.iter().copied().take_while(|it| judged(*it)).last();
+    say(&format!("claims with {most:?} owners are judged within the budget, of {sizes:?}"));
+    // A claim has one owner, or a few.
+    assert!(most.is_some_and(|it| it >= MANY), "{most:?}");
 }
 
 /// The median time of a signed DELETE of a bound claim: all rules about it are evaluated, and it passes.
