@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::ask::{Actor, Asked, Asker, JSON, MERGE, Seen};
+use super::ask::{Actor, Asked, Asker, MERGE, Seen};
 use super::world::{fill, in_force, install, let_everybody, namespace};
 use crate::support::{Cluster, Options, claim, say};
 
