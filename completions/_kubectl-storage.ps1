@@ -701,6 +701,8 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             [CompletionResult]::new('--break-glass-group', '--break-glass-group', [CompletionResultType]::ParameterName, 'Let this group pass, for --as-group in an emergency [default: storage.kubectl.dev:break-glass]')
             [CompletionResult]::new('--dry-run', '--dry-run', [CompletionResultType]::ParameterName, 'Show what is written and change nothing; `server` also sends each request with dryRun=All')
             [CompletionResult]::new('--field-manager', '--field-manager', [CompletionResultType]::ParameterName, 'Record the changes in managedFields under this name')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Print in this format: table, json or yaml')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Print in this format: table, json or yaml')
             [CompletionResult]::new('--kubeconfig', '--kubeconfig', [CompletionResultType]::ParameterName, 'Use this kubeconfig file')
             [CompletionResult]::new('--context', '--context', [CompletionResultType]::ParameterName, 'Use this context of the kubeconfig')
             [CompletionResult]::new('--cluster', '--cluster', [CompletionResultType]::ParameterName, 'Use this cluster of the kubeconfig')
@@ -727,6 +729,8 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             break
         }
         'kubectl-storage;guard;status' {
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Print in this format: table, json or yaml')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Print in this format: table, json or yaml')
             [CompletionResult]::new('--kubeconfig', '--kubeconfig', [CompletionResultType]::ParameterName, 'Use this kubeconfig file')
             [CompletionResult]::new('--context', '--context', [CompletionResultType]::ParameterName, 'Use this context of the kubeconfig')
             [CompletionResult]::new('--cluster', '--cluster', [CompletionResultType]::ParameterName, 'Use this cluster of the kubeconfig')
@@ -754,6 +758,8 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             [CompletionResult]::new('--deny-account', '--deny-account', [CompletionResultType]::ParameterName, 'Also guard against this service account, such as that of a pipeline; can be repeated')
             [CompletionResult]::new('--pass-user', '--pass-user', [CompletionResultType]::ParameterName, 'Let this user pass: a controller of a managed control plane whose name does not begin with system:; can be repeated')
             [CompletionResult]::new('--break-glass-group', '--break-glass-group', [CompletionResultType]::ParameterName, 'Let this group pass, for --as-group in an emergency [default: storage.kubectl.dev:break-glass]')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Print in this format: table, json or yaml')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Print in this format: table, json or yaml')
             [CompletionResult]::new('--kubeconfig', '--kubeconfig', [CompletionResultType]::ParameterName, 'Use this kubeconfig file')
             [CompletionResult]::new('--context', '--context', [CompletionResultType]::ParameterName, 'Use this context of the kubeconfig')
             [CompletionResult]::new('--cluster', '--cluster', [CompletionResultType]::ParameterName, 'Use this cluster of the kubeconfig')
@@ -806,6 +812,8 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
         'kubectl-storage;guard;uninstall' {
             [CompletionResult]::new('--dry-run', '--dry-run', [CompletionResultType]::ParameterName, 'Show what is written and change nothing; `server` also sends each request with dryRun=All')
             [CompletionResult]::new('--field-manager', '--field-manager', [CompletionResultType]::ParameterName, 'Record the changes in managedFields under this name')
+            [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Print in this format: table, json or yaml')
+            [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Print in this format: table, json or yaml')
             [CompletionResult]::new('--kubeconfig', '--kubeconfig', [CompletionResultType]::ParameterName, 'Use this kubeconfig file')
             [CompletionResult]::new('--context', '--context', [CompletionResultType]::ParameterName, 'Use this context of the kubeconfig')
             [CompletionResult]::new('--cluster', '--cluster', [CompletionResultType]::ParameterName, 'Use this cluster of the kubeconfig')

@@ -600,6 +600,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; a
 client\t'Plan, and send no change'
 server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l field-manager -d 'Record the changes in managedFields under this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l context -d 'Use this context of the kubeconfig' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l cluster -d 'Use this cluster of the kubeconfig' -r
@@ -620,6 +621,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; a
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from status" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from status" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from status" -l context -d 'Use this context of the kubeconfig' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from status" -l cluster -d 'Use this cluster of the kubeconfig' -r
@@ -643,6 +645,7 @@ warn\t'Carry out the request, and print a warning'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from diff" -l deny-account -d 'Also guard against this service account, such as that of a pipeline; can be repeated' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from diff" -l pass-user -d 'Let this user pass: a controller of a managed control plane whose name does not begin with system:; can be repeated' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from diff" -l break-glass-group -d 'Let this group pass, for --as-group in an emergency [default: storage.kubectl.dev:break-glass]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from diff" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from diff" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from diff" -l context -d 'Use this context of the kubeconfig' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from diff" -l cluster -d 'Use this cluster of the kubeconfig' -r
@@ -688,6 +691,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; a
 client\t'Plan, and send no change'
 server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l field-manager -d 'Record the changes in managedFields under this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l context -d 'Use this context of the kubeconfig' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l cluster -d 'Use this cluster of the kubeconfig' -r

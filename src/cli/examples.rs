@@ -59,6 +59,7 @@ const GUARD: &[Example] = &[
         "Refuse in the rules about volumes too, and guard against a pipeline",
         "guard install --volumes=deny --deny-account ci/deployer",
     ),
+    ("Print for a script what is in force", "guard status -o json"),
     ("Deploy it with GitOps", "guard print > guard.yaml"),
 ];
 

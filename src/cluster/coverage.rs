@@ -30,15 +30,14 @@ pub enum Coverage {
     Gap(Gap),
     /// The server does not serve it: no objects exist.
     NotServed,
-    /// The user may not read it, and only rules about the guard look at it: not judged, and no gap.
-    Withheld,
+    /// Not read, and only rules about the guard look at it: a gap where one of them has to.
+    Withheld(Gap),
 }
 
 impl Coverage {
-    /// The coverage of what a dump does not show, or not whole: no gap for kinds of the guard, which
-    /// few dumps hold.
+    /// The coverage of what a dump does not show, or not whole: few dumps hold kinds of the guard.
     pub fn unread(gap: Gap) -> Self {
-        if gap.kind.is_of_guard() { Self::Withheld } else { Self::Gap(gap) }
+        if gap.kind.is_of_guard() { Self::Withheld(gap) } else { Self::Gap(gap) }
     }
 }
 
@@ -93,8 +92,7 @@ impl Coverages {
         match self.of(kind, namespace) {
             Some(Coverage::Seen { began, ended }) => Ok((*began, *ended)),
             Some(Coverage::NotServed) => Ok((u64::MAX, 0)),
-            Some(Coverage::Gap(gap)) => Err(unseen(gap.reason.clone())),
-            Some(Coverage::Withheld) => Err(unseen(format!("{} may not be listed", kind.plural()))),
+            Some(Coverage::Gap(gap) | Coverage::Withheld(gap)) => Err(unseen(gap.reason.clone())),
             Some(Coverage::Listing { .. }) => {
                 Err(unseen(format!("{} are still being listed", kind.plural())))
             }

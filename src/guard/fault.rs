@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::installed::{Difference, Installed, Step, name_of};
-use super::object::{GuardKind, GuardObject};
+use super::object::{GuardKind, GuardObject, is_ours};
 use crate::cluster::{Cx, Seen};
 use crate::model::{AdmissionObject, Kind, NamedRow as _, ObjectKey};
 
@@ -53,8 +53,7 @@ impl Installed {
     /// # Errors
     /// When its policies or bindings were not read.
     pub fn of(cx: &Cx) -> Seen<Self> {
-        cx.all_of(Kind::ValidatingAdmissionPolicy)?;
-        cx.all_of(Kind::ValidatingAdmissionPolicyBinding)?;
+        were_read(cx)?;
         let mut installed = Self::default();
         for (_, object) in cx.cluster().admission_objects() {
             match object.kind {
@@ -110,6 +109,20 @@ impl Installed {
         })
         .map(|(kind, live)| of(kind, live))
     }
+}
+
+/// Returns whether a cluster that was read has anything of the guard.
+///
+/// # Errors
+/// When policies or bindings were not read.
+pub fn is_installed(cx: &Cx) -> Seen<bool> {
+    were_read(cx)?;
+    Ok(cx.cluster().admission_objects().any(|(_, object)| is_ours(&object.document)))
+}
+
+fn were_read(cx: &Cx) -> Seen<()> {
+    cx.all_of(Kind::ValidatingAdmissionPolicy)?;
+    cx.all_of(Kind::ValidatingAdmissionPolicyBinding)
 }
 
 /// Returns what is wrong with one object of the guard, or shown by it.

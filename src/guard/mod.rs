@@ -31,7 +31,7 @@ mod passes;
 mod policy;
 mod probe;
 
-pub use fault::{Fault, TypeCheck, faults};
+pub use fault::{Fault, TypeCheck, faults, is_installed};
 pub use installed::{Difference, Installed, Step, differences, installation, removal};
 pub use label::{GUARD_LABEL, NamespaceMode};
 pub use object::{GuardKind, GuardObject, is_ours, objects};

@@ -104,7 +104,7 @@ impl Guarded {
 
     fn rules(self, options: &GuardOptions) -> Vec<Rule> {
         let override_with = format!(
-            "To override, add --as=USER --as-group={} to the command.",
+            "A refusal is overridden by adding --as=USER --as-group={} to the command.",
             options.break_glass
         );
         let says = |text: &str| format!("{text} + ' {override_with}'");

@@ -173,7 +173,7 @@ impl Kind {
     }
 
     /// Whether only rules about the guard look at its objects: who may not list them misses nothing
-    /// else, and is not told of a gap.
+    /// else, and is told of a gap only where one of these rules has to look.
     pub const fn is_of_guard(self) -> bool {
         matches!(
             self,

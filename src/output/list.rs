@@ -9,6 +9,8 @@ use serde::ser::{Error as _, SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::ser::PrettyFormatter;
 
+use super::quoting::QuotedBooleans;
+
 /// Writes an object as JSON with kubectl's indent: the fields of `head`, then `field` with what the iterator yields, then the fields of `tail`.
 /// `head` and `tail` are structs or maps.
 pub fn report_json<T: Serialize>(
@@ -44,16 +46,18 @@ pub fn json(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Writes a value as YAML.
+/// Writes a value as YAML, which readers of YAML 1.1 read as it is meant.
 pub fn yaml(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
-    serde_yaml::to_writer(out, value).map_err(|error| {
+    let mut quoted = QuotedBooleans::new(out);
+    serde_yaml::to_writer(&mut quoted, value).map_err(|error| {
         // The kind must survive: a closed pipe is no failure.
         let kind = error
             .source()
             .and_then(|source| source.downcast_ref::<io::Error>())
             .map(io::Error::kind);
         io::Error::new(kind.unwrap_or(io::ErrorKind::InvalidData), error)
-    })
+    })?;
+    quoted.finish()
 }
 
 #[derive(Serialize)]
@@ -212,5 +216,36 @@ mod tests {
         let kind = |result: io::Result<()>| result.expect_err("the pipe is closed").kind();
         assert_eq!(kind(json(&mut Closed, &HEAD)), io::ErrorKind::BrokenPipe);
         assert_eq!(kind(yaml(&mut Closed, &HEAD)), io::ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn words_that_kubectl_reads_as_booleans_are_quoted_and_nothing_else() {
+        let value = json!({
+            "values": ["deny", "off", "Yes", "true", "offline", "turn - off", "a: off"],
+            "value": "NO", "on": "y", "n": {"off": []}, "nested": [["off"], {"a": "no", "b": "x\noff\n"}],
+            "text": "line\noff\n  key: off\n- off", "after": "off", "list": ["x\n- off\n", "off"],
+        });
+        let mut out = Vec::new();
+        yaml(&mut out, &value).expect("because memory does not fail");
+        let text = String::from_utf8(out).expect("because it is text");
+        let again: serde_json::Value = serde_yaml::from_str(&text).expect("because it is YAML");
+        assert_eq!(again, value, "{text}");
+        for line in [
+            "- 'off'",
+            "- 'Yes'",
+            "value: 'NO'",
+            "'on': 'y'",
+            "'n':",
+            "  'off': []",
+            "- - 'off'",
+            "- a: 'no'",
+            "after: 'off'",
+            "- offline",
+            "- turn - off",
+            "  off",
+            "    key: off",
+        ] {
+            assert!(text.lines().any(|it| it == line || it.trim_start() == line), "{line}: {text}");
+        }
     }
 }

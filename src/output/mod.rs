@@ -1,13 +1,15 @@
-//! Output: the public shapes (`wire`), what fills them (`publish`, `writing`), and one file per format.
+//! Output: the public shapes (`wire`), what fills them (`publish`, `writing`, `guard`), and one file per format.
 
 mod cells;
 mod lines;
 pub(crate) mod columns;
 pub mod explanation;
+pub mod guard;
 pub mod retention;
 pub(crate) mod format;
 pub(crate) mod jsonpath;
 pub(crate) mod list;
+mod quoting;
 pub(crate) mod table;
 pub(crate) mod screen;
 pub(crate) mod report;

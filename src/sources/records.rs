@@ -368,13 +368,12 @@ enum CoverageState {
 impl SavedCoverage {
     /// Puts coverage into its saved form.
     pub fn new(reach: &Reach, coverage: &Coverage) -> Self {
+        let gap = |reason: &str| CoverageState::Gap { reason: reason.to_owned() };
         let state = match coverage {
             Coverage::Seen { began, ended } => CoverageState::Seen { began: *began, ended: *ended },
-            Coverage::Gap(gap) => CoverageState::Gap { reason: gap.reason.clone() },
+            Coverage::Gap(unread) | Coverage::Withheld(unread) => gap(&unread.reason),
             Coverage::NotServed => CoverageState::NotServed,
-            Coverage::Withheld | Coverage::Listing { .. } => {
-                CoverageState::Gap { reason: "the list was refused, or did not end".to_owned() }
-            }
+            Coverage::Listing { .. } => gap("the list did not end"),
         };
         let namespace = reach.namespace.as_ref().map(ToString::to_string);
         Self { resource: reach.kind.plural().to_owned(), namespace, state }

@@ -6,6 +6,7 @@ use kubectl_storage::{
     output::{
         explanation::Explanation,
         finding_event,
+        guard::{GuardChanges, GuardStatus},
         retention::{RetentionReport, simulation::RetentionSimulation},
         wire::{AuditReport, FindingEvent},
         writing::{Plan, Receipt},
@@ -156,6 +157,21 @@ fn retention_reports_keep_to_their_schema() {
         }
     }
     assert!(claims > 20 && others > 3, "{claims} claims, {others} others");
+}
+
+const GUARD_STATUS: &str = "docs/schema/guard-status.v1alpha1.json";
+const GUARD_CHANGES: &str = "docs/schema/guard-changes.v1alpha1.json";
+
+#[test]
+fn the_shipped_schemas_of_the_guard_are_those_of_the_code() {
+    let schemas = [
+        (GUARD_STATUS, schemars::schema_for!(GuardStatus)),
+        (GUARD_CHANGES, schemars::schema_for!(GuardChanges)),
+    ];
+    for (path, schema) in schemas {
+        let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+        expect_file(&root().join(path), &format!("{text}\n"));
+    }
 }
 
 const PLAN: &str = "docs/schema/plan.v1alpha1.json";

@@ -10,6 +10,6 @@ mod table;
 
 pub use journal::{ClusterJournal, Journal, JournalEntry, journal, journal_entry, journal_table};
 pub use plan::{Plan, PlanMetadata, PlannedChange, RefusedChange, SavedSettings, change, plan};
-pub use receipt::{Receipt, ReceiptContext, ReceiptMetadata, receipt};
+pub use receipt::{Receipt, ReceiptContext, ReceiptMetadata, name as outcome_name, receipt};
 pub use saved::{PlanError, read};
 pub use table::{names, plan_table, receipt_table, receipt_totals};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Assessor;
-use crate::cluster::{Cluster, Gap, Unseen};
+use crate::cluster::{Cluster, Coverage, Gap, Unseen};
 use crate::journal::kept_backend::CONFIG_MAP;
 use crate::model::{Answer, Kind, Question, RuleId};
 use crate::rules::{Judge, REGISTRY, Rule};
@@ -56,12 +56,16 @@ impl Assessor {
     }
 }
 
-/// Whether a single object was not read, rather than its whole kind.
+/// Whether a single object was not read, rather than its whole kind; or a kind that only this rule
+/// had a reason to look at.
 pub(super) fn is_single(cluster: &Cluster, unseen: &Unseen) -> bool {
     match unseen.kind {
         // Without an answer to these a finding lacks a detail, but no finding is missing.
         Kind::Secret | Kind::SubjectAccessReview => false,
         Kind::PartialObjectMetadata => true,
+        kind if kind.is_of_guard() => cluster.coverages().any(|(reach, coverage)| {
+            reach.kind == kind && matches!(coverage, Coverage::Withheld(_))
+        }),
         kind => cluster.reach(kind, unseen.namespace.as_ref()).is_ok(),
     }
 }

@@ -1,7 +1,7 @@
 //! F104: the guard is not enforced, in part or at all.
 
 use crate::cluster::{Cx, Seen};
-use crate::guard::{self, Fault, GUARD_LABEL, Installed, NamespaceMode};
+use crate::guard::{self, Fault, GUARD_LABEL, NamespaceMode};
 use crate::model::{AdmissionObject, Finding, Kind, Namespace, ObjectRef, Severity};
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -52,7 +52,7 @@ fn of_object(cx: &Cx, object: &AdmissionObject) -> Seen<Option<Finding>> {
 
 fn of_namespace(cx: &Cx, namespace: &Namespace) -> Seen<Option<Finding>> {
     let label = namespace.metadata.label(GUARD_LABEL);
-    if NamespaceMode::of(label) != NamespaceMode::Deny || Installed::of(cx)?.is_any() {
+    if NamespaceMode::of(label) != NamespaceMode::Deny || guard::is_installed(cx)? {
         return Ok(None);
     }
     let finding = RULE

@@ -12,7 +12,7 @@ use super::reach_watch::ReachWatch;
 use crate::client::{
     self, Decoding, ListEvent, ListRequest, ReadError, Reader, Served, ServedKinds,
 };
-use crate::cluster::{Change, Coverage, Reach};
+use crate::cluster::{Change, Coverage, Gap, Reach};
 use crate::model::{Kind, Text};
 use crate::objects::{self, AnyObject};
 
@@ -111,7 +111,8 @@ impl KindLister {
         };
         if error.is_forbidden() && kind.is_of_guard() {
             // Only rules about the guard miss it.
-            let withheld = Change::Covered(Reach::all(kind), Coverage::Withheld);
+            let gap = Gap { kind, namespace: None, reason: gap_reason(&error) };
+            let withheld = Change::Covered(Reach::all(kind), Coverage::Withheld(gap));
             self.outbox.send(Message::Change(withheld));
             return Vec::new();
         }

@@ -106,6 +106,11 @@ impl Asker {
     }
 
     pub(super) fn ask(&self, actor: &Actor, asked: &Asked) -> Answer {
+        self.ask_by("scenario", actor, asked)
+    }
+
+    /// Asks by a program that calls itself so.
+    pub(super) fn ask_by(&self, agent: &str, actor: &Actor, asked: &Asked) -> Answer {
         let Asked { method, path, content, body } = asked;
         let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
         let mut request = Request::builder()
@@ -113,6 +118,7 @@ impl Asker {
             .uri(path)
             .header("Content-Type", *content)
             .header("Accept", JSON)
+            .header("User-Agent", agent)
             .header("Impersonate-User", &actor.user);
         for group in &actor.groups {
             request = request.header("Impersonate-Group", group);

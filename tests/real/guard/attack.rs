@@ -1,15 +1,43 @@
 //! kubectl with everything it has, in the name of an administrator, with the guard and without it.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
 use super::ask::{Asker, Seen};
 use super::world::{fill, fill_cluster_wide, in_force, install, namespace, tool};
-use crate::support::{Cluster, Options, eventually};
+use crate::support::{Cluster, Options, eventually, program};
 
 /// Runs kubectl as somebody in `system:masters`.
 fn kubectl(cluster: &Cluster, args: &[&str], stdin: &str) -> Result<String, String> {
     let person = ["--as", "ann@example.com", "--as-group", "system:masters"];
     cluster.try_kubectl(&[args, &person].concat(), stdin)
+}
+
+/// Of the YAML that `kubectl edit` shows: takes the finalizer of a claim off.
+const NO_FINALIZER: &str = r"/^  finalizers:/d; /^  - kubernetes.io.pvc-protection/d";
+/// Writes an owner.
+const AN_OWNER: &str = r"s/^  name: bound$/&\n  ownerReferences:\n  - apiVersion: v1\n    kind: ConfigMap\n    name: gone\n    uid: 00000000-dead-4000-8000-000000000000/";
+
+/// Runs `kubectl edit` with an editor that applies a sed script.
+fn edit(cluster: &Cluster, script: &str, part: &[&str]) -> Result<String, String> {
+    // kubectl leaves there what was refused.
+    let folder = tempfile::tempdir().expect("because the temporary folder is writable");
+    let ran = Command::new(program("kubectl"))
+        .arg("--kubeconfig")
+        .arg(cluster.kubeconfig())
+        .args(["edit", "pvc", "bound", "-n", "strict", "--as=ann@example.com"])
+        .arg("--as-group=system:masters")
+        .args(part)
+        .env("KUBE_EDITOR", format!("sed -i '{script}'"))
+        .env("TMPDIR", folder.path())
+        .output()
+        .expect("the testbed has a kubectl");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match ran.status.success() {
+        true => Ok(text(&ran.stdout)),
+        false => Err(text(&ran.stderr)),
+    }
 }
 
 fn generation(cluster: &Cluster, object: &str) -> Option<(Value, Value, Value, Value)> {
@@ -108,6 +136,16 @@ fn kubectl_loses_nothing_while_the_guard_is_in_force() {
     assert!(said.contains("owner reference"), "{said}");
     assert_eq!(generation(&cluster, "pvc/bound"), before);
 
+    // The editor of kubectl edit takes the finalizers off, and writes an owner.
+    for (script, says) in [(NO_FINALIZER, "fix-finalizers"), (AN_OWNER, "owner reference")] {
+        for part in [&[][..], &["--subresource=status"]] {
+            let said = edit(&cluster, script, part).expect_err("it takes the finalizer off");
+            assert!(said.contains(says), "{script} {part:?}: {said}");
+            assert!(said.contains("--as-group=storage.kubectl.dev:break-glass"), "{said}");
+        }
+    }
+    assert_eq!(generation(&cluster, "pvc/bound"), before);
+
     // Read aloud: what is refused, the safe command, and the way round.
     let said = kubectl(&cluster, &["delete", "pvc", "bound", "-n", "strict"], "").expect_err("no");
     assert_eq!(
@@ -116,8 +154,8 @@ fn kubectl_loses_nothing_while_the_guard_is_in_force() {
          ValidatingAdmissionPolicy 'kubectl-storage-guard-persistentvolumeclaims' with binding \
          'kubectl-storage-guard-persistentvolumeclaims-deny' denied request: bound to volume \
          strict-bound: deleting this claim can destroy its data. Use: kubectl storage delete pvc \
-         bound -n strict --keep-data (or --destroy-data). To override, add --as=USER \
-         --as-group=storage.kubectl.dev:break-glass to the command."
+         bound -n strict --keep-data (or --destroy-data). A refusal is overridden \
+         by adding --as=USER --as-group=storage.kubectl.dev:break-glass to the command."
     );
     // The way round.
     cluster.kubectl(&[

@@ -115,6 +115,8 @@ impl Attempts<'_> {
         self.delete('c', "delete a set under whenDeleted Delete", "sts/destroys", &json!({}), true);
         let foreground = json!({"propagationPolicy": "Foreground"});
         self.delete('c', "the same, --cascade=foreground", "sts/destroys", &foreground, true);
+        let helm = json!({"propagationPolicy": "Background"});
+        self.delete('c', "the same, as helm uninstall sends it", "sts/destroys", &helm, true);
         self.delete('c', "delete all sets (deletecollection)", "sts", &json!({}), true);
         let orphan = json!({"propagationPolicy": "Orphan"});
         self.delete('c', "delete it with --cascade=orphan", "sts/destroys", &orphan, false);

@@ -35,7 +35,7 @@ fn ends(outcome: &Outcome, code: i32, words: &[&str]) {
 }
 
 /// What was written since, by anybody: no dry runs, no reviews.
-fn written(cluster: &Cluster, since: crate::support::Mark) -> Vec<String> {
+pub(super) fn written(cluster: &Cluster, since: crate::support::Mark) -> Vec<String> {
     let events = cluster.events_since(since, "validatingadmissionpolic");
     let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
     let changes = events.iter().filter(|it| {

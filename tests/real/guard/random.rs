@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use http::Method;
 use serde_json::{Value, json};
 
-use super::ask::{Actor, Asked, Asker, JSON, MERGE};
+use super::ask::{APPLY, Actor, Asked, Asker, JSON, MERGE};
 use super::world::{ATTACHER, in_force, install, let_everybody, namespace};
 use crate::support::{
     Cluster, Dice, DriverOptions, Mark, Options, PersistentVolume, claim, eventually, say,
@@ -27,6 +27,13 @@ fn person(dice: &mut Dice) -> Actor {
     Actor::new(user, groups, true)
 }
 
+fn owner() -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "gone",
+        "uid": "00000000-dead-4000-8000-000000000000",
+    })
+}
+
 fn deletion(dice: &mut Dice, uid: &Value) -> Value {
     let mut options = json!({"kind": "DeleteOptions", "apiVersion": "v1"});
     match dice.below(6) {
@@ -40,7 +47,7 @@ fn deletion(dice: &mut Dice, uid: &Value) -> Value {
     options
 }
 
-/// A request of kind (a), (b), (c) or (d).
+/// A request of kind (a), (b), (c), (d) or (e).
 fn request(dice: &mut Dice, cluster: &Cluster, claims: &[&str], volumes: &[&str]) -> Asked {
     let named = "/api/v1/namespaces/strict/persistentvolumeclaims";
     let claim = dice.one_of(claims);
@@ -52,7 +59,7 @@ fn request(dice: &mut Dice, cluster: &Cluster, claims: &[&str], volumes: &[&str]
     let live = cluster.get("strict", &object).unwrap_or_else(|| panic!("{object} is lost"));
     let part = if dice.below(2) == 0 { "" } else { "/status" };
     let asked = |method, path: String, content, body| Asked { method, path, content, body };
-    match dice.below(7) {
+    match dice.below(11) {
         0 | 1 => {
             // A protected volume may be deleted: its claim keeps it.
             let path = match object.starts_with("pvc/") {
@@ -79,14 +86,34 @@ fn request(dice: &mut Dice, cluster: &Cluster, claims: &[&str], volumes: &[&str]
             whole["metadata"]["finalizers"] = json!([ATTACHER]);
             asked(Method::PUT, format!("{path}{part}"), JSON, whole)
         }
-        _ => {
-            let owner = json!({
-                "apiVersion": "v1", "kind": "ConfigMap", "name": "gone",
-                "uid": "00000000-dead-4000-8000-000000000000",
-            });
-            let body = json!({"metadata": {"ownerReferences": [owner]}});
+        6 => {
+            let body = json!({"metadata": {"ownerReferences": [owner()]}});
             let path = format!("{named}/{claim}{part}?fieldManager=kubectl-edit");
             asked(Method::PATCH, path, MERGE, body)
+        }
+        7 => {
+            // Server-side apply, with force.
+            let body = json!({
+                "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+                "metadata": {"name": claim, "ownerReferences": [owner()]},
+            });
+            let query = "fieldManager=kubectl&force=true";
+            asked(Method::PATCH, format!("{named}/{claim}{part}?{query}"), APPLY, body)
+        }
+        8 => {
+            // kubectl replace, of an object that was read.
+            let mut whole = cluster.get("strict", &format!("pvc/{claim}")).expect("it is there");
+            whole["metadata"]["ownerReferences"] = json!([owner()]);
+            let path = format!("{named}/{claim}{part}?fieldManager=kubectl-replace");
+            asked(Method::PUT, path, JSON, whole)
+        }
+        9 => {
+            let path = "/apis/apps/v1/namespaces/strict/statefulsets".to_owned();
+            asked(Method::DELETE, path, JSON, deletion(dice, &json!("no")))
+        }
+        _ => {
+            let path = "/api/v1/namespaces/strict".to_owned();
+            asked(Method::DELETE, path, JSON, deletion(dice, &json!("no")))
         }
     }
 }

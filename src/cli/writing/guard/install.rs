@@ -4,9 +4,12 @@ use clap::Args;
 
 use super::super::Interrupt;
 use super::write::{Carried, GuardWriteArgs, carry_out};
-use super::{GuardedCluster, NamespaceLabels, RuleArgs, proof, status, taken};
-use crate::cli::{Exit, Failure, args::ConnectionArgs, terminal};
+use super::{GuardedCluster, NamespaceLabels, RuleArgs, proof, proof::Proof, status, taken, tell};
+use crate::cli::{Exit, Failure, args::ConnectionArgs};
 use crate::guard::{GUARD_LABEL, GuardOptions, installation};
+use crate::output::guard::{
+    GuardChanges, GuardNamespaces, changes, proof_lines, unknown_label_lines,
+};
 
 /// Arguments of `guard install`.
 #[derive(Debug, Args)]
@@ -26,56 +29,73 @@ impl InstallArgs {
         connection: &ConnectionArgs,
         interrupt: &Interrupt,
     ) -> Result<Exit, Failure> {
+        let format = self.write.format("guard install")?;
         let cluster = GuardedCluster::read(connection).await?;
         let installed = cluster.installed.options().filter(|_| !self.reset);
         let options = self.rules.over(installed.unwrap_or_default())?;
         let steps = installation(&cluster.installed, &options).map_err(|it| taken(&it))?;
+        let mut shape =
+            GuardChanges::new("guard install", cluster.now, Some(&options), changes(&steps));
         if steps.is_empty() {
-            terminal::note("the guard is installed, nothing is to be changed");
-            return prove(&cluster, &options).await;
+            tell("the guard is installed, nothing is to be changed");
+            let proof = prove(&cluster, &options).await;
+            shape.proof = Some(proof.shape());
+            format.print(&shape)?;
+            return Ok(exit(&proof));
         }
-        match carry_out(&cluster, &steps, "guard install", &self.write, interrupt).await? {
+        let carried =
+            carry_out(&cluster, &steps, &mut shape, &self.write, format, interrupt).await?;
+        match carried {
             Carried::None => {
+                format.print(&shape)?;
                 status::list_not_stopped();
                 Ok(Exit::Done)
             }
-            Carried::Ended(exit) => Ok(exit),
+            Carried::Ended(exit) => {
+                format.print(&shape)?;
+                Ok(exit)
+            }
             Carried::All => {
                 // What was written is read again, and proven.
                 let cluster = GuardedCluster::read(connection).await?;
                 let left = installation(&cluster.installed, &options).map_err(|it| taken(&it))?;
                 if !left.is_empty() {
-                    terminal::note("the guard was changed meanwhile; `guard diff` shows how");
+                    format.print(&shape)?;
+                    tell("the guard was changed meanwhile; `guard diff` shows how");
                     return Ok(Exit::Unfinished);
                 }
-                let exit = prove(&cluster, &options).await?;
+                let proof = prove(&cluster, &options).await;
+                shape.proof = Some(proof.shape());
+                format.print(&shape)?;
                 status::list_not_stopped();
-                Ok(exit)
+                Ok(exit(&proof))
             }
         }
     }
 }
 
 /// Proves that the guard is in force, and tells on stderr.
-async fn prove(cluster: &GuardedCluster, options: &GuardOptions) -> Result<Exit, Failure> {
+async fn prove(cluster: &GuardedCluster, options: &GuardOptions) -> Proof {
     let labels = match cluster.namespaces().await {
         Ok(labels) => labels,
         Err(error) => {
-            terminal::note(&format!("note: namespaces were not read: {error}"));
+            tell(&format!("note: namespaces were not read: {error}"));
             NamespaceLabels::default()
         }
     };
     let proof = proof::wait(cluster, options, &labels).await;
-    for line in status::proof_lines(&proof) {
-        terminal::note(&line);
+    for line in proof_lines(&proof.shape()) {
+        tell(&line);
     }
     if labels.deny.is_empty() {
-        terminal::note(&format!(
-            "in no namespace the guard refuses yet: label one with {GUARD_LABEL}=deny"
-        ));
+        tell(&format!("in no namespace the guard refuses yet: label one with {GUARD_LABEL}=deny"));
     }
-    for line in status::typo_lines(&labels) {
-        terminal::note(&line);
+    for line in unknown_label_lines(&GuardNamespaces::from(&labels).unknown) {
+        tell(&line);
     }
-    Ok(if proof.fails() { Exit::Unfinished } else { Exit::Done })
+    proof
+}
+
+fn exit(proof: &Proof) -> Exit {
+    if proof.fails() { Exit::Unfinished } else { Exit::Done }
 }

@@ -11,6 +11,7 @@ mod write;
 use std::collections::BTreeSet;
 
 use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
 use serde_json::Value;
 
 use self::{
@@ -22,10 +23,17 @@ use crate::cli::{
     Exit, Failure,
     args::{ConnectionArgs, secret},
     connecting::connect,
+    terminal,
 };
 use crate::client::{self, Connection, ReadError, Reader, collection_path};
 use crate::guard::{GUARD_LABEL, GuardKind, GuardMode, GuardOptions, Installed, NamespaceMode};
-use crate::model::{Kind, ObjectKey, Time};
+use crate::model::{Kind, ObjectKey, Time, escape_control};
+use crate::output::{
+    format::Format,
+    guard::{GuardLabel, GuardNamespaces},
+    list,
+    report::wrap,
+};
 
 /// Arguments of `guard`.
 #[derive(Debug, Args)]
@@ -62,6 +70,54 @@ impl GuardArgs {
             GuardCommand::Print(args) => args.run(),
             GuardCommand::Uninstall(args) => args.run(connection, interrupt).await,
         }
+    }
+}
+
+/// How `guard` prints.
+#[derive(Debug, Args)]
+struct GuardOutput {
+    /// Print in this format: table, json or yaml
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: String,
+}
+
+/// A format in which `guard` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GuardFormat {
+    Text,
+    Json,
+    Yaml,
+}
+
+impl GuardOutput {
+    /// Parses the format. `command` is what does not print others.
+    fn format(&self, command: &str) -> Result<GuardFormat, Failure> {
+        match self.output.parse::<Format>() {
+            Ok(Format::Table) => Ok(GuardFormat::Text),
+            Ok(Format::Json) => Ok(GuardFormat::Json),
+            Ok(Format::Yaml) => Ok(GuardFormat::Yaml),
+            Ok(_) => Err(Failure::usage(format!(
+                "{command} does not print {:?}; its formats are table, json and yaml",
+                self.output
+            ))),
+            Err(error) => Err(Failure::usage(error.to_string())),
+        }
+    }
+}
+
+impl GuardFormat {
+    const fn is_text(self) -> bool {
+        matches!(self, Self::Text)
+    }
+
+    /// Prints a document; nothing as text, which its command prints.
+    fn print(self, shape: &impl Serialize) -> Result<(), Failure> {
+        terminal::print(|out| match self {
+            Self::Text => Ok(()),
+            Self::Json => list::json(out, shape),
+            Self::Yaml => list::yaml(out, shape),
+        })
+        .map_err(Failure::error)
     }
 }
 
@@ -114,6 +170,20 @@ impl RuleArgs {
     }
 }
 
+/// Escapes a line, and breaks it where a terminal would; what follows is indented.
+fn screen_lines(line: &str) -> Vec<String> {
+    let width = terminal::width().map_or(usize::MAX, usize::from);
+    let parts = wrap(&escape_control(line), width.saturating_sub(2)).into_iter().enumerate();
+    parts.map(|(place, part)| if place == 0 { part } else { format!("  {part}") }).collect()
+}
+
+/// Says something on stderr.
+fn tell(line: &str) {
+    for line in screen_lines(line) {
+        terminal::note(&line);
+    }
+}
+
 /// A cluster, and what it has of the guard.
 struct GuardedCluster {
     connection: Connection,
@@ -136,8 +206,29 @@ struct NamespaceLabels {
     unknown: BTreeSet<(String, String)>,
 }
 
+impl From<&NamespaceLabels> for GuardNamespaces {
+    fn from(labels: &NamespaceLabels) -> Self {
+        let unknown = labels.unknown.iter();
+        let label = |(name, value): &(String, String)| GuardLabel {
+            name: name.clone(),
+            value: value.clone(),
+        };
+        Self {
+            deny: labels.deny.iter().cloned().collect(),
+            off: labels.off.iter().cloned().collect(),
+            warn: labels.warn.len(),
+            unknown: unknown.map(label).collect(),
+        }
+    }
+}
+
 fn read_failure(error: ReadError) -> Failure {
-    let hint = error.hint();
+    let hint = match error.is_forbidden() {
+        true => Some(
+            "`kubectl storage rbac guard --check` lists the permissions that you lack".to_owned(),
+        ),
+        false => error.hint(),
+    };
     Failure::error(error).hint(hint)
 }
 

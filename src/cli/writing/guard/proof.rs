@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{GuardedCluster, NamespaceLabels};
 use crate::apply::GuardWriter;
 use crate::guard::{GuardOptions, Probe, ProbeVerdict, passes, probes};
+use crate::output::guard::{self as output, GuardProof};
 
 /// How long the API servers may take until they enforce what was written: each watches by itself.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -24,6 +25,11 @@ impl Proof {
     /// Whether every binding that was probed is in force.
     pub(super) fn holds(&self) -> bool {
         self.probed.iter().all(|(_, verdict)| *verdict == ProbeVerdict::InForce)
+    }
+
+    /// Returns what is published of it.
+    pub(super) fn shape(&self) -> GuardProof {
+        output::proof(&self.probed, self.passes.clone(), self.unknown_user.clone())
     }
 
     /// Whether a binding is not in force, although the user does not pass.

@@ -8,6 +8,7 @@ use super::write::{Carried, GuardWriteArgs, carry_out};
 use crate::cli::{Exit, Failure, args::ConnectionArgs, terminal};
 use crate::guard::removal;
 use crate::model::escape_control;
+use crate::output::guard::{GuardChanges, changes};
 
 /// Arguments of `guard uninstall`.
 #[derive(Debug, Args)]
@@ -22,6 +23,7 @@ impl UninstallArgs {
         connection: &ConnectionArgs,
         interrupt: &Interrupt,
     ) -> Result<Exit, Failure> {
+        let format = self.write.format("guard uninstall")?;
         let cluster = GuardedCluster::read(connection).await?;
         for key in cluster.installed.foreign() {
             let key = key.to_string();
@@ -34,11 +36,16 @@ impl UninstallArgs {
             ));
         }
         let steps = removal(&cluster.installed);
+        let mut shape = GuardChanges::new("guard uninstall", cluster.now, None, changes(&steps));
         if steps.is_empty() {
+            format.print(&shape)?;
             terminal::note("the guard is not installed, nothing is to be changed");
             return Ok(Exit::Done);
         }
-        match carry_out(&cluster, &steps, "guard uninstall", &self.write, interrupt).await? {
+        let carried =
+            carry_out(&cluster, &steps, &mut shape, &self.write, format, interrupt).await?;
+        format.print(&shape)?;
+        match carried {
             Carried::None => Ok(Exit::Done),
             Carried::Ended(exit) => Ok(exit),
             Carried::All => {

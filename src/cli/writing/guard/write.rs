@@ -1,18 +1,16 @@
 //! Shows the writes of `guard install` and `guard uninstall`, asks, and sends them.
 
-use std::io::{self, Write};
-
 use clap::Args;
-use serde_json::Value;
 
 use super::super::{DryRunFlag, Interrupt, confirm, field_manager};
-use super::GuardedCluster;
+use super::{GuardFormat, GuardOutput, GuardedCluster};
 use crate::apply::{GuardWriter, Outcome};
 use crate::cli::{Exit, Failure, terminal};
 use crate::client;
-use crate::guard::{Difference, Step};
+use crate::guard::Step;
 use crate::journal::{self, Log};
-use crate::model::escape_control;
+use crate::output::guard::{GuardChanges, difference_lines, ended};
+use crate::output::writing;
 
 /// Flags of the commands that write the guard.
 #[derive(Debug, Args)]
@@ -28,6 +26,15 @@ pub(super) struct GuardWriteArgs {
     /// Record the changes in managedFields under this name
     #[arg(long, value_name = "NAME", default_value = "kubectl-storage", value_parser = field_manager)]
     field_manager: String,
+    #[command(flatten)]
+    output: GuardOutput,
+}
+
+impl GuardWriteArgs {
+    /// Parses the format. `command` is what does not print others.
+    pub(super) fn format(&self, command: &str) -> Result<GuardFormat, Failure> {
+        self.output.format(command)
+    }
 }
 
 /// Whether writes were sent.
@@ -46,20 +53,25 @@ fn refused(reason: impl Into<String>, hint: &str) -> Failure {
     Failure { exit: Exit::Refused, error, hint: Some(hint.to_owned()) }
 }
 
-/// Shows the writes, asks, and sends them one after the other.
+/// Shows the writes, asks, and sends them one after the other. What became of them is written into
+/// `shape`, whose changes are these steps.
 pub(super) async fn carry_out(
     cluster: &GuardedCluster,
     steps: &[Step],
-    command: &str,
+    shape: &mut GuardChanges,
     args: &GuardWriteArgs,
+    format: GuardFormat,
     interrupt: &Interrupt,
 ) -> Result<Carried, Failure> {
     if args.dry_run == DryRunFlag::Client {
-        terminal::print(|out| show(out, steps)).map_err(Failure::error)?;
+        if format.is_text() {
+            terminal::print(|out| difference_lines(out, steps)).map_err(Failure::error)?;
+        }
+        shape.metadata.dry_run = Some("client".to_owned());
         return Ok(Carried::None);
     }
     let mut screen = Vec::new();
-    show(&mut screen, steps).map_err(Failure::error)?;
+    difference_lines(&mut screen, steps).map_err(Failure::error)?;
     terminal::note(String::from_utf8_lossy(&screen).trim_end());
     let writer = GuardWriter::new(&cluster.connection, &args.field_manager);
     writer.dry_run(steps).await.map_err(|error| {
@@ -70,6 +82,7 @@ pub(super) async fn carry_out(
     })?;
     if args.dry_run == DryRunFlag::Server {
         terminal::note("the API server would accept every request; nothing was changed");
+        shape.metadata.dry_run = Some("server".to_owned());
         return Ok(Carried::None);
     }
     // Opened before the question is asked: without it, nothing is written.
@@ -85,8 +98,9 @@ pub(super) async fn carry_out(
             return Err(refused("not confirmed", "nothing was changed"));
         }
     }
+    shape.metadata.journal = Some(log.path().display().to_string());
     interrupt.begin();
-    let ended = send(&writer, cluster, steps, command, &log, interrupt).await;
+    let ended = send(&writer, cluster, steps, shape, &log, format, interrupt).await;
     interrupt.finish();
     ended
 }
@@ -95,31 +109,28 @@ async fn send(
     writer: &GuardWriter,
     cluster: &GuardedCluster,
     steps: &[Step],
-    command: &str,
+    shape: &mut GuardChanges,
     log: &Log,
+    format: GuardFormat,
     interrupt: &Interrupt,
 ) -> Result<Carried, Failure> {
     let run = GuardWriter::run_id();
-    for (done, step) in steps.iter().enumerate() {
+    let command = shape.metadata.command.clone();
+    for (done, (step, change)) in steps.iter().zip(&mut shape.changes).enumerate() {
         if interrupt.asked() {
-            terminal::note(&interrupted(done, steps.len(), command));
+            terminal::note(&interrupted(done, steps.len(), &command));
             return Ok(Carried::Ended(Exit::Interrupted));
         }
-        let end = writer.write(step, command, &run, log, cluster.now).await;
-        let what = match end.outcome {
-            Outcome::Done => past(step).to_owned(),
-            outcome => format!("{outcome:?}").to_lowercase(),
-        };
-        let detail = match &*end.detail {
-            "" => String::new(),
-            detail => format!(": {}", escape_control(detail)),
-        };
-        terminal::print(|out| {
-            writeln!(out, "{} {what}{detail}", escape_control(&step.key().to_string()))
-        })
-        .map_err(Failure::error)?;
+        let end = writer.write(step, &command, &run, log, cluster.now).await;
+        change.outcome = Some(writing::outcome_name(end.outcome).to_owned());
+        change.detail = end.detail;
+        change.entry = end.entry;
+        if format.is_text() {
+            let line = ended(step, change);
+            terminal::print(|out| writeln!(out, "{line}")).map_err(Failure::error)?;
+        }
         if end.outcome != Outcome::Done {
-            terminal::note(&interrupted(done, steps.len(), command));
+            terminal::note(&interrupted(done, steps.len(), &command));
             let exit = match (done, end.outcome) {
                 (0, Outcome::Stale | Outcome::Refused | Outcome::Failed) => Exit::Error,
                 _ => Exit::Unfinished,
@@ -145,39 +156,4 @@ async fn open_journal(cluster: &GuardedCluster) -> Result<Log, Failure> {
         let error = anyhow::Error::new(error);
         Failure { exit: Exit::Refused, error, hint: None }
     })
-}
-
-const fn past(step: &Step) -> &'static str {
-    match step {
-        Step::Create(_) => "created",
-        Step::Change { .. } => "changed",
-        Step::Delete { .. } => "deleted",
-    }
-}
-
-/// Shows writes: one line for each object, and one for each field that changes.
-pub(super) fn show(out: &mut dyn Write, steps: &[Step]) -> io::Result<()> {
-    for step in steps {
-        let verb = match step {
-            Step::Create(_) => "create",
-            Step::Change { .. } => "change",
-            Step::Delete { .. } => "delete",
-        };
-        writeln!(out, "{verb}  {}", escape_control(&step.key().to_string()))?;
-        if let Step::Change { differences, .. } = step {
-            for Difference { field, live, wanted } in differences {
-                writeln!(out, "    {}", escape_control(field))?;
-                for (sign, value) in [("-", live), ("+", wanted)] {
-                    if let Some(value) = value {
-                        writeln!(out, "      {sign} {}", escape_control(&plain(value)))?;
-                    }
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

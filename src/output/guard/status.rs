@@ -1,0 +1,261 @@
+//! What a cluster has of the guard, in its public shape and as text.
+
+use super::changes::{changes, rules};
+use super::shape::{
+    GuardBinding, GuardChange, GuardMetadata, GuardNamespaces, GuardOthers, GuardProof, GuardRules,
+    GuardStatus, GuardTypeWarning, GuardTypes,
+};
+use super::{GuardChanges, GuardLabel};
+use crate::guard::{
+    GUARD_LABEL, GuardKind, GuardOptions, Installed, NOT_STOPPED, Probe, ProbeVerdict, Step,
+    TypeCheck,
+};
+use crate::model::{Time, format_time};
+use crate::output::publish::tool;
+use crate::output::wire::API_VERSION;
+
+/// What a status is made of.
+pub struct StatusContext<'a> {
+    /// What the cluster has.
+    pub installed: &'a Installed,
+    /// Its options, as far as they are readable.
+    pub options: Option<&'a GuardOptions>,
+    /// What would repair it.
+    pub steps: &'a [Step],
+    /// What dry runs proved.
+    pub proof: Option<GuardProof>,
+    /// The labels of namespaces, or why they were not read.
+    pub namespaces: Result<GuardNamespaces, String>,
+    /// The server's time.
+    pub now: Option<Time>,
+}
+
+/// Puts the guard of a cluster into its public shape.
+pub fn status(context: StatusContext<'_>) -> GuardStatus {
+    let StatusContext { installed, options, steps, proof, namespaces, now } = context;
+    let names = |all: Vec<&str>| all.into_iter().map(str::to_owned).collect();
+    let (namespaces, unread) = match namespaces {
+        Ok(labels) => (Some(labels), None),
+        Err(why) => (None, Some(why)),
+    };
+    GuardStatus {
+        api_version: API_VERSION.to_owned(),
+        kind: "GuardStatus".to_owned(),
+        metadata: metadata("guard status", now),
+        installed: installed.is_any(),
+        rules: options.map(rules),
+        differences: changes(steps),
+        types: types(installed),
+        proof,
+        namespaces,
+        namespaces_unread: unread,
+        others: GuardOthers {
+            policies: names(installed.others_at_work()),
+            bindings: names(installed.foreign_bindings()),
+        },
+        not_stopped: names(NOT_STOPPED.to_vec()),
+    }
+}
+
+fn metadata(command: &str, now: Option<Time>) -> GuardMetadata {
+    GuardMetadata {
+        command: command.to_owned(),
+        taken_at: now.as_ref().map(format_time),
+        tool: tool(),
+        dry_run: None,
+        journal: None,
+    }
+}
+
+impl GuardChanges {
+    /// Begins the document of a command. `options` are those that the guard is to have.
+    pub fn new(
+        command: &str,
+        now: Option<Time>,
+        options: Option<&GuardOptions>,
+        changes: Vec<GuardChange>,
+    ) -> Self {
+        Self {
+            api_version: API_VERSION.to_owned(),
+            kind: "GuardChanges".to_owned(),
+            metadata: metadata(command, now),
+            rules: options.map(rules),
+            changes,
+            proof: None,
+        }
+    }
+}
+
+/// Puts what dry runs proved into its public shape.
+pub fn proof<'a>(
+    probed: impl IntoIterator<Item = &'a (Probe, ProbeVerdict)>,
+    user_passes: Option<String>,
+    user_unknown: Option<String>,
+) -> GuardProof {
+    let binding = |(probe, verdict): &(Probe, ProbeVerdict)| {
+        let (state, detail) = match verdict {
+            ProbeVerdict::InForce => ("in-force", String::new()),
+            // The guard does not look at this user: nothing follows from what passed.
+            ProbeVerdict::NotInForce if user_passes.is_some() => {
+                ("unknown", "the guard lets this user pass".to_owned())
+            }
+            ProbeVerdict::NotInForce => {
+                ("not-in-force", format!("a dry run that it {} passed", probe.verb()))
+            }
+            ProbeVerdict::Unknown(why) => ("unknown", why.clone()),
+        };
+        GuardBinding {
+            name: probe.binding.clone(),
+            policy: probe.policy.clone(),
+            mode: probe.mode.to_string(),
+            state: state.to_owned(),
+            detail,
+        }
+    };
+    let bindings = probed.into_iter().map(binding).collect();
+    GuardProof { user_passes, user_unknown, bindings }
+}
+
+/// Reads what kube-controller-manager has written into the status of the policies.
+fn types(installed: &Installed) -> GuardTypes {
+    let mut types = GuardTypes::default();
+    for (_, policy) in installed.ours().filter(|(kind, _)| *kind == GuardKind::Policy) {
+        let name = policy["metadata"]["name"].as_str().unwrap_or_default();
+        match TypeCheck::of(policy) {
+            TypeCheck::Waiting => types.waiting.push(name.to_owned()),
+            TypeCheck::Checked(warnings) if warnings.is_empty() => types.checked += 1,
+            TypeCheck::Checked(warnings) => {
+                let policy = name.to_owned();
+                types.warnings.extend(
+                    warnings
+                        .into_iter()
+                        .map(|warning| GuardTypeWarning { policy: policy.clone(), warning }),
+                );
+            }
+        }
+    }
+    types
+}
+
+/// Returns a status as text.
+pub fn status_lines(status: &GuardStatus) -> Vec<String> {
+    if !status.installed {
+        return vec!["guard: not installed".to_owned()];
+    }
+    let mut lines = vec!["guard: installed".to_owned()];
+    lines.extend(status.rules.iter().flat_map(rule_lines));
+    lines.extend(differing_lines(&status.differences));
+    lines.extend(type_lines(&status.types));
+    lines.extend(status.proof.iter().flat_map(proof_lines));
+    if let Some(why) = &status.namespaces_unread {
+        lines.push(format!("namespaces: not read: {why}"));
+    }
+    lines.extend(status.namespaces.iter().flat_map(namespace_lines));
+    let others = &status.others;
+    lines.extend(
+        others
+            .policies
+            .iter()
+            .map(|it| format!("policy of others: {it} also decides about such deletions")),
+    );
+    lines.extend(
+        others
+            .bindings
+            .iter()
+            .map(|it| format!("binding of others: {it} uses a policy of the guard")),
+    );
+    if status.rules.is_none() {
+        lines.push("options: not readable; `guard install` writes them again".to_owned());
+    }
+    lines
+}
+
+fn rule_lines(rules: &GuardRules) -> Vec<String> {
+    let mut lines = vec![
+        format!("rules about volumes: {}", rules.volumes),
+        format!("break-glass group: {}", rules.break_glass_group),
+    ];
+    let denied = rules.denied_accounts.iter();
+    lines.extend(denied.map(|it| format!("guarded against: service account {it}")));
+    lines.extend(rules.passed_users.iter().map(|it| format!("passes: user {it}")));
+    lines
+}
+
+fn differing_lines(differences: &[GuardChange]) -> Vec<String> {
+    if differences.is_empty() {
+        return vec!["policies and bindings: as installed".to_owned()];
+    }
+    let line = |change: &GuardChange| {
+        let key = format!("{}/{}", change.object.kind.to_lowercase(), change.object.name);
+        match &*change.action {
+            "create" => format!("missing: {key}"),
+            "delete" => format!("of another version: {key}"),
+            _ => {
+                let fields: Vec<_> = change.differences.iter().map(|it| &*it.field).collect();
+                format!("changed: {key}: {}", fields.join(", "))
+            }
+        }
+    };
+    let mut lines: Vec<_> = differences.iter().map(line).collect();
+    lines.push("`kubectl storage guard diff` shows the values, `guard install` repairs".to_owned());
+    lines
+}
+
+fn type_lines(types: &GuardTypes) -> Vec<String> {
+    let waiting = types.waiting.iter();
+    let mut lines: Vec<_> = waiting
+        .map(|it| format!("types: {it} not checked yet by kube-controller-manager"))
+        .collect();
+    let warnings = types.warnings.iter();
+    lines.extend(warnings.map(|it| format!("types: {}: {}", it.policy, it.warning)));
+    if types.checked > 0 {
+        lines.push(format!("types: {} policies checked, without a warning", types.checked));
+    }
+    lines
+}
+
+/// Says what dry runs proved.
+pub fn proof_lines(proof: &GuardProof) -> Vec<String> {
+    if let Some(passes) = &proof.user_passes {
+        return vec![format!("not proven: you pass the guard ({passes}); ask as a person")];
+    }
+    let line = |GuardBinding { name, state, detail, .. }: &GuardBinding| match &**state {
+        "in-force" => format!("in force: {name}"),
+        "not-in-force" => format!("NOT in force: {name}: {detail}"),
+        _ => format!("not proven: {name}: {detail}"),
+    };
+    let mut lines: Vec<_> = proof.bindings.iter().map(line).collect();
+    if let Some(why) = &proof.user_unknown {
+        lines.push(format!("unknown whether you pass the guard: {why}"));
+    }
+    lines
+}
+
+fn namespace_lines(labels: &GuardNamespaces) -> Vec<String> {
+    let names = |all: &[String]| match all {
+        [] => "none".to_owned(),
+        all => all.join(", "),
+    };
+    let denies = match &*labels.deny {
+        [] => format!("none; label one with {GUARD_LABEL}=deny"),
+        names => names.join(", "),
+    };
+    let mut lines = vec![
+        format!("refuses in namespaces: {denies}"),
+        format!("off in namespaces: {}", names(&labels.off)),
+        format!("warns in {} other namespaces", labels.warn + labels.unknown.len()),
+    ];
+    lines.extend(unknown_label_lines(&labels.unknown));
+    lines
+}
+
+/// Names the namespaces whose label the guard does not know.
+pub fn unknown_label_lines(labels: &[GuardLabel]) -> Vec<String> {
+    let line = |GuardLabel { name, value }: &GuardLabel| {
+        format!(
+            "unknown label: namespace {name} has {GUARD_LABEL}={value}, which only warns; deny, warn \
+             and off are known"
+        )
+    };
+    labels.iter().map(line).collect()
+}
