@@ -11,6 +11,7 @@ use super::request::WriteRequest;
 use super::writer::{WriteError, Writer};
 use crate::client::{Connection, ReadError, Reader, collection_path, object_path};
 use crate::model::Time;
+use crate::objects::OWN_COMPONENT;
 
 const GROUP: &str = "coordination.k8s.io";
 const VERSION: &str = "v1";
@@ -96,13 +97,12 @@ impl LeaseWriter {
     /// Returns what reads and writes the Lease of this name.
     pub(crate) fn new(
         connection: &Connection,
-        field_manager: &str,
         (namespace, name): (&str, &str),
         patience: Duration,
     ) -> Self {
         Self {
             reader: Reader::new(connection),
-            writer: Writer::new(connection, field_manager),
+            writer: Writer::new(connection, OWN_COMPONENT),
             namespace: namespace.to_owned(),
             name: name.to_owned(),
             patience,

@@ -21,7 +21,10 @@ use crate::{
     journal::kept_backend::CONFIG_MAP,
     model::{CUSTOM_KINDS, Kind},
     output::list,
-    watch::policy::{PolicyFile, PolicySource, WatchPolicy, report::ReportPolicy},
+    watch::policy::{
+        PolicyFile, PolicySource, WatchPolicy, leader_election::LeaderElectionPolicy,
+        report::ReportPolicy,
+    },
 };
 
 /// Arguments of `rbac`.
@@ -204,9 +207,36 @@ fn rights_of_policy(policy: &WatchPolicy) -> Vec<Right> {
     rights.into_iter().map(right).collect()
 }
 
-fn role(command: RoleFor, of_policy: &[Right], secrets: &[(String, String)]) -> Vec<RbacRole> {
+/// The rights to the Lease of an election, in its namespace: each verb, and the one object of it. What
+/// does not exist yet cannot be named.
+const LEASES: &str = "leases";
+const LEASE_RIGHTS: [(&str, Option<&str>); 3] = [
+    ("create", None),
+    ("get", Some(LeaderElectionPolicy::NAME)),
+    ("update", Some(LeaderElectionPolicy::NAME)),
+];
+
+/// The role of the Lease of an election. Where the policy names no namespace it has none, so that
+/// kubectl chooses it.
+fn lease_rules() -> Vec<PolicyRule> {
+    let rule = |verbs, name: Option<&str>| PolicyRule {
+        api_groups: vec![Kind::Lease.group().name],
+        resources: vec![LEASES],
+        resource_names: name.into_iter().map(str::to_owned).collect(),
+        verbs,
+    };
+    let named = LEASE_RIGHTS.iter().filter(|it| it.1.is_some()).map(|it| it.0).collect();
+    vec![rule(vec!["create"], None), rule(named, Some(LeaderElectionPolicy::NAME))]
+}
+
+fn role(
+    command: RoleFor,
+    policy: Option<&WatchPolicy>,
+    secrets: &[(String, String)],
+) -> Vec<RbacRole> {
+    let of_policy = policy.map(rights_of_policy).unwrap_or_default();
     let mut by_resource: BTreeMap<(&str, &str, Option<&str>), Vec<&'static str>> = BTreeMap::new();
-    for right in rights(command).into_iter().chain(of_policy.iter().copied()) {
+    for right in rights(command).into_iter().chain(of_policy) {
         let resource = (right.group, right.resource, right.name);
         by_resource.entry(resource).or_default().push(right.verb);
     }
@@ -249,23 +279,27 @@ fn role(command: RoleFor, of_policy: &[Right], secrets: &[(String, String)]) -> 
         };
         role("Role", Some(namespace), vec![get])
     });
-    std::iter::once(role("ClusterRole", None, rules)).chain(of_secrets).collect()
+    let of_lease = policy.and_then(|it| it.leader_election.as_ref()).map(|election| {
+        let namespace = election.namespace();
+        role("Role", namespace.as_deref(), lease_rules())
+    });
+    std::iter::once(role("ClusterRole", None, rules)).chain(of_lease).chain(of_secrets).collect()
 }
 
 impl RbacArgs {
     pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
-        let of_policy = match &self.filename {
-            None => Vec::new(),
+        let policy = match &self.filename {
+            None => None,
             Some(path) if self.command == RoleFor::Watch => {
                 let file = PolicyFile::open(PolicySource::parse(path));
-                rights_of_policy(file.map_err(|error| watch::refused(&error))?.policy())
+                Some(file.map_err(|error| watch::refused(&error))?.policy().clone())
             }
             Some(_) => return Err(Failure::usage("a policy is only that of `rbac watch`")),
         };
         if self.check {
-            return check::check(connection, self.command, &of_policy).await;
+            return check::check(connection, self.command, policy.as_ref()).await;
         }
-        let roles = role(self.command, &of_policy, &self.secret);
+        let roles = role(self.command, policy.as_ref(), &self.secret);
         terminal::print(|out| {
             for (index, role) in roles.iter().enumerate() {
                 if index > 0 {

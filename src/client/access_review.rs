@@ -28,6 +28,9 @@ pub struct ResourceAttributes<'a> {
     pub group: &'a str,
     /// The plural, such as `persistentvolumes`.
     pub resource: &'a str,
+    /// The namespace; `None` for every namespace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<&'a str>,
     /// The name of one object; `None` for every object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<&'a str>,

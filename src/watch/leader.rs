@@ -9,6 +9,7 @@ use tokio::time::{sleep, timeout};
 use super::election::{Bid, Election, ElectionPace, Term};
 use crate::apply::{LeaseWrite, LeaseWriter, run_id};
 use crate::client::Connection;
+use crate::model::escape_control;
 
 /// How long giving the Lease back may take.
 const RESIGNING: Duration = Duration::from_secs(2);
@@ -29,9 +30,14 @@ pub(crate) enum Standing {
     },
 }
 
+/// The name of this process: that of its pod.
+pub(super) fn instance() -> String {
+    let pod = std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty());
+    pod.unwrap_or_else(|| format!("kubectl-storage-{}", std::process::id()))
+}
+
 /// One process of an election, until it is dropped or resigns.
 pub(crate) struct Candidate {
-    identity: String,
     standing: watch::Receiver<Standing>,
     resign: oneshot::Sender<()>,
     task: JoinHandle<()>,
@@ -39,30 +45,19 @@ pub(crate) struct Candidate {
 
 impl Candidate {
     /// Stands for election by the Lease of this namespace and name.
-    pub(crate) fn stand(
-        connection: &Connection,
-        field_manager: &str,
-        lease: (&str, &str),
-        host: &str,
-        pace: ElectionPace,
-    ) -> Self {
-        let identity = format!("{host}_{}", run_id());
-        let writer = LeaseWriter::new(connection, field_manager, lease, pace.deadline / 2);
+    pub(crate) fn stand(connection: &Connection, lease: (&str, &str), pace: ElectionPace) -> Self {
+        let identity = format!("{}_{}", instance(), run_id());
+        let writer = LeaseWriter::new(connection, lease, pace.deadline / 2);
         let (tell, standing) = watch::channel(Standing::Unknown);
         let (resign, resigned) = oneshot::channel();
         let campaign = Campaign {
-            election: Election::new(identity.clone(), pace),
+            election: Election::new(identity, pace),
             writer,
             begun: Instant::now(),
             tell,
         };
         let task = tokio::spawn(campaign.run(pace.retry, resigned));
-        Self { identity, standing, resign, task }
-    }
-
-    /// Who this process is in the Lease.
-    pub(crate) fn identity(&self) -> &str {
-        &self.identity
+        Self { standing, resign, task }
     }
 
     /// Follows how this process stands.
@@ -129,11 +124,18 @@ impl Campaign {
             Some(term) => Standing::Leads(term.clone()),
             None => Standing::Stands { leader, failure },
         };
-        self.tell.send_if_modified(|known| {
+        let failure = match &standing {
+            Standing::Stands { failure, .. } => failure.clone(),
+            Standing::Unknown | Standing::Leads(_) => None,
+        };
+        let is_new = self.tell.send_if_modified(|known| {
             let is_new = *known != standing;
             *known = standing;
             is_new
         });
+        if let Some(error) = failure.filter(|_| is_new) {
+            tracing::warn!(error = %escape_control(&error), "the Lease tells nobody who leads");
+        }
     }
 
     /// Tells that the time of a leader is over, who has not been heard of since.

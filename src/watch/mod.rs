@@ -12,7 +12,7 @@
 //! - `reconciler`: these together. No clock, no I/O and no `async`: tests drive it through any
 //!   order of changes, at any time.
 //! - `refresh`: what no watch keeps current: answers to questions, and records.
-//! - `election`, `leader`: which of several processes reports and acts.
+//! - `election`, `leader`: which of several processes reports.
 //! - [`policy`]: the file that says what `watch` judges and reports.
 //! - `run`: the edge: waits for changes and for time to pass, asks, and hands over the news.
 //! - `report`: what a policy says about the news: metrics, Events, a webhook.
@@ -30,8 +30,9 @@ mod election;
 mod leader;
 pub(crate) mod report;
 
+pub(crate) use election::ElectionPace;
 pub use known_gaps::GapNews;
-pub(crate) use leader::{Candidate, Standing};
+pub(crate) use leader::Candidate;
 pub use reconciler::{News, Reconciler};
 pub(crate) use refresh::Records;
 pub(crate) use run::{Listener, Told, Watching};

@@ -74,6 +74,11 @@ pub(crate) trait Listener: Send {
     /// nothing is. The loop waits for it: whatever takes long is left to a task of its own.
     fn hear(&mut self, told: &Told, cluster: &Cluster, reconciler: &Reconciler);
 
+    /// Whether it has to hear even if nothing is new.
+    fn is_behind(&self) -> bool {
+        false
+    }
+
     /// Takes in that the loop goes on, although there may be nothing to tell: at least every ten
     /// seconds, unless it judges.
     fn turned(&mut self) {}

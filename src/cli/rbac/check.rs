@@ -2,18 +2,21 @@
 
 use futures::future::join_all;
 
-use super::{Right, RoleFor, conditional::ConditionalRight, rights};
+use super::{
+    LEASE_RIGHTS, LEASES, Right, RoleFor, conditional::ConditionalRight, rights, rights_of_policy,
+};
 use crate::{
     cli::{Exit, Failure, args::ConnectionArgs, connecting::connect, terminal},
     client::{self, AccessReview, Reader, ResourceAttributes, Served},
-    model::CUSTOM_KINDS,
+    model::{CUSTOM_KINDS, Kind, Text},
+    watch::policy::WatchPolicy,
 };
 
 /// Lists the rights that the current user lacks for a command.
 pub(super) async fn check(
     connection: &ConnectionArgs,
     command: RoleFor,
-    of_policy: &[Right],
+    policy: Option<&WatchPolicy>,
 ) -> Result<Exit, Failure> {
     let connected = connect(connection, None).await?;
     let reader = Reader::new(&connected);
@@ -27,14 +30,25 @@ pub(super) async fn check(
         // What is not installed is never listed.
         !custom || served.served(right.group, right.resource) != Served::Not
     };
-    let all = rights(command).into_iter().chain(of_policy.iter().copied());
-    let asked = all.filter(matters).map(|right| {
+    let of_policy = policy.map(rights_of_policy).unwrap_or_default();
+    let all = rights(command).into_iter().chain(of_policy).map(|right| (right, None));
+    let lease = policy.and_then(|it| it.leader_election.as_ref());
+    let namespace = lease.map(|it| it.lease(&connected.namespace).0);
+    let of_lease = namespace.iter().flat_map(|namespace| {
+        LEASE_RIGHTS.map(|(verb, name)| {
+            let group = Kind::Lease.group().name;
+            (Right { verb, group, resource: LEASES, name }, Some(Text::clone(namespace)))
+        })
+    });
+    let all = all.chain(of_lease).filter(|(right, _)| matters(right));
+    let asked = all.map(|(right, namespace)| {
         let reader = reader.clone();
         async move {
             let attributes = ResourceAttributes {
                 verb: right.verb,
                 group: right.group,
                 resource: right.resource,
+                namespace: namespace.as_deref(),
                 name: right.name,
             };
             let allowed = client::is_allowed(&reader, AccessReview::SelfSubject, &attributes).await;
@@ -65,7 +79,7 @@ pub(super) async fn check(
     .map_err(Failure::error)?;
     for right in command.conditional() {
         let ConditionalRight { verb, group, resource, reason } = *right;
-        let attributes = ResourceAttributes { verb, group, resource, name: None };
+        let attributes = ResourceAttributes { verb, group, resource, namespace: None, name: None };
         // A cluster without the plugin does not need it, and no API tells which plugins there are.
         let asked = client::is_allowed(&reader, AccessReview::SelfSubject, &attributes).await;
         if matches!(asked, Ok(false)) {

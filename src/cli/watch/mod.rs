@@ -36,7 +36,7 @@ use crate::{
     model::{FindingEvent, Settings, escape_control},
     output::{event_stream::EventStream, publish, report::Printer, report::ReportStyle},
     watch::{
-        Listener, Reconciler, Told,
+        Candidate, ElectionPace, Listener, Reconciler, Told,
         policy::{PolicyError, PolicyFile, PolicySource, report::ReportPolicy},
         report::Reporters,
     },
@@ -96,17 +96,26 @@ impl WatchArgs {
         let version = env!("CARGO_PKG_VERSION");
         info!(version, policy = %escape_control(&file.source().name()), "started");
         interrupt.order();
+        let mut candidate = None;
         let end = tokio::select! {
-            end = self.follow(connection, file) => end,
+            end = self.follow(connection, file, &mut candidate) => end,
             () = interrupt.ordered() => Ok(Exit::Interrupted),
         };
+        if let Some(candidate) = candidate {
+            candidate.resign().await;
+        }
         if end.is_ok() {
             info!("stopped");
         }
         end
     }
 
-    async fn follow(&self, connection: &ConnectionArgs, file: PolicyFile) -> Result<Exit, Failure> {
+    async fn follow(
+        &self,
+        connection: &ConnectionArgs,
+        file: PolicyFile,
+        candidate: &mut Option<Candidate>,
+    ) -> Result<Exit, Failure> {
         let policy = Arc::new(file.policy().clone());
         let settings = policy.settings();
         if self.output.is_none() && policy.report == ReportPolicy::default() {
@@ -114,7 +123,12 @@ impl WatchArgs {
         }
         // Reports must not wait for what the loop reads.
         let reporting = connect(connection, None).await?;
-        let reporters = Reporters::start(&policy.report, &reporting).await;
+        *candidate = policy.leader_election.as_ref().map(|it| {
+            let (namespace, name) = it.lease(&reporting.namespace);
+            Candidate::stand(&reporting, (&namespace, name), ElectionPace::default())
+        });
+        let standing = candidate.as_ref().map(Candidate::standing);
+        let reporters = Reporters::start(&policy.report, &reporting, standing).await;
         let reporters = reporters.map_err(Failure::error)?;
         let watched = reporters.watched();
         let mut audience = Audience {
@@ -204,7 +218,7 @@ impl Audience {
     ) -> ControlFlow<Result<Exit, Failure>> {
         let is_news = !told.is_empty() || told.took.is_some();
         for listener in &mut self.listeners {
-            if is_news {
+            if is_news || listener.is_behind() {
                 listener.hear(&told, cluster, reconciler);
             }
             listener.turned();

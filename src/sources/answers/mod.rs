@@ -263,6 +263,7 @@ impl QuestionAsker {
             verb: "patch",
             group: "",
             resource: "persistentvolumes",
+            namespace: None,
             name: None,
         };
         match client::is_allowed(&self.reader, review, &attributes).await {

@@ -3,12 +3,13 @@
 //! - `document`: the file as a tree in which each value knows its line.
 //! - `decode`: typed values of that tree, and everything that is wrong with it.
 //! - `values`: what single values may be.
-//! - [`report`]: where findings are told.
+//! - [`report`]: where findings are told; [`leader_election`]: by which of several processes.
 //! - `file`: the file, which may change while it is in force.
 
 mod decode;
 mod document;
 mod file;
+pub mod leader_election;
 pub mod report;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 pub(crate) use self::file::{PolicyFile, PolicySource, Reloaded};
 use self::{
     document::{Content, Fault, Node},
+    leader_election::LeaderElectionPolicy,
     report::ReportPolicy,
     values::{NamespaceName, ObjectName, Reason, RuleName, SelectorText, ThresholdSettings, Until},
 };
@@ -52,6 +54,8 @@ pub struct WatchPolicy {
     /// Where findings are told besides the log.
     #[serde(default)]
     pub report: ReportPolicy,
+    /// That only one of several processes reports; without it each does.
+    pub leader_election: Option<LeaderElectionPolicy>,
 }
 
 /// The version of the format.

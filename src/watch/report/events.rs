@@ -12,6 +12,7 @@ use super::told_findings::{Telling, ToldFindings};
 use crate::apply::{EventWriter, FindingNotice, NoticeError};
 use crate::client::Connection;
 use crate::model::{FindingEvent, Severity, Time, escape_control};
+use crate::watch::leader::instance;
 
 /// How many Events wait at most.
 const MOST: usize = 1000;
@@ -85,12 +86,6 @@ impl EventReporter {
             tracing::warn!(dropped, "too many Events wait to be created: these are left out");
         }
     }
-}
-
-/// What tells this process from others: the name of its pod.
-fn instance() -> String {
-    let pod = std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty());
-    pod.unwrap_or_else(|| format!("kubectl-storage-{}", std::process::id()))
 }
 
 /// Sends what is queued, for ever.

@@ -43,6 +43,7 @@ struct Numbers {
     full_passes: u64,
     defects: u64,
     health: Option<WatchHealth>,
+    leads: bool,
     sinks: Vec<(&'static str, Arc<SinkCounts>)>,
 }
 
@@ -61,6 +62,7 @@ impl Metrics {
             full_passes: 0,
             defects: 0,
             health: None,
+            leads: true,
             sinks,
         })))
     }
@@ -75,6 +77,11 @@ impl Metrics {
     /// Follows the watches of a loop.
     pub(super) fn follow(&self, health: &WatchHealth) {
         self.numbers().health = Some(health.clone());
+    }
+
+    /// Notes whether this process is the one that sends reports.
+    pub(super) fn lead(&self, leads: bool) {
+        self.numbers().leads = leads;
     }
 
     /// Notes a judgement, how long it took, as far as that was measured, and what was not read.
@@ -212,6 +219,7 @@ impl Numbers {
         counters(encoder, &families::JUDGED, [(vec![], self.judged)])?;
         counters(encoder, &families::FULL_PASSES, [(vec![], self.full_passes)])?;
         counters(encoder, &families::DEFECTS, [(vec![], self.defects)])?;
+        gauges(encoder, &families::LEADER, [(vec![], f64::from(u8::from(self.leads)))])?;
         let reports = self.sinks.iter().flat_map(|(sink, counts)| {
             counts.by_outcome().map(|(outcome, count)| (vec![*sink, outcome], count))
         });

@@ -28,6 +28,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 pub(crate) use certificate::CertificateError;
@@ -40,11 +41,13 @@ use self::probes::Probes;
 use self::queue::SinkCounts;
 use self::server::Served;
 use self::webhook::{WebhookPace, WebhookReporter};
+use super::leader::Standing;
 use super::policy::report::{MetricsPolicy, ReportPolicy};
 use super::reconciler::Reconciler;
 use super::run::{Listener, Told};
 use crate::client::{Connection, Reader};
 use crate::cluster::Cluster;
+use crate::model::{FindingEvent, Time};
 use crate::sources::live::WatchHealth;
 
 /// Why reports cannot begin.
@@ -70,6 +73,10 @@ pub(crate) struct Reporters {
     webhook: Option<WebhookReporter>,
     event_counts: Arc<SinkCounts>,
     webhook_counts: Arc<SinkCounts>,
+    /// How this process stands among those that report the same; `None` where it is alone.
+    standing: Option<watch::Receiver<Standing>>,
+    /// Whether it sends Events and messages: others do, while it stands by.
+    sends: bool,
     /// How many judgements the totals are of; `None` before the first look.
     totals_of: Option<u64>,
 }
@@ -92,6 +99,7 @@ impl Reporters {
     pub(crate) async fn start(
         policy: &ReportPolicy,
         connection: &Connection,
+        standing: Option<watch::Receiver<Standing>>,
     ) -> Result<Self, ReportError> {
         let (event_counts, webhook_counts) = (Arc::default(), Arc::default());
         let sinks =
@@ -106,6 +114,8 @@ impl Reporters {
             webhook: None,
             event_counts,
             webhook_counts,
+            sends: standing.is_none(),
+            standing,
             totals_of: None,
         };
         if let Some(metrics) = &policy.metrics {
@@ -113,6 +123,7 @@ impl Reporters {
             reporters.serve(listener, served);
         }
         reporters.replace(policy);
+        reporters.metrics.lead(reporters.sends);
         Ok(reporters)
     }
 
@@ -125,7 +136,11 @@ impl Reporters {
     /// are served stays as it was when this process began.
     fn replace(&mut self, policy: &ReportPolicy) {
         self.metrics.label_namespaces(policy.metrics.as_ref().and_then(|it| it.per_namespace));
-        match (&policy.events, &mut self.events) {
+        let (events, webhook) = match self.sends {
+            true => (&policy.events, &policy.webhook),
+            false => (&None, &None),
+        };
+        match (events, &mut self.events) {
             (None, events) => *events = None,
             (Some(policy), Some(events)) => events.set_severity(policy.severity),
             (Some(policy), events @ None) => {
@@ -135,11 +150,11 @@ impl Reporters {
                 *events = Some(started);
             }
         }
-        if policy.webhook != self.policy.webhook || policy.webhook.is_none() {
+        if *webhook != self.policy.webhook || webhook.is_none() || self.webhook.is_none() {
             let counts = || Arc::clone(&self.webhook_counts);
             let (cluster, pace) = (&self.connection.server, WebhookPace::default());
             let start = |policy| WebhookReporter::start(policy, cluster, pace, counts());
-            self.webhook = policy.webhook.as_ref().map(start);
+            self.webhook = webhook.as_ref().map(start);
         }
         self.policy = policy.clone();
     }
@@ -162,6 +177,35 @@ impl Reporters {
         Ok((listener, Served { metrics, probes, reviewer, certificate }))
     }
 
+    /// Whether this process is the one that sends.
+    fn leads(&self) -> bool {
+        self.standing.as_ref().is_none_or(|it| matches!(*it.borrow(), Standing::Leads(_)))
+    }
+
+    fn take_over(&mut self) {
+        tracing::info!("leads: Events and messages are sent by this process");
+        self.sends = true;
+        self.metrics.lead(true);
+        self.replace(&self.policy.clone());
+    }
+
+    /// What was not sent yet is left to the next one, which begins with everything there is.
+    fn stand_by(&mut self) {
+        tracing::info!("stands by: Events and messages are left to another process");
+        self.sends = false;
+        self.metrics.lead(false);
+        (self.events, self.webhook) = (None, None);
+    }
+
+    fn send(&mut self, findings: &[FindingEvent], now: Option<Time>, is_first: bool) {
+        if let Some(events) = &mut self.events {
+            events.hear(findings, now, is_first);
+        }
+        if let Some(webhook) = &mut self.webhook {
+            webhook.hear(findings, now, is_first);
+        }
+    }
+
     fn serve(&mut self, listener: TcpListener, served: Served) {
         let Ok(address) = listener.local_addr() else { return };
         let mut task = JoinSet::new();
@@ -178,11 +222,16 @@ impl Listener for Reporters {
         }
         let is_first = self.totals_of.is_none();
         let now = cluster.clock();
-        if let Some(events) = &mut self.events {
-            events.hear(&told.news.findings, now, is_first);
-        }
-        if let Some(webhook) = &mut self.webhook {
-            webhook.hear(&told.news.findings, now, is_first);
+        if self.leads() == self.sends {
+            self.send(&told.news.findings, now, is_first);
+        } else if self.sends {
+            self.stand_by();
+        } else {
+            // What the last one has told is told as at the first look of a process.
+            self.take_over();
+            let all = reconciler.assessor().findings(cluster, reconciler.settings());
+            let all: Vec<_> = all.map(|it| FindingEvent::Appeared(Box::new(it))).collect();
+            self.send(&all, now, true);
         }
         let judged = reconciler.judgements();
         if self.totals_of != Some(judged) {
@@ -199,7 +248,14 @@ impl Listener for Reporters {
         self.probes.looked();
     }
 
+    fn is_behind(&self) -> bool {
+        self.leads() != self.sends
+    }
+
     fn turned(&mut self) {
+        if self.sends && !self.leads() {
+            self.stand_by();
+        }
         self.probes.turned();
     }
 }

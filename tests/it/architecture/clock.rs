@@ -17,7 +17,7 @@ const DATE: [(&str, &str); 5] = [
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
-const STOPWATCH: [(&str, &str); 26] = [
+const STOPWATCH: [(&str, &str); 27] = [
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/step/leases.rs", "how long to wait before expired Leases are read again"),
     ("src/apply/step/released.rs", "how long to wait before a step for a watch that broke"),
@@ -45,6 +45,7 @@ const STOPWATCH: [(&str, &str); 26] = [
     ("src/watch/report/probes.rs", "how long a turn of the loop takes"),
     ("src/watch/report/token_bucket.rs", "how often something is sent"),
     ("src/watch/report/webhook.rs", "when a message is given up"),
+    ("src/watch/leader.rs", "how long ago the Lease was seen to change, and when it was renewed"),
     ("src/watch/run.rs", "when to judge what has changed, and to ask again"),
     ("src/watch/settle.rs", "until when answers are waited for"),
 ];
