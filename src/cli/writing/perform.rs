@@ -3,6 +3,7 @@
 use std::{
     cell::RefCell,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -67,7 +68,7 @@ pub(in crate::cli) async fn perform(
         return Ok(outcome::of_plan(&plan, gaps));
     }
     within_bounds(&plan, args, collected.intake.cluster.count().0)?;
-    let log = open_journal(&collected)?;
+    let log = Arc::new(open_journal(&collected)?);
 
     // What is about to be done is no data: the receipt is.
     let mut screen = Vec::new();
@@ -107,7 +108,7 @@ async fn ask(collected: &mut Collected, plan: Plan) -> Result<Confirmation, Fail
 async fn carry_out(
     mut collected: Collected,
     confirmed: Confirmed,
-    log: &Log,
+    log: &Arc<Log>,
     args: &WriteArgs,
     format: &Format,
     interrupt: &Interrupt,

@@ -138,6 +138,39 @@ pub(in super::super) fn removable<'a>(
     Ok(Ok([live, stale, absent].concat().into_iter().map(|(owner, _)| owner).collect()))
 }
 
+/// Why the garbage collector may delete a claim at any moment, whatever the policy of its set is: its
+/// owner references are only to earlier sets and pods. `None` where it has others, or none.
+///
+/// # Errors
+/// When pods of its namespace were not read.
+pub(in super::super) fn doomed(
+    cx: &Cx,
+    claim: &Claim,
+    member: &TemplateClaim,
+) -> Seen<Option<String>> {
+    let agreement = owner_agreement(cx, claim, member)?;
+    let References { live, stale, unread, .. } = References::of(cx, claim, member, &agreement);
+    let all = claim.metadata.owners.len();
+    if all == 0 || !live.is_empty() || stale.len() + unread.len() < all {
+        return Ok(None);
+    }
+    if let Some(unseen) = unread.first() {
+        return Ok(Some(format!(
+            "unknown {}: if no owner exists, the garbage collector deletes it whatever the policy",
+            unseen.reason
+        )));
+    }
+    let owners: Vec<_> =
+        stale.iter().map(|(owner, _)| format!("an earlier {}", named(owner))).collect();
+    Ok(Some(format!(
+        "only {} owns it, which does not exist: the garbage collector may delete it at any moment, whatever the \
+         policy; `kubectl storage disown pvc/{} -n {}` keeps it",
+        owners.join(" and "),
+        claim.metadata.name,
+        claim.namespace
+    )))
+}
+
 /// Refuses where a removal would not keep the claim, or is not wanted.
 fn allowed(claim: &Claim, member: &TemplateClaim, agreement: &OwnerAgreement) -> checks::Checked {
     let (name, namespace) = (&claim.metadata.name, &claim.namespace);

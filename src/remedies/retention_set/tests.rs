@@ -119,6 +119,15 @@ impl Shop {
             let row = Row::Answer(Question::OwnerExists(key), answer);
             cluster.apply(Change::Seen(row), &mut dirty);
         }
+        let key = OwnerKey {
+            api_version: "apps/v1".into(),
+            kind: "StatefulSet".into(),
+            namespace: "shop".into(),
+            name: "web".into(),
+        };
+        let answer = Uid::parse("set").map_or(Answer::No, Answer::Is);
+        let set = Row::Answer(Question::OwnerExists(key), answer);
+        cluster.apply(Change::Seen(set), &mut dirty);
         for kind in Kind::ALL.into_iter().filter(|it| !self.unread.contains(it)) {
             cluster.apply(Change::Whole(Reach::all(kind)), &mut dirty);
         }
@@ -278,6 +287,30 @@ fn what_is_not_the_sets_or_cannot_be_revoked_is_left_alone() {
     assert!(told.is_some(), "{:?}", proposal.notices);
     let told = proposal.notices.iter().find(|it| it.contains("pvc/data-web-01"));
     assert!(told.is_some_and(|it| it.contains("deleted with it")), "{:?}", proposal.notices);
+    let told = proposal.notices.iter().find(|it| it.starts_with("data-web-0: only an earlier"));
+    let keeps = "`kubectl storage disown pvc/data-web-0 -n shop` keeps it";
+    assert!(told.is_some_and(|it| it.ends_with(keeps)), "{:?}", proposal.notices);
+}
+
+/// Whether a claim is owned by earlier objects alone has nothing to do with the policy, which a user who saves claims does not
+/// know.
+#[test]
+fn claims_that_only_earlier_sets_own_are_told_even_if_nothing_is_to_be_done() {
+    let earlier =
+        json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "old"});
+    let gone = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "map"});
+    let mut shop = Shop::with("Retain", "Retain");
+    shop.claims =
+        vec![(0, vec![earlier.clone()]), (1, Vec::new()), (2, vec![earlier.clone(), gone])];
+    shop.config_maps = vec![("gone", None)];
+    let told = shop.refusal("Retain", "-");
+    assert!(told.starts_with("nothing to do"), "{told}");
+    assert!(told.contains("except data-web-0: only an earlier StatefulSet web owns it"), "{told}");
+    // What is not to be removed, and what the garbage collector counts, is not asked here.
+    assert!(!told.contains("data-web-1") && !told.contains("data-web-2"), "{told}");
+    // Together with the reference to the set, the one to an earlier set is removed.
+    shop.claims = vec![(0, vec![by_set(), earlier])];
+    assert_eq!(shop.steps("Retain", "-"), ["data-web-0 StatefulSet+StatefulSet"]);
 }
 
 #[test]
