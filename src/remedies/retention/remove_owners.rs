@@ -10,7 +10,7 @@ use super::super::{Remedy, checks};
 use super::{NEVER_ADDED, command, known_policy, member, refuse};
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::retention::{
-    ClaimPod, OwnerAgreement, SurplusReason, TemplateClaim, owner_agreement,
+    ClaimPod, OwnerAgreement, SurplusReason, TemplateClaim, UNLESS_IT_WAITS, owner_agreement,
 };
 use crate::facts::{self, OwnerPresence};
 use crate::model::{Action, Claim, Effect, Kind, OwnerReference, Proposal, Refusal, Undo};
@@ -320,11 +320,9 @@ fn controller_notice(
         )));
     }
     Ok(match member.pod_state(&name, pod) {
-        ClaimPod::InRange(_) | ClaimPod::Condemned(_) if frees => Some(
-            "it has a pod: the StatefulSet controller removes the reference by itself, unless it waits for a pod of the \
-             set that is not ready"
-                .to_owned(),
-        ),
+        ClaimPod::InRange(_) | ClaimPod::Condemned(_) if frees => Some(format!(
+            "it has a pod: the StatefulSet controller removes the reference by itself, {UNLESS_IT_WAITS}"
+        )),
         _ => None,
     })
 }

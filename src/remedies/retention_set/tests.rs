@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::cluster::{Change, Cluster, Dirty, Reach, Unseen};
-use crate::model::{Answer, OwnerKey, Question, Row, Settings, Uid};
-use crate::objects::{self, Folded, Folder};
+use crate::cluster::Unseen;
+use crate::model::{Settings, Uid};
+use crate::objects::whole_cluster::cluster_of;
 
 /// A set `web` of three pods with a claim each, and claim 3, which an earlier scale-down left.
 struct Shop {
@@ -103,34 +103,9 @@ impl Shop {
     }
 
     fn ask<T>(&self, ask: impl FnOnce(&Cx, &StatefulSet) -> T) -> T {
-        let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
-        for object in self.objects() {
-            cluster.apply(Change::Seen(row(&object)), &mut dirty);
-        }
-        for (name, uid) in &self.config_maps {
-            let key = OwnerKey {
-                api_version: "v1".into(),
-                kind: "ConfigMap".into(),
-                namespace: "shop".into(),
-                name: (*name).into(),
-            };
-            let uid = uid.and_then(Uid::parse);
-            let answer = uid.map_or(Answer::No, Answer::Is);
-            let row = Row::Answer(Question::OwnerExists(key), answer);
-            cluster.apply(Change::Seen(row), &mut dirty);
-        }
-        let key = OwnerKey {
-            api_version: "apps/v1".into(),
-            kind: "StatefulSet".into(),
-            namespace: "shop".into(),
-            name: "web".into(),
-        };
-        let answer = Uid::parse("set").map_or(Answer::No, Answer::Is);
-        let set = Row::Answer(Question::OwnerExists(key), answer);
-        cluster.apply(Change::Seen(set), &mut dirty);
-        for kind in Kind::ALL.into_iter().filter(|it| !self.unread.contains(it)) {
-            cluster.apply(Change::Whole(Reach::all(kind)), &mut dirty);
-        }
+        let config_maps = self.config_maps.iter().map(|it| ("v1", "ConfigMap", it.0, it.1));
+        let owners = config_maps.chain([("apps/v1", "StatefulSet", "web", Some("set"))]);
+        let cluster = cluster_of(&self.objects(), owners, &self.unread);
         let settings = Settings { destroy_data: self.destroy_data, ..Settings::default() };
         let facts = RefCell::default();
         let cx = Cx::new(&cluster, &settings, &facts);
@@ -153,19 +128,6 @@ impl Shop {
     /// The steps, in a word each.
     fn steps(&self, deleted: &str, scaled: &str) -> Vec<String> {
         self.proposal(deleted, scaled).steps.iter().map(word).collect()
-    }
-}
-
-fn row(object: &Value) -> Row {
-    let text = object.to_string();
-    let kind = object["kind"].as_str().unwrap_or_default();
-    let group = object["apiVersion"].as_str().and_then(|it| it.split_once('/'));
-    let kind = Kind::parse(group.map_or("", |it| it.0), kind).expect("a known kind");
-    let decoding = objects::decoding(kind).expect("a decodable kind");
-    let decoded = (decoding.json)(&text).expect("a whole object");
-    match decoded.row(&mut Folder::default()).expect("a valid object") {
-        Folded::Row(row) => row,
-        Folded::Counted => panic!("no row: {text}"),
     }
 }
 
