@@ -39,15 +39,12 @@ impl<'a> Turn<'a> {
 
     /// Waits for another turn, if this one was passed.
     pub(super) async fn wait_again(&self) {
-        let held = self.permit.take();
-        let permit = match held {
-            Some(permit) => permit,
-            None => {
-                let permit = self.lane.turns.acquire().await;
-                permit.expect("because nothing closes the semaphore of a lane")
-            }
-        };
-        self.permit.set(Some(permit));
+        if let Some(held) = self.permit.take() {
+            self.permit.set(Some(held));
+            return;
+        }
+        let permit = self.lane.turns.acquire().await;
+        self.permit.set(Some(permit.expect("because nothing closes the semaphore of a lane")));
     }
 
     /// Lets the next change begin while the effect of this one settles.
