@@ -139,7 +139,7 @@ server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l plan-out -d 'Save the plan for `apply`, and change nothing' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l max -d 'Refuse the whole plan if it changes more than this many objects' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l max-percent -d 'Refuse the whole plan if it changes more than this share of all volumes' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver, 8 of owner references]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l wait -d 'Wait until the effect of each change is verified' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
@@ -192,7 +192,7 @@ server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l plan-out -d 'Save the plan for `apply`, and change nothing' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l max -d 'Refuse the whole plan if it changes more than this many objects' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l max-percent -d 'Refuse the whole plan if it changes more than this share of all volumes' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver, 8 of owner references]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l wait -d 'Wait until the effect of each change is verified' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
@@ -235,7 +235,7 @@ server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l plan-out -d 'Save the plan for `apply`, and change nothing' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l max -d 'Refuse the whole plan if it changes more than this many objects' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l max-percent -d 'Refuse the whole plan if it changes more than this share of all volumes' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver, 8 of owner references]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l wait -d 'Wait until the effect of each change is verified' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
@@ -279,7 +279,7 @@ server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l plan-out -d 'Save the plan for `apply`, and change nothing' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l max -d 'Refuse the whole plan if it changes more than this many objects' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l max-percent -d 'Refuse the whole plan if it changes more than this share of all volumes' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver, 8 of owner references]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l wait -d 'Wait until the effect of each change is verified' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
@@ -324,7 +324,7 @@ server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l plan-out -d 'Save the plan for `apply`, and change nothing' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l max -d 'Refuse the whole plan if it changes more than this many objects' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l max-percent -d 'Refuse the whole plan if it changes more than this share of all volumes' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver, 8 of owner references]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l wait -d 'Wait until the effect of each change is verified' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
@@ -456,7 +456,7 @@ server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l plan-out -d 'Save the plan for `apply`, and change nothing' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l max -d 'Refuse the whole plan if it changes more than this many objects' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l max-percent -d 'Refuse the whole plan if it changes more than this share of all volumes' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver, 8 of owner references]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l wait -d 'Wait until the effect of each change is verified' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
@@ -498,7 +498,7 @@ server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l plan-out -d 'Save the plan for `apply`, and change nothing' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l max -d 'Refuse the whole plan if it changes more than this many objects' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l max-percent -d 'Refuse the whole plan if it changes more than this share of all volumes' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver, 8 of owner references]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l wait -d 'Wait until the effect of each change is verified' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
@@ -541,7 +541,7 @@ server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l plan-out -d 'Save the plan for `apply`, and change nothing' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l max -d 'Refuse the whole plan if it changes more than this many objects' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l max-percent -d 'Refuse the whole plan if it changes more than this share of all volumes' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver, 8 of owner references]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l wait -d 'Wait until the effect of each change is verified' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
@@ -718,7 +718,7 @@ server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l plan-out -d 'Save the plan for `apply`, and change nothing' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l max -d 'Refuse the whole plan if it changes more than this many objects' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l max-percent -d 'Refuse the whole plan if it changes more than this share of all volumes' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver, 8 of owner references]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l wait -d 'Wait until the effect of each change is verified' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
@@ -754,7 +754,7 @@ server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l plan-out -d 'Save the plan for `apply`, and change nothing' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l max -d 'Refuse the whole plan if it changes more than this many objects' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l max-percent -d 'Refuse the whole plan if it changes more than this share of all volumes' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver, 8 of owner references]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l wait -d 'Wait until the effect of each change is verified' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
@@ -789,7 +789,7 @@ server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l plan-out -d 'Save the plan for `apply`, and change nothing' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l max -d 'Refuse the whole plan if it changes more than this many objects' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l max-percent -d 'Refuse the whole plan if it changes more than this share of all volumes' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l parallel -d 'Make N changes at the same time, also of one driver [default: one of each driver, 8 of owner references]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l wait -d 'Wait until the effect of each change is verified' -r -f -a "true\t''
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r

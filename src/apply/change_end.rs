@@ -49,6 +49,19 @@ impl ChangeEnd {
         Self::new(Outcome::Failed, format!("it could not be read again: {error}")).ends_batch()
     }
 
+    /// Returns the end of a change that the API server rejected when it was asked for the first time:
+    /// nothing was written, and admission or RBAC may say otherwise of the next object.
+    pub(super) fn not_admitted(error: &WriteError) -> Self {
+        match error {
+            // The next request would be one too many as well.
+            WriteError::Rejected { code: 429, .. } => Self::unsent(error),
+            WriteError::Rejected { .. } if error.overtaken().is_none() => {
+                Self::new(Outcome::Refused, error.to_string())
+            }
+            error => Self::unsent(error),
+        }
+    }
+
     /// Returns the end of a change whose write was not answered with success.
     pub(super) fn unsent(error: &WriteError) -> Self {
         if let Some(detail) = error.overtaken() {

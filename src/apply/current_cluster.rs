@@ -5,6 +5,7 @@ mod answered;
 mod claim_users;
 mod errors;
 mod expired_leases;
+mod questions;
 mod references;
 mod served;
 
@@ -23,10 +24,10 @@ use crate::model::{
 };
 use crate::objects;
 use crate::plan::Purpose;
-use crate::sources::answers;
 use crate::sources::intake::Intake;
 use crate::sources::live::{Watches, list_again};
 pub(super) use expired_leases::ExpiredLeases;
+use questions::QuestionQueue;
 pub(super) use references::claim_of;
 use references::references;
 
@@ -41,6 +42,7 @@ pub struct CurrentCluster {
     reader: Reader,
     settings: Settings,
     state: RefCell<TrackedState>,
+    questions: QuestionQueue,
     /// The controllers whose expired Leases were read twice.
     read_twice: RefCell<BTreeSet<(ControllerRole, Text)>>,
 }
@@ -122,7 +124,13 @@ impl CurrentCluster {
     ) -> Self {
         intake.witness_deletions(crate::facts::EXTERNAL_PROVISIONER);
         let state = TrackedState { intake, facts: RefCell::default(), watches };
-        Self { reader, settings, state: RefCell::new(state), read_twice: RefCell::default() }
+        Self {
+            reader,
+            settings,
+            state: RefCell::new(state),
+            questions: QuestionQueue::default(),
+            read_twice: RefCell::default(),
+        }
     }
 
     /// Returns everything that was read.
@@ -301,16 +309,6 @@ impl CurrentCluster {
                 return Ok((objects, proposed));
             }
         }
-    }
-
-    /// Asks every question on which the proposal rests, whether it was answered before or not.
-    async fn ask_again(&self, purpose: &Purpose, object: &ObjectRef) -> Result<(), DumpError> {
-        let (_, questions) = self.propose(purpose, object, true);
-        if questions.is_empty() {
-            return Ok(());
-        }
-        let replies = answers::replies(&self.reader, questions).await;
-        replies.take_in(&mut self.state.borrow_mut().intake)
     }
 
     /// Returns what a decision about an object rests on besides what the object references. What was

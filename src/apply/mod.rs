@@ -7,7 +7,8 @@
 //!    the identical proposal is *stale*, and nothing is sent.
 //! 2. The request is rendered from the object just read ([`request`]): a JSON patch that tests uid,
 //!    resourceVersion and every field on which the decision rests, or a DELETE with preconditions.
-//! 3. It is sent as a dry run: admission and RBAC may still refuse it.
+//! 3. It is sent as a dry run: admission and RBAC may still refuse it. Of changes that only remove
+//!    owner references, this is done in each namespace until one is accepted.
 //! 4. The intent is appended to the journal, with the object as it was, and is on disk before the
 //!    next step.
 //! 5. The request is sent once. It is never sent again, whatever the answer is. Where the volume
@@ -16,8 +17,9 @@
 //! 6. The effect of the write is verified by watches; at the deadline the outcome is *pending*.
 //!
 //! Changes of one driver are made one after the other. Where no other change reads what a change
-//! writes, the next one begins while its effect settles ([`ProposedChange::settles_apart`]). The
-//! first outcome with an unknown cause (no answer, an error of the server) ends the batch: what has
+//! writes, several are made at the same time, and the next one begins while the effect of others
+//! settles ([`ProposedChange::settles_apart`]); what they append to the journal waits for the disk
+//! together, and what they ask is asked together. The first outcome with an unknown cause (no answer, an error of the server) ends the batch: what has
 //! not been sent by then is not sent. The guard's policies are written by `guard`, one after the
 //! other, in the same way.
 //!
@@ -28,6 +30,7 @@ mod current_cluster;
 mod event;
 mod finding_event;
 mod guard;
+mod journal_queue;
 mod kept_record;
 mod lease;
 mod options;

@@ -2,17 +2,19 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use futures::{StreamExt as _, stream};
 use tokio::sync::Semaphore;
 
 use super::change_end::ChangeEnd;
 use super::current_cluster::CurrentCluster;
+use super::journal_queue::JournalQueue;
 use super::kept_record::KeptBackendRecorder;
 use super::options::RunOptions;
 use super::receipt::{ChangeReceipt, Outcome, Receipt};
 use super::step::ChangeExecutor;
-use super::turn::Turn;
+use super::turn::{LaneTurns, Turn};
 use super::writer::Writer;
 use crate::client::Connection;
 use crate::journal::Log;
@@ -21,6 +23,10 @@ use crate::plan::{Plan, ProposedChange};
 
 /// How many changes of a lane settle at the same time: each is a request within the next seconds.
 const SETTLING: usize = 512;
+/// How many changes that settle apart have a turn at the same time.
+const TURNS: usize = 8;
+/// How many Events are written at the same time.
+const EVENTS: usize = 4;
 
 /// A plan that the user has confirmed; only such a plan can be carried out.
 #[derive(Debug)]
@@ -66,7 +72,7 @@ pub struct PlanExecution<'a> {
     /// The field manager of all writes.
     pub field_manager: &'a str,
     /// The journal of writes.
-    pub log: &'a Log,
+    pub log: &'a Arc<Log>,
     /// The options of the run.
     pub options: RunOptions,
     /// Whether the user has interrupted the run: then no other change begins.
@@ -96,15 +102,16 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
     let executor = ChangeExecutor {
         cluster: run.cluster,
         writer: &writer,
-        log: run.log,
+        log: &JournalQueue::new(run.log),
         recorder: Some(recorder).filter(|_| !recording.journal_only),
         command: plan.command,
         run: &id,
         dry_run: run.options.dry_run,
-        events: run.options.events,
+        events: run.options.events.then(|| Semaphore::new(EVENTS)),
         patience: plan.settings.thresholds.get(Threshold::Resync),
         wait: Some(wait).filter(|_| run.options.wait),
         interrupted: run.interrupted,
+        accepted: RefCell::default(),
     };
     let batch = RefCell::new(ExecutionState::default());
     let lanes = lanes(&plan.changes, run.options.parallel);
@@ -113,7 +120,7 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
         .map(|lane| {
             let (executor, batch, changes) = (&executor, &batch, &plan.changes);
             async move {
-                let turns = &Semaphore::new(lane.turns);
+                let turns = &LaneTurns::new(lane.turns, lane.changes.len());
                 stream::iter(lane.changes)
                     .map(|index| one(index, &changes[index], turns, executor, run, batch))
                     .buffer_unordered(lane.under_way)
@@ -157,7 +164,7 @@ struct Lane {
 }
 
 /// Groups the changes that are made one after the other: those of one driver, unless the user asked
-/// for more at the same time. A change that rests on what another one writes becomes stale, and
+/// for more at the same time. Those that settle apart have a lane of their own. A change that rests on what another one writes becomes stale, and
 /// nothing worse: each tests the fields on which it rests, and destroying a backend volume that
 /// another volume references is refused.
 fn lanes(changes: &[ProposedChange], parallel: Option<usize>) -> Vec<Lane> {
@@ -171,9 +178,9 @@ fn lanes(changes: &[ProposedChange], parallel: Option<usize>) -> Vec<Lane> {
         };
         lanes.entry(lane).or_default().push(index);
     }
-    let turns = parallel.unwrap_or(1).max(1);
     let lane = |of: Vec<usize>| {
         let settle = of.iter().any(|index| changes[*index].settles_apart());
+        let turns = parallel.unwrap_or(if settle { TURNS } else { 1 }).max(1);
         let under_way = if settle { turns + SETTLING } else { turns };
         Lane { changes: of, turns, under_way }
     };
@@ -184,7 +191,7 @@ fn lanes(changes: &[ProposedChange], parallel: Option<usize>) -> Vec<Lane> {
 async fn one(
     index: usize,
     change: &ProposedChange,
-    turns: &Semaphore,
+    turns: &LaneTurns,
     executor: &ChangeExecutor<'_>,
     run: &PlanExecution<'_>,
     batch: &RefCell<ExecutionState>,
@@ -229,7 +236,7 @@ pub(crate) fn run_id() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lane, SETTLING, lanes};
+    use super::{Lane, SETTLING, TURNS, lanes};
     use crate::model::{
         Action, Effect, Kind, ObjectKey, ObjectRef, OwnerReference, Proposal, Undo, VolumeColumns,
     };
@@ -298,22 +305,39 @@ mod tests {
             change("f", None, Vec::new()),
         ];
         let alone = lanes(&changes, None);
-        let expected =
-            [lane(&[1, 4], 1, SETTLING), lane(&[5], 1, 0), lane(&[0, 3], 1, 0), lane(&[2], 1, 0)];
+        let expected = [
+            lane(&[1, 4], TURNS, SETTLING),
+            lane(&[5], 1, 0),
+            lane(&[0, 3], 1, 0),
+            lane(&[2], 1, 0),
+        ];
         assert_eq!(alone, expected);
         assert_eq!(lanes(&changes, Some(3)), [lane(&[0, 1, 2, 3, 4, 5], 3, SETTLING)]);
         assert_eq!(lanes(&changes[2..4], Some(2)), [lane(&[0, 1], 2, 0)]);
         assert_eq!(lanes(&[], None), []);
     }
 
-    /// What one step writes, the next one reads.
     #[test]
-    fn only_a_change_of_a_single_step_settles_apart() {
-        let one = disowned("a", "disk");
-        assert!(one.settles_apart());
-        let mut two = one.clone();
-        two.proposal.steps.extend(one.proposal.steps);
-        assert!(!two.settles_apart());
-        assert!(!change("a", None, Vec::new()).settles_apart());
+    fn only_changes_of_owner_references_settle_apart() {
+        let removal = disowned("a", "disk");
+        assert!(removal.settles_apart() && removal.only_removes_owners());
+        let Some(Action::RemoveOwnerReferences { claim, owners }) =
+            removal.proposal.steps.first().cloned()
+        else {
+            panic!("{removal:?}");
+        };
+        let guard = owners.first().cloned();
+        let owner = owners[0].clone();
+        let add = Action::AddOwnerReference { claim, owner, replaces: Vec::new(), guard };
+        let mut addition = removal.clone();
+        addition.proposal.steps.insert(0, add);
+        assert!(addition.settles_apart() && !addition.only_removes_owners());
+        let mut with_another = addition.clone();
+        let ObjectRef { key, uid } = removal.object.clone();
+        let object = ObjectRef { key, uid };
+        with_another.proposal.steps.push(Action::DeleteClaim { claim: object, released: None });
+        assert!(!with_another.settles_apart());
+        let nothing = change("a", None, Vec::new());
+        assert!(!nothing.settles_apart() && !nothing.only_removes_owners());
     }
 }

@@ -11,20 +11,24 @@ mod record;
 mod released;
 mod retention;
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use super::Outcome;
 use super::change_end::ChangeEnd;
 use super::current_cluster::CurrentCluster;
+use super::journal_queue::JournalQueue;
 use super::kept_record::KeptBackendRecorder;
 use super::options::DryRun;
 use super::request::{self, WriteRequest};
 use super::turn::Turn;
 use super::writer::{WriteAnswer, WriteError, Writer};
-use crate::journal::{Backend, Intent, Log, SentRequest};
-use crate::model::{Action, format_bytes};
+use crate::journal::{Backend, Intent, JournalRecord, SentRequest};
+use crate::model::{Action, Text, format_bytes};
 use crate::plan::{ProposedChange, Purpose};
 use proposal::{difference, is_fulfilled, is_rest};
 
@@ -35,7 +39,7 @@ const RETRY: Duration = Duration::from_millis(500);
 pub(super) struct ChangeExecutor<'a> {
     pub(super) cluster: &'a CurrentCluster,
     pub(super) writer: &'a Writer,
-    pub(super) log: &'a Log,
+    pub(super) log: &'a JournalQueue,
     /// Writes the record of kept backend volumes in the cluster; `None` with `--journal-only`.
     pub(super) recorder: Option<KeptBackendRecorder<'a>>,
     /// The command for which the plan was made.
@@ -43,14 +47,16 @@ pub(super) struct ChangeExecutor<'a> {
     /// The id of this run.
     pub(super) run: &'a str,
     pub(super) dry_run: DryRun,
-    /// Whether Events are written.
-    pub(super) events: bool,
+    /// How many Events may be written at the same time; `None` for no Events.
+    pub(super) events: Option<Semaphore>,
     /// How long to wait for what cannot be read at the moment.
     pub(super) patience: Duration,
     /// How long to wait for the effect of a write; `None` for not at all.
     pub(super) wait: Option<Duration>,
     /// Whether the user has interrupted the run.
     pub(super) interrupted: &'a dyn Fn() -> bool,
+    /// The namespaces in which the dry run of a removal of owner references was accepted.
+    pub(super) accepted: RefCell<BTreeSet<Option<Text>>>,
 }
 
 impl ChangeExecutor<'_> {
@@ -64,12 +70,13 @@ impl ChangeExecutor<'_> {
         if let Some(Action::AddOwnerReference { claim, owner, guard, .. }) =
             change.proposal.steps.first()
         {
-            return self.add_owner(change, claim, owner, guard.as_ref()).await;
+            return self.add_owner(change, turn, claim, owner, guard.as_ref()).await;
         }
         if count == 0 && matches!(change.purpose, Purpose::Rebind(_)) {
             return self.wait_for_binding(change).await;
         }
         for done in 0..count {
+            turn.wait_again().await;
             let ended = match &change.proposal.steps[done] {
                 Action::ReclaimBackend { .. } => self.reclaim(change, &last).await,
                 Action::ReclaimReleased { volume, claim } => {
@@ -110,7 +117,13 @@ impl ChangeExecutor<'_> {
         };
         let request = request::request(action, &live)
             .map_err(|unfit| ChangeEnd::new(Outcome::Stale, unfit.to_string()))?;
-        self.dry_run_step(&change.purpose, action, &request).await?;
+        let rehearsed = !self.is_accepted(change);
+        if rehearsed {
+            self.dry_run_step(&change.purpose, action, &request).await?;
+            if change.only_removes_owners() {
+                self.accepted.borrow_mut().insert(change.object.key.namespace.clone());
+            }
+        }
         if done == 0 {
             self.dry_run_later_steps(change, &live).await?;
             self.dry_run_reclaim(change, &live).await?;
@@ -125,22 +138,26 @@ impl ChangeExecutor<'_> {
             return Ok(dry_run::changes_nothing());
         }
         self.look_for_users(action).await?;
-        let entry = self.begin(change, done, &request, live.clone())?;
-        let kept = self.keep_record(record, entry).await.map_err(|mut ended| {
-            ended.entry = Some(entry);
-            self.end(&mut ended, entry);
-            ended
-        })?;
+        let entry = self.begin(change, done, &request, live.clone()).await?;
+        let kept = match self.keep_record(record, entry).await {
+            Ok(kept) => kept,
+            Err(mut ended) => {
+                ended.entry = Some(entry);
+                self.end(&mut ended, entry).await;
+                return Err(ended);
+            }
+        };
         let sent = match self.writer.send(&request, false).await {
             Err(error) if exists_already(&change.purpose, &error) => Ok(WriteAnswer::default()),
             sent => sent,
         };
         let mut ended = match &sent {
             Ok(_) => ChangeEnd::new(Outcome::Sent, ""),
+            Err(error) if !rehearsed => ChangeEnd::not_admitted(error),
             Err(error) => ChangeEnd::unsent(error),
         };
         ended.entry = Some(entry);
-        self.end(&mut ended, entry);
+        self.end(&mut ended, entry).await;
         let Ok(written) = sent else {
             // A write without an answer may have been carried out: then only the record references
             // the backend volume.
@@ -151,16 +168,18 @@ impl ChangeExecutor<'_> {
             }
             return Err(ended);
         };
-        if let Some(turn) = turn.filter(|_| ended.ends_batch.is_none() && change.settles_apart()) {
+        let turn = turn.filter(|_| ended.ends_batch.is_none() && change.settles_apart());
+        if let Some(turn) = turn {
             turn.pass();
         }
-        if self.events {
-            ended.notes.extend(self.write_event(change, action, &written, entry).await);
-        }
-        let (outcome, detail) = self.verify(change, done, &written).await;
+        let (note, (outcome, detail)) = futures::join!(
+            self.write_event(change, action, &written, entry, turn),
+            self.verify(change, done, &written)
+        );
+        ended.notes.extend(note);
         (ended.outcome, ended.detail) = (outcome, detail);
         ended.before = Some(Box::new(live));
-        self.end(&mut ended, entry);
+        self.end(&mut ended, entry).await;
         if ended.outcome == Outcome::Failed {
             // It was written, and another controller has reverted it.
             ended = ChangeEnd { partly: true, ..ended };
@@ -221,7 +240,7 @@ impl ChangeExecutor<'_> {
     }
 
     /// Appends to the journal what is about to be sent.
-    pub(super) fn begin(
+    pub(super) async fn begin(
         &self,
         change: &ProposedChange,
         done: usize,
@@ -250,16 +269,19 @@ impl ChangeExecutor<'_> {
             // What is half done is not undone.
             undoes: change.purpose.undoes().filter(|_| done + 1 == change.proposal.steps.len()),
         };
-        self.log.begin(self.run, self.cluster.clock(), &intent).map_err(|error| {
+        let (run, at) = (self.run.to_owned(), self.cluster.clock());
+        let record = JournalRecord::Intent { run, at, intent: Box::new(intent) };
+        self.log.append(record).await.map_err(|error| {
             let detail = error.with_cause();
             ChangeEnd::new(Outcome::Failed, detail).ends_batch()
         })
     }
 
     /// Appends to the journal how it ended. Where that fails, no other change begins.
-    pub(super) fn end(&self, ended: &mut ChangeEnd, entry: u64) {
-        let at = self.cluster.clock();
-        if let Err(error) = self.log.end(entry, at, ended.outcome, &ended.detail) {
+    pub(super) async fn end(&self, ended: &mut ChangeEnd, entry: u64) {
+        let (at, outcome, detail) = (self.cluster.clock(), ended.outcome, ended.detail.clone());
+        let record = JournalRecord::Outcome { of: entry, at, outcome, detail };
+        if let Err(error) = self.log.append(record).await {
             let note = error.with_cause();
             ended.ends_batch.get_or_insert_with(|| note.clone());
             // The first and the second outcome most likely fail for the same reason.

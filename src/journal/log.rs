@@ -1,7 +1,8 @@
 //! Appends to the journal of writes.
 //!
-//! Every append locks the file, continues after the last line, whatever it is, and returns when the
-//! line is on disk. These calls block for as long as the disk and other runs that append need.
+//! Every append locks the file, continues after the last line, whatever it is, and returns when its
+//! lines are on disk. These calls block for as long as the disk and other runs that append need: that
+//! is why records that are at hand together are appended together.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -25,6 +26,53 @@ const ROOM: usize = 64 * 1024;
 const CHUNK: u64 = 64 * 1024;
 /// How many folders above the cluster's folder may be new too.
 const NEW_FOLDERS: usize = 3;
+
+/// What is appended as one line.
+#[derive(Debug)]
+pub enum JournalRecord {
+    /// What is about to be sent.
+    Intent {
+        /// The id of the run.
+        run: String,
+        /// The API server's time.
+        at: Option<Time>,
+        /// The request, and why.
+        intent: Box<Intent>,
+    },
+    /// How the intent with a sequence ended.
+    Outcome {
+        /// The sequence of the intent, whichever run recorded it.
+        of: u64,
+        /// The API server's time.
+        at: Option<Time>,
+        /// The outcome.
+        outcome: Outcome,
+        /// The evidence for it.
+        detail: String,
+    },
+}
+
+impl JournalRecord {
+    /// What it means that it cannot be appended.
+    const fn consequence(&self) -> JournalConsequence {
+        match self {
+            Self::Intent { .. } => JournalConsequence::NothingSent,
+            Self::Outcome { of, .. } => JournalConsequence::EndUnrecorded(*of),
+        }
+    }
+
+    /// Renders its line, without its line break.
+    fn line(&self, sequence: u64, previous: &str) -> serde_json::Result<Vec<u8>> {
+        let (Self::Intent { at, .. } | Self::Outcome { at, .. }) = self;
+        let place = LinePosition { sequence, previous, at: *at };
+        match self {
+            Self::Intent { run, intent, .. } => line::intent(&place, run, intent),
+            Self::Outcome { of, outcome, detail, .. } => {
+                line::outcome(&place, *of, *outcome, detail)
+            }
+        }
+    }
+}
 
 /// The journal of writes of one cluster, open for appending.
 #[derive(Debug)]
@@ -73,9 +121,8 @@ impl Log {
     /// # Errors
     /// When it cannot be recorded: then the request must not be sent.
     pub fn begin(&self, run: &str, at: Option<Time>, intent: &Intent) -> Result<u64, JournalError> {
-        self.append(JournalConsequence::NothingSent, |sequence, previous| {
-            line::intent(&LinePosition { sequence, previous, at }, run, intent)
-        })
+        let (run, intent) = (run.to_owned(), Box::new(intent.clone()));
+        self.append(&[JournalRecord::Intent { run, at, intent }])
     }
 
     /// Appends an outcome of the intent with this sequence, whichever run recorded that.
@@ -89,18 +136,25 @@ impl Log {
         outcome: Outcome,
         detail: &str,
     ) -> Result<(), JournalError> {
-        let of = sequence;
-        self.append(JournalConsequence::EndUnrecorded(of), |sequence, previous| {
-            line::outcome(&LinePosition { sequence, previous, at }, of, outcome, detail)
-        })?;
-        Ok(())
+        let (of, detail) = (sequence, detail.to_owned());
+        self.append(&[JournalRecord::Outcome { of, at, outcome, detail }]).map(drop)
     }
 
-    fn append(
-        &self,
-        consequence: JournalConsequence,
-        line: impl FnOnce(u64, &str) -> serde_json::Result<Vec<u8>>,
-    ) -> Result<u64, JournalError> {
+    /// Appends records in their order, waits once until all of them are on disk, and returns the
+    /// sequence of each. Where they cannot be appended together, each is tried alone.
+    pub fn append_all(&self, records: &[JournalRecord]) -> Vec<Result<u64, JournalError>> {
+        let alone = |record| self.append(std::slice::from_ref(record));
+        match self.append(records) {
+            Ok(first) => (first..).take(records.len()).map(Ok).collect(),
+            Err(error) if records.len() == 1 => vec![Err(error)],
+            Err(_) => records.iter().map(alone).collect(),
+        }
+    }
+
+    /// Appends records and returns the sequence of the first, or the error that concerns it.
+    fn append(&self, records: &[JournalRecord]) -> Result<u64, JournalError> {
+        let consequence =
+            records.first().map_or(JournalConsequence::NothingSent, JournalRecord::consequence);
         // Opened for each append: a lock belongs to the open file, and would not exclude other
         // threads; and a journal that was moved away must not be written.
         let locked = LockedJournal::open(&self.path, false, consequence)?;
@@ -108,17 +162,22 @@ impl Log {
         if tail.sequence < self.seen.load(Ordering::Relaxed) {
             return Err(JournalError::Shrunk { consequence, path: self.path.clone() });
         }
-        let next = tail.sequence.checked_add(1);
-        let sequence = next.ok_or_else(|| locked.unwritable(io::ErrorKind::InvalidData.into()))?;
         // The torn line of a run that was killed stays as evidence, on a line of its own.
         let mut bytes = if tail.torn { vec![b'\n'] } else { Vec::new() };
-        let line =
-            line(sequence, &tail.previous).map_err(|error| locked.unwritable(error.into()))?;
-        bytes.extend(line);
-        bytes.push(b'\n');
+        let (mut sequence, mut previous) = (tail.sequence, tail.previous);
+        for record in records {
+            let next = sequence.checked_add(1);
+            sequence = next.ok_or_else(|| locked.unwritable(io::ErrorKind::InvalidData.into()))?;
+            let line = record
+                .line(sequence, &previous)
+                .map_err(|error| locked.unwritable(error.into()))?;
+            previous = line::hash(&line);
+            bytes.extend(line);
+            bytes.push(b'\n');
+        }
         locked.write(tail.length, &bytes)?;
         self.seen.fetch_max(sequence, Ordering::Relaxed);
-        Ok(sequence)
+        Ok(tail.sequence + 1)
     }
 }
 

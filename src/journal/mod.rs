@@ -29,7 +29,7 @@ use sha2::{Digest as _, Sha256};
 pub(crate) use error::{JournalConsequence, JournalError};
 pub use history::{Entry, EntryOutcome, History, history};
 pub use line::{Backend, Intent, Outcome, SentRequest};
-pub use log::Log;
+pub use log::{JournalRecord, Log};
 
 /// The name of the journal in the folder of a cluster.
 const JOURNAL: &str = "journal.jsonl";

@@ -217,6 +217,8 @@ pub enum ManagedField {
     Replicas,
     /// `spec.ordinals`.
     Ordinals,
+    /// `status.observedGeneration`.
+    ObservedGeneration,
 }
 
 #[cfg(test)]

@@ -156,6 +156,7 @@ pub(super) fn fold(
                 KeptField::RetentionPolicy => ManagedField::RetentionPolicy,
                 KeptField::Replicas => ManagedField::Replicas,
                 KeptField::Ordinals => ManagedField::Ordinals,
+                KeptField::ObservedGeneration => ManagedField::ObservedGeneration,
             };
             let owner = FieldManager { field, manager: manager.clone() };
             owners.push((folder.owner(owner), time));
@@ -178,6 +179,7 @@ enum KeptField {
     RetentionPolicy,
     Replicas,
     Ordinals,
+    ObservedGeneration,
 }
 
 const PHASE: &str = "f:phase";
@@ -188,7 +190,8 @@ const FINALIZERS: &str = "f:finalizers";
 const OWNER_REFERENCES: &str = "f:ownerReferences";
 const REPLICAS: &str = "f:replicas";
 const ORDINALS: &str = "f:ordinals";
-const NAMES: [&str; 8] = [
+const OBSERVED_GENERATION: &str = "f:observedGeneration";
+const NAMES: [&str; 9] = [
     PHASE,
     LAST_TRANSITION,
     RECLAIM_POLICY,
@@ -197,6 +200,7 @@ const NAMES: [&str; 8] = [
     OWNER_REFERENCES,
     REPLICAS,
     ORDINALS,
+    OBSERVED_GENERATION,
 ];
 
 impl FieldsV1 {
@@ -220,6 +224,7 @@ impl FieldsV1 {
                 KeptField::RetentionPolicy => ("f:spec", RETENTION_POLICY),
                 KeptField::Replicas => ("f:spec", REPLICAS),
                 KeptField::Ordinals => ("f:spec", ORDINALS),
+                KeptField::ObservedGeneration => ("f:status", OBSERVED_GENERATION),
                 KeptField::OwnerReferences => ("f:metadata", OWNER_REFERENCES),
                 KeptField::Finalizer(name) => {
                     finalizers
@@ -277,6 +282,8 @@ impl<'de> Deserialize<'de> for FieldsV1 {
             phase: Option<de::IgnoredAny>,
             #[serde(rename = "f:lastPhaseTransitionTime")]
             last_transition: Option<de::IgnoredAny>,
+            #[serde(rename = "f:observedGeneration")]
+            observed_generation: Option<de::IgnoredAny>,
         }
         let root = FieldsRoot::deserialize(deserializer)?;
         let mut fields = Vec::new();
@@ -284,6 +291,7 @@ impl<'de> Deserialize<'de> for FieldsV1 {
         if let Some(status) = root.status {
             keep(status.phase, KeptField::Phase);
             keep(status.last_transition, KeptField::LastPhaseTransitionTime);
+            keep(status.observed_generation, KeptField::ObservedGeneration);
         }
         if let Some(spec) = root.spec {
             keep(spec.reclaim_policy, KeptField::ReclaimPolicy);

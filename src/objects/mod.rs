@@ -46,6 +46,8 @@ mod workload;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) mod whole_cluster;
 
 use std::{hash::Hash, sync::Arc};
 

@@ -82,6 +82,15 @@ impl ProposedChange {
     /// need not wait until its effect has settled. Only the garbage collector and the controller of
     /// the owner act on the owner references of a claim.
     pub fn settles_apart(&self) -> bool {
+        let of_owners = |it: &Action| {
+            matches!(it, Action::RemoveOwnerReferences { .. } | Action::AddOwnerReference { .. })
+        };
+        !self.proposal.steps.is_empty() && self.proposal.steps.iter().all(of_owners)
+    }
+
+    /// Whether it is one patch that only removes owner references, which the API server carries out as
+    /// a whole or not at all.
+    pub fn only_removes_owners(&self) -> bool {
         matches!(&*self.proposal.steps, [Action::RemoveOwnerReferences { .. }])
     }
 }

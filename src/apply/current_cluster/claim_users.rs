@@ -1,9 +1,9 @@
-//! The pods that use a claim now, and the volumes that are bound to it.
+//! The pods that use a claim now, its owners, and the volumes that are bound to it.
 
 use super::CurrentCluster;
 use crate::cluster::{Reach, Seen};
-use crate::facts;
-use crate::model::{Kind, MountedClaim, ObjectRef, PodUse, ReclaimPolicy, Volume};
+use crate::facts::{self, OwnerPresence};
+use crate::model::{Kind, MountedClaim, ObjectRef, OwnerReference, PodUse, ReclaimPolicy, Volume};
 use crate::sources::live::list_again;
 
 impl CurrentCluster {
@@ -31,6 +31,20 @@ impl CurrentCluster {
         };
         let pods = pods.map_err(|unseen| unseen.reason)?;
         Ok(pods.into_iter().map(|pod| pod.object().to_string()).collect())
+    }
+
+    /// Returns the owners of a claim whose kind is served in no version, as it was last read.
+    pub(in crate::apply) fn unserved_owners(&self, claim: &ObjectRef) -> Vec<String> {
+        let state = self.state.borrow();
+        let cx = state.cx(&self.settings);
+        let Some(Ok(Some(claim))) = claim.key.as_claim().map(|key| cx.claim(&key)) else {
+            return Vec::new();
+        };
+        let unserved = |owner: &&OwnerReference| {
+            facts::owner_presence(&cx, claim, owner) == Ok(OwnerPresence::KindGone)
+        };
+        let owners = claim.metadata.owners.iter().filter(unserved);
+        owners.map(|it| format!("{} {}", it.kind, it.name)).collect()
     }
 
     /// Returns the names of the volumes that are bound to a claim by its uid, with another policy than

@@ -4,6 +4,7 @@ use http::Method;
 use serde_json::Value;
 
 use super::super::change_end::ChangeEnd;
+use super::super::options::DryRun;
 use super::super::request::{self, WriteRequest};
 use super::super::writer::{WriteAnswer, WriteError};
 use super::super::{Outcome, verify};
@@ -17,6 +18,16 @@ pub(super) fn changes_nothing() -> ChangeEnd {
 }
 
 impl ChangeExecutor<'_> {
+    /// Whether a dry run would tell nothing that the request itself does not: it only removes owner
+    /// references, in one patch, and a dry run was accepted in its namespace. Whoever has no right to
+    /// it, or is refused by admission, is refused before anything is sent; where only other claims
+    /// are refused, the API server refuses the whole patch.
+    pub(super) fn is_accepted(&self, change: &ProposedChange) -> bool {
+        self.dry_run == DryRun::None
+            && change.only_removes_owners()
+            && self.accepted.borrow().contains(&change.object.key.namespace)
+    }
+
     /// Sends the request of an action as a dry run, and refuses what the API server would drop.
     pub(super) async fn dry_run_step(
         &self,

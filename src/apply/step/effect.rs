@@ -1,5 +1,7 @@
 //! What follows a write: an Event about it, and its effect.
 
+use super::super::turn::Turn;
+use super::super::verify::owners::SETTLING;
 use super::super::writer::WriteAnswer;
 use super::super::{Outcome, event, verify};
 use super::ChangeExecutor;
@@ -7,14 +9,21 @@ use crate::model::{Action, ObjectRef, Uid};
 use crate::plan::ProposedChange;
 
 impl ChangeExecutor<'_> {
-    /// Writes an Event about the object; an error is returned as a note.
+    /// Writes an Event about the object; an error is returned as a note. With a turn that was passed,
+    /// the other changes come first.
     pub(super) async fn write_event(
         &self,
         change: &ProposedChange,
         action: &Action,
         written: &WriteAnswer,
         entry: u64,
+        passed: Option<&Turn<'_>>,
     ) -> Option<String> {
+        let events = self.events.as_ref()?;
+        if let Some(turn) = passed {
+            turn.all_had_one(SETTLING).await;
+        }
+        let _few = events.acquire().await;
         let created = written.value["metadata"]["uid"].as_str().and_then(Uid::parse);
         let uid = action.object().uid.clone().or(created);
         let object = ObjectRef { uid, key: action.object().key.clone() };

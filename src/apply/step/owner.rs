@@ -7,6 +7,7 @@
 
 use super::super::change_end::ChangeEnd;
 use super::super::options::DryRun;
+use super::super::turn::Turn;
 use super::super::verify::owners::{SETTLING, in_words, is_in, is_same};
 use super::super::{Outcome, request};
 use super::{ChangeExecutor, RETRY};
@@ -23,11 +24,12 @@ impl ChangeExecutor<'_> {
     pub(super) async fn add_owner(
         &self,
         change: &ProposedChange,
+        turn: &Turn<'_>,
         claim: &ObjectRef,
         owner: &OwnerReference,
         guard: Option<&OwnerReference>,
     ) -> ChangeEnd {
-        let first = match self.step(change, 0, None).await {
+        let first = match self.step(change, 0, Some(turn)).await {
             Ok(ended) => ended,
             // It may have been added.
             Err(ended) if ended.outcome == Outcome::Unanswered => ended,
@@ -38,9 +40,12 @@ impl ChangeExecutor<'_> {
         }
         let ended = match (first.outcome, guard) {
             (Outcome::Done, None) => return first,
-            (Outcome::Done, Some(_)) => match self.step(change, 1, None).await {
-                Ok(ended) | Err(ended) => ended.after(first),
-            },
+            (Outcome::Done, Some(_)) => {
+                turn.wait_again().await;
+                match self.step(change, 1, Some(turn)).await {
+                    Ok(ended) | Err(ended) => ended.after(first),
+                }
+            }
             _ => first,
         };
         // Pending: the guard is removed, and the owner was confirmed before.
@@ -174,12 +179,12 @@ impl ChangeExecutor<'_> {
             keeps_backend: false,
         };
         let removal = ProposedChange { proposal, ..change.clone() };
-        let entry = self.begin(&removal, 0, &request, live)?;
+        let entry = self.begin(&removal, 0, &request, live).await?;
         let mut ended = match self.writer.send(&request, false).await {
             Ok(_) => ChangeEnd::new(Outcome::Done, "the references that were added are removed"),
             Err(error) => ChangeEnd::unsent(&error),
         };
-        self.end(&mut ended, entry);
+        self.end(&mut ended, entry).await;
         match ended.outcome {
             Outcome::Done => Ok(()),
             _ => Err(ended),

@@ -1,7 +1,7 @@
 //! Changes the retention policy of a set in an order in which no claim that the policy is to retain
 //! is deletable at the end (I.6, "Order of `retention set`").
 //!
-//! 1. References of claims that the controller does not update are removed, while the policy still
+//! 1. References of claims that the controller may not update are removed, while the policy still
 //!    deletes them: whatever ends the run there, the policy promises nothing that does not hold.
 //! 2. The policy is patched.
 //! 3. The controller observes the patch, and updates the claims that it visits.

@@ -75,7 +75,16 @@ pub(super) async fn stay_removed(
         [] => (Outcome::Done, format!("{removed}; the claim has no owner")),
         left => {
             let left: Vec<_> = left.iter().map(|(kind, name)| format!("{kind} {name}")).collect();
-            (Outcome::Done, format!("{removed}; its owner is {}", left.join(", ")))
+            let unserved = match &*cluster.unserved_owners(claim) {
+                [] => String::new(),
+                some => format!(
+                    "; no version of the kind of {} is served: when it is served again and this owner does not \
+                     exist then, the claim is deleted; `kubectl storage disown {} --owner-kind-gone` prevents that",
+                    some.join(", "),
+                    in_words(claim)
+                ),
+            };
+            (Outcome::Done, format!("{removed}; its owner is {}{unserved}", left.join(", ")))
         }
     }
 }

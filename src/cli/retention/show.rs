@@ -199,7 +199,7 @@ impl ShowArgs {
         })
         .map_err(Failure::error)?;
         if matches!(format, Format::Table | Format::Wide) {
-            for line in summary(&view.summary, named) {
+            for line in summary(&view.summary, named, view.gaps.is_empty()) {
                 terminal::note(&line);
             }
         }
@@ -305,8 +305,8 @@ impl<'a> RetentionView<'a> {
     }
 }
 
-/// The sums in a few lines.
-fn summary(summary: &RetentionSummary, named: &NamedSets) -> Vec<String> {
+/// The sums in a few lines. What was not read may exist.
+fn summary(summary: &RetentionSummary, named: &NamedSets, all_read: bool) -> Vec<String> {
     let counted = |count: usize, what: &str| match count {
         1 => format!("1 {what}"),
         _ => format!("{count} {what}s"),
@@ -317,7 +317,8 @@ fn summary(summary: &RetentionSummary, named: &NamedSets) -> Vec<String> {
         None => String::new(),
     };
     if summary.sets == 0 {
-        let mut lines = vec![format!("no StatefulSet with claim templates{place}")];
+        let read = if all_read { "" } else { " was read" };
+        let mut lines = vec![format!("no StatefulSet with claim templates{read}{place}")];
         lines.extend(left_behind(summary, claims));
         return lines;
     }

@@ -159,7 +159,7 @@ pub(super) struct WriteArgs {
     /// Refuse the whole plan if it changes more than this share of all volumes
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     max_percent: Option<u8>,
-    /// Make N changes at the same time, also of one driver [default: one of each driver]
+    /// Make N changes at the same time, also of one driver [default: one of each driver, 8 of owner references]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     parallel: Option<u16>,
     /// Write no Events about the changes

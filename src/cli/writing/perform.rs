@@ -3,6 +3,7 @@
 use std::{
     cell::RefCell,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -67,7 +68,7 @@ pub(in crate::cli) async fn perform(
         return Ok(outcome::of_plan(&plan, gaps));
     }
     within_bounds(&plan, args, collected.intake.cluster.count().0)?;
-    let log = open_journal(&collected)?;
+    let log = Arc::new(open_journal(&collected)?);
 
     // What is about to be done is no data: the receipt is.
     let mut screen = Vec::new();
@@ -107,7 +108,7 @@ async fn ask(collected: &mut Collected, plan: Plan) -> Result<Confirmation, Fail
 async fn carry_out(
     mut collected: Collected,
     confirmed: Confirmed,
-    log: &Log,
+    log: &Arc<Log>,
     args: &WriteArgs,
     format: &Format,
     interrupt: &Interrupt,
@@ -198,11 +199,16 @@ fn show(shape: &writing::Plan, format: &Format, gaps: bool) -> Result<(), Failur
 }
 
 fn totals(shape: &writing::Plan, gaps: bool) -> String {
+    // Not every change is about a volume.
+    let capacity = match &*shape.summary.capacity {
+        "0" => String::new(),
+        capacity => format!(", {capacity}"),
+    };
     let changes = match shape.summary.changes {
         0 if gaps => "nothing to change, but not everything could be read".to_owned(),
         0 => "nothing to change".to_owned(),
-        1 => format!("1 change, {}", shape.summary.capacity),
-        count => format!("{count} changes, {}", shape.summary.capacity),
+        1 => format!("1 change{capacity}"),
+        count => format!("{count} changes{capacity}"),
     };
     match shape.summary.refusals {
         0 => changes,

@@ -37,8 +37,9 @@ pub fn unused_age(claim: &Claim) -> Age {
 }
 
 /// Returns for how long at least a claim has been a leftover of its set. Nothing records it: the
-/// claim says since when it is unused on some servers, and the managers of the set since when the
-/// range of its ordinals has not changed. The time at which the claim was created says nothing.
+/// claim says since when it is unused on some servers, and the managers of the set, or its controller,
+/// since when the range of its ordinals has not changed. The time at which the claim was created says
+/// nothing.
 ///
 /// # Errors
 /// When claims of its namespace were not read.
@@ -56,8 +57,27 @@ pub fn leftover_age(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen<Age>
     })
 }
 
-/// Since when the claim has certainly been out of range.
+/// Since when the claim has certainly been out of range: each of both is a lower bound of its age.
 fn range_unchanged_since(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen<Option<Time>> {
+    let bounds = [range_managed_since(cx, member)?, spec_observed_since(member.set)];
+    Ok(bounds.into_iter().flatten().min().map(|since| match claim.metadata.created {
+        Some(created) => since.max(created),
+        None => since,
+    }))
+}
+
+/// Since when the whole `spec` of a set has certainly not changed: every change has a generation, and
+/// its controller writes the generation that it has observed with its status, after the change. Each
+/// later write of the status only makes the bound younger. It is the only one after `kubectl scale`:
+/// for the subresource, the API server notes a manager without a time (apimachinery,
+/// `ScaleHandler.ToParent`).
+fn spec_observed_since(set: &StatefulSet) -> Option<Time> {
+    let observed = set.generation > 0 && set.observed_generation == set.generation;
+    set.metadata.last_change(&ManagedField::ObservedGeneration).filter(|_| observed)
+}
+
+/// Since when the managers of the range have not changed it.
+fn range_managed_since(cx: &Cx, member: &TemplateClaim) -> Seen<Option<Time>> {
     let set = member.set;
     // What is managed by nobody may have been removed at any time, and the default taken its place.
     let Some(replicas) = set.metadata.last_change(&ManagedField::Replicas) else {
@@ -72,5 +92,5 @@ fn range_unchanged_since(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen
     let stem = format!("{}-{}", member.template, set.metadata.name);
     let first = cx.sibling(&set.namespace, &stem, set.start)?;
     let newest = first.and_then(|sibling| sibling.metadata.created);
-    Ok(Some(replicas).max(ordinals).max(newest).max(claim.metadata.created))
+    Ok(Some(replicas).max(ordinals).max(newest))
 }

@@ -36,8 +36,9 @@ pub use membership::{Membership, TemplateClaim, is_member, membership};
 pub use observe::{OBSERVED, is_held, presence, volume_effect};
 pub use ordinals::Ordinals;
 pub use ownership::{
-    ClaimPod, NoUpdateReason, OwnerIdentity, ReferenceForm, ReferenceUpdate, WantedOwners,
-    expected_ownership, foreign_controller, is_stale, names_pod, names_set, retains, wanted_owners,
+    ClaimPod, NoUpdateReason, OwnerIdentity, ReferenceForm, ReferenceUpdate, UNLESS_IT_WAITS,
+    WantedOwners, expected_ownership, foreign_controller, is_stale, names_pod, names_set, retains,
+    wanted_owners,
 };
 pub use scaler::{Scaler, scalers};
 pub use set_situation::{

@@ -82,6 +82,10 @@ impl<'a> ClaimPod<'a> {
     }
 }
 
+/// When the controller does not get as far as a claim, in words: it goes through the pods of a set in
+/// order, and stops at the first one that is not ready (R-1847-8).
+pub const UNLESS_IT_WAITS: &str = "unless it waits for a pod of the set that is not ready";
+
 /// What the controller does next to the owner references of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReferenceUpdate {

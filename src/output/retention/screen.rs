@@ -159,8 +159,11 @@ impl RetentionPage<'_> {
             }
         }
         let told: Vec<_> = claim.findings.iter().filter(|it| is_told(it)).collect();
+        let command = |it: &Finding| it.remedy.as_ref().and_then(|it| it.command.clone());
         for finding in &told {
-            self.finding(finding, group.claims.len() == 1)?;
+            let same = |it: &Finding| it.id == finding.id && command(it) == command(finding);
+            let all = group.claims.iter().all(|it| it.findings.iter().any(same));
+            self.finding(finding, all)?;
         }
         if told.is_empty() && claim.agreement != "matches" {
             self.text(INDENT, &claim.because)?;
@@ -168,8 +171,8 @@ impl RetentionPage<'_> {
         Ok(())
     }
 
-    /// A finding, and what to do about it.
-    fn finding(&mut self, finding: &Finding, alone: bool) -> io::Result<()> {
+    /// A finding, and what to do about it: the command, if it is the same for all that it is about.
+    fn finding(&mut self, finding: &Finding, same: bool) -> io::Result<()> {
         let severity = Severity::parse(&finding.severity);
         let word = self.paint.severity(severity, 0);
         let text = format!("{} {}: {}", finding.severity, finding.id, finding.summary);
@@ -181,7 +184,7 @@ impl RetentionPage<'_> {
         }
         let command = finding.remedy.as_ref().and_then(|it| it.command.as_deref());
         let command = command.filter(|_| finding.verdict.state == "fixable");
-        let next = match (command, alone) {
+        let next = match (command, same) {
             (Some(command), true) => {
                 for (index, line) in
                     command_lines(command, self.width - INDENT - 6).iter().enumerate()

@@ -5,9 +5,8 @@ use std::cell::RefCell;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::cluster::{Change, Cluster, Dirty};
-use crate::model::{Answer, OwnerKey, Question, Row, Settings, Uid};
-use crate::objects::{self, Folded, Folder};
+use crate::model::{Settings, Uid};
+use crate::objects::whole_cluster::cluster_of;
 
 /// A set `web` without claim templates, its pod, and what else there is in the namespace.
 #[derive(Default)]
@@ -107,24 +106,8 @@ impl Shop {
     }
 
     fn look<T>(&self, look: impl FnOnce(&Cx) -> T) -> T {
-        let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
-        for object in &self.objects {
-            cluster.apply(Change::Seen(row(object)), &mut dirty);
-        }
-        for (name, uid) in &self.config_maps {
-            let key = OwnerKey {
-                api_version: "v1".into(),
-                kind: "ConfigMap".into(),
-                namespace: "shop".into(),
-                name: (*name).into(),
-            };
-            let answer = uid.and_then(Uid::parse).map_or(Answer::No, Answer::Is);
-            let row = Row::Answer(Question::OwnerExists(key), answer);
-            cluster.apply(Change::Seen(row), &mut dirty);
-        }
-        for kind in Kind::ALL.into_iter().filter(|it| !self.unread.contains(it)) {
-            cluster.apply(Change::Whole(Reach::all(kind)), &mut dirty);
-        }
+        let owners = self.config_maps.iter().map(|it| ("v1", "ConfigMap", it.0, it.1));
+        let cluster = cluster_of(&self.objects, owners, &self.unread);
         let settings = Settings { destroy_data: self.destroy_data, ..Settings::default() };
         let facts = RefCell::default();
         look(&Cx::new(&cluster, &settings, &facts))
@@ -145,19 +128,6 @@ impl Shop {
     fn volumes(&self, of: &ObjectRef, cascade: Cascade) -> Vec<String> {
         let volumes = self.look(|cx| volumes(cx, of, cascade)).expect("everything is read");
         volumes.into_iter().map(|it| it.name.to_string()).collect()
-    }
-}
-
-fn row(object: &Value) -> Row {
-    let text = object.to_string();
-    let kind = object["kind"].as_str().unwrap_or_default();
-    let group = object["apiVersion"].as_str().and_then(|it| it.split_once('/'));
-    let kind = Kind::parse(group.map_or("", |it| it.0), kind).expect("a known kind");
-    let decoding = objects::decoding(kind).expect("a decodable kind");
-    let decoded = (decoding.json)(&text).expect("a whole object");
-    match decoded.row(&mut Folder::default()).expect("a valid object") {
-        Folded::Row(row) => row,
-        Folded::Counted => panic!("no row: {text}"),
     }
 }
 

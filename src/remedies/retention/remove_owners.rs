@@ -10,7 +10,7 @@ use super::super::{Remedy, checks};
 use super::{NEVER_ADDED, command, known_policy, member, refuse};
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::retention::{
-    ClaimPod, OwnerAgreement, SurplusReason, TemplateClaim, owner_agreement,
+    ClaimPod, OwnerAgreement, SurplusReason, TemplateClaim, UNLESS_IT_WAITS, owner_agreement,
 };
 use crate::facts::{self, OwnerPresence};
 use crate::model::{Action, Claim, Effect, Kind, OwnerReference, Proposal, Refusal, Undo};
@@ -136,6 +136,39 @@ pub(in super::super) fn removable<'a>(
         },
     };
     Ok(Ok([live, stale, absent].concat().into_iter().map(|(owner, _)| owner).collect()))
+}
+
+/// Why the garbage collector may delete a claim at any moment, whatever the policy of its set is: its
+/// owner references are only to earlier sets and pods. `None` where it has others, or none.
+///
+/// # Errors
+/// When pods of its namespace were not read.
+pub(in super::super) fn doomed(
+    cx: &Cx,
+    claim: &Claim,
+    member: &TemplateClaim,
+) -> Seen<Option<String>> {
+    let agreement = owner_agreement(cx, claim, member)?;
+    let References { live, stale, unread, .. } = References::of(cx, claim, member, &agreement);
+    let all = claim.metadata.owners.len();
+    if all == 0 || !live.is_empty() || stale.len() + unread.len() < all {
+        return Ok(None);
+    }
+    if let Some(unseen) = unread.first() {
+        return Ok(Some(format!(
+            "unknown {}: if no owner exists, the garbage collector deletes it whatever the policy",
+            unseen.reason
+        )));
+    }
+    let owners: Vec<_> =
+        stale.iter().map(|(owner, _)| format!("an earlier {}", named(owner))).collect();
+    Ok(Some(format!(
+        "only {} owns it, which does not exist: the garbage collector may delete it at any moment, whatever the \
+         policy; `kubectl storage disown pvc/{} -n {}` keeps it",
+        owners.join(" and "),
+        claim.metadata.name,
+        claim.namespace
+    )))
 }
 
 /// Refuses where a removal would not keep the claim, or is not wanted.
@@ -287,11 +320,9 @@ fn controller_notice(
         )));
     }
     Ok(match member.pod_state(&name, pod) {
-        ClaimPod::InRange(_) | ClaimPod::Condemned(_) if frees => Some(
-            "it has a pod: the StatefulSet controller removes the reference by itself, unless it waits for a pod of the \
-             set that is not ready"
-                .to_owned(),
-        ),
+        ClaimPod::InRange(_) | ClaimPod::Condemned(_) if frees => Some(format!(
+            "it has a pod: the StatefulSet controller removes the reference by itself, {UNLESS_IT_WAITS}"
+        )),
         _ => None,
     })
 }

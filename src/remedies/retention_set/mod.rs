@@ -339,7 +339,7 @@ fn effect(
     if !first.is_empty() {
         let which = foretell::names(first.iter().map(Contradiction::place));
         what.push(format!(
-            "removes owner references from {which}, which the StatefulSet controller does not update"
+            "removes owner references from {which}, which the StatefulSet controller may not update"
         ));
     }
     let from = set.retention.as_ref();

@@ -156,7 +156,8 @@ pub(super) fn notices(
 }
 
 /// Names claims that are deleted with the set whatever its policy is: their owner is the set, but they
-/// are not certainly claims of its templates, or another reference is to an earlier set or pod.
+/// are not certainly claims of its templates. Whose other references are to an earlier set or pod loses
+/// these together with the one to the set.
 fn others_owned(cx: &Cx, set: &StatefulSet) -> Seen<Option<String>> {
     cx.cluster().reach(Kind::PersistentVolumeClaim, Some(&set.namespace))?;
     let mut others = Vec::new();

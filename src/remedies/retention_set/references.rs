@@ -37,7 +37,7 @@ impl Contradiction<'_> {
 }
 
 /// Returns the contradictions of all claims that certainly belong to a set, if its policy is this, and
-/// why references of others remain. Terminating claims are none of them: their deletion cannot be
+/// why references of others remain: those to earlier sets and pods are no matter of the policy. Terminating claims are none of them: their deletion cannot be
 /// revoked.
 pub(super) fn contradictions<'a>(
     cx: &Cx<'a>,
@@ -56,10 +56,15 @@ pub(super) fn contradictions<'a>(
             if claim.metadata.deleting.is_some() {
                 continue;
             }
-            match of_claim(cx, claim, &member, policy)? {
-                Ok(contradiction) => found.extend(contradiction),
-                Err(reason) => remain.push(format!("{}: {reason}", claim.metadata.name)),
-            }
+            let remains = match of_claim(cx, claim, &member, policy)? {
+                Ok(None) => remove_owners::doomed(cx, claim, &member)?,
+                Ok(Some(contradiction)) => {
+                    found.push(contradiction);
+                    None
+                }
+                Err(reason) => Some(reason),
+            };
+            remain.extend(remains.map(|reason| format!("{}: {reason}", claim.metadata.name)));
         }
     }
     Ok((found, remain))

@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::cluster::{Change, Cluster, Dirty, Reach, Unseen};
-use crate::model::{Answer, OwnerKey, Question, Row, Settings, Uid};
-use crate::objects::{self, Folded, Folder};
+use crate::cluster::Unseen;
+use crate::model::{Settings, Uid};
+use crate::objects::whole_cluster::cluster_of;
 
 /// A set `web` of three pods with a claim each, and claim 3, which an earlier scale-down left.
 struct Shop {
@@ -103,25 +103,9 @@ impl Shop {
     }
 
     fn ask<T>(&self, ask: impl FnOnce(&Cx, &StatefulSet) -> T) -> T {
-        let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
-        for object in self.objects() {
-            cluster.apply(Change::Seen(row(&object)), &mut dirty);
-        }
-        for (name, uid) in &self.config_maps {
-            let key = OwnerKey {
-                api_version: "v1".into(),
-                kind: "ConfigMap".into(),
-                namespace: "shop".into(),
-                name: (*name).into(),
-            };
-            let uid = uid.and_then(Uid::parse);
-            let answer = uid.map_or(Answer::No, Answer::Is);
-            let row = Row::Answer(Question::OwnerExists(key), answer);
-            cluster.apply(Change::Seen(row), &mut dirty);
-        }
-        for kind in Kind::ALL.into_iter().filter(|it| !self.unread.contains(it)) {
-            cluster.apply(Change::Whole(Reach::all(kind)), &mut dirty);
-        }
+        let config_maps = self.config_maps.iter().map(|it| ("v1", "ConfigMap", it.0, it.1));
+        let owners = config_maps.chain([("apps/v1", "StatefulSet", "web", Some("set"))]);
+        let cluster = cluster_of(&self.objects(), owners, &self.unread);
         let settings = Settings { destroy_data: self.destroy_data, ..Settings::default() };
         let facts = RefCell::default();
         let cx = Cx::new(&cluster, &settings, &facts);
@@ -144,19 +128,6 @@ impl Shop {
     /// The steps, in a word each.
     fn steps(&self, deleted: &str, scaled: &str) -> Vec<String> {
         self.proposal(deleted, scaled).steps.iter().map(word).collect()
-    }
-}
-
-fn row(object: &Value) -> Row {
-    let text = object.to_string();
-    let kind = object["kind"].as_str().unwrap_or_default();
-    let group = object["apiVersion"].as_str().and_then(|it| it.split_once('/'));
-    let kind = Kind::parse(group.map_or("", |it| it.0), kind).expect("a known kind");
-    let decoding = objects::decoding(kind).expect("a decodable kind");
-    let decoded = (decoding.json)(&text).expect("a whole object");
-    match decoded.row(&mut Folder::default()).expect("a valid object") {
-        Folded::Row(row) => row,
-        Folded::Counted => panic!("no row: {text}"),
     }
 }
 
@@ -278,6 +249,30 @@ fn what_is_not_the_sets_or_cannot_be_revoked_is_left_alone() {
     assert!(told.is_some(), "{:?}", proposal.notices);
     let told = proposal.notices.iter().find(|it| it.contains("pvc/data-web-01"));
     assert!(told.is_some_and(|it| it.contains("deleted with it")), "{:?}", proposal.notices);
+    let told = proposal.notices.iter().find(|it| it.starts_with("data-web-0: only an earlier"));
+    let keeps = "`kubectl storage disown pvc/data-web-0 -n shop` keeps it";
+    assert!(told.is_some_and(|it| it.ends_with(keeps)), "{:?}", proposal.notices);
+}
+
+/// Whether a claim is owned by earlier objects alone has nothing to do with the policy, which a user who saves claims does not
+/// know.
+#[test]
+fn claims_that_only_earlier_sets_own_are_told_even_if_nothing_is_to_be_done() {
+    let earlier =
+        json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "old"});
+    let gone = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "map"});
+    let mut shop = Shop::with("Retain", "Retain");
+    shop.claims =
+        vec![(0, vec![earlier.clone()]), (1, Vec::new()), (2, vec![earlier.clone(), gone])];
+    shop.config_maps = vec![("gone", None)];
+    let told = shop.refusal("Retain", "-");
+    assert!(told.starts_with("nothing to do"), "{told}");
+    assert!(told.contains("except data-web-0: only an earlier StatefulSet web owns it"), "{told}");
+    // What is not to be removed, and what the garbage collector counts, is not asked here.
+    assert!(!told.contains("data-web-1") && !told.contains("data-web-2"), "{told}");
+    // Together with the reference to the set, the one to an earlier set is removed.
+    shop.claims = vec![(0, vec![by_set(), earlier])];
+    assert_eq!(shop.steps("Retain", "-"), ["data-web-0 StatefulSet+StatefulSet"]);
 }
 
 #[test]

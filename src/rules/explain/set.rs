@@ -5,7 +5,7 @@ use super::error;
 use crate::cluster::Cx;
 use crate::facts::retention::{
     self, ClaimOutcome, NoUpdateReason, Operation, Ordinals, OutcomeReason, Prediction,
-    Propagation, ReferenceUpdate, SetSituation, VolumeEffect,
+    Propagation, ReferenceUpdate, SetSituation, UNLESS_IT_WAITS, VolumeEffect,
 };
 use crate::model::{Kind, ObjectKey, ObjectRef, StatefulSet, Text};
 
@@ -122,14 +122,16 @@ pub(super) fn range(set: &StatefulSet) -> String {
 pub(in crate::rules) fn describe_update(update: &ReferenceUpdate) -> String {
     let because = match update {
         ReferenceUpdate::Writes(owners) if owners.is_empty() => {
-            return "the StatefulSet controller is about to remove its owner references".to_owned();
+            return format!(
+                "the StatefulSet controller removes its owner references, {UNLESS_IT_WAITS}"
+            );
         }
         ReferenceUpdate::Writes(owners) => {
             let owners: Vec<_> =
                 owners.iter().map(|it| format!("{} {}", it.kind, it.name)).collect();
             let owners = owners.join(", ");
             return format!(
-                "the StatefulSet controller is about to make these its owners: {owners}"
+                "the StatefulSet controller makes these its owners, {UNLESS_IT_WAITS}: {owners}"
             );
         }
         ReferenceUpdate::Leaves(because) => because,

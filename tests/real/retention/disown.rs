@@ -254,6 +254,7 @@ fn an_owner_whose_kind_was_uninstalled() {
     for name in ["left", "kept"] {
         own(&on, name, std::slice::from_ref(&owner));
     }
+    own(&on, "both", &[owner.clone(), reference("ConfigMap", "gone", DEAD)]);
     let admin = Admin::of(&on);
     let args = ["disown", "pvc/kept", "-n", &on.name, "--yes"];
     assert!(admin.refused(5, &args).reason("kept").contains("its owner exists"));
@@ -264,6 +265,12 @@ fn an_owner_whose_kind_was_uninstalled() {
     report.is_second_fixture("pvc-owner-kind-not-served", &left);
     let told = admin.refused(5, &args);
     assert!(told.reason("kept").contains("--owner-kind-gone"), "{:#}", told.json);
+    // What remains is told with what it means.
+    let told = admin.run(&["disown", "pvc/both", "-n", &on.name, "--yes"]).ends(0);
+    assert_eq!(owners(&on, "both"), ["d"]);
+    let remains = "its owner is Database d; no version of the kind of Database d is served";
+    assert!(told.reason("both").contains(remains), "{:#}", told.json);
+    assert!(told.reason("both").contains("--owner-kind-gone"), "{:#}", told.json);
     let flag = [&args[..], &["--owner-kind-gone"]].concat();
     let told = admin.run(&flag).ends(0);
     assert_eq!(told.outcomes("done"), ["kept"], "{:#}", told.json);

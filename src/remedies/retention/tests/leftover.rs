@@ -23,6 +23,51 @@ fn scaled(set: &mut StatefulSet, minutes: i64) {
     .into();
 }
 
+/// Has a set scaled by its subresource, which leaves no time, and its controller write the status so
+/// many minutes ago.
+fn observed(set: &mut StatefulSet, minutes: i64) {
+    let by = |field, manager: &str, time| FieldOwner { field, manager: manager.into(), time };
+    set.metadata.managers = [
+        by(ManagedField::Replicas, "kubectl", None),
+        by(ManagedField::ObservedGeneration, "kube-controller-manager", Some(ago(minutes))),
+    ]
+    .into();
+}
+
+/// What the controller wrote after its last observation bounds the age, and only then.
+#[test]
+fn a_set_that_was_scaled_by_its_subresource_has_the_age_of_its_status() {
+    let old = |set: &mut StatefulSet| observed(set, 30 * 24 * 60);
+    let planned = Case { set: old, ..case() }.ask(DELETE).expect("planned");
+    assert!(!planned.relies_on.contains(&"--include-unknown-age"), "{planned:?}");
+    let ahead = |set: &mut StatefulSet| {
+        observed(set, 30 * 24 * 60);
+        set.observed_generation = set.generation + 1;
+    };
+    refuses(Case { set: ahead, ..case() }.ask(DELETE), "--include-unknown-age");
+    let without = |set: &mut StatefulSet| {
+        observed(set, 30 * 24 * 60);
+        (set.generation, set.observed_generation) = (0, 0);
+    };
+    refuses(Case { set: without, ..case() }.ask(DELETE), "--include-unknown-age");
+    // The claim was made later than the set was observed: by hand, or from a backup.
+    let made_later = Case {
+        set: |set| observed(set, 30 * 24 * 60),
+        claim: |claim| claim.metadata.created = Some(ago(60)),
+        ..case()
+    };
+    refuses(made_later.ask(DELETE), "less than 7d");
+    // Of two bounds, the older one is as certain.
+    let both = |set: &mut StatefulSet| {
+        let by =
+            |field, minutes| FieldOwner { field, manager: "m".into(), time: Some(ago(minutes)) };
+        set.metadata.managers =
+            [by(ManagedField::Replicas, 30 * 24 * 60), by(ManagedField::ObservedGeneration, 60)]
+                .into();
+    };
+    Case { set: both, ..case() }.ask(DELETE).expect("planned");
+}
+
 const DELETE: RetentionChange =
     RetentionChange::DeleteLeftover(ClaimDeletionProgress { retained: false });
 
@@ -129,6 +174,7 @@ fn each_danger_has_its_flag() {
     let young = |set: &mut StatefulSet| scaled(set, 60);
     refuses(Case { set: young, ..case() }.ask(DELETE), "less than 7d");
     refuses(Case { set: |_| {}, ..case() }.ask(DELETE), "--include-unknown-age");
+    refuses(Case { set: |set| observed(set, 60), ..case() }.ask(DELETE), "less than 7d");
     let settings = Settings { include_unknown_age: true, ..keep() };
     let unknown =
         Case { set: |_| {}, settings: settings.clone(), ..case() }.ask(DELETE).expect("planned");

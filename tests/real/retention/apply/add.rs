@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::super::set::{BY_SET, DELETE_WITH_SET, RETAIN, Set};
-use super::{lines, patched};
+use super::{lines, patched, sent_by_object};
 use crate::support::{Admin, Cluster, Fault, Options, Told, eventually, shared};
 
 const MISSING: &str = "sts-missing-set-ownerref";
@@ -92,6 +92,58 @@ fn a_reference_without_flags_is_replaced() {
     assert_eq!(told.outcomes("done"), [CLAIM], "{:#}", told.json);
     assert_eq!(lines(&admin.sent(mark)), patched([CLAIM]));
     assert_eq!(set.owners(CLAIM), [BY_SET]);
+}
+
+/// A set of five that was scaled to one while it retained, and is deleted with its claims since.
+fn several_too_late(cluster: &Cluster) -> Set<'_> {
+    let set = Set::start(cluster, RETAIN, 5);
+    set.scale(1);
+    set.set_policy(DELETE_WITH_SET);
+    set.wait_owners("data-web-0", &[BY_SET]);
+    set
+}
+
+/// The claims that `several_too_late` leaves without owners.
+const SEVERAL: [&str; 4] = ["data-web-1", "data-web-2", "data-web-3", "data-web-4"];
+
+#[test]
+fn additions_settle_side_by_side() {
+    let set = several_too_late(shared());
+    let (admin, mark) = (Admin::of(&set.on), set.on.cluster.mark());
+    let told = set.apply(&admin, &["--add-owners"]).ends(0);
+    assert_eq!(told.outcomes("done"), SEVERAL, "{:#}", told.json);
+    // Each of them is tried first, guarded by the claim's volume, and then left to the set alone.
+    let twice = SEVERAL.iter().flat_map(|it| [*it; 2]);
+    assert_eq!(lines(&sent_by_object(&admin, mark)), patched(twice));
+    assert!(SEVERAL.iter().all(|it| set.owners(it) == [BY_SET]));
+    // All are added before the guard of the first is removed.
+    let journal = admin.journal(&told);
+    let actions: Vec<_> = journal.iter().filter_map(|it| it["action"].as_str()).collect();
+    let expected = [["add-owner-reference"; 4], ["remove-owner-references"; 4]].concat();
+    assert_eq!(actions, expected, "{journal:#?}");
+}
+
+/// The set is deleted while several additions settle: whatever was added is taken back, and every claim stays.
+#[test]
+fn a_set_that_is_deleted_while_several_additions_settle() {
+    let set = several_too_late(shared());
+    let (before, folders) = (set.claims(), set.folders());
+    let admin = Admin::of(&set.on);
+    let args = ["retention", "apply", "sts/web", "-n", &set.on.name, "--add-owners", "--yes"];
+    let running = admin.by(set.on.cluster.kubeconfig(), &args).start();
+    eventually("a reference is added", || SEVERAL.iter().any(|it| !set.owners(it).is_empty()));
+    let delete = ["delete", "sts/web", "-n", &set.on.name, "--cascade=orphan"];
+    set.on.cluster.kubectl(&delete);
+    let told = Told::of(running.finish());
+    // Who was slower than the deletion is told what has become of the claim.
+    for name in told.outcomes("failed") {
+        assert!(told.reason(name).contains("the claim is kept"), "{:#}", told.json);
+    }
+    sleep(Duration::from_secs(10));
+    assert_eq!(set.claims(), before, "{:#}", told.json);
+    assert!(SEVERAL.iter().all(|it| set.owners(it).is_empty()), "{:#}", told.json);
+    assert!(folders.values().all(|it| it.exists()));
+    set.on.cluster.kubectl(&["delete", "pods", "--all", "-n", &set.on.name]);
 }
 
 /// I.6: `delete sts --cascade=orphan` between the last read and the write. Without the volume that protects the claim, the

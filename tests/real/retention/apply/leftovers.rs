@@ -177,6 +177,28 @@ fn what_is_not_surely_left_is_kept() {
     set.wait_ordinals(&["0"]);
 }
 
+/// For the subresource the API server notes who scaled the set, and not when: the status of the set bounds the age.
+#[test]
+fn what_kubectl_scale_left_has_an_age() {
+    let set = Set::start(shared(), RETAIN, 3);
+    set.on.cluster.kubectl(&["scale", "sts/web", "--replicas=1", "-n", &set.on.name]);
+    set.rolled_out(1);
+    set.set_policy(DELETE_SCALED);
+    let live = set.on.read("sts/web");
+    let entries = live["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+    let scaled = entries.iter().find(|it| it["fieldsV1"]["f:spec"].get("f:replicas").is_some());
+    let scaled = scaled.expect("kubectl manages it");
+    assert_eq!((&scaled["subresource"], &scaled["time"]), (&json!("scale"), &json!(null)));
+    sleep(Duration::from_secs(3));
+    let admin = Admin::of(&set.on);
+    let young = ["--delete-leftovers", "--older-than", "1d", "--keep-data"];
+    let told = admin.refused(5, &call(&set, &young));
+    assert!(told.reason(LEFT[0]).contains("less than 1d"), "{:#}", told.json);
+    let told = set.apply(&admin, &KEEP).ends(0);
+    assert_eq!(told.outcomes("done"), LEFT, "{:#}", told.json);
+    set.wait_ordinals(&["0"]);
+}
+
 /// Two pairs of a set and a template make claims of the same name (F68).
 #[test]
 fn a_claim_of_an_ambiguous_name_is_kept() {

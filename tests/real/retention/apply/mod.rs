@@ -7,7 +7,7 @@ mod owners;
 mod permissions;
 
 use super::set::Set;
-use crate::support::{Admin, Told, Write};
+use crate::support::{Admin, Mark, Told, Write};
 
 /// A uid that no object has.
 const DEAD: &str = "00000000-dead-4000-8000-000000000000";
@@ -28,6 +28,21 @@ impl Set<'_> {
 /// What was sent, one line each.
 fn lines(sent: &[Write]) -> Vec<String> {
     sent.iter().map(Write::line).collect()
+}
+
+/// What was sent, in order for each object: changes of owner references are made side by side.
+fn sent_by_object(admin: &Admin, since: Mark) -> Vec<Write> {
+    let mut sent = admin.sent(since);
+    sent.sort_by(|a, b| a.name.cmp(&b.name));
+    sent
+}
+
+/// What was written of the removals of owner references that were sent, by object. Until one was accepted, each is tried first.
+fn removals(admin: &Admin, since: Mark) -> Vec<Write> {
+    let (dry, written): (Vec<_>, Vec<_>) =
+        sent_by_object(admin, since).into_iter().partition(|it| it.dry);
+    assert!(!dry.is_empty(), "{:?}", lines(&written));
+    written
 }
 
 /// The lines of a patch: its dry run, and itself.

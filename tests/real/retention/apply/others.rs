@@ -25,7 +25,7 @@ fn of_two_who_apply_at_once_one_wins_and_the_other_is_told() {
     let quick = Admin::named(&set.on, "quick", &["--as-group", "system:masters"]);
     let (proxy, mark) = (set.on.cluster.proxy(), set.on.cluster.mark());
     let held = proxy.hold(Fault::hold().on("PATCH", "/persistentvolumeclaims/").real());
-    let args = ["retention", "apply", "sts/web", "-n", &set.on.name, "--yes"];
+    let args = ["retention", "apply", "sts/web", "-n", &set.on.name, "--yes", "--parallel", "1"];
     let running = slow.by(proxy.kubeconfig(), &args).start();
     held.wait();
     let told = set.apply(&quick, &[]).ends(0);
@@ -48,7 +48,7 @@ fn a_policy_that_changes_after_the_plan_makes_it_stale() {
     let mark = set.on.cluster.mark();
     // The set is read by name right before each change.
     let held = proxy.hold(Fault::hold().on("GET", "/statefulsets/web$"));
-    let args = ["retention", "apply", "sts/web", "-n", &set.on.name, "--yes"];
+    let args = ["retention", "apply", "sts/web", "-n", &set.on.name, "--yes", "--parallel", "1"];
     let running = admin.by(proxy.kubeconfig(), &args).start();
     held.wait();
     set.set_policy(DELETE_WITH_SET);

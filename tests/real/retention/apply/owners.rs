@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::set::{BY_SET, DELETE_SCALED, DELETE_WITH_SET, RETAIN, Set};
-use super::{DEAD, lines, patched};
+use super::{DEAD, lines, patched, removals};
 use crate::support::{Admin, Cluster, Options, eventually, shared};
 
 const CONTRADICTS: &str = "sts-ownerref-contradicts-retain";
@@ -53,10 +53,11 @@ fn claims_without_a_pod_stay_when_the_set_is_deleted() {
     let told = set.apply(&admin, &[]).ends(0);
     assert_eq!(told.outcomes("done"), ["data-web-1", "data-web-2"], "{:#}", told.json);
     assert!(told.reason("data-web-1").ends_with("the claim has no owner"), "{:#}", told.json);
-    let requests = admin.sent(mark);
-    assert_eq!(lines(&requests), patched(["data-web-1", "data-web-2"]));
+    let requests = removals(&admin, mark);
+    let patch = |claim| format!("patch persistentvolumeclaims {claim}");
+    assert_eq!(lines(&requests), ["data-web-1", "data-web-2"].map(patch));
     assert_eq!(
-        requests[1].body,
+        requests[0].body,
         json!([
             {"op": "test", "path": "/metadata/uid", "value": before["data-web-1"]},
             {"op": "test", "path": "/metadata/resourceVersion", "value": version},
@@ -107,7 +108,8 @@ fn claims_behind_a_pod_that_is_never_ready_stay() {
     assert!(notices.contains("unless it waits for a pod"), "{notices}");
     let told = set.apply(&admin, &[]).ends(0);
     assert_eq!(told.outcomes("done"), all, "{:#}", told.json);
-    assert_eq!(lines(&admin.sent(mark)), patched(all));
+    let patch = |claim| format!("patch persistentvolumeclaims {claim}");
+    assert_eq!(lines(&removals(&admin, mark)), all.map(patch));
     set.delete();
     sleep(A_WHILE);
     assert_eq!(set.claims(), before);

@@ -1,0 +1,60 @@
+//! Questions on which proposals rest, asked again before each write.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use tokio::sync::{
+    Mutex,
+    oneshot::{self, error::TryRecvError},
+};
+
+use super::CurrentCluster;
+use crate::dump::DumpError;
+use crate::model::{ObjectRef, Question};
+use crate::plan::Purpose;
+use crate::sources::answers;
+
+/// Questions of changes that are under way at the same time.
+#[derive(Default)]
+pub(super) struct QuestionQueue {
+    /// The questions that wait to be asked, and who waits for the answers.
+    waiting: RefCell<Vec<(BTreeSet<Question>, oneshot::Sender<()>)>>,
+    /// Held while questions are being asked.
+    asking: Mutex<()>,
+}
+
+impl CurrentCluster {
+    /// Asks every question on which the proposal rests, whether it was answered before or not.
+    ///
+    /// Changes that come to it while others wait for their answers are asked for together then: a
+    /// question that several of them have is sent once, after all of them came.
+    pub(super) async fn ask_again(
+        &self,
+        purpose: &Purpose,
+        object: &ObjectRef,
+    ) -> Result<(), DumpError> {
+        let (_, questions) = self.propose(purpose, object, true);
+        if questions.is_empty() {
+            return Ok(());
+        }
+        let (answer, mut answered) = oneshot::channel();
+        self.questions.waiting.borrow_mut().push((questions.clone(), answer));
+        let asking = self.questions.asking.lock().await;
+        let waiting = match answered.try_recv() {
+            Ok(()) => return Ok(()),
+            Err(TryRecvError::Empty) => self.questions.waiting.take(),
+            // Another change took them along, and could not take in the answers.
+            Err(TryRecvError::Closed) => Vec::new(),
+        };
+        let mut all = questions;
+        all.extend(waiting.iter().flat_map(|(questions, _)| questions.iter().cloned()));
+        let replies = answers::replies(&self.reader, all).await;
+        replies.take_in(&mut self.state.borrow_mut().intake)?;
+        for (_, answer) in waiting {
+            // Whoever has stopped waiting needs no answer.
+            let _ = answer.send(());
+        }
+        drop(asking);
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! Appends to the journal for changes that are under way at the same time.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, oneshot};
+
+use crate::journal::{JournalError, JournalRecord, Log};
+
+/// A record that waits to be appended, and who waits for its sequence.
+type Waiting = (JournalRecord, oneshot::Sender<Result<u64, JournalError>>);
+
+/// Appends records that wait at the same time together: they wait for the disk once, and none of them
+/// returns before its line is on disk. The other changes go on meanwhile.
+pub(super) struct JournalQueue {
+    log: Arc<Log>,
+    waiting: RefCell<Vec<Waiting>>,
+    /// Held while lines are being written.
+    writing: Mutex<()>,
+}
+
+impl JournalQueue {
+    /// Returns a queue for a journal.
+    pub(super) fn new(log: &Arc<Log>) -> Self {
+        Self { log: Arc::clone(log), waiting: RefCell::default(), writing: Mutex::new(()) }
+    }
+
+    /// Appends a record and returns its sequence once it is on disk.
+    pub(super) async fn append(&self, record: JournalRecord) -> Result<u64, JournalError> {
+        let (answer, mut answered) = oneshot::channel();
+        self.waiting.borrow_mut().push((record, answer));
+        let writing = self.writing.lock().await;
+        // Another change has appended it.
+        if let Ok(appended) = answered.try_recv() {
+            return appended;
+        }
+        let (records, answers): (Vec<_>, Vec<_>) = self.waiting.take().into_iter().unzip();
+        let log = Arc::clone(&self.log);
+        let appended = tokio::task::spawn_blocking(move || log.append_all(&records)).await;
+        let appended = appended.expect("because appending a line does not panic");
+        for (answer, appended) in answers.into_iter().zip(appended) {
+            // Whoever has stopped waiting needs no answer.
+            let _ = answer.send(appended);
+        }
+        drop(writing);
+        answered.try_recv().expect("because its record was among those that waited")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use futures::future::join_all;
+
+    use super::JournalQueue;
+    use crate::journal::{JournalRecord, Log, Outcome};
+
+    fn outcome(of: u64) -> JournalRecord {
+        JournalRecord::Outcome { of, at: None, outcome: Outcome::Done, detail: String::new() }
+    }
+
+    #[tokio::test]
+    async fn each_record_gets_its_own_sequence_in_the_order_of_asking() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let log = Arc::new(Log::open(folder.path()).expect("writable"));
+        let queue = JournalQueue::new(&log);
+        let sequences = join_all((0..20).map(|of| queue.append(outcome(of)))).await;
+        let sequences: Vec<_> = sequences.into_iter().map(|it| it.expect("room")).collect();
+        assert_eq!(sequences, (1..=20).collect::<Vec<_>>());
+        let text = std::fs::read_to_string(log.path()).expect("readable");
+        let of = |line: &str| -> Option<u64> {
+            serde_json::from_str::<serde_json::Value>(line).ok()?["of"].as_u64()
+        };
+        let written: Vec<_> = text.lines().map(of).collect();
+        assert_eq!(written, (0..20).map(Some).collect::<Vec<_>>());
+    }
+
+    #[tokio::test]
+    async fn an_error_reaches_everybody_who_waits_with_its_own_consequence() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let log = Arc::new(Log::open(folder.path()).expect("writable"));
+        std::fs::remove_file(log.path()).expect("it exists");
+        let queue = JournalQueue::new(&log);
+        let ended = join_all((1..4).map(|of| queue.append(outcome(of)))).await;
+        let told: Vec<_> = ended.into_iter().map(|it| it.expect_err("gone").to_string()).collect();
+        for (of, told) in (1..4).zip(&told) {
+            assert!(told.starts_with(&format!("how entry {of} ended is not recorded")), "{told}");
+        }
+    }
+}
