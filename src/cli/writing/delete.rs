@@ -149,9 +149,7 @@ impl DeleteArgs {
 
     fn settings(&self) -> Result<Settings, Failure> {
         let mut settings = Settings::default();
-        for ThresholdSetting(threshold, duration) in &self.threshold {
-            settings.thresholds.set(*threshold, *duration);
-        }
+        ThresholdSetting::take_all(&self.threshold, &mut settings);
         self.write.take_timeout(&mut settings);
         // The namespace is that of the context unless it is given, which only the connection knows.
         settings.scope = scope(None, self.selector.as_deref())?;

@@ -137,9 +137,7 @@ impl FixFinalizersArgs {
 
     fn settings(&self, named: &[(Kind, String)]) -> Result<Settings, Failure> {
         let mut settings = Settings::default();
-        for ThresholdSetting(threshold, duration) in &self.threshold {
-            settings.thresholds.set(*threshold, *duration);
-        }
+        ThresholdSetting::take_all(&self.threshold, &mut settings);
         self.write.take_timeout(&mut settings);
         let namespace = self.namespace.as_deref().filter(|_| named.is_empty());
         settings.scope = scope(namespace, self.selector.as_deref())?;
