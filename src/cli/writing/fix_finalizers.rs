@@ -128,9 +128,8 @@ impl FixFinalizersArgs {
             }
             self.write.rests_on("fix-finalizers --from", "a file of this machine")?;
         }
-        if self.reclaim && !self.write.wait {
-            return Err(Failure::usage("--reclaim must wait until the object is deleted")
-                .hint(Some("omit --wait=false")));
+        if self.reclaim {
+            self.write.must_wait("--reclaim", "the object is deleted")?;
         }
         Ok(())
     }
