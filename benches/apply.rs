@@ -3,6 +3,7 @@
 //! `cargo bench --bench apply`; docs/benchmarks.md explains what is compared.
 
 mod measure;
+mod requests;
 #[expect(dead_code, reason = "shared with the bench of live audits")]
 mod testbed;
 
@@ -16,18 +17,15 @@ use std::{
 
 use clap::Parser;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use http::{Request, header::CONTENT_TYPE};
-use http_body_util::BodyExt as _;
-use kube::client::{Body, Client};
-use kubectl_storage::client::{ConnectionOptions, connect};
+use kube::client::Client;
 use serde_json::{Value, json};
 
 use measure::{say, tool};
+use requests::{client, send};
 use testbed::Testbed;
 
 const RATIO: f64 = 2.0;
 const DRIVER: &str = "bench.csi.example";
-const USER_AGENT: &str = "bench/1";
 const VOLUMES: &str = "/api/v1/persistentvolumes";
 
 /// Reclaims volumes of a real driver, with the tool and with a bare loop.
@@ -53,9 +51,6 @@ fn main() -> ExitCode {
 }
 
 fn bench(args: &Args) -> io::Result<ExitCode> {
-    rustls::crypto::ring::default_provider()
-        .install_default()
-        .map_err(|_| io::Error::other("there is a TLS provider already"))?;
     let mut testbed = Testbed::start_with(&json!({"version": "1.36.3", "kcm": true}), false)?;
     let driver = testbed.request("driver.start", json!({"driver": DRIVER}))?;
     let folder = PathBuf::from(driver["volumes"].as_str().unwrap_or_default());
@@ -79,39 +74,6 @@ fn bench(args: &Args) -> io::Result<ExitCode> {
     ));
     say(&format!("ratio {ratio:.2} (bound {RATIO:.1})"));
     Ok(if ratio <= RATIO { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-async fn client(kubeconfig: &Path) -> io::Result<Client> {
-    let options = ConnectionOptions {
-        kubeconfig: Some(kubeconfig.to_owned()),
-        ..ConnectionOptions::default()
-    };
-    Ok(connect(&options, USER_AGENT).await.map_err(io::Error::other)?.client)
-}
-
-async fn send(
-    client: &Client,
-    method: &str,
-    path: &str,
-    kind: &str,
-    body: &Value,
-) -> io::Result<Value> {
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header(CONTENT_TYPE, kind)
-        .body(Body::from(body.to_string().into_bytes()))
-        .map_err(io::Error::other)?;
-    let response = client.send(request).await.map_err(io::Error::other)?;
-    let status = response.status();
-    let body = response.into_body().collect().await.map_err(io::Error::other)?.to_bytes();
-    if !status.is_success() {
-        return Err(io::Error::other(format!(
-            "{method} {path}: {status} {}",
-            String::from_utf8_lossy(&body)
-        )));
-    }
-    Ok(serde_json::from_slice(&body)?)
 }
 
 /// Makes volumes that Retain keeps after their claim is gone, and waits until all are Released.

@@ -3,29 +3,26 @@
 //! `cargo bench --bench disown`; docs/benchmarks.md explains what is compared.
 
 mod measure;
+mod requests;
 #[expect(dead_code, reason = "shared with the bench of live audits")]
 mod testbed;
 
 use std::{
     io::{self, Write},
-    path::Path,
     process::{ExitCode, Stdio},
     time::{Duration, Instant},
 };
 
 use clap::Parser;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
-use http::{Request, header::CONTENT_TYPE};
-use http_body_util::BodyExt as _;
-use kube::client::{Body, Client};
-use kubectl_storage::client::{ConnectionOptions, connect};
+use kube::client::Client;
 use serde_json::{Value, json};
 
 use measure::{Verdict, say, tool};
+use requests::{client, send};
 use testbed::Testbed;
 
 const RATIO: f64 = 2.0;
-const USER_AGENT: &str = "bench/1";
 const CLAIMS: &str = "/api/v1/namespaces/default/persistentvolumeclaims";
 /// No set has this uid.
 const EARLIER: &str = "00000000-dead-4000-8000-000000000000";
@@ -56,9 +53,6 @@ fn main() -> ExitCode {
 }
 
 fn bench(args: &Args) -> io::Result<ExitCode> {
-    rustls::crypto::ring::default_provider()
-        .install_default()
-        .map_err(|_| io::Error::other("there is a TLS provider already"))?;
     // Without controllers: the garbage collector would delete these claims.
     let testbed = Testbed::start_with(&json!({"version": "1.36.3"}), false)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -106,37 +100,6 @@ fn bench(args: &Args) -> io::Result<ExitCode> {
         );
     }
     Ok(verdict.exit())
-}
-
-async fn client(kubeconfig: &Path) -> io::Result<Client> {
-    let options = ConnectionOptions {
-        kubeconfig: Some(kubeconfig.to_owned()),
-        ..ConnectionOptions::default()
-    };
-    Ok(connect(&options, USER_AGENT).await.map_err(io::Error::other)?.client)
-}
-
-async fn send(
-    client: &Client,
-    method: &str,
-    path: &str,
-    kind: &str,
-    body: &Value,
-) -> io::Result<Value> {
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header(CONTENT_TYPE, kind)
-        .body(Body::from(body.to_string().into_bytes()))
-        .map_err(io::Error::other)?;
-    let response = client.send(request).await.map_err(io::Error::other)?;
-    let status = response.status();
-    let body = response.into_body().collect().await.map_err(io::Error::other)?.to_bytes();
-    if !status.is_success() {
-        let said = String::from_utf8_lossy(&body);
-        return Err(io::Error::other(format!("{method} {path}: {status} {said}")));
-    }
-    Ok(serde_json::from_slice(&body)?)
 }
 
 /// Makes claims of a set that does not exist any more, and returns their uids.

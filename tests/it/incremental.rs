@@ -59,17 +59,39 @@ struct Count {
 
 #[test]
 fn incremental_judgement_is_full_judgement() {
+    let (seed, count) = play(hold);
+    let Count { cases, batches, looks, fixable, caused } = count;
+    say(&format!(
+        "SEED={seed}: {cases} cases, {batches} batches, {looks} looks, {fixable} fixable volumes, {caused} findings with a cause"
+    ));
+    assert!(caused > 0, "no finding had a cause: nothing is proven");
+    assert!(fixable > cases / 40, "only {fixable} fixable volumes: nothing is proven");
+}
+
+/// What is counted while cases are played.
+trait Cases: Default {
+    /// How many were played.
+    fn cases(&self) -> u32;
+}
+
+impl Cases for Count {
+    fn cases(&self) -> u32 {
+        self.cases
+    }
+}
+
+/// Plays cases until the budget is spent, and returns the seed and what was counted.
+fn play<T: Cases>(hold: impl Fn(&Case, &mut T) -> Held) -> (u64, T) {
     let budget = env::var("BUDGET").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
     let seed = env::var("SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(USUAL);
     let byte = || vec(any::<u8>(), 24..64);
     let strategy = (byte(), vec(vec(byte(), 1..5), 1..14));
-    let (started, count) = (Instant::now(), RefCell::new(Count::default()));
+    let (started, count) = (Instant::now(), RefCell::new(T::default()));
     let mut round = 0_u64;
-    while started.elapsed() < Duration::from_secs(budget) || count.borrow().cases < FLOOR {
+    while started.elapsed() < Duration::from_secs(budget) || count.borrow().cases() < FLOOR {
         let mut runner = runner(seed, round);
         round += 1;
-        let result = runner.run(&strategy, |case| hold(&case, &mut count.borrow_mut()));
-        match result {
+        match runner.run(&strategy, |case| hold(&case, &mut count.borrow_mut())) {
             Ok(()) => {}
             Err(TestError::Fail(reason, (setting, batches))) => {
                 panic!("SEED={seed}: {reason}\n{}", story(&setting, &batches));
@@ -77,14 +99,12 @@ fn incremental_judgement_is_full_judgement() {
             Err(TestError::Abort(reason)) => panic!("SEED={seed}: {reason}"),
         }
     }
-    let Count { cases, batches, looks, fixable, caused } = count.into_inner();
-    let said = writeln!(
-        std::io::stderr(),
-        "SEED={seed}: {cases} cases, {batches} batches, {looks} looks, {fixable} fixable volumes, {caused} findings with a cause"
-    );
-    said.expect("stderr is open");
-    assert!(caused > 0, "no finding had a cause: nothing is proven");
-    assert!(fixable > cases / 40, "only {fixable} fixable volumes: nothing is proven");
+    (seed, count.into_inner())
+}
+
+/// Tells what was played, also where the output of tests that pass is not shown.
+fn say(text: &str) {
+    writeln!(std::io::stderr(), "{text}").expect("stderr is open");
 }
 
 /// A new one every few cases: proptest's generator gets slower the more it has generated.

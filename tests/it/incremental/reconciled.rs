@@ -1,13 +1,7 @@
 //! The loop, at an injected clock: whatever changes in whatever order, however late it is judged,
 //! what was told of findings adds up to what a full pass finds.
 
-use std::{
-    cell::RefCell,
-    collections::BTreeMap,
-    env,
-    io::Write as _,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use kubectl_storage::{
     cluster::{Change, Cluster, Dirty, Gap, Reach, Subject},
@@ -20,15 +14,10 @@ use kubectl_storage::{
     sources::intake::Intake,
     watch::{News, Pace, Reconciler},
 };
-use proptest::{
-    collection::vec,
-    prelude::any,
-    prop_assert, prop_assert_eq,
-    test_runner::{TestCaseError, TestError},
-};
+use proptest::{prop_assert, prop_assert_eq, test_runner::TestCaseError};
 
 use super::{
-    Case, FLOOR, Held, USUAL, runner, story,
+    Case, Cases, Held, play, say,
     universe::{Dice, LISTED, at, beginning, change, reclaimable, settings},
 };
 
@@ -45,31 +34,19 @@ struct Count {
     stood: u32,
 }
 
+impl Cases for Count {
+    fn cases(&self) -> u32 {
+        self.cases
+    }
+}
+
 #[test]
 fn what_is_told_adds_up_to_a_full_pass() {
-    let budget = env::var("BUDGET").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
-    let seed = env::var("SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(USUAL);
-    let byte = || vec(any::<u8>(), 24..64);
-    let strategy = (byte(), vec(vec(byte(), 1..5), 1..14));
-    let (started, count) = (Instant::now(), RefCell::new(Count::default()));
-    let mut round = 0_u64;
-    while started.elapsed() < Duration::from_secs(budget) || count.borrow().cases < FLOOR {
-        let mut runner = runner(seed, round);
-        round += 1;
-        match runner.run(&strategy, |case| hold(&case, &mut count.borrow_mut())) {
-            Ok(()) => {}
-            Err(TestError::Fail(reason, (setting, batches))) => {
-                panic!("SEED={seed}: {reason}\n{}", story(&setting, &batches));
-            }
-            Err(TestError::Abort(reason)) => panic!("SEED={seed}: {reason}"),
-        }
-    }
-    let Count { cases, appeared, changed, cleared, stood } = count.into_inner();
-    let said = writeln!(
-        std::io::stderr(),
+    let (seed, count) = play(hold);
+    let Count { cases, appeared, changed, cleared, stood } = count;
+    say(&format!(
         "SEED={seed}: {cases} cases, {appeared} findings appeared, {changed} changed, {cleared} cleared, {stood} stood unseen"
-    );
-    said.expect("stderr is open");
+    ));
     let all = [appeared, changed, cleared, stood];
     assert!(all.iter().all(|it| *it > cases / 10), "{all:?}: nothing is proven");
 }

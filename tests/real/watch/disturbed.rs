@@ -2,30 +2,21 @@
 
 use std::time::Duration;
 
-use super::Watcher;
-use crate::support::{Cluster, Fault, Options, PersistentVolume, Run, Scenario, eventually, never};
+use super::{PAST, Watcher, released};
+use crate::support::{Cluster, Fault, Options, Run, Scenario, eventually, never};
 
-const PAST: &str = "pv-released-past-threshold";
 const ARGS: [&str; 2] = ["--older-than", "1s"];
-
-fn volume(on: &Scenario, name: &str) -> String {
-    let name = on.named(name);
-    let left = PersistentVolume::csi(&name, "none.example", &name).left_by(&on.name, "gone");
-    on.create(&left.0);
-    on.wait_phase(&format!("pv/{name}"), "Released");
-    format!("pv/{name}")
-}
 
 #[test]
 fn an_api_server_that_restarts_clears_nothing() {
     let cluster = Cluster::start(Options::CONTROLLERS);
     let on = Scenario::on(&cluster);
-    let kept = volume(&on, "kept");
+    let kept = released(&on, "kept");
     let watcher = Watcher::start(cluster.kubeconfig(), &ARGS);
     watcher.tells("appeared", PAST, &kept);
     for round in 0..3 {
         cluster.restart_server();
-        let other = volume(&on, &format!("other-{round}"));
+        let other = released(&on, &format!("other-{round}"));
         watcher.tells("appeared", PAST, &other);
         on.delete(&other);
         watcher.tells("cleared", PAST, &other);
@@ -44,7 +35,7 @@ fn an_api_server_that_restarts_clears_nothing() {
 fn volumes_that_cannot_be_read_stand_until_they_can() {
     let cluster = Cluster::start(Options::CONTROLLERS);
     let on = Scenario::on(&cluster);
-    let (kept, deleted) = (volume(&on, "kept"), volume(&on, "deleted"));
+    let (kept, deleted) = (released(&on, "kept"), released(&on, "deleted"));
     let proxy = cluster.proxy();
     let watcher = Watcher::start(proxy.kubeconfig(), &ARGS);
     watcher.tells("appeared", PAST, &deleted);
@@ -71,7 +62,7 @@ fn volumes_that_cannot_be_read_stand_until_they_can() {
 fn what_is_forbidden_is_read_once_it_is_granted() {
     let cluster = Cluster::start(Options::CONTROLLERS);
     let on = Scenario::on(&cluster);
-    let kept = volume(&on, "kept");
+    let kept = released(&on, "kept");
     let watcher = Watcher::start(&cluster.kubeconfig_of("user-1"), &ARGS);
     watcher.says("not read: ");
     assert_eq!(watcher.events().len(), 0);

@@ -6,3 +6,16 @@ mod told;
 mod watcher;
 
 use watcher::Watcher;
+
+use crate::support::{PersistentVolume, Scenario};
+
+const PAST: &str = "pv-released-past-threshold";
+
+/// Makes a volume that is Released and kept, and returns its name.
+fn released(on: &Scenario, name: &str) -> String {
+    let name = on.named(name);
+    let left = PersistentVolume::csi(&name, "none.example", &name).left_by(&on.name, "gone");
+    on.create(&left.0);
+    on.wait_phase(&format!("pv/{name}"), "Released");
+    format!("pv/{name}")
+}

@@ -5,32 +5,24 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::Watcher;
-use crate::support::{Cluster, Options, PersistentVolume, Run, Scenario, claim, never};
+use super::{PAST, Watcher, released};
+use crate::support::{Cluster, Options, Run, Scenario, claim, never};
 
-const PAST: &str = "pv-released-past-threshold";
 const ARGS: [&str; 4] = ["--older-than", "1s", "--threshold", "pvc-pending=12s"];
 
 #[test]
 fn findings_appear_change_and_clear() {
     let cluster = Cluster::start(Options::CONTROLLERS);
     let on = Scenario::on(&cluster);
-    let volume = |name: &str| {
-        let name = on.named(name);
-        let left = PersistentVolume::csi(&name, "none.example", &name).left_by(&on.name, "gone");
-        on.create(&left.0);
-        on.wait_phase(&format!("pv/{name}"), "Released");
-        format!("pv/{name}")
-    };
     let before = cluster.mark();
-    let first = volume("first");
+    let first = released(&on, "first");
     let watcher = Watcher::start(cluster.kubeconfig(), &ARGS);
     // What is there at the beginning.
     watcher.tells("appeared", PAST, &first);
     watcher.converges(&cluster);
     assert!(watcher.events().iter().all(|it| it["event"] == "appeared"), "{:?}", watcher.events());
 
-    let second = volume("second");
+    let second = released(&on, "second");
     watcher.tells("appeared", PAST, &second);
     // One that changes stays the same finding.
     on.patch(&second, &json!({"spec": {"capacity": {"storage": "7Gi"}}}));
@@ -68,19 +60,13 @@ fn findings_appear_change_and_clear() {
 fn it_ends_when_nobody_reads_and_when_a_finding_is_bad_enough() {
     let cluster = Cluster::start(Options::CONTROLLERS);
     let on = Scenario::on(&cluster);
-    let volume = |name: &str| {
-        let name = on.named(name);
-        let left = PersistentVolume::csi(&name, "none.example", &name).left_by(&on.name, "gone");
-        on.create(&left.0);
-        on.wait_phase(&format!("pv/{name}"), "Released");
-    };
     let run = |args: &[&str]| {
         Run::of(&["audit", "-w"]).more(&ARGS).more(args).kubeconfig(cluster.kubeconfig())
     };
     let critical = run(&["--fail-on", "critical"]);
     let mut failing = run(&["--fail-on", "medium"]).start();
     failing.says("no findings");
-    volume("first");
+    released(&on, "first");
     let failed = failing.finish();
     assert_eq!(failed.code, Some(3), "{}", failed.stderr);
     assert!(failed.stdout.starts_with("EVENT"), "{}", failed.stdout);
@@ -95,7 +81,7 @@ fn it_ends_when_nobody_reads_and_when_a_finding_is_bad_enough() {
     head.read_line(&mut line).expect("because it is piped");
     assert!(line.starts_with("persistentvolume/"), "{line}");
     drop(head);
-    volume("second");
+    released(&on, "second");
     let outcome = piped.finish();
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
 }
