@@ -152,7 +152,9 @@ fn rights(command: RoleFor) -> Vec<Right> {
     }
     if matches!(command, RoleFor::Delete | RoleFor::Apply | RoleFor::Retention) {
         // Who owns the owners of a claim: what a set is deleted with rests on it.
-        Kind::WORKLOADS.into_iter().for_each(|kind| add("get", kind));
+        for kind in Kind::WORKLOADS {
+            add("get", kind);
+        }
     }
     for (verb, kind) in command.writes() {
         add(verb, kind);
