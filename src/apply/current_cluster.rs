@@ -241,11 +241,6 @@ impl CurrentCluster {
             intake.answer(exists, crate::model::Answer::No)?;
             return Ok(());
         };
-        if key.kind == Kind::Namespace {
-            // No rows of these are kept.
-            intake.answer(exists, crate::model::Answer::Yes)?;
-            return Ok(());
-        }
         let decoding = match key.kind {
             Kind::PersistentVolume
             | Kind::PersistentVolumeClaim
@@ -254,6 +249,7 @@ impl CurrentCluster {
             | Kind::VolumeSnapshotContent
             | Kind::StatefulSet
             | Kind::Pod
+            | Kind::Namespace
             | Kind::Node => objects::decoding(key.kind),
             _ => None,
         };

@@ -136,6 +136,15 @@ impl FromStr for ThresholdSetting {
     }
 }
 
+impl ThresholdSetting {
+    /// Takes them over; of two for one threshold the last counts.
+    pub fn take_all(given: &[Self], settings: &mut Settings) {
+        for Self(threshold, duration) in given {
+            settings.thresholds.set(*threshold, *duration);
+        }
+    }
+}
+
 /// Where the record of kept backends is, for commands that read it.
 #[derive(Debug, Args)]
 pub struct RecordArgs {

@@ -158,6 +158,12 @@ fn rights(command: RoleFor) -> Vec<Right> {
         // The snapshot that is taken first is read until it is ready, and before each later step.
         add("get", Kind::VolumeSnapshotContent);
     }
+    if matches!(command, RoleFor::Delete | RoleFor::Apply | RoleFor::Retention) {
+        // Who owns the owners of a claim: what a set is deleted with rests on it.
+        for kind in Kind::WORKLOADS {
+            add("get", kind);
+        }
+    }
     for (verb, kind) in command.writes() {
         add(verb, kind);
     }

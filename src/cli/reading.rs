@@ -69,9 +69,7 @@ impl JudgementArgs {
         if let Some(MinimumAge(age)) = self.older_than {
             settings.thresholds.set(Threshold::OlderThan, age);
         }
-        for ThresholdSetting(threshold, duration) in &self.threshold {
-            settings.thresholds.set(*threshold, *duration);
-        }
+        ThresholdSetting::take_all(&self.threshold, settings);
         settings.recording = self.record.recording();
         settings.absent_drivers = self.driver_absent.iter().map(|it| Text::from(&**it)).collect();
     }

@@ -36,6 +36,7 @@ impl Cluster {
             // Its entries are rows of their own.
             Question::KeptBackends { .. }
             // No rule asks: what is deleted is judged anew with each answer.
+            | Question::OwnersOf(_)
             | Question::CustomUsers { .. } => {}
             // The account does not show its driver: facts decide which pods and workloads belong to
             // a driver. Such answers are few.

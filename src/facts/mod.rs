@@ -26,6 +26,7 @@ mod released;
 mod selected_node;
 mod sharing;
 mod shell_word;
+mod snapshot_fate;
 mod storage;
 mod finalizer_controller;
 pub mod retention;
@@ -97,6 +98,7 @@ pub(crate) use released::{ClaimState, claim_state, semantically_released};
 pub(crate) use selected_node::{StaleNode, stale_selected_node};
 pub(crate) use sharing::{SharedStorage, excludes_in_a_pod, lies, may_destroy, sharing};
 pub(crate) use shell_word::{is_plain_word, on_command_line};
+pub(crate) use snapshot_fate::{SnapshotFate, group_snapshot_fates, snapshot_fate};
 pub(crate) use storage::{
     Nearness, UNIDENTIFIED, destruction, is_static, keeper, keeper_of, marks_of_others, neighbours,
     provisioning_family, undecided_identity, wishes_for,

@@ -124,7 +124,12 @@ fn users_of(cx: &Cx, claim: &ClaimKey, metadata: Option<&Metadata>) -> OtherUser
             Arc::default()
         }
         Ok(
-            Answer::Yes | Answer::Is(_) | Answer::No | Answer::Forbidden | Answer::NotServed { .. },
+            Answer::Yes
+            | Answer::Is(_)
+            | Answer::Owner(_)
+            | Answer::No
+            | Answer::Forbidden
+            | Answer::NotServed { .. },
         )
         | Err(_) => {
             found.unseen = Some(unseen(claim, "they were not listed"));

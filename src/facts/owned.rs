@@ -55,7 +55,7 @@ pub fn ownership(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ownersh
             Some(_) => Ok(Ownership::Dangling),
             None => Err(unseen("the reference has no uid")),
         },
-        Answer::Yes | Answer::Users(_) => Err(unseen("its uid is not known")),
+        Answer::Yes | Answer::Owner(_) | Answer::Users(_) => Err(unseen("its uid is not known")),
         Answer::Unanswered(reason) => Err(unseen(&reason)),
         Answer::Forbidden => Err(unseen("asking is forbidden")),
         Answer::NotServed { elsewhere: None } => Ok(Ownership::NotServed),
@@ -63,9 +63,11 @@ pub fn ownership(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ownersh
         Answer::NotServed { elsewhere: Some(version) } => match ask(&version)? {
             Answer::Is(uid) if owner.uid.as_ref() == Some(&uid) => Ok(Ownership::Solid),
             Answer::Is(_) | Answer::No | Answer::NotServed { .. } => Ok(Ownership::NotServed),
-            Answer::Yes | Answer::Users(_) | Answer::Unanswered(_) | Answer::Forbidden => {
-                Err(unseen("it was not found in another version of its kind"))
-            }
+            Answer::Yes
+            | Answer::Owner(_)
+            | Answer::Users(_)
+            | Answer::Unanswered(_)
+            | Answer::Forbidden => Err(unseen("it was not found in another version of its kind")),
         },
     }
 }

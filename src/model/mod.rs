@@ -82,7 +82,7 @@ pub(crate) use object::is_namespace_name;
 pub use object::{ClaimKey, ObjectKey, ObjectRef};
 pub use pod::{InlineVolume, InlineVolumes, MountedClaim, PodPhase, PodUse};
 pub(crate) use quantity::{Bytes, format_bytes, parse_quantity};
-pub use question::{Answer, OwnerKey, Question};
+pub use question::{Answer, OwnerKey, OwnerObject, Question};
 pub use row::Row;
 pub(crate) use row::for_each_row;
 pub(crate) use row::{NamedRow, ObjectId};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{CustomUsers, Kind, ObjectKey, Text, Uid};
+use super::{CustomUsers, Kind, ObjectKey, OwnerReference, Text, Uid};
 
 /// A question about a single object, asked after the lists were read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -12,6 +12,9 @@ pub enum Question {
     Exists(ObjectKey),
     /// Does this owner of another object exist, whatever its kind, and with which uid?
     OwnerExists(OwnerKey),
+    /// Who owns this owner of another object, whatever its kind? Asked only where the owner may be
+    /// deleted with its own owners.
+    OwnersOf(OwnerKey),
     /// Does this Secret exist? Only its metadata is requested.
     SecretExists { namespace: Text, name: Text },
     /// May this `ServiceAccount` patch persistent volumes?
@@ -41,9 +44,10 @@ impl Question {
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Exists(key) => key.kind,
-            Self::OwnerExists(_) | Self::KeptBackends { .. } | Self::CustomUsers { .. } => {
-                Kind::PartialObjectMetadata
-            }
+            Self::OwnerExists(_)
+            | Self::OwnersOf(_)
+            | Self::KeptBackends { .. }
+            | Self::CustomUsers { .. } => Kind::PartialObjectMetadata,
             Self::SecretExists { .. } => Kind::Secret,
             Self::MayPatchVolumes { .. } => Kind::SubjectAccessReview,
         }
@@ -53,7 +57,7 @@ impl Question {
     pub const fn namespace(&self) -> Option<&Text> {
         match self {
             Self::Exists(key) => key.namespace.as_ref(),
-            Self::OwnerExists(key) => Some(&key.namespace),
+            Self::OwnerExists(key) | Self::OwnersOf(key) => Some(&key.namespace),
             Self::SecretExists { namespace, .. }
             | Self::MayPatchVolumes { namespace, .. }
             | Self::KeptBackends { namespace }
@@ -62,12 +66,27 @@ impl Question {
     }
 }
 
+/// An owner of other objects, as far as its deletion depends on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnerObject {
+    /// Its uid.
+    pub uid: Uid,
+    /// Whether it is Terminating.
+    pub terminating: bool,
+    /// Whether it is in no namespace.
+    pub cluster_wide: bool,
+    /// `metadata.ownerReferences`.
+    pub owners: Box<[OwnerReference]>,
+}
+
 /// The answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     Yes,
     /// It exists, and this is its uid.
     Is(Uid),
+    /// It exists, and this is known of it.
+    Owner(Arc<OwnerObject>),
     /// These custom resources use claims.
     Users(Arc<CustomUsers>),
     No,

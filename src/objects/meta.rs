@@ -170,6 +170,20 @@ slim! {
     }
 }
 
+impl PartialObjectMetadata {
+    /// Returns what is known of the object as an owner; `None` without a uid.
+    pub fn owner_object(&self) -> Option<model::OwnerObject> {
+        let metadata = &self.metadata;
+        let mut folder = Folder::default();
+        Some(model::OwnerObject {
+            uid: Uid::parse(&metadata.uid)?,
+            terminating: metadata.deletion_timestamp != Timestamp::default(),
+            cluster_wide: metadata.namespace.is_empty(),
+            owners: metadata.owner_references.iter().map(|it| it.fold(&mut folder)).collect(),
+        })
+    }
+}
+
 impl OwnerReference {
     fn fold(&self, folder: &mut Folder) -> model::OwnerReference {
         model::OwnerReference {

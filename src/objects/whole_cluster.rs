@@ -6,31 +6,39 @@ use super::{Folded, Folder, decoding};
 use crate::cluster::{Change, Cluster, Dirty, Reach};
 use crate::model::{Answer, Kind, OwnerKey, Question, Row, Uid};
 
-/// An owner that is asked for by kind and name, and its uid, if it exists.
-pub(crate) type AskedOwner<'a> = (&'a str, &'a str, &'a str, Option<&'a str>);
+/// What is known of an object by kind and name in the namespace `shop`: its uid, if it exists.
+pub(crate) fn existence(
+    api_version: &str,
+    kind: &str,
+    name: &str,
+    uid: Option<&str>,
+) -> (Question, Answer) {
+    let answer = uid.and_then(Uid::parse).map_or(Answer::No, Answer::Is);
+    (Question::OwnerExists(key(api_version, kind, name)), answer)
+}
 
-/// Returns a cluster of these objects, in which every kind was read but these, and with an answer about
-/// each of these owners in the namespace `shop`: API version, kind, name and uid.
+/// The key of an owner in the namespace `shop`.
+pub(crate) fn key(api_version: &str, kind: &str, name: &str) -> OwnerKey {
+    OwnerKey {
+        api_version: api_version.into(),
+        kind: kind.into(),
+        namespace: "shop".into(),
+        name: name.into(),
+    }
+}
+
+/// Returns a cluster of these objects, in which every kind was read but these, and with these answers.
 pub(crate) fn cluster_of<'a>(
     objects: impl IntoIterator<Item = &'a Value>,
-    owners: impl IntoIterator<Item = AskedOwner<'a>>,
+    answers: impl IntoIterator<Item = (Question, Answer)>,
     unread: &[Kind],
 ) -> Cluster {
     let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
     for object in objects {
         cluster.apply(Change::Seen(row(object)), &mut dirty);
     }
-    for (api_version, kind, name, uid) in owners {
-        let namespace = "shop".into();
-        let key = OwnerKey {
-            api_version: api_version.into(),
-            kind: kind.into(),
-            namespace,
-            name: name.into(),
-        };
-        let answer = uid.and_then(Uid::parse).map_or(Answer::No, Answer::Is);
-        let row = Row::Answer(Question::OwnerExists(key), answer);
-        cluster.apply(Change::Seen(row), &mut dirty);
+    for (question, answer) in answers {
+        cluster.apply(Change::Seen(Row::Answer(question, answer)), &mut dirty);
     }
     for kind in Kind::ALL.into_iter().filter(|it| !unread.contains(it)) {
         cluster.apply(Change::Whole(Reach::all(kind)), &mut dirty);

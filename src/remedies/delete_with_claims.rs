@@ -4,19 +4,20 @@
 //! The DELETE carries the uid and the resourceVersion of the object: the guard knows the tool by
 //! these, and lets it pass.
 
-use crate::cluster::{Cx, Reach, Seen, Unseen};
+use crate::cluster::{Cx, Reach, Seen, Subject, Unseen};
 use crate::facts::retention::{
     ClaimOutcome, DependentClaim, DependentFate, Operation, Propagation, SetSituation,
     dependent_claims, simulate_steps,
 };
-use crate::facts::{self, ClaimDataEffect};
+use crate::facts::{self, ClaimDataEffect, SnapshotFate};
 use crate::model::{
-    Action, Cascade, Claim, Effect, Kind, ObjectKey, ObjectRef, Proposal, Refusal, SnapshotContent,
-    Text, Undo, VolumeSnapshot,
+    Action, Cascade, Claim, Effect, Kind, ObjectKey, ObjectRef, Proposal, Refusal, Text, Undo,
 };
 
 const DESTROY_DATA: &str = "--destroy-data";
 const DESTROY_SNAPSHOTS: &str = "--destroy-snapshots";
+const RECREATED: &str = "it was deleted and recreated under the same name";
+const TERMINATING: &str = "it is Terminating already";
 /// How many claims a refusal names.
 const NAMED: usize = 5;
 
@@ -83,37 +84,39 @@ impl Fates {
 
     /// Adds a claim that no template predicts.
     fn dependent(&mut self, cx: &Cx, of: &DependentClaim) -> Seen<()> {
-        let what = match (of.fate, of.ephemeral) {
-            (DependentFate::Kept(reason), _) => {
+        let reason = of.reason();
+        let what = match of.fate {
+            DependentFate::Kept(_) => {
                 self.lines.push(format!("{} is kept: {reason}", of.claim.object()));
                 return Ok(());
             }
-            (DependentFate::Deleted, true) => {
-                "is an ephemeral volume and is deleted with its pod, by design"
-            }
-            (DependentFate::Deleted, false) => {
-                "is deleted: the set, a pod of it or a claim that is deleted owns it"
-            }
-            (DependentFate::Unknown, _) => {
-                "may be deleted: whether another owner of it remains is unknown"
-            }
+            DependentFate::Deleted => format!("is deleted: {reason}"),
+            DependentFate::Unknown(_) => format!("may be deleted: {reason}"),
         };
         // Of one that is not certain to be deleted, nobody expects that it is.
         let ephemeral = of.ephemeral && of.fate == DependentFate::Deleted;
-        self.deleted(cx, of.claim, what, ephemeral)
+        self.deleted(cx, of.claim, &what, ephemeral)
     }
 
-    /// Adds a snapshot of a namespace.
-    fn snapshot(&mut self, snapshot: &VolumeSnapshot, contents: &[&SnapshotContent]) {
-        let name = snapshot.object().to_string();
-        let retained = |it: &&SnapshotContent| it.deletion_policy.as_deref() == Some("Retain");
-        let kept = !contents.is_empty() && contents.iter().all(retained);
-        self.lines.push(match (kept, contents.is_empty() && snapshot.content.is_none()) {
-            (true, _) => format!("{name} is deleted; its content is kept"),
-            (false, true) => format!("{name} may be deleted with its content, which is not known"),
-            (false, false) => format!("{name} is deleted with its content"),
-        });
-        if !kept {
+    /// Adds a snapshot of a namespace, in these words.
+    fn snapshot(&mut self, name: String, what: &str, fate: &SnapshotFate) {
+        let then = match fate {
+            SnapshotFate::Destroyed(_) => {
+                "policy Delete of its content destroys the snapshot at the storage backend"
+            }
+            SnapshotFate::Kept(_) => {
+                "policy Retain keeps its content, and the snapshot at the storage backend"
+            }
+            SnapshotFate::Unknown(why) => {
+                self.lines.push(format!(
+                    "{name} {what}; its snapshot at the storage backend may be destroyed: {why}"
+                ));
+                self.snapshots.push(name);
+                return;
+            }
+        };
+        self.lines.push(format!("{name} {what}; {then}"));
+        if matches!(fate, SnapshotFate::Destroyed(_)) {
             self.snapshots.push(name);
         }
     }
@@ -151,6 +154,7 @@ pub fn lists(object: &ObjectRef) -> Vec<Reach> {
     if object.key.kind == Kind::Namespace {
         lists.push(within(Kind::VolumeSnapshot));
         lists.push(Reach::all(Kind::VolumeSnapshotContent));
+        lists.push(Reach::all(Kind::VolumeGroupSnapshotContent));
     }
     lists
 }
@@ -180,6 +184,7 @@ pub fn propose(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Pro
     };
     let what = format!("deletes {object}, and {claims} with it");
     let risk = match (fates.lost.is_empty() && fates.snapshots.is_empty(), fates.ephemeral) {
+        (true, 0) if cascade == Cascade::Orphan => "what belongs to it is left without it",
         (true, 0) => "what else belongs to it is deleted too",
         (true, _) => {
             "the data of ephemeral volumes is permanently destroyed, as with every deletion of \
@@ -192,7 +197,7 @@ pub fn propose(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Pro
     let mut relies_on = Vec::new();
     for (lost, flag, given, of) in [
         (&fates.lost, DESTROY_DATA, settings.destroy_data, "the data"),
-        (&fates.snapshots, DESTROY_SNAPSHOTS, settings.destroy_snapshots, "the content"),
+        (&fates.snapshots, DESTROY_SNAPSHOTS, settings.destroy_snapshots, "the backend snapshot"),
     ] {
         if lost.is_empty() {
             continue;
@@ -245,7 +250,7 @@ fn refusal(reason: String) -> Refusal {
 fn of(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Fates, String>> {
     match object.key.kind {
         Kind::StatefulSet => of_set(cx, object, cascade),
-        Kind::Namespace => of_namespace(cx, &Text::from(&*object.key.name)).map(Ok),
+        Kind::Namespace => of_namespace(cx, object),
         kind => Ok(Err(format!("a {kind} is not deleted with claims"))),
     }
 }
@@ -257,10 +262,10 @@ fn of_set(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Fates, S
         return Ok(Err("it does not exist".to_owned()));
     };
     if object.uid.is_some() && set.metadata.uid != object.uid {
-        return Ok(Err("it was deleted and recreated under the same name".to_owned()));
+        return Ok(Err(RECREATED.to_owned()));
     }
     if set.metadata.deleting.is_some() {
-        return Ok(Err("it is Terminating already".to_owned()));
+        return Ok(Err(TERMINATING.to_owned()));
     }
     let situation = SetSituation::of(cx, set)?;
     let propagation = match cascade {
@@ -291,14 +296,25 @@ fn of_set(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Fates, S
     Ok(Ok(fates))
 }
 
-/// What becomes of the claims and snapshots of a namespace.
-fn of_namespace(cx: &Cx, name: &Text) -> Seen<Fates> {
+/// What becomes of the claims and snapshots of a namespace, or why it cannot be deleted.
+fn of_namespace(cx: &Cx, object: &ObjectRef) -> Seen<Result<Fates, String>> {
+    let name = &Text::from(&*object.key.name);
     let cluster = cx.cluster();
     for kind in [Kind::PersistentVolumeClaim, Kind::VolumeSnapshot] {
         cluster.reach(kind, Some(name))?;
     }
-    for kind in [Kind::PersistentVolume, Kind::VolumeSnapshotContent] {
-        cx.all_of(kind)?;
+    cx.all_of(Kind::PersistentVolume)?;
+    let live = match cluster.subject(&object.key) {
+        Some(Subject::Namespace(id)) => cluster.namespace_at(id),
+        _ => None,
+    };
+    if let Some(live) = live {
+        if object.uid.is_some() && live.metadata.uid != object.uid {
+            return Ok(Err(RECREATED.to_owned()));
+        }
+        if live.metadata.deleting.is_some() {
+            return Ok(Err(TERMINATING.to_owned()));
+        }
     }
     let mut fates = Fates::default();
     let mut claims: Vec<_> =
@@ -310,29 +326,19 @@ fn of_namespace(cx: &Cx, name: &Text) -> Seen<Fates> {
     let mut snapshots: Vec<_> =
         cluster.volume_snapshots().map(|(_, it)| it).filter(|it| it.namespace == *name).collect();
     snapshots.sort_by_key(|it| &it.metadata.name);
-    let contents: Vec<_> = cluster.snapshots().map(|(_, it)| it).collect();
     for snapshot in snapshots {
-        let is_its = |it: &&SnapshotContent| belongs(it, snapshot);
-        let contents: Vec<_> = contents.iter().copied().filter(is_its).collect();
-        fates.snapshot(snapshot, &contents);
+        let fate = facts::snapshot_fate(cx, snapshot)?;
+        fates.snapshot(snapshot.object().to_string(), "is deleted", &fate);
     }
-    Ok(fates)
+    for (content, fate) in facts::group_snapshot_fates(cx, name)? {
+        let group = content.snapshot.as_ref().map_or("", |(_, name)| name);
+        let what = format!("is the content of VolumeGroupSnapshot {group}, which is deleted");
+        fates.snapshot(content.object().to_string(), &what, &fate);
+    }
+    Ok(Ok(fates))
 }
 
-/// Whether a content is that of a snapshot: either names the other. The status of a snapshot names
-/// no content until it is bound.
-fn belongs(content: &SnapshotContent, snapshot: &VolumeSnapshot) -> bool {
-    if content.kind != Kind::VolumeSnapshotContent {
-        return false;
-    }
-    let names_it = content.snapshot.as_ref().is_some_and(|(namespace, name)| {
-        *namespace == snapshot.namespace && *name == snapshot.metadata.name
-    });
-    let of_another = content.snapshot_uid.is_some()
-        && snapshot.metadata.uid.is_some()
-        && content.snapshot_uid != snapshot.metadata.uid;
-    snapshot.content.as_deref() == Some(&*content.metadata.name) || (names_it && !of_another)
-}
-
+#[cfg(test)]
+pub(crate) mod fixture;
 #[cfg(test)]
 mod tests;

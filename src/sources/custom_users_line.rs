@@ -125,7 +125,7 @@ mod tests {
 
     use super::*;
     use crate::model::{Answer, Interner, Question, Row};
-    use crate::sources::records::SavedAnswer;
+    use crate::sources::answer_line::SavedAnswer;
 
     #[test]
     fn what_was_saved_is_read_back() {

@@ -24,7 +24,7 @@ use api_versions::{ServedKind, claimed_kind, served_kind};
 use decoder::{DecodingNotes, DecodingQueue};
 use newest_time::NewestTime;
 
-use super::{intake::Intake, kept_backend_line, records};
+use super::{answer_line::SavedAnswer, intake::Intake, kept_backend_line, records};
 use crate::cluster::{Coverage, Reach};
 use crate::dump::{self, Broken, DumpError, Input, Piece};
 use crate::model::{Interner, Kind, Text, Time};
@@ -274,8 +274,7 @@ impl DumpReading {
                 self.recorded.push(covered.into_coverage(&mut self.interner)?);
             }
             records::ANSWER => {
-                let row =
-                    parse::<records::SavedAnswer>(record.body)?.into_row(&mut self.interner)?;
+                let row = parse::<SavedAnswer>(record.body)?.into_row(&mut self.interner)?;
                 if let crate::model::Row::Answer(question, answer) = row {
                     return Ok(queue.answer(question, answer));
                 }

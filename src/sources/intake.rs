@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{deletion_witness::DeletionWitness, kept_backend_line, records};
+use super::{
+    answer_line::SavedAnswer, deletion_witness::DeletionWitness, kept_backend_line, records,
+};
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::dump::{DumpError, DumpWriter};
 use crate::model::{Answer, KeptBackend, Kind, ObjectKey, Question, Row, Text, Time, Uid, Volume};
@@ -154,7 +156,7 @@ impl Intake {
     /// When it cannot be saved.
     pub fn answer(&mut self, question: Question, answer: Answer) -> Result<(), DumpError> {
         if let Some(saving) = &mut self.saving {
-            saving.record(records::ANSWER, &records::SavedAnswer::new(&question, &answer))?;
+            saving.record(records::ANSWER, &SavedAnswer::new(&question, &answer))?;
         }
         self.apply(Change::Seen(Row::Answer(question, answer)));
         Ok(())

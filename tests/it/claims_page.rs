@@ -149,8 +149,8 @@ fn situation(
     unready: &[i32],
 ) -> SetSituation {
     let uid = Uid::parse("set");
-    let reference = OwnerState {
-        reference: OwnerReference {
+    let reference = OwnerState::new(
+        OwnerReference {
             api_version: "apps/v1".into(),
             kind: "StatefulSet".into(),
             name: "web".into(),
@@ -158,8 +158,8 @@ fn situation(
             controller: true,
             blocks_deletion: true,
         },
-        presence: Presence::Present,
-    };
+        Presence::Present,
+    );
     let set = SetState {
         name: "web".into(),
         uid,

@@ -69,9 +69,7 @@ impl SetJudgementArgs {
     /// The settings that they make.
     pub(super) fn settings(&self) -> Settings {
         let mut settings = Settings::default();
-        for ThresholdSetting(threshold, duration) in &self.threshold {
-            settings.thresholds.set(*threshold, *duration);
-        }
+        ThresholdSetting::take_all(&self.threshold, &mut settings);
         settings.absent_drivers = self.driver_absent.iter().map(|it| Text::from(&**it)).collect();
         settings
     }

@@ -137,9 +137,8 @@ impl DeleteArgs {
             return Err(Failure::usage("the selector is empty")
                 .hint(Some("--all selects all claims of the namespace")));
         }
-        if self.destroy_data && !self.write.wait {
-            return Err(Failure::usage("--destroy-data must wait until the claim is deleted")
-                .hint(Some("omit --wait=false")));
+        if self.destroy_data {
+            self.write.must_wait("--destroy-data", "the claim is deleted")?;
         }
         if self.delete_leftovers && names.is_empty() {
             return Err(Failure::usage("--delete-leftovers requires that the claims are named"));
@@ -149,9 +148,7 @@ impl DeleteArgs {
 
     fn settings(&self) -> Result<Settings, Failure> {
         let mut settings = Settings::default();
-        for ThresholdSetting(threshold, duration) in &self.threshold {
-            settings.thresholds.set(*threshold, *duration);
-        }
+        ThresholdSetting::take_all(&self.threshold, &mut settings);
         self.write.take_timeout(&mut settings);
         // The namespace is that of the context unless it is given, which only the connection knows.
         settings.scope = scope(None, self.selector.as_deref())?;

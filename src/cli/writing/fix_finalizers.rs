@@ -128,18 +128,15 @@ impl FixFinalizersArgs {
             }
             self.write.rests_on("fix-finalizers --from", "a file of this machine")?;
         }
-        if self.reclaim && !self.write.wait {
-            return Err(Failure::usage("--reclaim must wait until the object is deleted")
-                .hint(Some("omit --wait=false")));
+        if self.reclaim {
+            self.write.must_wait("--reclaim", "the object is deleted")?;
         }
         Ok(())
     }
 
     fn settings(&self, named: &[(Kind, String)]) -> Result<Settings, Failure> {
         let mut settings = Settings::default();
-        for ThresholdSetting(threshold, duration) in &self.threshold {
-            settings.thresholds.set(*threshold, *duration);
-        }
+        ThresholdSetting::take_all(&self.threshold, &mut settings);
         self.write.take_timeout(&mut settings);
         let namespace = self.namespace.as_deref().filter(|_| named.is_empty());
         settings.scope = scope(namespace, self.selector.as_deref())?;

@@ -93,9 +93,7 @@ impl GcArgs {
 
     fn settings(&self) -> Result<Settings, Failure> {
         let mut settings = Settings::default();
-        for ThresholdSetting(threshold, duration) in &self.threshold {
-            settings.thresholds.set(*threshold, *duration);
-        }
+        ThresholdSetting::take_all(&self.threshold, &mut settings);
         settings.thresholds.set(Threshold::OlderThan, self.older_than.0);
         self.write.take_timeout(&mut settings);
         settings.scope = scope(self.namespace.as_deref(), self.selector.as_deref())?;

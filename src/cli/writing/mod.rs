@@ -228,6 +228,15 @@ impl WriteArgs {
         }
     }
 
+    /// Refuses a flag of whose effect a later step waits, if nothing is to be waited for.
+    pub(super) fn must_wait(&self, flag: &str, until: &str) -> Result<(), Failure> {
+        match self.wait {
+            true => Ok(()),
+            false => Err(Failure::usage(format!("{flag} must wait until {until}"))
+                .hint(Some("omit --wait=false"))),
+        }
+    }
+
     /// Settings of a command that has no others.
     pub(super) fn settings(&self) -> Settings {
         let mut settings = Settings::default();

@@ -199,16 +199,16 @@ fn show(shape: &writing::Plan, format: &Format, gaps: bool) -> Result<(), Failur
 }
 
 fn totals(shape: &writing::Plan, gaps: bool) -> String {
-    // Not every change is about a volume.
-    let capacity = match &*shape.summary.capacity {
+    // StatefulSets and namespaces have no size.
+    let size = match &*shape.summary.capacity {
         "0" => String::new(),
         capacity => format!(", {capacity}"),
     };
     let changes = match shape.summary.changes {
         0 if gaps => "nothing to change, but not everything could be read".to_owned(),
         0 => "nothing to change".to_owned(),
-        1 => format!("1 change{capacity}"),
-        count => format!("{count} changes{capacity}"),
+        1 => format!("1 change{size}"),
+        count => format!("{count} changes{size}"),
     };
     match shape.summary.refusals {
         0 => changes,

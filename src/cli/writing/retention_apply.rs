@@ -97,20 +97,14 @@ impl RetentionApplyArgs {
     }
 
     fn settings(&self) -> Result<Settings, Failure> {
-        let waits = |flag: &str, for_what: &str| {
-            Err(Failure::usage(format!("{flag} must wait until {for_what}"))
-                .hint(Some("omit --wait=false")))
-        };
-        if self.destroy_data && !self.write.wait {
-            return waits("--destroy-data", "the claim is deleted");
+        if self.destroy_data {
+            self.write.must_wait("--destroy-data", "the claim is deleted")?;
         }
-        if self.add_owners && !self.write.wait {
-            return waits("--add-owners", "the StatefulSet was read again");
+        if self.add_owners {
+            self.write.must_wait("--add-owners", "the StatefulSet was read again")?;
         }
         let mut settings = Settings::default();
-        for ThresholdSetting(threshold, duration) in &self.threshold {
-            settings.thresholds.set(*threshold, *duration);
-        }
+        ThresholdSetting::take_all(&self.threshold, &mut settings);
         if let Some(MinimumAge(age)) = self.older_than {
             settings.thresholds.set(Threshold::OlderThan, age);
         }

@@ -61,6 +61,7 @@ impl<'a> Cx<'a> {
             // The object would have been returned as a row; it may have been deleted since.
             Answer::Yes
             | Answer::Is(_)
+            | Answer::Owner(_)
             | Answer::Users(_)
             | Answer::Unanswered(_)
             | Answer::Forbidden

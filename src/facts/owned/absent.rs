@@ -49,6 +49,7 @@ pub fn owner_presence(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ow
         Answer::Is(found) if found == *uid => OwnerPresence::Exists,
         Answer::Is(found) => OwnerPresence::Recreated(found),
         Answer::Yes
+        | Answer::Owner(_)
         | Answer::Users(_)
         | Answer::Unanswered(_)
         | Answer::Forbidden

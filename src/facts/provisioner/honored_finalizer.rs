@@ -50,6 +50,7 @@ pub fn every_provisioner_honors_finalizer(cx: &Cx, driver: &Text) -> Result<(), 
             Ok(Answer::No) => return Err(format!("{who} may not patch volumes")),
             Ok(
                 Answer::Is(_)
+                | Answer::Owner(_)
                 | Answer::Users(_)
                 | Answer::Forbidden
                 | Answer::Unanswered(_)

@@ -2,16 +2,19 @@
 //! nothing of them: the garbage collector goes by the uids of owners, whatever a claim is called
 //! (`garbagecollector.go`, `attemptToDeleteItem`).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::{PodUsage, pod_users};
-use crate::model::{Claim, Kind, OwnerReference, PodUse, StatefulSet, Uid, split_ordinal};
+use crate::model::{Claim, Kind, PodUse, StatefulSet, Uid, split_ordinal};
 
-use super::{ClaimOutcome, OutcomeReason, Prediction, Presence, Propagation, is_member, presence};
+use super::{
+    ClaimOutcome, OutcomeReason, OwnerDoubt, OwnerState, Prediction, Presence, Propagation,
+    is_member, owner_state::owner_states,
+};
 
-/// A claim that the set owns, or a pod or claim that is deleted with the set.
-#[derive(Debug, Clone, Copy)]
+/// A claim that the set owns, or an object that is deleted with the set.
+#[derive(Debug, Clone)]
 pub struct DependentClaim<'a> {
     /// The claim.
     pub claim: &'a Claim,
@@ -22,33 +25,45 @@ pub struct DependentClaim<'a> {
     pub ephemeral: bool,
 }
 
-/// What becomes of a claim when one of its owners is deleted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DependentFate {
-    /// It is kept, for this reason.
-    Kept(OutcomeReason),
-    /// It is deleted.
-    Deleted,
-    /// It is deleted unless another owner of it exists, or unless what owns it is kept.
-    Unknown,
-}
-
-impl DependentFate {
-    /// Whether it is certain to be kept.
-    pub const fn is_kept(self) -> bool {
-        matches!(self, Self::Kept(_))
+impl DependentClaim<'_> {
+    /// The reason for its fate, in words that begin a sentence.
+    pub fn reason(&self) -> String {
+        match (&self.fate, self.ephemeral) {
+            (DependentFate::Kept(reason), _) => reason.to_string(),
+            (DependentFate::Deleted, true) => {
+                "it is an ephemeral volume and is deleted with its pod, by design".to_owned()
+            }
+            (DependentFate::Deleted, false) => {
+                "the set owns it, or an object that is deleted with the set".to_owned()
+            }
+            (DependentFate::Unknown(why), _) => why.clone(),
+        }
     }
 }
 
-/// The owners that are deleted with a set, and whether that is certain.
+/// What becomes of an object when one of its owners is deleted. The garbage collector deletes what
+/// has owners, but none that remains: of several fates of owners the greatest counts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DependentFate {
+    /// It is deleted.
+    Deleted,
+    /// It may be deleted: what is unknown, in words.
+    Unknown(String),
+    /// It is kept, for this reason.
+    Kept(OutcomeReason),
+}
+
+/// The claims and pods whose fate is known by their uid, and the set itself.
 struct DeletedOwners<'a> {
-    by_uid: HashMap<&'a Uid, bool>,
-    /// The set, whose dependents are orphaned.
-    orphaned: Option<&'a Uid>,
+    set: &'a Uid,
+    /// Whether its dependents are orphaned.
+    orphans: bool,
+    by_uid: HashMap<&'a Uid, DependentFate>,
 }
 
 /// Returns the claims of the set's namespace that are deleted with it, or that only another owner
 /// or `--cascade=orphan` keeps, besides those that were predicted; in the order of their names.
+/// Owners are followed to their own owners, of whatever kind they are.
 ///
 /// # Errors
 /// When claims or pods of the namespace were not read, or the uid of the set is unknown.
@@ -70,59 +85,50 @@ pub fn dependent_claims<'a>(
         });
     };
     let orphans = propagation == Propagation::Orphan;
-    let mut deleted =
-        DeletedOwners { by_uid: HashMap::from([(uid, true)]), orphaned: orphans.then_some(uid) };
+    let by_uid = HashMap::from([(uid, DependentFate::Deleted)]);
+    let mut deleted = DeletedOwners { set: uid, orphans, by_uid };
     if !orphans {
         for pod in cluster.pods().map(|(_, pod)| pod).filter(|it| it.namespace == *namespace) {
             if let Some(uid) = &pod.uid
                 && is_pod_of(set, pod)
             {
-                // A pod without a controller is adopted only if the set lives long enough.
-                deleted.by_uid.insert(uid, pod.controller.is_some());
+                let fate = match pod.controller {
+                    Some(_) => DependentFate::Deleted,
+                    // It is adopted only if the set lives long enough.
+                    None => DependentFate::Unknown(format!(
+                        "the set may adopt its owner Pod {} before",
+                        pod.name
+                    )),
+                };
+                deleted.by_uid.insert(uid, fate);
             }
         }
     }
-    let outcomes: HashMap<&str, &ClaimOutcome> =
-        predicted.iter().map(|it| (&*it.claim, &it.outcome)).collect();
-    let mut claims: BTreeMap<&str, &Claim> = BTreeMap::new();
+    let outcomes: HashMap<&str, &Prediction> =
+        predicted.iter().map(|it| (&*it.claim, it)).collect();
+    let mut claims: Vec<&Claim> = Vec::new();
     for claim in cluster.claims().map(|(_, it)| it).filter(|it| it.namespace == *namespace) {
-        let certain = match outcomes.get(&*claim.metadata.name) {
-            None => {
-                claims.insert(&claim.metadata.name, claim);
-                continue;
-            }
-            Some(ClaimOutcome::Kept | ClaimOutcome::Reowned(_)) => continue,
-            Some(ClaimOutcome::Deleted { .. }) => true,
-            Some(ClaimOutcome::Unknown(_)) => false,
+        let Some(prediction) = outcomes.get(&*claim.metadata.name) else {
+            claims.push(claim);
+            continue;
         };
-        deleted.by_uid.extend(claim.metadata.uid.as_ref().map(|uid| (uid, certain)));
+        let fate = match &prediction.outcome {
+            ClaimOutcome::Kept | ClaimOutcome::Reowned(_) => DependentFate::Kept(prediction.reason),
+            ClaimOutcome::Deleted { .. } => DependentFate::Deleted,
+            ClaimOutcome::Unknown(why) => DependentFate::Unknown(why.clone()),
+        };
+        deleted.by_uid.extend(claim.metadata.uid.as_ref().map(|uid| (uid, fate)));
     }
-    let mut fates: BTreeMap<&str, DependentFate> = BTreeMap::new();
-    // A claim may be owned by a claim that is deleted.
-    loop {
-        let known = deleted.by_uid.len();
-        for (name, claim) in &claims {
-            if fates.get(name).is_some_and(|fate| !fate.is_kept()) {
-                continue;
-            }
-            let Some(fate) = deleted.fate_of(cx, claim) else { continue };
-            fates.insert(name, fate);
-            if !fate.is_kept() {
-                let certain = fate == DependentFate::Deleted;
-                deleted.by_uid.extend(claim.metadata.uid.as_ref().map(|uid| (uid, certain)));
-            }
-        }
-        if deleted.by_uid.len() == known {
-            break;
-        }
-    }
-    let dependent = |(name, fate)| {
-        let claim: &'a Claim = claims[name];
+    claims.sort_by_key(|it| &it.metadata.name);
+    let mut dependents = Vec::new();
+    for claim in claims {
+        let owners = owner_states(cx, namespace, Some(uid), &claim.metadata.owners);
+        let Some(fate) = deleted.fate_of_claim(claim, &owners) else { continue };
         let users = pod_users(cx, claim)?;
         let ephemeral = !users.is_empty() && users.iter().all(|it| it.usage == PodUsage::Ephemeral);
-        Ok(DependentClaim { claim, fate, ephemeral })
-    };
-    fates.into_iter().map(dependent).collect()
+        dependents.push(DependentClaim { claim, fate, ephemeral });
+    }
+    Ok(dependents)
 }
 
 /// Whether the set owns a pod, or may adopt it.
@@ -133,30 +139,66 @@ fn is_pod_of(set: &StatefulSet, pod: &PodUse) -> bool {
 }
 
 impl DeletedOwners<'_> {
-    /// What becomes of a claim; `None` where none of its owners is deleted.
-    fn fate_of(&self, cx: &Cx, claim: &Claim) -> Option<DependentFate> {
-        let certainty = |owner: &OwnerReference| self.by_uid.get(owner.uid.as_ref()?).copied();
-        let of = || claim.metadata.owners.iter().filter_map(certainty);
-        of().next()?;
+    /// What becomes of a claim; `None` where the deletion of the set does not concern it.
+    fn fate_of_claim(&self, claim: &Claim, owners: &[OwnerState]) -> Option<DependentFate> {
+        if !owners.iter().any(|it| self.concerns(it)) {
+            return None;
+        }
         if claim.metadata.deleting.is_some() {
             return Some(DependentFate::Deleted);
         }
-        let mut others =
-            claim.metadata.owners.iter().filter(|owner| certainty(owner).is_none()).peekable();
-        let is_orphaned =
-            |owner: &OwnerReference| self.orphaned.is_some() && owner.uid.as_ref() == self.orphaned;
         // Without a reference that is left, the garbage collector does not look at it.
-        if others.peek().is_none() && claim.metadata.owners.iter().all(is_orphaned) {
+        if owners.iter().all(|it| self.is_orphaned(it)) {
             return Some(DependentFate::Kept(OutcomeReason::Orphaned));
         }
-        let mut certain = of().all(|certain| certain);
-        for owner in others {
-            match presence(cx, &claim.namespace, owner) {
-                Presence::Present => return Some(DependentFate::Kept(OutcomeReason::HeldByOwner)),
-                Presence::Absent => {}
-                Presence::Unknown => certain = false,
-            }
+        Some(self.fate_with(owners))
+    }
+
+    /// Whether an owner is deleted with the set, or may be, or one of its owners.
+    fn concerns(&self, owner: &OwnerState) -> bool {
+        let fate = owner.reference.uid.as_ref().and_then(|uid| self.by_uid.get(uid));
+        let hidden = owner.doubt.is_some_and(|it| it != OwnerDoubt::Terminating);
+        match fate {
+            Some(DependentFate::Kept(_)) => false,
+            Some(DependentFate::Deleted | DependentFate::Unknown(_)) => true,
+            None => hidden || owner.owners.iter().any(|it| self.concerns(it)),
         }
-        Some(if certain { DependentFate::Deleted } else { DependentFate::Unknown })
+    }
+
+    /// Whether the reference to an owner is removed before the owner is deleted.
+    fn is_orphaned(&self, owner: &OwnerState) -> bool {
+        self.orphans && owner.reference.uid.as_ref() == Some(self.set)
+    }
+
+    /// What becomes of an object that has these owners.
+    fn fate_with(&self, owners: &[OwnerState]) -> DependentFate {
+        let left = owners.iter().filter(|it| !self.is_orphaned(it));
+        let fates = left.map(|it| self.fate_of(it));
+        fates.max().unwrap_or(DependentFate::Kept(OutcomeReason::Orphaned))
+    }
+
+    /// What becomes of an owner, as one of a claim.
+    fn fate_of(&self, owner: &OwnerState) -> DependentFate {
+        let Some(uid) = &owner.reference.uid else { return DependentFate::Deleted };
+        match self.by_uid.get(uid) {
+            Some(DependentFate::Kept(_)) => return REMAINS,
+            Some(fate) => return fate.clone(),
+            None => {}
+        }
+        let own = match &owner.owners[..] {
+            [] => REMAINS,
+            owners => self.fate_with(owners),
+        };
+        match (owner.presence, own) {
+            (Presence::Absent, _) | (_, DependentFate::Deleted) => DependentFate::Deleted,
+            (Presence::Present | Presence::Unknown, own) => match (owner.doubt, own) {
+                (Some(doubt), _) => DependentFate::Unknown(doubt.describe(&owner.reference)),
+                (None, DependentFate::Kept(_)) => REMAINS,
+                (None, unknown) => unknown,
+            },
+        }
     }
 }
+
+/// An owner that is not deleted keeps its claims.
+const REMAINS: DependentFate = DependentFate::Kept(OutcomeReason::HeldByOwner);

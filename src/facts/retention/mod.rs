@@ -24,6 +24,7 @@ mod membership;
 mod observe;
 mod ordinals;
 mod ownership;
+mod owner_state;
 mod scaler;
 mod simulate;
 mod set_situation;
@@ -42,8 +43,8 @@ pub use ownership::{
 };
 pub use scaler::{Scaler, scalers};
 pub use set_situation::{
-    ClaimOutcome, DeletionCause, Operation, OutcomeReason, OwnerState, Prediction, Presence,
-    Propagation, Readiness, SetChange, SetClaimState, SetPodState, SetSituation, SetState,
-    VolumeEffect,
+    ClaimOutcome, DeletionCause, Operation, OutcomeReason, OwnerDoubt, OwnerState, Prediction,
+    Presence, Propagation, Readiness, SetChange, SetClaimState, SetPodState, SetSituation,
+    SetState, VolumeEffect,
 };
 pub use simulate::{simulate, simulate_steps};

@@ -6,8 +6,8 @@ use crate::model::{
 };
 
 use super::{
-    OwnerState, Presence, Propagation, Readiness, ReferenceForm, SetClaimState, SetPodState,
-    SetSituation, SetState, TemplateClaim, VolumeEffect, is_member, membership,
+    Presence, Propagation, Readiness, ReferenceForm, SetClaimState, SetPodState, SetSituation,
+    SetState, TemplateClaim, VolumeEffect, is_member, membership, owner_state::owner_states,
 };
 
 impl SetSituation {
@@ -41,7 +41,10 @@ impl SetSituation {
                     it.set.metadata.name == *name && *it.template == template.name
                 };
                 if let Some(member) = membership.decided.filter(is_its) {
-                    claims.push(SetClaimState { contested, ..observe_claim(cx, claim, &member)? });
+                    claims.push(SetClaimState {
+                        contested,
+                        ..observe_claim(cx, set, claim, &member)?
+                    });
                 }
             }
         }
@@ -68,19 +71,25 @@ impl SetSituation {
     }
 }
 
-fn observe_claim(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen<SetClaimState> {
+fn observe_claim(
+    cx: &Cx,
+    set: &StatefulSet,
+    claim: &Claim,
+    member: &TemplateClaim,
+) -> Seen<SetClaimState> {
     let pod_name = member.pod_name();
-    let owner = |reference: &OwnerReference| OwnerState {
-        reference: reference.clone(),
-        presence: presence(cx, &claim.namespace, reference),
-    };
     let users = cx.pods_of(&claim.key())?;
     let others = users.iter().filter(|pod| *pod.name != *pod_name);
     Ok(SetClaimState {
         template: Text::clone(member.template),
         ordinal: member.ordinal,
         contested: false,
-        owners: claim.metadata.owners.iter().map(owner).collect(),
+        owners: owner_states(
+            cx,
+            &claim.namespace,
+            set.metadata.uid.as_ref(),
+            &claim.metadata.owners,
+        ),
         deleting: claim.metadata.deleting.is_some(),
         finalizers: claim.metadata.finalizers.to_vec(),
         other_users: others.map(|pod| pod.name.clone()).collect(),
@@ -115,6 +124,7 @@ pub fn presence(cx: &Cx, namespace: &Text, reference: &OwnerReference) -> Presen
         Ok(Answer::Is(_) | Answer::No) => Presence::Absent,
         Ok(
             Answer::Yes
+            | Answer::Owner(_)
             | Answer::Users(_)
             | Answer::Unanswered(_)
             | Answer::Forbidden

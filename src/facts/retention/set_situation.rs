@@ -97,7 +97,7 @@ pub struct SetClaimState {
     pub volume: VolumeEffect,
 }
 
-/// One owner reference of a claim.
+/// One owner reference of a claim, or of an owner of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnerState {
     /// The reference.
@@ -105,6 +105,53 @@ pub struct OwnerState {
     /// Whether its owner exists. Read only for owners other than the set and the pods of
     /// [`SetSituation::pods`], which are known.
     pub presence: Presence,
+    /// The owners of the owner: without any of them the garbage collector deletes it too.
+    pub owners: Vec<Self>,
+    /// Why it is unknown whether the owner remains: its presence is unknown, or its owners are.
+    pub doubt: Option<OwnerDoubt>,
+}
+
+impl OwnerState {
+    /// An owner of this presence which nothing owns.
+    pub const fn new(reference: OwnerReference, presence: Presence) -> Self {
+        Self { reference, presence, owners: Vec::new(), doubt: None }
+    }
+
+    /// Whether it is unknown of this owner, or of an owner of it, if it exists.
+    pub fn is_uncertain(&self) -> bool {
+        self.presence == Presence::Unknown
+            || self.doubt.is_some()
+            || self.owners.iter().any(Self::is_uncertain)
+    }
+}
+
+/// Why it is unknown whether an owner remains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnerDoubt {
+    /// It is Terminating: when it is deleted depends on its finalizers.
+    Terminating,
+    /// The user may not read it.
+    Forbidden,
+    /// Its kind is not served in the version of the reference.
+    NotServed,
+    /// It was not read: the server did not answer, or there is only a dump.
+    NotRead,
+    /// It has more owners of owners than are followed.
+    TooMany,
+}
+
+impl OwnerDoubt {
+    /// In words, about an owner of this name.
+    pub fn describe(self, owner: &OwnerReference) -> String {
+        let name = format!("{} {}", owner.kind, owner.name);
+        match self {
+            Self::Terminating => format!("its owner {name} is Terminating"),
+            Self::Forbidden => format!("its owner {name} may not be read"),
+            Self::NotServed => format!("the kind of its owner {name} is not served"),
+            Self::NotRead => format!("its owner {name} was not read"),
+            Self::TooMany => format!("its owner {name} has too many owners to follow"),
+        }
+    }
 }
 
 /// Whether an owner exists.
@@ -264,7 +311,7 @@ impl DeletionCause {
 }
 
 /// The reason for the outcome of a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OutcomeReason {
     /// The policy retains it, and it has no owner.
     Unowned,

@@ -2,7 +2,7 @@
 
 use super::NoUpdateReason;
 use super::set_situation::{
-    ClaimOutcome, DeletionCause, Operation, OutcomeReason, Prediction, Presence, Readiness,
+    ClaimOutcome, DeletionCause, Operation, OutcomeReason, OwnerState, Prediction, Readiness,
     SetSituation,
 };
 use super::simulation::{Assumptions, SimulatedOutcome, Simulation};
@@ -36,7 +36,14 @@ pub fn simulate_steps(situation: &SetSituation, operations: &[Operation]) -> Vec
                 OutcomeReason::Depends,
             ),
             None => settled(situation, index, outcomes[0], operations),
-            Some(why) => (ClaimOutcome::Unknown(why.to_owned()), OutcomeReason::Depends),
+            Some(why) => {
+                let doubt = match why {
+                    OWNER_UNKNOWN => doubt(&situation.claims[index].owners),
+                    _ => None,
+                };
+                let why = doubt.unwrap_or_else(|| why.to_owned());
+                (ClaimOutcome::Unknown(why), OutcomeReason::Depends)
+            }
         };
         Prediction {
             claim: format!("{}-{}-{}", claim.template, situation.set.name, claim.ordinal).into(),
@@ -55,11 +62,8 @@ pub fn simulate_steps(situation: &SetSituation, operations: &[Operation]) -> Vec
 fn assumptions(situation: &SetSituation) -> Vec<Assumptions> {
     let owners = || situation.claims.iter().flat_map(|claim| &claim.owners);
     let ordered = situation.set.ordered.map_or_else(|| vec![true, false], |known| vec![known]);
-    let owners_exist = if owners().any(|it| it.presence == Presence::Unknown) {
-        vec![true, false]
-    } else {
-        vec![true]
-    };
+    let owners_exist =
+        if owners().any(OwnerState::is_uncertain) { vec![true, false] } else { vec![true] };
     let gone_first = if situation.pods.values().any(|pod| pod.terminating) {
         vec![false, true]
     } else {
@@ -88,23 +92,42 @@ fn assumptions(situation: &SetSituation) -> Vec<Assumptions> {
     assumptions
 }
 
+const OWNER_UNKNOWN: &str = "whether one of its owners remains is unknown";
+
+/// What is unknown of the first owner of which something is.
+fn doubt(owners: &[OwnerState]) -> Option<String> {
+    owners.iter().find_map(|owner| {
+        let own = owner.doubt.map(|it| it.describe(&owner.reference));
+        own.or_else(|| doubt(&owner.owners))
+    })
+}
+
 /// Turns one assumption round.
 type Flip = fn(&mut Assumptions);
 
 /// Returns the unknown on which the outcome depends, if the simulations differ.
 fn difference(assumptions: &[Assumptions], outcomes: &[&SimulatedOutcome]) -> Option<&'static str> {
-    let same = |a: &SimulatedOutcome, b: &SimulatedOutcome| {
-        a.deleted.is_some() == b.deleted.is_some()
-            && a.recreated == b.recreated
-            && (a.deleted.is_some() || a.owners == b.owners)
+    let same_fate = |a: &SimulatedOutcome, b: &SimulatedOutcome| {
+        a.deleted.is_some() == b.deleted.is_some() && a.recreated == b.recreated
     };
-    let first = outcomes.first()?;
-    if outcomes.iter().all(|simulated| same(first, simulated)) {
+    let same = |a: &SimulatedOutcome, b: &SimulatedOutcome| {
+        same_fate(a, b) && (a.deleted.is_some() || a.owners == b.owners)
+    };
+    let (first, likeliest) = (outcomes.first()?, assumptions.first()?);
+    // A reference to an owner that may not exist matters only for what becomes of the claim.
+    let alike = |(assumed, simulated): (&Assumptions, &&SimulatedOutcome)| match assumed
+        .owners_exist
+        == likeliest.owners_exist
+    {
+        true => same(first, simulated),
+        false => same_fate(first, simulated),
+    };
+    if assumptions.iter().zip(outcomes).all(alike) {
         return None;
     }
     // Each is one change of the assumptions, with what is said of it; the first that matters.
     let reasons: [(Flip, &'static str); 5] = [
-        (|it| it.owners_exist ^= true, "whether one of its owners exists is unknown"),
+        (|it| it.owners_exist ^= true, OWNER_UNKNOWN),
         (
             |it| it.become_ready ^= true,
             "it depends on whether pods of the set become ready that are not",

@@ -354,11 +354,10 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// Keeps what is known of the presence of an owner when references are replaced.
+/// Keeps what is known of an owner when references are replaced.
 fn keep_presence(known: &[OwnerState], reference: OwnerReference) -> OwnerState {
-    let presence = known
-        .iter()
-        .find(|it| it.reference == reference)
-        .map_or(Presence::Present, |it| it.presence);
-    OwnerState { reference, presence }
+    match known.iter().find(|it| it.reference == reference) {
+        Some(known) => known.clone(),
+        None => OwnerState::new(reference, Presence::Present),
+    }
 }

@@ -79,7 +79,7 @@ pub struct SimulatedSet {
     pub steps: Vec<String>,
     /// What else there is to know.
     pub notes: Vec<String>,
-    /// Its claims, by template and ordinal.
+    /// Its claims, by template and ordinal; if it is deleted, then those that only owners tie to it.
     pub claims: Vec<SimulatedClaimEffect>,
 }
 
@@ -90,10 +90,12 @@ pub struct SimulatedSet {
 pub struct SimulatedClaimEffect {
     /// The claim.
     pub object: ObjectReference,
-    /// The name of its template.
-    pub template: String,
-    /// Its ordinal.
-    pub ordinal: i32,
+    /// The name of its template; absent of a claim that only its owners tie to the set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
+    /// Its ordinal; absent with the template.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ordinal: Option<i32>,
     /// Its capacity, or what it requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
@@ -224,8 +226,8 @@ impl SimulatedSet {
     ) -> Self {
         let claim = |it: &SimulatedEffect| SimulatedClaimEffect {
             object: reference(&it.claim.object()),
-            template: it.template.to_string(),
-            ordinal: it.ordinal,
+            template: it.template.as_ref().map(|(template, _)| template.to_string()),
+            ordinal: it.template.as_ref().map(|(_, ordinal)| *ordinal),
             size: it.claim.capacity.or(it.claim.requested).map(format_bytes),
             volume: it.claim.volume_name.as_deref().map(str::to_owned),
             reclaim_policy: it.volume.map(|volume| volume.reclaim_policy.to_string()),
@@ -358,5 +360,9 @@ pub(crate) fn print_screen(
 
 /// The names of claims, those of consecutive ordinals as the shell reads them.
 fn runs(claims: &[&SimulatedClaimEffect]) -> Vec<String> {
-    super::groups::runs(claims.iter().map(|it| (&*it.object.name, it.ordinal)))
+    let of_template = claims.iter().filter_map(|it| Some((&*it.object.name, it.ordinal?)));
+    let mut names = super::groups::runs(of_template);
+    let others = claims.iter().filter(|it| it.ordinal.is_none());
+    names.extend(others.map(|it| it.object.name.clone()));
+    names
 }

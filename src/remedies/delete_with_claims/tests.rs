@@ -1,118 +1,13 @@
 //! What `delete sts` and `delete ns` take into account.
 
-use std::cell::RefCell;
-
+use super::fixture::{
+    Shop, by_config_map, by_pod, by_set, claim, content, namespace, owned_by, owner, set, snapshot,
+};
+use super::*;
+use crate::model::{Answer, Uid};
 use serde_json::{Value, json};
 
-use super::*;
-use crate::model::{Settings, Uid};
-use crate::objects::whole_cluster::cluster_of;
-
-/// A set `web` without claim templates, its pod, and what else there is in the namespace.
-#[derive(Default)]
-struct Shop {
-    objects: Vec<Value>,
-    /// What is known of `ConfigMap`s, by name: the uid, if there is one.
-    config_maps: Vec<(&'static str, Option<&'static str>)>,
-    unread: Vec<Kind>,
-    destroy_data: bool,
-}
-
-fn owner(api_version: &str, kind: &str, name: &str, uid: &str) -> Value {
-    json!({
-        "apiVersion": api_version, "kind": kind, "name": name, "uid": uid,
-        "controller": kind != "ConfigMap",
-    })
-}
-
-fn by_set() -> Value {
-    owner("apps/v1", "StatefulSet", "web", "set")
-}
-
-fn by_pod() -> Value {
-    owner("v1", "Pod", "web-0", "pod")
-}
-
-fn by_config_map(name: &str) -> Value {
-    owner("v1", "ConfigMap", name, name)
-}
-
-/// A claim with a volume that is destroyed with it.
-fn claim(name: &str, owners: &[Value]) -> [Value; 2] {
-    let volume = format!("pv-{name}");
-    [
-        json!({
-            "apiVersion": "v1", "kind": "PersistentVolumeClaim",
-            "metadata": {"name": name, "namespace": "shop", "uid": name, "ownerReferences": owners},
-            "spec": {"volumeName": volume}, "status": {"phase": "Bound"},
-        }),
-        json!({
-            "apiVersion": "v1", "kind": "PersistentVolume",
-            "metadata": {
-                "name": volume, "uid": volume,
-                "annotations": {"pv.kubernetes.io/provisioned-by": "ebs.csi.aws.com"},
-            },
-            "spec": {
-                "persistentVolumeReclaimPolicy": "Delete",
-                "claimRef": {"namespace": "shop", "name": name, "uid": name},
-                "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": volume},
-            },
-            "status": {"phase": "Bound"},
-        }),
-    ]
-}
-
-fn snapshot(name: &str) -> Value {
-    json!({
-        "apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshot",
-        "metadata": {"name": name, "namespace": "shop", "uid": name},
-        "spec": {"source": {"persistentVolumeClaimName": "data"}},
-    })
-}
-
-fn content(name: &str, of: &str, uid: &str, policy: &str) -> Value {
-    json!({
-        "apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshotContent",
-        "metadata": {"name": name, "uid": name},
-        "spec": {
-            "driver": "ebs.csi.aws.com", "deletionPolicy": policy,
-            "source": {"volumeHandle": "pv-data"},
-            "volumeSnapshotRef": {"namespace": "shop", "name": of, "uid": uid},
-        },
-    })
-}
-
 impl Shop {
-    fn with(objects: impl IntoIterator<Item = Value>) -> Self {
-        let set = json!({
-            "apiVersion": "apps/v1", "kind": "StatefulSet",
-            "metadata": {"name": "web", "namespace": "shop", "uid": "set"},
-            "spec": {
-                "replicas": 1, "selector": {"matchLabels": {"app": "web"}},
-                "template": {"spec": {"containers": []}},
-            },
-        });
-        let pod = json!({
-            "apiVersion": "v1", "kind": "Pod",
-            "metadata": {
-                "name": "web-0", "namespace": "shop", "uid": "pod", "ownerReferences": [by_set()],
-            },
-            "spec": {"volumes": [{
-                "name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}},
-            }]},
-            "status": {"phase": "Running"},
-        });
-        Self { objects: [set, pod].into_iter().chain(objects).collect(), ..Self::default() }
-    }
-
-    fn look<T>(&self, look: impl FnOnce(&Cx) -> T) -> T {
-        let owners = self.config_maps.iter().map(|it| ("v1", "ConfigMap", it.0, it.1));
-        let cluster = cluster_of(&self.objects, owners, &self.unread);
-        let settings = Settings { destroy_data: self.destroy_data, ..Settings::default() };
-        let facts = RefCell::default();
-        look(&Cx::new(&cluster, &settings, &facts))
-    }
-
     fn seen(&self, of: &ObjectRef, cascade: Cascade) -> Seen<Result<Proposal, Refusal>> {
         self.look(|cx| propose(cx, of, cascade))
     }
@@ -129,15 +24,6 @@ impl Shop {
         let volumes = self.look(|cx| volumes(cx, of, cascade)).expect("everything is read");
         volumes.into_iter().map(|it| it.name.to_string()).collect()
     }
-}
-
-fn set() -> ObjectRef {
-    let key = ObjectKey::named(Kind::StatefulSet, "shop", "web");
-    ObjectRef { key, uid: Uid::parse("set") }
-}
-
-fn namespace() -> ObjectRef {
-    ObjectRef { key: ObjectKey::cluster_wide(Kind::Namespace, "shop"), uid: None }
 }
 
 #[test]
@@ -181,14 +67,15 @@ fn a_claim_that_a_deleted_claim_owns_is_deleted_too() {
 #[test]
 fn another_owner_keeps_a_claim_only_if_it_is_known_to_exist() {
     for (answer, line, counts) in [
-        (Some(("keeper", Some("keeper"))), "is kept: another owner of it remains", false),
-        (Some(("keeper", Some("another"))), "is deleted", true),
-        (Some(("keeper", None)), "is deleted", true),
-        (None, "may be deleted", true),
+        (Some(owned_by("keeper", &[])), "is kept: another owner of it remains", false),
+        (Some(owned_by("another", &[])), "is deleted", true),
+        (Some(Answer::No), "is deleted", true),
+        (Some(Answer::Forbidden), "may be deleted: its owner ConfigMap keeper may not be", true),
+        (None, "may be deleted: its owner ConfigMap keeper was not read", true),
     ] {
         let owners = [by_set(), by_config_map("keeper")];
         let mut shop = Shop::with(claim("ledger", &owners));
-        shop.config_maps.extend(answer);
+        shop.config_maps.extend(answer.clone().map(|it| ("keeper".to_owned(), it)));
         shop.destroy_data = true;
         let proposal = shop.proposal(&set(), Cascade::Background);
         assert!(proposal.notices[0].contains(line), "{answer:?}: {:?}", proposal.notices);
@@ -235,18 +122,34 @@ fn what_was_not_read_is_not_absent() {
 #[test]
 fn a_snapshot_without_a_status_has_the_content_that_names_it() {
     for (contents, line, lost) in [
-        (vec![], "may be deleted with its content", true),
-        (vec![content("one", "nightly", "nightly", "Delete")], "is deleted with its", true),
-        (vec![content("one", "nightly", "nightly", "Retain")], "its content is kept", false),
-        (vec![content("one", "nightly", "", "Retain")], "its content is kept", false),
-        (vec![content("one", "nightly", "earlier", "Retain")], "may be deleted with its", true),
-        (vec![content("one", "weekly", "weekly", "Retain")], "may be deleted with its", true),
+        (vec![], "may be destroyed: its content is not known", true),
+        (
+            vec![content("one", "nightly", "nightly", "Delete")],
+            "destroys the snapshot at the storage backend",
+            true,
+        ),
+        (
+            vec![content("one", "nightly", "nightly", "Retain")],
+            "policy Retain keeps its content",
+            false,
+        ),
+        (vec![content("one", "nightly", "", "Retain")], "policy Retain keeps its content", false),
+        (
+            vec![content("one", "nightly", "earlier", "Retain")],
+            "may be destroyed: its content is not known",
+            true,
+        ),
+        (
+            vec![content("one", "weekly", "weekly", "Retain")],
+            "may be destroyed: its content is not known",
+            true,
+        ),
         (
             vec![
                 content("one", "nightly", "nightly", "Retain"),
                 content("two", "nightly", "nightly", "Delete"),
             ],
-            "is deleted with its",
+            "destroys the snapshot at the storage backend",
             true,
         ),
     ] {
@@ -272,9 +175,132 @@ fn nothing_else_is_deleted_with_claims() {
 fn what_goes_with_it_is_listed_again() {
     let kinds = |object| lists(&object).into_iter().map(|it| it.kind).collect::<Vec<_>>();
     let of_set = [Kind::PersistentVolumeClaim, Kind::Pod];
-    let snapshots = [Kind::VolumeSnapshot, Kind::VolumeSnapshotContent];
+    let snapshots =
+        [Kind::VolumeSnapshot, Kind::VolumeSnapshotContent, Kind::VolumeGroupSnapshotContent];
     assert_eq!(kinds(set()), of_set);
-    assert_eq!(kinds(namespace()), [of_set, snapshots].concat());
+    assert_eq!(kinds(namespace()), [&of_set[..], &snapshots].concat());
     assert!(lists(&namespace())[..3].iter().all(|it| it.namespace.as_deref() == Some("shop")));
     assert_eq!(lists(&namespace())[3].namespace, None);
+}
+
+#[test]
+fn an_owner_that_is_deleted_with_the_set_keeps_nothing() {
+    let by = by_config_map;
+    let unknown = Answer::Unanswered("no answer in time".into());
+    // Each chain of owners begins at the claim; what is known of them, and what is said.
+    let cases: [(Vec<(&str, Answer)>, &str); 9] = [
+        (vec![("a", owned_by("a", &[by_set()]))], "is deleted"),
+        (vec![("a", owned_by("a", &[by_pod()]))], "is deleted"),
+        (vec![("a", owned_by("a", &[by("b")])), ("b", owned_by("b", &[by_set()]))], "is deleted"),
+        (vec![("a", owned_by("a", &[by_set(), by("b")])), ("b", Answer::No)], "is deleted"),
+        (
+            vec![("a", owned_by("a", &[by_set(), by("b")])), ("b", owned_by("b", &[]))],
+            "is kept: another owner of it remains",
+        ),
+        // They keep each other.
+        (
+            vec![("a", owned_by("a", &[by_set(), by("b")])), ("b", owned_by("b", &[by("a")]))],
+            "is kept: another owner of it remains",
+        ),
+        (vec![("a", unknown)], "may be deleted: its owner ConfigMap a was not read"),
+        (vec![("a", Answer::Forbidden)], "may be deleted: its owner ConfigMap a may not be read"),
+        (
+            vec![("a", owned_by("a", &[by("b")])), ("b", Answer::Forbidden)],
+            "may be deleted: its owner ConfigMap b may not be read",
+        ),
+    ];
+    for (known, line) in cases {
+        let mut shop = Shop::with(claim("ledger", &[by("a")]));
+        shop.config_maps =
+            known.iter().map(|(name, it)| ((*name).to_owned(), it.clone())).collect();
+        shop.destroy_data = true;
+        for cascade in [Cascade::Background, Cascade::Foreground] {
+            let proposal = shop.proposal(&set(), cascade);
+            assert!(proposal.notices[0].contains(line), "{line}: {:?}", proposal.notices);
+            assert_eq!(proposal.relies_on.is_empty(), line.contains("is kept"), "{line}");
+        }
+        // Then only what is not known may lose data, and what has an absent owner besides the set.
+        let lost = line.contains("may be deleted") || known.iter().any(|it| it.1 == Answer::No);
+        let orphaned = shop.proposal(&set(), Cascade::Orphan);
+        assert_eq!(orphaned.relies_on.is_empty(), !lost, "{line}");
+    }
+    // What nothing of the set owns is no matter of it.
+    let mut shop = Shop::with(claim("ledger", &[by("a")]));
+    shop.config_maps = vec![("a".to_owned(), owned_by("a", &[]))];
+    assert_eq!(shop.proposal(&set(), Cascade::Background).notices, [""; 0]);
+}
+
+/// The content of a group snapshot of a namespace.
+fn group_content(name: &str, of: &str, policy: Option<&str>) -> Value {
+    let mut content = json!({
+        "apiVersion": "groupsnapshot.storage.k8s.io/v1beta1", "kind": "VolumeGroupSnapshotContent",
+        "metadata": {"name": name, "uid": name},
+        "spec": {
+            "driver": "ebs.csi.aws.com", "source": {"volumeHandles": ["pv-data"]},
+            "volumeGroupSnapshotRef": {"namespace": of, "name": "weekly", "uid": "weekly"},
+        },
+    });
+    if let Some(policy) = policy {
+        content["spec"]["deletionPolicy"] = json!(policy);
+    }
+    content
+}
+
+#[test]
+fn group_snapshots_of_a_namespace_are_named() {
+    for (policy, line, lost) in [
+        (Some("Delete"), "destroys the snapshot at the storage backend", true),
+        (Some("Retain"), "policy Retain keeps its content", false),
+        (None, "may be destroyed: the deletion policy of its content is unknown", true),
+    ] {
+        let mut shop = Shop::with([group_content("one", "shop", policy)]);
+        let shown = shop.look(|cx| foretell(cx, &namespace(), Cascade::Background));
+        let shown = shown.expect("it is read");
+        assert!(shown[0].contains("one is the content of VolumeGroupSnapshot weekly"), "{shown:?}");
+        assert!(shown[0].contains(line), "{line}: {shown:?}");
+        let asked = shop.seen(&namespace(), Cascade::Background).expect("it is read");
+        assert_eq!(asked.is_err(), lost, "{line}");
+        shop.destroy_snapshots = true;
+        let relies_on = shop.proposal(&namespace(), Cascade::Background).relies_on;
+        assert_eq!(relies_on.contains(&DESTROY_SNAPSHOTS), lost, "{line}");
+    }
+    let other = Shop::with([group_content("one", "elsewhere", Some("Delete"))]);
+    assert_eq!(other.proposal(&namespace(), Cascade::Background).notices, [""; 0]);
+}
+
+#[test]
+fn what_a_namespace_takes_with_it_is_read_before_it_is_deleted() {
+    for kind in [
+        Kind::PersistentVolumeClaim,
+        Kind::PersistentVolume,
+        Kind::VolumeSnapshot,
+        Kind::VolumeSnapshotContent,
+        Kind::VolumeGroupSnapshotContent,
+    ] {
+        let mut shop = Shop::with([snapshot("nightly")]);
+        shop.unread = vec![kind];
+        let unseen = shop.seen(&namespace(), Cascade::Background).expect_err("it was not read");
+        assert_eq!(unseen.kind, kind);
+    }
+}
+
+#[test]
+fn what_is_terminating_or_was_recreated_is_refused() {
+    let later = json!("2026-11-01T12:00:00Z");
+    let named = |uid: &str| ObjectRef { uid: Uid::parse(uid), ..namespace() };
+    let live = json!({
+        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "uid": "shop"},
+    });
+    let mut shop = Shop::with([live]);
+    assert!(shop.seen(&named("shop"), Cascade::Background).expect("it is read").is_ok());
+    assert_eq!(shop.refusal(&named("earlier"), Cascade::Background), RECREATED);
+    shop.objects[2]["metadata"]["deletionTimestamp"] = later.clone();
+    assert_eq!(shop.refusal(&named("shop"), Cascade::Background), TERMINATING);
+
+    let earlier = ObjectRef { uid: Uid::parse("earlier"), ..set() };
+    assert_eq!(shop.refusal(&earlier, Cascade::Background), RECREATED);
+    shop.objects[0]["metadata"]["deletionTimestamp"] = later;
+    assert_eq!(shop.refusal(&set(), Cascade::Background), TERMINATING);
+    shop.objects.remove(0);
+    assert_eq!(shop.refusal(&set(), Cascade::Background), "it does not exist");
 }

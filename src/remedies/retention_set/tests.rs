@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::cluster::Unseen;
 use crate::model::{Settings, Uid};
-use crate::objects::whole_cluster::cluster_of;
+use crate::objects::whole_cluster::{cluster_of, existence};
 
 /// A set `web` of three pods with a claim each, and claim 3, which an earlier scale-down left.
 struct Shop {
@@ -103,8 +103,9 @@ impl Shop {
     }
 
     fn ask<T>(&self, ask: impl FnOnce(&Cx, &StatefulSet) -> T) -> T {
-        let config_maps = self.config_maps.iter().map(|it| ("v1", "ConfigMap", it.0, it.1));
-        let owners = config_maps.chain([("apps/v1", "StatefulSet", "web", Some("set"))]);
+        let config_maps =
+            self.config_maps.iter().map(|it| existence("v1", "ConfigMap", it.0, it.1));
+        let owners = config_maps.chain([existence("apps/v1", "StatefulSet", "web", Some("set"))]);
         let cluster = cluster_of(&self.objects(), owners, &self.unread);
         let settings = Settings { destroy_data: self.destroy_data, ..Settings::default() };
         let facts = RefCell::default();

@@ -76,10 +76,12 @@ pub(super) fn is_single(cluster: &Cluster, unseen: &Unseen) -> bool {
 /// owners are reported by the rules that need them.
 fn unanswered_gap(question: &Question, answer: &Answer) -> Option<Gap> {
     let what = match question {
-        // No rule asks about custom resources: what is deleted depends on them, and says so.
-        Question::Exists(_) | Question::OwnerExists(_) | Question::CustomUsers { .. } => {
-            return None;
-        }
+        // No rule asks about custom resources and owners of owners: what is deleted depends on them,
+        // and says so.
+        Question::Exists(_)
+        | Question::OwnerExists(_)
+        | Question::OwnersOf(_)
+        | Question::CustomUsers { .. } => return None,
         Question::SecretExists { namespace, name } => format!("secret {namespace}/{name}"),
         Question::MayPatchVolumes { namespace, service_account } => {
             format!("what ServiceAccount {namespace}/{service_account} may do")
@@ -87,9 +89,12 @@ fn unanswered_gap(question: &Question, answer: &Answer) -> Option<Gap> {
         Question::KeptBackends { namespace } => format!("configmap {namespace}/{CONFIG_MAP}"),
     };
     let reason = match answer {
-        Answer::Yes | Answer::Is(_) | Answer::Users(_) | Answer::No | Answer::Forbidden => {
-            return None;
-        }
+        Answer::Yes
+        | Answer::Is(_)
+        | Answer::Owner(_)
+        | Answer::Users(_)
+        | Answer::No
+        | Answer::Forbidden => return None,
         Answer::Unanswered(reason) => format!("{what}: {reason}"),
         Answer::NotServed { .. } => format!("{what}: its kind is not served"),
     };

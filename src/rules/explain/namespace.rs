@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::ObjectEffect;
 use super::draft::{ExplanationDraft, counted};
 use crate::cluster::{Cx, Subject};
-use crate::facts::{self, CLONE_SOURCE, DataEffect, PVC_PROTECTION, SNAPSHOT_SOURCE};
+use crate::facts::{self, CLONE_SOURCE, DataEffect, PVC_PROTECTION, SNAPSHOT_SOURCE, SnapshotFate};
 use crate::model::{
     Claim, Kind, ObjectKey, ObjectRef, SnapshotContent, Text, Volume, VolumeSnapshot, format_bytes,
 };
@@ -25,7 +25,9 @@ pub(super) fn explain(cx: &Cx, name: &Text) -> ExplanationDraft {
     for kind in [Kind::PersistentVolumeClaim, Kind::Pod, Kind::VolumeSnapshot] {
         draft.seen(cluster.reach(kind, Some(name)));
     }
-    for kind in [Kind::PersistentVolume, Kind::VolumeSnapshotContent] {
+    for kind in
+        [Kind::PersistentVolume, Kind::VolumeSnapshotContent, Kind::VolumeGroupSnapshotContent]
+    {
         draft.seen(cx.all_of(kind));
     }
     let in_it = |namespace: &Text| namespace == name;
@@ -73,6 +75,7 @@ pub(super) fn explain(cx: &Cx, name: &Text) -> ExplanationDraft {
     for snapshot in &snapshots {
         of_snapshot(cx, snapshot, &mut draft);
     }
+    group_snapshots(cx, name, &mut draft);
     for claim in &claims {
         claim_blocks(cx, claim, &mut draft);
     }
@@ -155,37 +158,34 @@ fn details(claim: &Claim, volume: &Volume) -> String {
 
 /// Adds what happens to a snapshot at the storage backend.
 fn of_snapshot(cx: &Cx, snapshot: &VolumeSnapshot, draft: &mut ExplanationDraft) {
-    let Some(name) = &snapshot.content else { return };
-    let key = ObjectKey::cluster_wide(Kind::VolumeSnapshotContent, name);
-    let content = match cx.cluster().subject(&key) {
-        Some(Subject::Snapshot(id)) => cx.cluster().snapshot_at(id),
-        _ => None,
-    };
-    let object = Some(snapshot.object());
+    let Ok(fate) = facts::snapshot_fate(cx, snapshot) else { return };
     let source = snapshot.source_claim.as_ref();
     let source = source.map_or_else(String::new, |it| format!(" of claim {it}"));
-    match content.map(|it: &SnapshotContent| (it, it.deletion_policy.as_deref())) {
-        Some((it, Some("Delete"))) => {
-            draft.outcome(DELETED, object, "destroyed", format!("snapshot{source}, {}", it.driver));
-        }
-        Some((it, Some("Retain"))) => draft.outcome(
-            DELETED,
-            object,
-            "kept",
-            format!("snapshot{source}, {}, deletion policy Retain", it.driver),
-        ),
-        Some(_) => {
-            draft.outcome(
-                DELETED,
-                object,
-                "unknown",
-                "the deletion policy of its content is unknown",
-            );
-        }
-        None => {
-            draft.outcome(DELETED, object, "unknown", format!("its content {name} was not read"));
-        }
+    backend_snapshot(snapshot.object(), &format!("snapshot{source}"), fate, draft);
+}
+
+/// Adds what happens to the group snapshots of a namespace at the storage backend.
+fn group_snapshots(cx: &Cx, namespace: &Text, draft: &mut ExplanationDraft) {
+    for (content, fate) in facts::group_snapshot_fates(cx, namespace).unwrap_or_default() {
+        let group = content.snapshot.as_ref().map_or("", |(_, name)| name);
+        backend_snapshot(content.object(), &format!("VolumeGroupSnapshot {group}"), fate, draft);
     }
+}
+
+fn backend_snapshot(
+    object: ObjectRef,
+    what: &str,
+    fate: SnapshotFate,
+    draft: &mut ExplanationDraft,
+) {
+    let (then, because) = match fate {
+        SnapshotFate::Destroyed(it) => ("destroyed", format!("{what}, {}", it.driver)),
+        SnapshotFate::Kept(it) => {
+            ("kept", format!("{what}, {}, deletion policy Retain", it.driver))
+        }
+        SnapshotFate::Unknown(why) => ("unknown", why),
+    };
+    draft.outcome(DELETED, Some(object), then, because);
 }
 
 /// Adds what blocks the deletion of a claim, other than pods that end with the namespace.

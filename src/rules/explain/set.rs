@@ -4,8 +4,8 @@ use super::draft::{ExplanationDraft, counted};
 use super::error;
 use crate::cluster::Cx;
 use crate::facts::retention::{
-    self, ClaimOutcome, NoUpdateReason, Operation, Ordinals, OutcomeReason, Prediction,
-    Propagation, ReferenceUpdate, SetSituation, UNLESS_IT_WAITS, VolumeEffect,
+    self, ClaimOutcome, DependentFate, NoUpdateReason, Operation, Ordinals, OutcomeReason,
+    Prediction, Propagation, ReferenceUpdate, SetSituation, UNLESS_IT_WAITS, VolumeEffect,
 };
 use crate::model::{Kind, ObjectKey, ObjectRef, StatefulSet, Text};
 
@@ -41,7 +41,7 @@ pub(super) fn explain(cx: &Cx, set: &StatefulSet) -> ExplanationDraft {
         }
     }
     if let Some(situation) = draft.seen(SetSituation::of(cx, set)) {
-        operations(set, &situation, &mut draft);
+        operations(cx, set, &situation, &mut draft);
     }
     claims(cx, set, &mut draft);
     error::of_set(cx, set, &mut draft);
@@ -66,7 +66,7 @@ fn claims(cx: &Cx, set: &StatefulSet, draft: &mut ExplanationDraft) {
     }
 }
 
-fn operations(set: &StatefulSet, situation: &SetSituation, draft: &mut ExplanationDraft) {
+fn operations(cx: &Cx, set: &StatefulSet, situation: &SetSituation, draft: &mut ExplanationDraft) {
     let replicas = set.replicas.unwrap_or(1);
     let mut operations = vec![
         ("it is deleted".to_owned(), Operation::DeleteSet(Propagation::Background)),
@@ -82,11 +82,51 @@ fn operations(set: &StatefulSet, situation: &SetSituation, draft: &mut Explanati
         }
     }
     for (when, operation) in operations {
-        for prediction in retention::simulate(situation, &operation) {
+        let predictions = retention::simulate(situation, &operation);
+        for prediction in &predictions {
             let object = named(Kind::PersistentVolumeClaim, &set.namespace, &prediction.claim);
-            let (then, because) = describe_prediction(&prediction, &operation);
+            let (then, because) = describe_prediction(prediction, &operation);
             draft.outcome(&when, Some(object), then, because);
         }
+        if let Operation::DeleteSet(propagation) = operation {
+            dependents(cx, set, (&when, propagation), &predictions, draft);
+        }
+    }
+}
+
+/// Adds the claims that no template predicts, and that are deleted with the set or may be.
+fn dependents(
+    cx: &Cx,
+    set: &StatefulSet,
+    (when, propagation): (&str, Propagation),
+    predictions: &[Prediction],
+    draft: &mut ExplanationDraft,
+) {
+    let found = draft.seen(retention::dependent_claims(cx, set, propagation, predictions));
+    for dependent in found.unwrap_or_default() {
+        draft.hangs_on(cx.cluster().subject(&dependent.claim.object().key));
+        let effect = retention::volume_effect(cx, dependent.claim).0;
+        let because = match dependent.fate {
+            DependentFate::Kept(_) => dependent.reason(),
+            DependentFate::Deleted | DependentFate::Unknown(_) => {
+                format!("{}; {}", dependent.reason(), effect.describe())
+            }
+        };
+        let then = match dependent.fate {
+            DependentFate::Kept(_) => "kept",
+            DependentFate::Deleted => deleted_word(effect),
+            DependentFate::Unknown(_) => "unknown",
+        };
+        draft.outcome(when, Some(dependent.claim.object()), then, because);
+    }
+}
+
+/// What a deletion does to a claim and its data, in a word.
+const fn deleted_word(effect: VolumeEffect) -> &'static str {
+    match effect {
+        VolumeEffect::Destroyed => "destroyed",
+        VolumeEffect::Scrubbed => "scrubbed",
+        VolumeEffect::Released | VolumeEffect::None | VolumeEffect::Unknown => "deleted",
     }
 }
 
@@ -190,11 +230,7 @@ pub(super) fn describe_prediction(
         }
         ClaimOutcome::Deleted { by, recreated, .. } => {
             let whose = by.describe();
-            let data = match prediction.volume {
-                VolumeEffect::Destroyed => "destroyed",
-                VolumeEffect::Scrubbed => "scrubbed",
-                VolumeEffect::Released | VolumeEffect::None | VolumeEffect::Unknown => "deleted",
-            };
+            let data = deleted_word(prediction.volume);
             let empty =
                 if *recreated { "; an empty claim of its name is created afterwards" } else { "" };
             let why = match prediction.reason {

@@ -3,7 +3,9 @@
 use crate::cluster::Cx;
 use crate::facts::{
     DataEffect, DeletionEffect,
-    retention::{self, ClaimOutcome, DeletionCause, OutcomeReason, Prediction},
+    retention::{
+        self, ClaimOutcome, DeletionCause, DependentClaim, DependentFate, OutcomeReason, Prediction,
+    },
     when_claim_is_deleted,
 };
 use crate::model::{Claim, OwnerReference};
@@ -69,6 +71,23 @@ impl ClaimFate {
         };
         let data = if gone { data_of(cx, claim) } else { None };
         Self { claim: word, data, because, owners, held_by: prediction.held_by.clone() }
+    }
+
+    /// The fate of a claim that no template predicts, when its set is deleted.
+    pub fn of_dependent(cx: &Cx, dependent: &DependentClaim) -> Self {
+        let claim = dependent.claim;
+        let word = match dependent.fate {
+            DependentFate::Kept(_) => ClaimWord::Kept,
+            DependentFate::Deleted => ClaimWord::Deleted,
+            DependentFate::Unknown(_) => ClaimWord::Unknown,
+        };
+        let (owners, data) = match word {
+            ClaimWord::Kept => (claim.metadata.owners.to_vec(), None),
+            ClaimWord::Deleted | ClaimWord::Recreated => (Vec::new(), data_of(cx, claim)),
+            ClaimWord::Unknown => (claim.metadata.owners.to_vec(), data_of(cx, claim)),
+        };
+        let because = dependent.reason();
+        Self { claim: word, data, because, owners, held_by: Vec::new() }
     }
 
     /// Whether data is destroyed, or may be.

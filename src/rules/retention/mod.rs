@@ -234,3 +234,6 @@ fn volume_of<'a>(cx: &Cx<'a>, claim: &Claim, unseen: &mut BTreeSet<Unseen>) -> O
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,13 @@
 //! What operations on a set do to its claims.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ClaimFate, volume_of};
 use crate::cluster::{Cx, Seen, Unseen};
-use crate::facts::retention::{ClaimOutcome, Operation, Prediction, SetSituation, simulate_steps};
+use crate::facts::retention::{
+    ClaimOutcome, DependentClaim, DependentFate, Operation, Prediction, SetSituation,
+    dependent_claims, simulate_steps,
+};
 use crate::model::{Claim, StatefulSet, Text, Volume};
 
 /// A claim, and what operations on its set do to it.
@@ -12,10 +15,9 @@ use crate::model::{Claim, StatefulSet, Text, Volume};
 pub struct SimulatedEffect<'a> {
     /// The claim.
     pub claim: &'a Claim,
-    /// The name of its template.
-    pub template: Text,
-    /// Its ordinal.
-    pub ordinal: i32,
+    /// The name of its template, and its ordinal; `None` of a claim that only its owners tie to the
+    /// set.
+    pub template: Option<(Text, i32)>,
     /// Its volume.
     pub volume: Option<&'a Volume>,
     /// The effect.
@@ -51,11 +53,49 @@ pub fn simulated<'a>(
             claim,
             volume: volume_of(cx, claim, unseen),
             fate: ClaimFate::of(cx, claim, &prediction),
-            template: prediction.template,
-            ordinal: prediction.ordinal,
+            template: Some((prediction.template, prediction.ordinal)),
+        });
+    }
+    for dependent in dependents(cx, set, variants, &foretold, undecided)? {
+        effects.push(SimulatedEffect {
+            claim: dependent.claim,
+            volume: volume_of(cx, dependent.claim, unseen),
+            fate: ClaimFate::of_dependent(cx, &dependent),
+            template: None,
         });
     }
     Ok(effects)
+}
+
+/// The claims that no template predicts, where the set is deleted; unknown where the variants differ.
+fn dependents<'a>(
+    cx: &Cx<'a>,
+    set: &StatefulSet,
+    variants: &[Vec<Operation>],
+    foretold: &[Vec<Prediction>],
+    undecided: &str,
+) -> Seen<Vec<DependentClaim<'a>>> {
+    let mut found: BTreeMap<&str, DependentClaim> = BTreeMap::new();
+    for (index, (operations, predictions)) in variants.iter().zip(foretold).enumerate() {
+        let Some(Operation::DeleteSet(propagation)) = operations.last() else { continue };
+        let unknown = || DependentFate::Unknown(undecided.to_owned());
+        let mut new = BTreeMap::new();
+        for mut dependent in dependent_claims(cx, set, *propagation, predictions)? {
+            let name = &*dependent.claim.metadata.name;
+            let before = found.remove(name);
+            if index > 0 && before.is_none_or(|it| it.fate != dependent.fate) {
+                dependent.fate = unknown();
+            }
+            new.insert(name, dependent);
+        }
+        // What the other variants say of these, this one does not.
+        for (name, mut dependent) in found {
+            dependent.fate = unknown();
+            new.insert(name, dependent);
+        }
+        found = new;
+    }
+    Ok(found.into_values().collect())
 }
 
 /// Whether two outcomes differ at most in the order of deletions.

@@ -20,7 +20,7 @@ use crate::client::{
     self, AccessReview, ReadError, Reader, ResourceAttributes, Served, ServedKinds, object_path,
 };
 use crate::dump::DumpError;
-use crate::model::{Answer, KeptBackend, Kind, ObjectKey, OwnerKey, Question, Uid};
+use crate::model::{Answer, KeptBackend, Kind, ObjectKey, OwnerKey, Question};
 use crate::objects::{self, AnyObject, PartialObjectMetadata};
 
 /// How many questions are asked at the same time.
@@ -144,7 +144,12 @@ impl QuestionAsker {
     async fn reply(&self, question: &Question) -> Reply {
         match question {
             Question::Exists(key) => self.object(key).await,
-            Question::OwnerExists(key) => self.owner(key).await.into(),
+            Question::OwnerExists(key) => match self.owner(key).await {
+                Answer::Owner(found) => Answer::Is(found.uid.clone()),
+                answer => answer,
+            }
+            .into(),
+            Question::OwnersOf(key) => self.owner(key).await.into(),
             Question::KeptBackends { namespace } => {
                 kept_record::read_record(&self.reader, namespace).await
             }
@@ -213,7 +218,7 @@ impl QuestionAsker {
         };
         let namespace = of.namespaced.then_some(&*key.namespace);
         let path = object_path(group, version, namespace, resource, &key.name);
-        self.uid_at(&path).await.unwrap_or_else(|error| answer_to(&error))
+        self.owner_at(&path).await.unwrap_or_else(|error| answer_to(&error))
     }
 
     /// Reads the metadata of an owner of a kind that every server serves, without discovery: many
@@ -224,18 +229,18 @@ impl QuestionAsker {
         };
         let kind = Kind::parse(group, &key.kind).filter(known)?;
         let path = object_path(group, version, Some(&key.namespace), kind.plural(), &key.name);
-        match self.uid_at(&path).await {
+        match self.owner_at(&path).await {
             Ok(answer) => Some(answer),
             Err(error) if error.is_absence_of(&key.name) => Some(Answer::No),
             Err(_) => None,
         }
     }
 
-    /// Reads the uid of the object at a path.
-    async fn uid_at(&self, path: &str) -> Result<Answer, ReadError> {
+    /// Reads the metadata of the object at a path.
+    async fn owner_at(&self, path: &str) -> Result<Answer, ReadError> {
         let found = self.reader.get_metadata::<PartialObjectMetadata>(path).await?;
-        Ok(match Uid::parse(&found.value.metadata.uid) {
-            Some(uid) => Answer::Is(uid),
+        Ok(match found.value.owner_object() {
+            Some(object) => Answer::Owner(Arc::new(object)),
             None => unanswered("it has no uid"),
         })
     }

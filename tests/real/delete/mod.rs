@@ -1,7 +1,8 @@
-//! `delete pvc` against real controllers: what it refuses, what it sends, and what becomes of the data.
+//! `delete pvc` and `delete sts` against real controllers: what they refuse, what they send, and what becomes of the data.
 
 mod data;
 mod others;
+mod owners;
 mod raced;
 mod refused;
 mod rights;

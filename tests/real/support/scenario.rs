@@ -26,9 +26,15 @@ pub(crate) struct Scenario<'a> {
 impl<'a> Scenario<'a> {
     /// Begins the scenario of this test.
     pub(crate) fn on(cluster: &'a Cluster) -> Self {
+        Self::part(cluster, "")
+    }
+
+    /// Begins a part of this test, in a namespace with this end.
+    pub(crate) fn part(cluster: &'a Cluster, end: &str) -> Self {
         let test = thread::current().name().unwrap_or("main").to_owned();
         let short = test.rsplit("::").next().unwrap_or(&test).replace('_', "-");
-        let name = short.chars().take(45).collect::<String>().trim_end_matches('-').to_owned();
+        let short = short.chars().take(45).collect::<String>();
+        let name = format!("{}{end}", short.trim_end_matches('-'));
         let scenario = Self {
             cluster,
             name,

@@ -3,7 +3,7 @@
 use super::super::set_situation::{DeletionCause, OwnerState, Presence, Propagation};
 use super::super::{names_pod, names_set};
 use super::{SimulatedClaim, SimulatedPod, Simulation};
-use crate::model::split_ordinal;
+use crate::model::{Uid, split_ordinal};
 
 impl Simulation<'_> {
     /// Deletes the claims none of whose owners remains, and removes references to absent owners.
@@ -46,11 +46,40 @@ impl Simulation<'_> {
         if self.gone.contains_key(uid) || names_set(reference, self.name) {
             return false;
         }
-        match owner.presence {
-            Presence::Present => true,
-            Presence::Absent => false,
-            Presence::Unknown => self.assumptions.owners_exist,
+        if let Some(claim) = self.claim_named(owner)
+            && claim.outcome.deleted.is_some()
+        {
+            return false;
         }
+        match owner.presence {
+            Presence::Absent => false,
+            // It is deleted with its owners, and then its dependents.
+            Presence::Present | Presence::Unknown if !self.remains(&owner.owners) => false,
+            Presence::Present if owner.doubt.is_none() => true,
+            Presence::Present | Presence::Unknown => self.assumptions.owners_exist,
+        }
+    }
+
+    /// Whether an object with these owners is not deleted with them. Deleted with
+    /// `--cascade=orphan`, the set is removed from them before.
+    fn remains(&self, owners: &[OwnerState]) -> bool {
+        let orphans = self.deleting == Some(Propagation::Orphan);
+        let is_orphaned = |it: &&OwnerState| orphans && it.reference.uid.as_ref() == self.uid;
+        let mut left = owners.iter().filter(|it| !is_orphaned(it)).peekable();
+        left.peek().is_none() || left.any(|it| self.stays(it))
+    }
+
+    /// Returns the claim of this set with the name of an owner.
+    fn claim_named(&self, owner: &OwnerState) -> Option<&SimulatedClaim<'_>> {
+        let reference = &owner.reference;
+        if &*reference.api_version != "v1" || &*reference.kind != "PersistentVolumeClaim" {
+            return None;
+        }
+        let (stem, ordinal) = split_ordinal(&reference.name)?;
+        let template = stem.strip_suffix(self.name)?.strip_suffix('-')?;
+        let places = self.by_ordinal.get(&ordinal)?;
+        let claims = places.iter().map(|place| &self.claims[*place]);
+        claims.into_iter().find(|it| *it.known.template == *template)
     }
 
     /// Returns the pod of this set with the name of an owner, whichever uid the owner has.
@@ -62,13 +91,22 @@ impl Simulation<'_> {
     }
 
     fn collector(&self, claim: &SimulatedClaim) -> (DeletionCause, u32) {
-        let uids = || claim.owners.iter().filter_map(|it| it.reference.uid.as_ref());
-        if uids().any(|uid| self.uid == Some(uid)) {
+        let mut uids = Vec::new();
+        add_uids(&claim.owners, &mut uids);
+        if uids.iter().any(|uid| self.uid == Some(*uid)) {
             return (DeletionCause::Set, self.turn);
         }
-        match uids().filter_map(|uid| self.gone.get(uid)).max() {
+        match uids.iter().filter_map(|uid| self.gone.get(*uid)).max() {
             Some(turn) => (DeletionCause::Pod, *turn),
             None => (DeletionCause::Dangling, self.turn),
         }
+    }
+}
+
+/// Adds the uids of owners, and of their owners.
+fn add_uids<'a>(owners: &'a [OwnerState], uids: &mut Vec<&'a Uid>) {
+    for owner in owners {
+        uids.extend(owner.reference.uid.as_ref());
+        add_uids(&owner.owners, uids);
     }
 }

@@ -1,7 +1,8 @@
 use super::*;
 use crate::facts::retention::Propagation::{Background, Foreground, Orphan};
 use crate::facts::retention::{
-    OwnerState, ReferenceForm, SetClaimState, SetPodState, SetState, VolumeEffect,
+    OwnerDoubt, OwnerState, Presence, ReferenceForm, SetClaimState, SetPodState, SetState,
+    VolumeEffect,
 };
 use crate::model::{OwnerReference, Retention, RetentionPolicy, Uid};
 use Operation::{DeletePod, DeleteSet, Scale, SetPolicy, Wait};
@@ -23,7 +24,15 @@ fn policy(text: &str) -> RetentionPolicy {
 }
 
 /// `set`, `old set`, `pod 1`, `app`, `gone app`, `app?`; each is a controller but for the apps.
+/// `app<set` is owned by the set, `app<?` by what is not known.
 fn owner(text: &str) -> OwnerState {
+    if let Some((name, of)) = text.split_once('<') {
+        let known = owner(name);
+        return match of {
+            "?" => OwnerState { doubt: Some(OwnerDoubt::Forbidden), ..known },
+            _ => OwnerState { owners: vec![owner(of)], ..known },
+        };
+    }
     let present = Presence::Present;
     let (api_version, kind, name, uid, presence) = match text {
         "set" => ("apps/v1", "StatefulSet", "web".into(), "set".into(), present),
@@ -45,7 +54,7 @@ fn owner(text: &str) -> OwnerState {
         controller,
         blocks_deletion: controller,
     };
-    OwnerState { reference, presence }
+    OwnerState::new(reference, presence)
 }
 
 /// A set of a policy and a number of replicas, with claims by ordinal: whether each has a pod
@@ -215,7 +224,7 @@ fn who_holds_a_claim_keeps_it() {
     );
     check(&set, &Wait, &["kept Matrix", "kept ForeignController", "owned by [web] Matrix"]);
     let unknown = situation("DR", 2, &["+app?,set", "+set"]);
-    let why = "unknown: whether one of its owners exists is unknown Depends";
+    let why = "unknown: whether one of its owners remains is unknown Depends";
     check(&unknown, &DeleteSet(Background), &[why, "set OwnersGone"]);
 }
 
@@ -371,4 +380,22 @@ fn condemned_pods_that_are_not_ready_block_each_other() {
     let set = situation("RD", 4, &["+", "!", "!", "+"]);
     let blocked = "owned by [web-1] Matrix";
     check(&set, &Scale(1), &["kept Unowned", blocked, "owned by [web-2] Matrix", "pod OwnersGone"]);
+}
+
+#[test]
+fn an_owner_that_is_deleted_with_the_set_or_the_pod_keeps_nothing() {
+    let set = situation("DR", 1, &["+set,app<set", "-app<set", "-app<app<set", "-app", "-app<?"]);
+    let unknown = "unknown: its owner App app may not be read Depends";
+    for propagation in [Background, Foreground] {
+        check(
+            &set,
+            &DeleteSet(propagation),
+            &["set OwnersGone", "set OwnersGone", "set OwnersGone", "kept HeldByOwner", unknown],
+        );
+    }
+    let kept = ["owned by [app] Orphaned", "kept HeldByOwner", "kept HeldByOwner"];
+    check(&set, &DeleteSet(Orphan), &[&kept[..], &["kept HeldByOwner", unknown]].concat());
+    let scaled = situation("RD", 2, &["+", "+app<pod 1"]);
+    check(&scaled, &Scale(1), &["kept Unowned", "pod OwnersGone"]);
+    check(&scaled, &Wait, &["kept Unowned", "kept Matrix"]);
 }
