@@ -104,7 +104,7 @@ impl Metrics {
         numbers.label();
     }
 
-    /// The exposition in the text format of OpenMetrics.
+    /// The exposition in the text format of `OpenMetrics`.
     pub(super) fn open_metrics(&self) -> String {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(self.clone()));
