@@ -87,6 +87,24 @@ const RETENTION: &[Example] = &[
     ),
 ];
 
+/// Examples of `watch`.
+const WATCH: &[Example] = &[
+    ("Say what a policy would report now, and where", "watch -f policy.yaml --check"),
+    ("Watch by it, and log as JSON", "watch -f policy.yaml --log-format json"),
+    (
+        "Watch by it, and keep what becomes of findings",
+        "watch -f policy.yaml -o json > findings.jsonl",
+    ),
+];
+
+/// Examples of `rbac`.
+const RBAC: &[Example] = &[
+    ("Grant what an audit reads", "rbac audit | kubectl apply -f -"),
+    ("List the permissions that you lack for gc", "rbac gc --check"),
+    ("Grant what a policy needs", "rbac watch -f policy.yaml | kubectl apply -f -"),
+    ("Also grant reading a Secret that gc must find", "rbac gc --secret kube-system/csi-secret"),
+];
+
 /// Returns the examples of a command.
 pub(super) fn examples(command: &str) -> &'static [Example] {
     match command {
@@ -191,23 +209,8 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
             ("Explain a finding: its danger and its remedy", "explain pv-leak-imminent"),
             ("Show what is known of a driver", "explain driver/ebs.csi.aws.com"),
         ],
-        "watch" => &[
-            ("Say what a policy would report now, and where", "watch -f policy.yaml --check"),
-            ("Watch by it, and log as JSON", "watch -f policy.yaml --log-format json"),
-            (
-                "Watch by it, and keep what becomes of findings",
-                "watch -f policy.yaml -o json > findings.jsonl",
-            ),
-        ],
-        "rbac" => &[
-            ("Grant what an audit reads", "rbac audit | kubectl apply -f -"),
-            ("List the permissions that you lack for gc", "rbac gc --check"),
-            ("Grant what a policy needs", "rbac watch -f policy.yaml | kubectl apply -f -"),
-            (
-                "Also grant reading a Secret that gc must find",
-                "rbac gc --secret kube-system/csi-secret",
-            ),
-        ],
+        "watch" => WATCH,
+        "rbac" => RBAC,
         "completion" => &[
             ("Let kubectl complete the plugin", "completion install"),
             ("Complete kubectl-storage in bash", "completion bash > kubectl-storage.bash"),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use semver::Version;
 
-use super::{ControllerRole, ControllerState, ObjectRef, Text};
+use super::{BackendKey, ControllerRole, ControllerState, ObjectRef, Text};
 
 /// The key of a fact, which is derived once and compared across changes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,8 +47,28 @@ pub enum Fact {
     FinalizerSupport(FinalizerSupport),
     /// `None` where no pod and no workload of it was found.
     ControllerSettings(Option<ControllerSettings>),
-    /// Why they do not, or `None` if they do.
-    Identity(Option<String>),
+    /// `None` if they do.
+    Identity(Option<UndecidedIdentity>),
+}
+
+/// The handles of a driver do not tell its volumes apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UndecidedIdentity {
+    /// Why they do not.
+    pub why: String,
+    /// What names volumes of it, by name: not all, but enough to find another one for any of them.
+    pub first: Vec<NamedBackend>,
+}
+
+/// Something that names a volume of a driver.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NamedBackend {
+    /// The name of the volume, which may be gone.
+    pub volume: Box<str>,
+    /// What it is, as reports name it.
+    pub who: String,
+    /// The backend volume, if this is the record of a kept one.
+    pub kept: Option<BackendKey>,
 }
 
 /// How the controller of a driver was started: all its pods and workloads together.

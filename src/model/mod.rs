@@ -63,7 +63,9 @@ pub(crate) use custom_user::{CustomUser, NamedBy, NamedClaim, UnlistedKind, is_p
 pub use driver::{CsiDriver, CsiNode};
 pub use event::Event;
 pub use fact::FactKey;
-pub(crate) use fact::{ClaimedVersion, ControllerSettings, Fact, FinalizerSupport};
+pub(crate) use fact::{
+    ClaimedVersion, ControllerSettings, Fact, FinalizerSupport, NamedBackend, UndecidedIdentity,
+};
 pub(crate) use finding::{CausedBy, Evidence, Offer, RuleId, Verdict, VolumeColumns};
 pub use finding::{Finding, Severity, VerdictState};
 pub use finding_event::{ClearedFinding, FindingEvent};

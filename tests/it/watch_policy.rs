@@ -116,11 +116,12 @@ fn the_page_says_of_every_key_what_it_is() {
     let (schema, mut found) = (schema(), Vec::new());
     keys(&schema, &schema, "", &mut found);
     assert!(found.len() > 20, "{found:?}");
-    let mut table = String::from("| key | what it is |\n|---|---|\n");
+    let mut table = vec!["| key | what it is |\n|---|---|\n".to_owned()];
     for (path, about) in &found {
         assert!(!about.is_empty(), "{path} has no description");
-        table += &format!("| `{path}` | {about} |\n");
+        table.push(format!("| `{path}` | {about} |\n"));
     }
+    let table = table.concat();
     let page = read(&root().join(PAGE));
     let (before, rest) =
         page.split_once("<!-- generated: the keys of the policy -->\n").expect("it begins");

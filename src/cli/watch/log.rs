@@ -48,10 +48,9 @@ pub(super) fn start(format: LogFormat) {
 pub(super) fn failed(failure: &Failure) {
     let message = terminal::message(failure);
     let message = escape_control(&message);
-    match &failure.hint {
-        Some(hint) => error!(hint = %escape_control(hint), "{message}"),
-        None => error!("{message}"),
-    }
+    // A field that is `None` is left out.
+    let hint = failure.hint.as_deref().map(escape_control);
+    error!(hint = hint.as_deref(), "{message}");
 }
 
 /// Logs everything that is wrong with a policy but the last, which is the failure.

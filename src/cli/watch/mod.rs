@@ -77,7 +77,7 @@ impl WatchArgs {
             return Err(refused(error));
         }
         let watched = match opened {
-            Ok(file) => self.watch(connection, file, interrupt).await,
+            Ok(file) => Box::pin(self.watch(connection, file, interrupt)).await,
             Err(error) => Err(log::refused(&error)),
         };
         Ok(watched.unwrap_or_else(|failure| {
@@ -168,7 +168,7 @@ impl Audience {
     ) -> Result<Collected, Failure> {
         let mut pause = FIRST_PAUSE;
         loop {
-            let look = follow::look(connection, None, settings, None);
+            let look = Box::pin(follow::look(connection, None, settings, None));
             let failure = match self.wait_for(look).await {
                 Ok(collected) => return Ok(collected),
                 Err(failure) => failure,

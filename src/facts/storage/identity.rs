@@ -2,23 +2,63 @@
 
 use crate::cluster::Cx;
 use crate::drivers;
-use crate::model::{BackendKey, Fact, FactKey, Text};
+use crate::model::{BackendKey, Fact, FactKey, KeptBackend, NamedBackend, Text, UndecidedIdentity};
+
+/// Of how many volumes the names are kept: another one is looked for besides the volume itself, its
+/// record, and one more that the caller leaves out.
+const NAMES: usize = 4;
 
 /// Returns why the handles of a driver do not tell its volumes apart, if they do not. Of known
 /// families the places themselves say it.
-pub fn undecided(cx: &Cx, driver: &Text) -> Option<String> {
+pub fn undecided(cx: &Cx, driver: &Text) -> Option<UndecidedIdentity> {
     if !drivers::is_unknown(drivers::family(driver)) {
         return None;
     }
     let key = FactKey::Identity(Text::clone(driver));
     match &*cx.fact(key, || Fact::Identity(derive(cx, driver))) {
-        Fact::Identity(why) => why.clone(),
+        Fact::Identity(undecided) => undecided.clone(),
         _ => derive(cx, driver),
     }
 }
 
+/// As [`undecided`], derived anew.
+pub fn derive(cx: &Cx, driver: &Text) -> Option<UndecidedIdentity> {
+    reason(cx, driver).map(|why| UndecidedIdentity { why, first: first(cx, driver) })
+}
+
+/// What names the first volumes of a driver.
+fn first(cx: &Cx, driver: &Text) -> Vec<NamedBackend> {
+    let volumes = cx.volumes_of_driver(driver).map(|it| NamedBackend {
+        volume: it.name().into(),
+        who: it.object().to_string(),
+        kept: None,
+    });
+    let kept = cx.kept_of_driver(driver).map(|it| NamedBackend {
+        volume: it.volume.clone(),
+        who: of_kept(it),
+        kept: Some(it.backend.clone()),
+    });
+    let mut all: Vec<_> = volumes.chain(kept).collect();
+    all.sort_unstable();
+    let mut names = 0;
+    let mut last = None;
+    let is_first = |it: &NamedBackend| {
+        if last.as_ref() != Some(&it.volume) {
+            names += 1;
+            last = Some(it.volume.clone());
+        }
+        names <= NAMES
+    };
+    all.into_iter().take_while(is_first).collect()
+}
+
+/// How reports name a kept backend volume.
+pub fn of_kept(kept: &KeptBackend) -> String {
+    format!("the kept backend volume of {}", kept.object())
+}
+
 /// A handle is taken for a disk only where nothing speaks for shared storage.
-pub fn derive<'a>(cx: &Cx<'a>, driver: &Text) -> Option<String> {
+fn reason<'a>(cx: &Cx<'a>, driver: &Text) -> Option<String> {
     match cx.csi_driver(driver) {
         Ok(Some(it)) if it.attach_required => {}
         Ok(Some(_)) => {

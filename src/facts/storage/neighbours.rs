@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::identity;
+use super::identity::{self, of_kept};
 use crate::cluster::{Cx, Placed, Seen};
 use crate::drivers::{Extent, Overlap, Place, Relation, meeting};
 use crate::facts::controller::{pod_provisions, workload_provisions};
 use crate::facts::{Owner, lies, owner};
-use crate::model::{InlineVolumes, KeptBackend, Volume, VolumeSource};
+use crate::model::{InlineVolumes, KeptBackend, NamedBackend, Volume, VolumeSource};
 
 /// Something else that names storage of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,10 +80,6 @@ fn is_record_of(volume: &Volume, kept: &KeptBackend) -> bool {
     volume.backend.as_ref() == Some(&kept.backend)
 }
 
-fn of_kept(kept: &KeptBackend) -> String {
-    format!("the kept backend volume of {}", kept.object())
-}
-
 fn neighbour(who: String, overlap: &Overlap, how: &'static str) -> Neighbour {
     match &overlap.doubt {
         None => Neighbour { who, how: Cow::Borrowed(how), nearness: Nearness::Proven },
@@ -103,15 +99,15 @@ fn unknown_family(
     found: &mut Vec<Neighbour>,
 ) {
     let Some(backend) = &volume.backend else { return };
-    let Some(why) = identity::undecided(cx, &backend.driver) else { return };
-    let volumes = cx.volumes_of_driver(&backend.driver).filter(|it| is_other(it.name()));
-    let kept = cx
-        .kept_of_driver(&backend.driver)
-        .filter(|it| is_other(&it.volume) && !is_record_of(volume, it));
-    let mut others = volumes.map(|it| it.object().to_string()).chain(kept.map(of_kept));
-    if let Some(who) = others.find(|who| found.iter().all(|it| it.who != *who)) {
-        let how = Cow::Owned(format!("may reference the same storage: {why}"));
-        found.push(Neighbour { who, how, nearness: Nearness::Possible });
+    let Some(undecided) = identity::undecided(cx, &backend.driver) else { return };
+    let is_new = |it: &&NamedBackend| {
+        is_other(&it.volume)
+            && it.kept.as_ref() != Some(backend)
+            && found.iter().all(|known| known.who != it.who)
+    };
+    if let Some(NamedBackend { who, .. }) = undecided.first.iter().find(is_new) {
+        let how = Cow::Owned(format!("may reference the same storage: {}", undecided.why));
+        found.push(Neighbour { who: who.clone(), how, nearness: Nearness::Possible });
     }
 }
 

@@ -6,7 +6,9 @@ use super::draft::ExplanationDraft;
 use crate::cluster::{Cx, Subject, Unseen};
 use crate::drivers::{self, Fate, ObjectDropped};
 use crate::facts;
-use crate::model::{Kind, Liveness, ObjectKey, ObjectRef, Text, migrated_driver};
+use crate::model::{
+    Kind, Liveness, ObjectKey, ObjectRef, Text, UndecidedIdentity, migrated_driver,
+};
 
 /// The field of a probe for its provisioner.
 const PROBE: &str = "looked for";
@@ -133,7 +135,7 @@ fn volumes(cx: &Cx, driver: &Text, draft: &mut ExplanationDraft) {
     if sharing > SHOWN {
         draft.note(format!("{sharing} of its volumes share storage with another one"));
     }
-    if let Some(why) = facts::undecided_identity(cx, driver) {
+    if let Some(UndecidedIdentity { why, .. }) = facts::undecided_identity(cx, driver) {
         draft.note(format!("its handles do not tell its volumes apart: {why}"));
     }
 }

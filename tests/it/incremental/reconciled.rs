@@ -148,14 +148,13 @@ impl Loop {
 
     /// A policy that leaves out some of what is believed.
     fn policy(&self) -> Settings {
-        let mut text = String::from(HEAD);
         let mut known = self.believed.keys();
-        if let Some((rule, _)) = known.next() {
-            text += &format!("rules: {{off: [{rule}]}}\nthresholds: {{older-than: 1h}}\n");
-        }
-        if let Some((rule, object)) = known.next() {
-            text += &exempted(rule, object, "");
-        }
+        let off = known
+            .next()
+            .map(|(rule, _)| format!("rules: {{off: [{rule}]}}\nthresholds: {{older-than: 1h}}\n"));
+        let exempted = known.next().map(|(rule, object)| exempted(rule, object, ""));
+        let parts = [Some(HEAD.to_owned()), off, exempted];
+        let text: String = parts.into_iter().flatten().collect();
         WatchPolicy::parse(&"policy", &text).expect("because it is one").settings()
     }
 

@@ -65,12 +65,16 @@ impl<'a> Set<'a> {
     pub(super) fn create(&self, policy: Policy, replicas: u32) {
         self.on.create(&self.object(policy, replicas));
         self.rolled_out(replicas);
-        // kwok runs pods whose volumes are not there yet. Without a volume nothing could be lost, and
-        // findings would be lesser ones.
+        self.bound();
+        self.on.remember_volumes();
+    }
+
+    /// Waits until all its claims are bound: kwok runs pods whose volumes are not there yet. Without
+    /// a volume nothing could be lost, and findings would be lesser ones.
+    fn bound(&self) {
         eventually("its claims are bound", || {
             self.list("pvc").iter().all(|claim| claim["status"]["phase"] == "Bound")
         });
-        self.on.remember_volumes();
     }
 
     fn object(&self, policy: Policy, replicas: u32) -> Value {
@@ -131,6 +135,7 @@ impl<'a> Set<'a> {
     pub(super) fn scale(&self, replicas: u32) {
         self.on.patch("sts/web", &json!({"spec": {"replicas": replicas}}));
         self.rolled_out(replicas);
+        self.bound();
     }
 
     /// Changes the policy, and waits until the controller has seen it.

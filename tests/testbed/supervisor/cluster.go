@@ -48,6 +48,14 @@ func (c *cluster) runs(name string) bool {
 	return err == nil && found.isRunning()
 }
 
+// running returns the components that are up.
+func (c *cluster) running() []*component {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	down := func(one *component) bool { return !one.isRunning() }
+	return slices.DeleteFunc(slices.Collect(maps.Values(c.components)), down)
+}
+
 func (c *cluster) start(name string, extra []string) error {
 	found, err := c.component(name)
 	if err != nil {

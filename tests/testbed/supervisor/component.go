@@ -112,6 +112,18 @@ func (c *component) restart(end func(*component)) error {
 	return c.start(extra)
 }
 
+// revive waits until a component has done some of its work since a time, and starts it anew where it has ended: one that
+// cannot renew its Lease ends itself, and in a real cluster the kubelet starts it again.
+func (c *component) revive(since time.Time) error {
+	if c.ready != nil && c.await(func() error { return c.ready(c, since) }) == nil || c.isRunning() {
+		return nil
+	}
+	c.mutex.Lock()
+	extra := c.extra
+	c.mutex.Unlock()
+	return c.start(extra)
+}
+
 // stop does nothing if the component does not run.
 func (c *component) stop() {
 	if p := c.running(); p != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"syscall"
+	"time"
 )
 
 type componentStart struct {
@@ -41,8 +42,22 @@ func (o *clusterRestartAPIServer) run(s *supervisor) (any, error) {
 	if !known {
 		return nil, fmt.Errorf("%q is not one of kill, stop", o.How)
 	}
+	cluster, err := s.cluster(o.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	others := cluster.running()
 	if err := found.restart(end); err != nil {
 		return nil, err
+	}
+	since := time.Now()
+	for _, other := range others {
+		if other == found {
+			continue
+		}
+		if err := other.revive(since); err != nil {
+			return nil, err
+		}
 	}
 	return found.describe(), nil
 }
