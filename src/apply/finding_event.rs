@@ -3,6 +3,8 @@
 //! The name of an Event is derived from its object and rule. What was told before, by this process
 //! or by an earlier one, is therefore not told a second time, without anything being read for it.
 
+use std::fmt::Write as _;
+
 use http::Method;
 use serde::Deserialize;
 use serde_json::json;
@@ -99,9 +101,11 @@ impl FindingNotice {
             Some(uid) => hash.update(uid.to_string()),
             None => hash.update(self.object.key.to_string()),
         }
-        let digits: String =
-            hash.finalize().iter().take(10).map(|it| format!("{it:02x}")).collect();
-        format!("{OWN_COMPONENT}.{digits}")
+        let mut name = format!("{OWN_COMPONENT}.");
+        for byte in hash.finalize().iter().take(10) {
+            write!(name, "{byte:02x}").expect("because writing to a string does not fail");
+        }
+        name
     }
 
     fn create(&self, instance: &str) -> WriteRequest {
@@ -183,13 +187,10 @@ impl From<WriteError> for NoticeError {
         match &error {
             WriteError::Rejected { code: 403, .. } => Self::Forbidden(error.to_string()),
             // It expired between two requests, or the server has too much to do.
-            WriteError::Rejected { code: 404 | 409 | 429, .. } => {
-                Self::Unanswered(error.to_string())
-            }
+            WriteError::Rejected { code: 404 | 409 | 429, .. }
+            | WriteError::NotSent(_)
+            | WriteError::Unanswered(_) => Self::Unanswered(error.to_string()),
             WriteError::Rejected { .. } => Self::Rejected(error.to_string()),
-            WriteError::NotSent(_) | WriteError::Unanswered(_) => {
-                Self::Unanswered(error.to_string())
-            }
         }
     }
 }

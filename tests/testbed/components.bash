@@ -17,9 +17,9 @@ kubernetes_version() {
 
 default_components=(
   kubernetes-1.36 etcd csi-provisioner attacher kwok driver supervisor kubernetes-1.32 csi-sanity krew
-  snapshot-crds snapshotter gce-pd compute local-path
+  snapshot-crds snapshotter gce-pd compute local-path promlint
 )
-extra_components=(popeye prometheus)
+extra_components=(popeye)
 
 component kubernetes-1.36 modules/kubernetes-1.36 "$(kubernetes_version v1.36.3)" \
   k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubectl}
@@ -60,6 +60,7 @@ files_snapshot-crds() {
 
 component driver driver "" .=testbed-csi-driver
 component compute compute "" .=testbed-compute
+component promlint promlint "" .=promlint
 component supervisor supervisor "" .=testbed
 
 component attacher modules/attacher "-X main.version=v4.13.0" \
@@ -71,12 +72,5 @@ component snapshotter modules/snapshotter "-X main.version=v8.7.0" \
 component gce-pd modules/gce-pd "-X main.version=v1.28.1" \
   sigs.k8s.io/gcp-compute-persistent-disk-csi-driver/cmd/gce-pd-csi-driver
 component local-path modules/local-path "-X main.VERSION=v0.0.30" github.com/rancher/local-path-provisioner
-
-# Only what lints metrics and tests rules. Service discovery is most of Prometheus, and left out.
-component prometheus modules/prometheus ""
-files_prometheus() {
-  go build -tags remove_all_sd -ldflags "-s -w -X github.com/prometheus/common/version.Version=3.16.0" \
-    -o "$1/bin/promtool" github.com/prometheus/prometheus/cmd/promtool
-}
 
 component popeye modules/popeye "-X github.com/derailed/popeye/cmd.version=v0.22.1" github.com/derailed/popeye

@@ -69,7 +69,7 @@ impl MetricFamily {
     }
 }
 
-/// Turns the text of OpenMetrics into the older one that every Prometheus reads: counters are
+/// Turns the text of `OpenMetrics` into the older one that every Prometheus reads: counters are
 /// described by their full names, and there is no end mark.
 pub(super) fn older_text(open_metrics: &str) -> String {
     let mut text = String::with_capacity(open_metrics.len());

@@ -111,7 +111,7 @@ impl Metrics {
         numbers.label();
     }
 
-    /// The exposition in the text format of OpenMetrics.
+    /// The exposition in the text format of `OpenMetrics`.
     pub(super) fn open_metrics(&self) -> String {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(self.clone()));
@@ -280,19 +280,16 @@ fn encode_all<'a, T: EncodeMetric>(
         return Ok(());
     }
     let mut encoder = describe(encoder, family)?;
+    if family.labels.is_empty() {
+        return samples.next().map_or(Ok(()), |(_, sample)| sample.encode(encoder));
+    }
     for (values, sample) in samples {
         let labels = family.labels.iter().copied().zip(values);
         let labels: Vec<(&str, &str)> = labels.filter(|(_, value)| !value.is_empty()).collect();
-        match labels.is_empty() {
-            true => sample.encode(encoder.encode_family(&NO_LABELS)?)?,
-            false => sample.encode(encoder.encode_family(&labels)?)?,
-        }
+        sample.encode(encoder.encode_family(&labels)?)?;
     }
     Ok(())
 }
-
-/// A sample without labels.
-const NO_LABELS: [(&str, &str); 0] = [];
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,7 @@
 //! What a webhook is told: a text for people, as Slack takes it, and the same as fields.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use crate::model::{FindingEvent, Time, escape_control, shorten};
@@ -55,7 +57,8 @@ pub(super) fn render(cluster: &str, items: &[WebhookItem]) -> Value {
         text.push_str(&item.line);
     }
     if items.len() > LINES {
-        text.push_str(&format!("\nand {} more", items.len() - LINES));
+        let more = items.len() - LINES;
+        write!(text, "\nand {more} more").expect("because writing to a string does not fail");
     }
     let fields: Vec<_> = items.iter().take(FIELDS).map(|it| &it.event).collect();
     json!({

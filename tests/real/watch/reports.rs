@@ -200,19 +200,19 @@ fn findings_become_events_and_numbers() {
     );
 }
 
-/// Has the linter of Prometheus judge an exposition.
+/// Has the linter of `promtool check metrics` judge an exposition.
 fn lint(text: &str) {
-    let mut promtool = Command::new(program("promtool"));
-    let promtool = promtool.args(["check", "metrics"]).stdin(Stdio::piped());
-    let mut promtool = promtool
+    let mut promlint = Command::new(program("promlint"));
+    let mut promlint = promlint
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("because the testbed has it");
-    let mut into = promtool.stdin.take().expect("because it is piped");
+    let mut into = promlint.stdin.take().expect("because it is piped");
     into.write_all(text.as_bytes()).expect("because it reads");
     drop(into);
-    let outcome = promtool.wait_with_output().expect("because it was started");
+    let outcome = promlint.wait_with_output().expect("because it was started");
     let said = String::from_utf8_lossy(&outcome.stderr);
     assert!(outcome.status.success() && said.is_empty(), "{said}{text}");
 }
