@@ -183,7 +183,7 @@ mod tests {
         json(answer)
     }
 
-    fn served(reviewer: Option<MetricsReviewer>) -> Served {
+    fn serving(reviewer: Option<MetricsReviewer>) -> Served {
         let metrics = Metrics::new(Vec::new());
         Served { metrics, probes: Arc::default(), reviewer, certificate: None }
     }
@@ -195,8 +195,8 @@ mod tests {
 
     #[tokio::test]
     async fn metrics_are_for_those_who_may_read_them() {
-        let server = TestServer::start(|asked| review(&asked.path, &asked.body)).await;
-        let served = served(Some(MetricsReviewer::new(server.reader().await)));
+        let reviews = TestServer::start(|asked| review(&asked.path, &asked.body)).await;
+        let served = serving(Some(MetricsReviewer::new(reviews.reader().await)));
         for (authorization, status) in [
             ("", 401),
             ("Basic YTpi", 401),
@@ -209,8 +209,8 @@ mod tests {
             assert_eq!(asked(&served, "/metrics", authorization).await, status, "{authorization}");
         }
         // An answer counts for a while: one request for nobody, two for the others.
-        assert_eq!(server.asked().len(), 5);
-        let body = server.asked().pop().expect("it was asked").body;
+        assert_eq!(reviews.asked().len(), 5);
+        let body = reviews.asked().pop().expect("it was asked").body;
         assert!(
             body.contains(r#""nonResourceAttributes":{"path":"/metrics","verb":"get"}"#),
             "{body}"
@@ -222,12 +222,12 @@ mod tests {
     async fn nobody_reads_what_nobody_may_be_asked_about() {
         let answers = Arc::new(AtomicBool::new(false));
         let may = Arc::clone(&answers);
-        let server = TestServer::start(move |asked| match may.load(Ordering::Relaxed) {
+        let reviews = TestServer::start(move |asked| match may.load(Ordering::Relaxed) {
             true => review(&asked.path, &asked.body),
             false => reply(403, "", "{}"),
         })
         .await;
-        let served = served(Some(MetricsReviewer::new(server.reader().await)));
+        let served = serving(Some(MetricsReviewer::new(reviews.reader().await)));
         assert_eq!(asked(&served, "/metrics", "Bearer prometheus").await, 500);
         // A failure is not remembered.
         answers.store(true, Ordering::Relaxed);
@@ -236,8 +236,8 @@ mod tests {
 
     #[tokio::test]
     async fn probes_are_for_everybody() {
-        let server = TestServer::start(|_| reply(500, "", "{}")).await;
-        let served = served(Some(MetricsReviewer::new(server.reader().await)));
+        let reviews = TestServer::start(|_| reply(500, "", "{}")).await;
+        let served = serving(Some(MetricsReviewer::new(reviews.reader().await)));
         assert_eq!(asked(&served, "/healthz", "").await, 200);
         assert_eq!(asked(&served, "/readyz", "").await, 503);
         served.probes.looked();
@@ -245,12 +245,12 @@ mod tests {
         assert_eq!(asked(&served, "/", "").await, 404);
         let post = Request::post("/metrics").body(()).expect("because it is a request");
         assert_eq!(answer(&served, &post).await.status().as_u16(), 405);
-        assert!(server.asked().is_empty());
+        assert!(reviews.asked().is_empty());
     }
 
     #[tokio::test]
     async fn the_text_is_the_one_that_was_asked_for() {
-        let served = served(None);
+        let served = serving(None);
         for (accept, kind) in [
             ("*/*", TEXT),
             ("application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.2", OPEN_METRICS),
