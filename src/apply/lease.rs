@@ -116,7 +116,15 @@ impl LeaseWriter {
     pub(crate) async fn read(&self) -> Result<(Option<StoredLease>, Option<Time>), String> {
         let path = object_path(GROUP, VERSION, Some(&self.namespace), RESOURCE, &self.name);
         match timeout(self.patience, self.reader.get_json::<Value>(&path)).await {
-            Ok(Ok(answer)) => Ok((Some(StoredLease { object: answer.value }), answer.date)),
+            Ok(Ok(answer)) => {
+                let object = answer.value;
+                // What is written over it is written into it.
+                let is_whole = object["metadata"].is_object() && object["spec"].is_object();
+                match is_whole {
+                    true => Ok((Some(StoredLease { object }), answer.date)),
+                    false => Err("the answer is no Lease".to_owned()),
+                }
+            }
             Ok(Err(error)) if error.is_absence_of(&self.name) => Ok((None, None)),
             Ok(Err(error)) => Err(told(&error)),
             Err(_) => Err(format!("no answer came within {}s", self.patience.as_secs())),
@@ -134,7 +142,11 @@ impl LeaseWriter {
         let request = self.render(over, hold, now);
         match timeout(self.patience, self.writer.send(&request, false)).await {
             Ok(Ok(answer)) => LeaseWrite::Stored(StoredLease { object: answer.value }),
-            Ok(Err(WriteError::Rejected { code: 404 | 409, .. })) => LeaseWrite::Overtaken,
+            // It was deleted; a namespace that does not exist is told.
+            Ok(Err(WriteError::Rejected { code: 404, .. })) if over.is_some() => {
+                LeaseWrite::Overtaken
+            }
+            Ok(Err(WriteError::Rejected { code: 409, .. })) => LeaseWrite::Overtaken,
             Ok(Err(error)) => LeaseWrite::Failed(error.to_string()),
             Err(_) => {
                 LeaseWrite::Failed(format!("no answer came within {}s", self.patience.as_secs()))

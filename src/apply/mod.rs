@@ -43,7 +43,7 @@ mod verify;
 mod writer;
 
 pub(crate) use current_cluster::CurrentCluster;
-pub(crate) use finding_event::{EventWriter, FindingNotice, NoticeError};
+pub(crate) use finding_event::{EventWriter, FindingNotice, NoticeEnd, NoticeError};
 pub(crate) use guard::GuardWriter;
 pub(crate) use lease::{LeaseHold, LeaseWrite, LeaseWriter, StoredLease};
 pub(crate) use options::{DryRun, RunOptions};

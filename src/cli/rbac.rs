@@ -197,7 +197,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
 }
 
 /// What a policy needs where it reports.
-fn rights_of_policy(policy: &WatchPolicy) -> Vec<Right> {
+fn rights_of_policy(policy: &WatchPolicy) -> BTreeSet<Right> {
     let right = |(verb, group, resource)| Right { verb, group, resource, name: None };
     let ReportPolicy { events, metrics, webhook: _ } = &policy.report;
     let mut rights = Vec::new();
@@ -206,7 +206,7 @@ fn rights_of_policy(policy: &WatchPolicy) -> Vec<Right> {
         rights.extend(["create", "get", "patch"].map(|verb| (verb, EVENTS, "events")));
     }
     // Who reads metrics from elsewhere has to show a right, which is asked of the API server.
-    if metrics.as_ref().is_some_and(|it| !it.address.ip().is_loopback()) {
+    if metrics.as_ref().is_some_and(|it| !it.is_local()) {
         rights.push(("create", "authentication.k8s.io", "tokenreviews"));
         rights.push(("create", "authorization.k8s.io", "subjectaccessreviews"));
     }
@@ -242,7 +242,8 @@ fn role(
 ) -> Vec<RbacRole> {
     let of_policy = policy.map(rights_of_policy).unwrap_or_default();
     let mut by_resource: BTreeMap<(&str, &str, Option<&str>), Vec<&'static str>> = BTreeMap::new();
-    for right in rights(command).into_iter().chain(of_policy) {
+    let all: BTreeSet<_> = rights(command).into_iter().chain(of_policy).collect();
+    for right in all {
         let resource = (right.group, right.resource, right.name);
         by_resource.entry(resource).or_default().push(right.verb);
     }

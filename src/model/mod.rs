@@ -74,7 +74,8 @@ pub use kind::Kind;
 pub use lease::Lease;
 pub(crate) use metadata::FieldManager;
 pub use metadata::{
-    FieldManagers, FieldOwner, Labels, ManagedField, Metadata, OwnerReference, RareAnnotations,
+    FieldManagers, FieldOwner, Labels, Managed, ManagedField, Metadata, OwnerReference,
+    RareAnnotations,
 };
 pub(crate) use nearest::nearest;
 pub use node::Node;

@@ -138,20 +138,21 @@ impl Election {
         self.led = Some(Led { term, renewed: sent });
     }
 
-    /// Takes in that somebody else wrote the Lease first.
-    pub(crate) fn overtaken(&mut self) {
+    /// Takes in that the Lease was given back.
+    pub(crate) fn resigned(&mut self) {
         self.led = None;
     }
 
-    /// The term, while this process leads.
-    pub(crate) fn term(&self, at: Duration) -> Option<&Term> {
+    /// The term, while this process leads, and when that ends unless the Lease is renewed.
+    pub(crate) fn term(&self, at: Duration) -> Option<(&Term, Duration)> {
         let led = self.led.as_ref()?;
-        (at.saturating_sub(led.renewed) < self.pace.deadline).then_some(&led.term)
+        let until = led.renewed + self.pace.deadline;
+        (at < until).then_some((&led.term, until))
     }
 
     /// What gives the Lease back, where this process holds it: others need not wait until it ends.
     pub(crate) fn release(&self, at: Duration) -> Option<LeaseHold> {
-        self.term(at).map(|term| LeaseHold {
+        self.term(at).map(|(term, _)| LeaseHold {
             holder: String::new(),
             duration: Duration::from_secs(1),
             transitions: term.transitions,

@@ -19,8 +19,13 @@ const RESIGNING: Duration = Duration::from_secs(2);
 pub(crate) enum Standing {
     /// Nothing was read yet.
     Unknown,
-    /// It leads.
-    Leads(Term),
+    /// It leads, unless the Lease is not renewed until then.
+    Leads {
+        /// Since when without a break.
+        term: Term,
+        /// When it stops to, by itself: before others begin.
+        until: Instant,
+    },
     /// Somebody else does, or nobody: the Lease could not be read or written.
     Stands {
         /// Who leads, if that is known.
@@ -28,6 +33,47 @@ pub(crate) enum Standing {
         /// Why it could not be asked, if it could not.
         failure: Option<String>,
     },
+}
+
+/// Whether this process leads. Clones follow the same election.
+#[derive(Debug, Clone)]
+pub(crate) struct Leadership(Option<watch::Receiver<Standing>>);
+
+impl Leadership {
+    /// That of a process which is alone.
+    pub(crate) fn alone() -> Self {
+        Self(None)
+    }
+
+    /// Whether it leads now.
+    pub(crate) fn leads(&self) -> bool {
+        self.0.is_none() || self.term().is_some()
+    }
+
+    /// The term, while it leads in an election.
+    pub(crate) fn term(&self) -> Option<Term> {
+        match &*self.0.as_ref()?.borrow() {
+            Standing::Leads { term, until } if Instant::now() < *until => Some(term.clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether it is known that another process leads.
+    pub(crate) fn is_led_by_another(&self) -> bool {
+        let standing = self.0.as_ref().map(watch::Receiver::borrow);
+        standing.is_some_and(|it| matches!(&*it, Standing::Stands { leader: Some(_), .. }))
+    }
+
+    /// Waits until it leads.
+    pub(crate) async fn wait(&mut self) {
+        while !self.leads() {
+            let Some(standing) = &mut self.0 else { return };
+            if standing.changed().await.is_err() {
+                // It has resigned.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
 }
 
 /// The name of this process: that of its pod.
@@ -60,9 +106,9 @@ impl Candidate {
         Self { standing, resign, task }
     }
 
-    /// Follows how this process stands.
-    pub(crate) fn standing(&self) -> watch::Receiver<Standing> {
-        self.standing.clone()
+    /// Follows whether this process leads.
+    pub(crate) fn leadership(&self) -> Leadership {
+        Leadership(Some(self.standing.clone()))
     }
 
     /// Gives the Lease back, so that another process can lead at once.
@@ -86,12 +132,10 @@ impl Campaign {
         loop {
             let (leader, failure) = self.turn().await;
             self.say(leader, failure);
-            // A leader that hears nothing has to stop before the next attempt ends.
             tokio::select! {
                 _ = &mut resigned => return self.give_back().await,
                 () = sleep(retry) => {}
             }
-            self.say_if_over();
         }
     }
 
@@ -111,39 +155,33 @@ impl Campaign {
                 self.election.won(&stored, sent);
                 (None, None)
             }
-            LeaseWrite::Overtaken => {
-                self.election.overtaken();
-                (None, None)
-            }
+            // Whoever it was: the next look tells whether this process still holds the Lease.
+            LeaseWrite::Overtaken => (None, None),
             LeaseWrite::Failed(failure) => (None, Some(failure)),
         }
     }
 
     fn say(&self, leader: Option<String>, failure: Option<String>) {
         let standing = match self.election.term(self.begun.elapsed()) {
-            Some(term) => Standing::Leads(term.clone()),
+            Some((term, until)) => {
+                Standing::Leads { term: term.clone(), until: self.begun + until }
+            }
             None => Standing::Stands { leader, failure },
         };
-        let failure = match &standing {
-            Standing::Stands { failure, .. } => failure.clone(),
-            Standing::Unknown | Standing::Leads(_) => None,
+        let (known_leader, failure) = match &standing {
+            Standing::Stands { leader, failure } => (leader.clone(), failure.clone()),
+            Standing::Unknown | Standing::Leads { .. } => (None, None),
         };
         let is_new = self.tell.send_if_modified(|known| {
             let is_new = *known != standing;
             *known = standing;
             is_new
         });
+        if let (Some(leader), true) = (known_leader, is_new) {
+            tracing::info!(leader = %escape_control(&leader), "stands by");
+        }
         if let Some(error) = failure.filter(|_| is_new) {
             tracing::warn!(error = %escape_control(&error), "the Lease tells nobody who leads");
-        }
-    }
-
-    /// Tells that the time of a leader is over, who has not been heard of since.
-    fn say_if_over(&self) {
-        let leads = matches!(*self.tell.borrow(), Standing::Leads(_));
-        if leads && self.election.term(self.begun.elapsed()).is_none() {
-            let failure = Some("the Lease was not renewed in time".to_owned());
-            self.say(None, failure);
         }
     }
 
@@ -155,6 +193,6 @@ impl Campaign {
         {
             let _ = self.writer.write(Some(&lease), &hold, now).await;
         }
-        self.election.overtaken();
+        self.election.resigned();
     }
 }

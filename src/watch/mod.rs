@@ -32,7 +32,7 @@ pub(crate) mod report;
 
 pub(crate) use election::ElectionPace;
 pub use known_gaps::GapNews;
-pub(crate) use leader::Candidate;
+pub(crate) use leader::{Candidate, Leadership};
 pub use reconciler::{News, Reconciler};
 pub(crate) use refresh::Records;
 pub(crate) use run::{Listener, Told, Watching};

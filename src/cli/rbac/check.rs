@@ -1,5 +1,7 @@
 //! Which rights the current user lacks.
 
+use std::collections::BTreeSet;
+
 use futures::future::join_all;
 
 use super::{
@@ -31,7 +33,8 @@ pub(super) async fn check(
         !custom || served.served(right.group, right.resource) != Served::Not
     };
     let of_policy = policy.map(rights_of_policy).unwrap_or_default();
-    let all = rights(command).into_iter().chain(of_policy).map(|right| (right, None));
+    let all: BTreeSet<_> = rights(command).into_iter().chain(of_policy).collect();
+    let all = all.into_iter().map(|right| (right, None));
     let lease = policy.and_then(|it| it.leader_election.as_ref());
     let namespace = lease.map(|it| it.lease(&connected.namespace).0);
     let of_lease = namespace.iter().flat_map(|namespace| {

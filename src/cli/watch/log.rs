@@ -1,6 +1,7 @@
 //! Log lines on stderr, as text or as JSON objects, and what is logged of what the loop tells.
 
 use std::io;
+use std::sync::Arc;
 
 use clap::ValueEnum;
 use tracing::level_filters::LevelFilter;
@@ -14,7 +15,7 @@ use crate::{
     model::{FindingEvent, escape_control},
     watch::{
         Listener, Reconciler, Told,
-        policy::{PolicyError, report::ReportPolicy},
+        policy::{PolicyError, WatchPolicy},
     },
 };
 
@@ -66,8 +67,8 @@ pub(super) fn refused(error: &PolicyError) -> Failure {
 /// Logs what is not read, how many findings there are, and defects; not the findings themselves.
 #[derive(Debug, Default)]
 pub(super) struct LogLines {
-    /// Where the policy that was in force reports.
-    reports: Option<ReportPolicy>,
+    /// The policy with which it began.
+    begun: Option<Arc<WatchPolicy>>,
     /// How many findings full passes have changed.
     defects: usize,
 }
@@ -75,7 +76,7 @@ pub(super) struct LogLines {
 impl Listener for LogLines {
     fn hear(&mut self, told: &Told, cluster: &Cluster, reconciler: &Reconciler) {
         if let Some(policy) = &told.policy {
-            self.tell_policy(&policy.report);
+            self.tell_policy(policy);
             for found in place::contradictions(cluster, reconciler.settings()) {
                 warn!("policy: scope: {}", escape_control(&found.message));
             }
@@ -109,18 +110,25 @@ impl Listener for LogLines {
 }
 
 impl LogLines {
-    fn tell_policy(&mut self, reports: &ReportPolicy) {
-        let address = |it: &ReportPolicy| it.metrics.as_ref().map(|it| it.address);
-        match self.reports.replace(reports.clone()) {
-            None => info!(reports_to = %place::reported_to(reports, None), "watching"),
-            Some(before) => {
-                info!(reports_to = %place::reported_to(reports, None), "a new policy is in force");
-                if address(&before) != address(reports) {
-                    warn!(
-                        "report.metrics.address cannot change while this runs; the old one stays \
-                         until it is restarted"
-                    );
-                }
+    fn tell_policy(&mut self, policy: &Arc<WatchPolicy>) {
+        let reports_to = place::reported_to(&policy.report, None);
+        let Some(begun) = &self.begun else {
+            info!(%reports_to, "watching");
+            self.begun = Some(Arc::clone(policy));
+            return;
+        };
+        info!(%reports_to, "a new policy is in force");
+        let served =
+            |it: &WatchPolicy| it.report.metrics.as_ref().map(|it| (it.address, it.tls.clone()));
+        for (key, differs) in [
+            ("report.metrics.address and report.metrics.tls", served(begun) != served(policy)),
+            ("leaderElection", begun.leader_election != policy.leader_election),
+        ] {
+            if differs {
+                warn!(
+                    "{key} cannot change while this runs: what it began with stays until it is \
+                     restarted"
+                );
             }
         }
     }

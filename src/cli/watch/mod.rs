@@ -36,7 +36,7 @@ use crate::{
     model::{FindingEvent, Settings, escape_control},
     output::{event_stream::EventStream, publish, report::Printer, report::ReportStyle},
     watch::{
-        Candidate, ElectionPace, Listener, Reconciler, Told,
+        Candidate, ElectionPace, Leadership, Listener, Reconciler, Told,
         policy::{PolicyError, PolicyFile, PolicySource, report::ReportPolicy},
         report::Reporters,
     },
@@ -127,8 +127,8 @@ impl WatchArgs {
             let (namespace, name) = it.lease(&reporting.namespace);
             Candidate::stand(&reporting, (&namespace, name), ElectionPace::default())
         });
-        let standing = candidate.as_ref().map(Candidate::standing);
-        let reporters = Reporters::start(&policy.report, &reporting, standing).await;
+        let leadership = candidate.as_ref().map_or_else(Leadership::alone, Candidate::leadership);
+        let reporters = Reporters::start(&policy.report, &reporting, leadership).await;
         let reporters = reporters.map_err(Failure::error)?;
         let watched = reporters.watched();
         let mut audience = Audience {

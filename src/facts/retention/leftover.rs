@@ -2,9 +2,9 @@
 //! long at least (I.6 of the design; semantics#retention).
 
 use crate::cluster::{Cx, Seen};
-use crate::model::{Age, Claim, ManagedField, StatefulSet, Time, Trust};
+use crate::model::{Age, Claim, Managed, ManagedField, StatefulSet, Time, Trust};
 
-use super::{ClaimPod, TemplateClaim, names_pod, wanted_owners};
+use super::{ClaimPod, TemplateClaim, is_member, names_pod, wanted_owners};
 
 /// The condition of a claim that no pod uses, on servers that write it.
 const UNUSED: &str = "Unused";
@@ -57,13 +57,13 @@ pub fn leftover_age(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen<Age>
     })
 }
 
-/// Since when the claim has certainly been out of range: each of both is a lower bound of its age.
+/// Since when the claim has certainly been out of range: each of both is a lower bound of its age. It
+/// is no older than the set: a restored one has the managers of an earlier one, with their times.
 fn range_unchanged_since(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen<Option<Time>> {
+    let Some(made) = member.set.metadata.created else { return Ok(None) };
+    let made = claim.metadata.created.map_or(made, |created| made.max(created));
     let bounds = [range_managed_since(cx, member)?, spec_observed_since(member.set)];
-    Ok(bounds.into_iter().flatten().min().map(|since| match claim.metadata.created {
-        Some(created) => since.max(created),
-        None => since,
-    }))
+    Ok(bounds.into_iter().flatten().min().map(|since| since.max(made)))
 }
 
 /// Since when the whole `spec` of a set has certainly not changed: every change has a generation, and
@@ -80,17 +80,28 @@ fn spec_observed_since(set: &StatefulSet) -> Option<Time> {
 fn range_managed_since(cx: &Cx, member: &TemplateClaim) -> Seen<Option<Time>> {
     let set = member.set;
     // What is managed by nobody may have been removed at any time, and the default taken its place.
-    let Some(replicas) = set.metadata.last_change(&ManagedField::Replicas) else {
-        return Ok(None);
-    };
-    let ordinals = set.metadata.last_change(&ManagedField::Ordinals);
-    if set.start != 0 && ordinals.is_none() {
+    let Some(replicas) = changed(set, &ManagedField::Replicas) else { return Ok(None) };
+    if set.metadata.managers_of(&ManagedField::Ordinals).next().is_some() {
+        let ordinals = changed(set, &ManagedField::Ordinals);
+        return Ok(ordinals.map(|ordinals| replicas.max(ordinals)));
+    }
+    if set.start != 0 {
         return Ok(None);
     }
-    // Removing spec.ordinals leaves no manager behind, but a new claim at the start of the range,
-    // unless there was one before.
-    let stem = format!("{}-{}", member.template, set.metadata.name);
-    let first = cx.sibling(&set.namespace, &stem, set.start)?;
-    let newest = first.and_then(|sibling| sibling.metadata.created);
-    Ok(Some(replicas).max(ordinals).max(newest))
+    // Removing spec.ordinals leaves no manager behind. If it was removed, the pod at the start of the
+    // range is newer: its ordinal was out of range.
+    let first = cx.pod(&set.namespace, &format!("{}-{}", set.metadata.name, set.start))?;
+    let created = first.filter(|pod| is_member(set, pod)).and_then(|pod| pod.created);
+    Ok(created.map(|created| replicas.max(created)))
+}
+
+/// When a field was changed last, if the time of every manager of it is known. That of an entry into
+/// which the API server has merged older ones says nothing about those (apimachinery,
+/// `capManagersManager`).
+fn changed(set: &StatefulSet, field: &ManagedField) -> Option<Time> {
+    let untold = |it: Managed<'_>| it.time.is_none() || it.manager == "ancient-changes";
+    match set.metadata.managers_of(field).any(untold) {
+        true => None,
+        false => set.metadata.last_change(field),
+    }
 }

@@ -50,7 +50,7 @@ fn who_is_not_heard_of_is_followed() {
     assert_eq!(election.term(seconds(16)), None, "a bid is no victory");
     election.won(&lease("me", 8, 4), seconds(16));
     let term = Term { lease: "u".to_owned(), transitions: 4 };
-    assert_eq!(election.term(seconds(25)), Some(&term));
+    assert_eq!(election.term(seconds(25)), Some((&term, seconds(26))));
     assert_eq!(election.term(seconds(26)), None, "others begin after fifteen seconds");
 }
 
@@ -62,7 +62,7 @@ fn a_lease_that_was_given_back_is_taken_at_once() {
     election.won(&lease("me", 8, 4), seconds(0));
     let released = election.release(seconds(1)).expect("it leads");
     assert_eq!((released.holder.as_str(), released.transitions), ("", 4));
-    election.overtaken();
+    election.resigned();
     assert_eq!(election.release(seconds(1)), None);
 }
 
@@ -128,7 +128,6 @@ impl World {
                 let Some((over, hold)) = self.bids.remove(&who) else { return Ok(()) };
                 let version = |it: &StoredLease| it.resource_version().to_owned();
                 if over.as_ref().map(version) != self.lease.as_ref().map(version) {
-                    all[who].overtaken();
                     return Ok(());
                 }
                 self.version += 1;

@@ -177,12 +177,8 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
-        match &self.content {
-            Content::Scalar { text, plain } if matches!(scalar(text, *plain), Scalar::Null) => {
-                visitor.visit_none()
-            }
-            _ => visitor.visit_some(self),
-        }
+        // A key without a value is a mistake, and does not turn off what it names.
+        visitor.visit_some(self)
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(

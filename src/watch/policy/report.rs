@@ -50,6 +50,13 @@ pub struct MetricsPolicy {
     pub tls: Option<TlsPolicy>,
 }
 
+impl MetricsPolicy {
+    /// Whether nobody but this machine reaches the address.
+    pub(crate) fn is_local(&self) -> bool {
+        self.address.ip().to_canonical().is_loopback()
+    }
+}
+
 /// A certificate in files, read again when they change.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -67,11 +74,21 @@ pub struct TlsPolicy {
 #[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 pub struct WebhookPolicy {
     /// The file that holds the URL, which is a secret. It is read again for every message.
+    #[serde(deserialize_with = "url_file")]
     pub url_file: PathBuf,
     /// Only findings of this severity and worse.
     #[serde(default = "high", deserialize_with = "severity")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "super::values::severity"))]
     pub severity: Severity,
+}
+
+/// Reads the path of the file that holds a URL. A URL in its place is a secret, and is not repeated.
+fn url_file<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+    let path = PathBuf::deserialize(from)?;
+    match path.to_string_lossy().contains("://") {
+        true => Err(de::Error::custom("expected the path of a file that holds the URL, not a URL")),
+        false => Ok(path),
+    }
 }
 
 const fn high() -> Severity {
@@ -152,10 +169,28 @@ webhook: {urlFile: /etc/hook/url, severity: low}",
             ("metrics: {address: '[::1]:80', perNamespace: -1}", "nonzero"),
             ("metrics: {address: '[::1]:80', tls: {certFile: a}}", "missing field `keyFile`"),
             ("webhook: {}", "missing field `urlFile`"),
+            ("webhook: {urlFile: 'https://example.com/s3cret'}", "the path of a file"),
             ("webhook: {url: 'https://example.com'}", "unknown field `url`"),
         ] {
             let refused = parse(text).expect_err(text);
             assert!(refused.contains(error), "{text}: {refused}");
+            assert!(!refused.contains("s3cret"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn only_loopback_is_loopback() {
+        for (address, is) in [
+            ("127.0.0.1:1", true),
+            ("127.9.9.9:1", true),
+            ("[::1]:1", true),
+            ("[::ffff:127.0.0.1]:1", true),
+            ("0.0.0.0:1", false),
+            ("[::]:1", false),
+            ("10.0.0.1:1", false),
+        ] {
+            let policy = parse(&format!("metrics: {{address: '{address}'}}")).expect("a policy");
+            assert_eq!(policy.metrics.map(|it| it.is_local()), Some(is), "{address}");
         }
     }
 }

@@ -9,10 +9,10 @@ use tokio::time::sleep;
 use super::queue::{Queue, SinkCounts};
 use super::token_bucket::TokenBucket;
 use super::told_findings::{Telling, ToldFindings};
-use crate::apply::{EventWriter, FindingNotice, NoticeError};
+use crate::apply::{EventWriter, FindingNotice, NoticeEnd, NoticeError};
 use crate::client::Connection;
 use crate::model::{FindingEvent, Severity, Time, escape_control};
-use crate::watch::leader::instance;
+use crate::watch::leader::{Leadership, instance};
 
 /// How many Events wait at most.
 const MOST: usize = 1000;
@@ -52,11 +52,12 @@ impl EventReporter {
         connection: &Connection,
         pace: EventPace,
         counts: Arc<SinkCounts>,
+        leadership: Leadership,
     ) -> Self {
         let queue = Queue::new(MOST);
         let writer = EventWriter::new(connection, &instance());
         let mut tasks = JoinSet::new();
-        tasks.spawn(send_all(queue.clone(), writer, pace, Arc::clone(&counts)));
+        tasks.spawn(send_all(queue.clone(), writer, pace, Arc::clone(&counts), leadership));
         Self { told: ToldFindings::new(severity), queue, counts, _task: tasks }
     }
 
@@ -94,16 +95,22 @@ async fn send_all(
     writer: EventWriter,
     pace: EventPace,
     counts: Arc<SinkCounts>,
+    mut leadership: Leadership,
 ) {
     let mut bucket = TokenBucket::new(pace.burst, pace.every);
     let mut is_forbidden = false;
     loop {
         sleep(bucket.take(Instant::now())).await;
         for notice in queue.next(1).await {
+            leadership.wait().await;
             match send(&writer, &notice, pace).await {
-                Ok(()) => {
+                Ok(end) => {
                     is_forbidden = false;
-                    counts.sent(1);
+                    match end {
+                        // It costs others nothing, and what is new must not wait for it.
+                        NoticeEnd::Known => bucket.give_back(),
+                        NoticeEnd::Created | NoticeEnd::Continued => counts.sent(1),
+                    }
                 }
                 Err(error) => {
                     counts.failed(1);
@@ -117,7 +124,7 @@ async fn send_all(
                         tracing::warn!(
                             %error,
                             "no right to create Events: findings are told everywhere else; \
-                             kubectl storage rbac watch prints what is missing"
+                             kubectl storage rbac watch -f POLICY --check lists what is missing"
                         );
                     }
                 }
@@ -130,12 +137,12 @@ async fn send(
     writer: &EventWriter,
     notice: &FindingNotice,
     pace: EventPace,
-) -> Result<(), NoticeError> {
+) -> Result<NoticeEnd, NoticeError> {
     let mut pause = pace.pause;
     let mut attempt = 1;
     loop {
         match writer.tell(notice).await {
-            Ok(_) => return Ok(()),
+            Ok(end) => return Ok(end),
             Err(NoticeError::Unanswered(_)) if attempt < ATTEMPTS => {}
             Err(error) => return Err(error),
         }
@@ -170,7 +177,13 @@ mod tests {
         let server = TestServer::start(move |asked| answer(asked.nth)).await;
         let counts = Arc::default();
         let connection = server.connect().await;
-        let reporter = EventReporter::start(Severity::High, &connection, pace, Arc::clone(&counts));
+        let reporter = EventReporter::start(
+            Severity::High,
+            &connection,
+            pace,
+            Arc::clone(&counts),
+            Leadership::alone(),
+        );
         (reporter, server, counts)
     }
 

@@ -28,7 +28,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 pub(crate) use certificate::CertificateError;
@@ -41,7 +40,8 @@ use self::probes::Probes;
 use self::queue::SinkCounts;
 use self::server::Served;
 use self::webhook::{WebhookPace, WebhookReporter};
-use super::leader::Standing;
+use super::election::Term;
+use super::leader::Leadership;
 use super::policy::report::{MetricsPolicy, ReportPolicy};
 use super::reconciler::Reconciler;
 use super::run::{Listener, Told};
@@ -73,10 +73,13 @@ pub(crate) struct Reporters {
     webhook: Option<WebhookReporter>,
     event_counts: Arc<SinkCounts>,
     webhook_counts: Arc<SinkCounts>,
-    /// How this process stands among those that report the same; `None` where it is alone.
-    standing: Option<watch::Receiver<Standing>>,
-    /// Whether it sends Events and messages: others do, while it stands by.
-    sends: bool,
+    /// Whether this process leads those that report the same. What is to be sent waits until it does.
+    leadership: Leadership,
+    /// The last term for which it has taken over.
+    term: Option<Term>,
+    /// Whether Events and messages have to begin with what is there, of which not all may be readable
+    /// yet.
+    owes: bool,
     /// How many judgements the totals are of; `None` before the first look.
     totals_of: Option<u64>,
 }
@@ -99,7 +102,7 @@ impl Reporters {
     pub(crate) async fn start(
         policy: &ReportPolicy,
         connection: &Connection,
-        standing: Option<watch::Receiver<Standing>>,
+        leadership: Leadership,
     ) -> Result<Self, ReportError> {
         let (event_counts, webhook_counts) = (Arc::default(), Arc::default());
         let sinks =
@@ -114,8 +117,9 @@ impl Reporters {
             webhook: None,
             event_counts,
             webhook_counts,
-            sends: standing.is_none(),
-            standing,
+            leadership,
+            term: None,
+            owes: false,
             totals_of: None,
         };
         if let Some(metrics) = &policy.metrics {
@@ -123,7 +127,7 @@ impl Reporters {
             reporters.serve(listener, served);
         }
         reporters.replace(policy);
-        reporters.metrics.lead(reporters.sends);
+        reporters.metrics.lead(reporters.leadership.leads());
         Ok(reporters)
     }
 
@@ -136,7 +140,9 @@ impl Reporters {
     /// are served stays as it was when this process began.
     fn replace(&mut self, policy: &ReportPolicy) {
         self.metrics.label_namespaces(policy.metrics.as_ref().and_then(|it| it.per_namespace));
-        let (events, webhook) = match self.sends {
+        self.policy = policy.clone();
+        let is_alone_or_leads = self.leadership.leads() || self.term.is_some();
+        let (events, webhook) = match is_alone_or_leads {
             true => (&policy.events, &policy.webhook),
             false => (&None, &None),
         };
@@ -146,24 +152,30 @@ impl Reporters {
             (Some(policy), events @ None) => {
                 let counts = Arc::clone(&self.event_counts);
                 let pace = EventPace::default();
-                let started = EventReporter::start(policy.severity, &self.connection, pace, counts);
-                *events = Some(started);
+                let leadership = self.leadership.clone();
+                let writer = &self.connection;
+                *events =
+                    Some(EventReporter::start(policy.severity, writer, pace, counts, leadership));
             }
         }
-        if *webhook != self.policy.webhook || webhook.is_none() || self.webhook.is_none() {
-            let counts = || Arc::clone(&self.webhook_counts);
-            let (cluster, pace) = (&self.connection.server, WebhookPace::default());
-            let start = |policy| WebhookReporter::start(policy, cluster, pace, counts());
-            self.webhook = webhook.as_ref().map(start);
+        match (webhook, &mut self.webhook) {
+            (None, webhook) => *webhook = None,
+            (Some(policy), Some(webhook)) => webhook.follow(policy),
+            (Some(policy), webhook @ None) => {
+                let counts = Arc::clone(&self.webhook_counts);
+                let (cluster, leadership) = (&self.connection.server, self.leadership.clone());
+                let pace = WebhookPace::default();
+                let started = WebhookReporter::start(policy, cluster, pace, counts, leadership);
+                *webhook = Some(started);
+            }
         }
-        self.policy = policy.clone();
     }
 
     async fn bind(&self, policy: &MetricsPolicy) -> Result<(TcpListener, Served), ReportError> {
         let address = policy.address;
         let failed = |source| ReportError::Address { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let is_open = server::is_loopback(&address);
+        let is_open = policy.is_local();
         let certificate = match (&policy.tls, is_open) {
             (None, true) => None,
             (files, _) => {
@@ -177,24 +189,26 @@ impl Reporters {
         Ok((listener, Served { metrics, probes, reviewer, certificate }))
     }
 
-    /// Whether this process is the one that sends.
-    fn leads(&self) -> bool {
-        self.standing.as_ref().is_none_or(|it| matches!(*it.borrow(), Standing::Leads(_)))
-    }
-
-    fn take_over(&mut self) {
-        tracing::info!("leads: Events and messages are sent by this process");
-        self.sends = true;
-        self.metrics.lead(true);
-        self.replace(&self.policy.clone());
-    }
-
-    /// What was not sent yet is left to the next one, which begins with everything there is.
-    fn stand_by(&mut self) {
-        tracing::info!("stands by: Events and messages are left to another process");
-        self.sends = false;
-        self.metrics.lead(false);
-        (self.events, self.webhook) = (None, None);
+    /// Begins anew where this process leads for another term, and leaves what was not sent to
+    /// another process where that leads. While nobody is known to lead, what is to be sent waits.
+    fn take_part(&mut self) {
+        let term = self.leadership.term();
+        self.metrics.lead(self.leadership.leads());
+        match term {
+            Some(term) if self.term.as_ref() != Some(&term) => {
+                tracing::info!("leads: Events and messages are sent by this process");
+                (self.events, self.webhook) = (None, None);
+                self.term = Some(term);
+                self.owes = true;
+                self.replace(&self.policy.clone());
+            }
+            None if self.term.is_some() && self.leadership.is_led_by_another() => {
+                tracing::info!("stands by: Events and messages are left to another process");
+                (self.events, self.webhook) = (None, None);
+                self.term = None;
+            }
+            _ => {}
+        }
     }
 
     fn send(&mut self, findings: &[FindingEvent], now: Option<Time>, is_first: bool) {
@@ -220,18 +234,16 @@ impl Listener for Reporters {
         if let Some(policy) = &told.policy {
             self.replace(&policy.report);
         }
+        self.take_part();
         let is_first = self.totals_of.is_none();
         let now = cluster.clock();
-        if self.leads() == self.sends {
-            self.send(&told.news.findings, now, is_first);
-        } else if self.sends {
-            self.stand_by();
-        } else {
-            // What the last one has told is told as at the first look of a process.
-            self.take_over();
+        self.send(&told.news.findings, now, is_first);
+        if self.owes {
+            // Told as at the first look of a process. What cannot be judged now is told when it can.
             let all = reconciler.assessor().findings(cluster, reconciler.settings());
             let all: Vec<_> = all.map(|it| FindingEvent::Appeared(Box::new(it))).collect();
             self.send(&all, now, true);
+            self.owes = all.len() < reconciler.count();
         }
         let judged = reconciler.judgements();
         if self.totals_of != Some(judged) {
@@ -249,13 +261,11 @@ impl Listener for Reporters {
     }
 
     fn is_behind(&self) -> bool {
-        self.leads() != self.sends
+        self.leadership.term().is_some_and(|it| self.term != Some(it))
     }
 
     fn turned(&mut self) {
-        if self.sends && !self.leads() {
-            self.stand_by();
-        }
+        self.metrics.lead(self.leadership.leads());
         self.probes.turned();
     }
 }

@@ -49,6 +49,18 @@ impl<T> Queue<T> {
         true
     }
 
+    /// Adds items, which are taken out together if there is room for that, and returns for how many
+    /// there was none.
+    pub(super) fn push_all(&self, new: Vec<T>) -> usize {
+        let mut items = self.items();
+        let room = self.0.most - items.len();
+        let dropped = new.len().saturating_sub(room);
+        items.extend(new.into_iter().take(room));
+        drop(items);
+        self.0.arrived.notify_one();
+        dropped
+    }
+
     /// Takes out what need not be sent any more.
     pub(super) fn retain(&self, keep: impl FnMut(&T) -> bool) {
         self.items().retain(keep);
@@ -110,6 +122,8 @@ mod tests {
         assert_eq!(queue.next(1).await, [0]);
         assert!(queue.push(7));
         assert_eq!(queue.next(10).await, [2, 7]);
+        assert_eq!(queue.push_all(vec![1, 2, 3, 4, 5]), 2);
+        assert_eq!(queue.next(10).await, [1, 2, 3]);
     }
 
     #[tokio::test]

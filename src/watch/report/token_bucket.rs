@@ -18,6 +18,11 @@ impl TokenBucket {
         Self { burst, per_second: every.as_secs_f64().recip(), tokens: burst, at: Instant::now() }
     }
 
+    /// Gives back the token that was taken last: nothing was sent.
+    pub(super) fn give_back(&mut self) {
+        self.tokens = (self.tokens + 1.0).min(self.burst);
+    }
+
     /// Takes a token, and returns how long to wait until it is there.
     pub(super) fn take(&mut self, now: Instant) -> Duration {
         let passed = now.saturating_duration_since(self.at).as_secs_f64();
@@ -39,6 +44,8 @@ mod tests {
         let waits: Vec<_> = (0..5).map(|_| bucket.take(at(0)).as_secs()).collect();
         assert_eq!(waits, [0, 0, 0, 2, 4]);
         assert_eq!(bucket.take(at(6)).as_secs(), 0);
+        assert_eq!(bucket.take(at(6)).as_secs(), 2);
+        bucket.give_back();
         assert_eq!(bucket.take(at(6)).as_secs(), 2);
         // It holds no more than a burst.
         let waits: Vec<_> = (0..4).map(|_| bucket.take(at(1000)).as_secs()).collect();

@@ -1,6 +1,7 @@
 //! Findings as messages to a chat.
 
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
@@ -11,6 +12,7 @@ use super::told_findings::{Telling, ToldFindings};
 use super::webhook_message::{WebhookItem, render};
 use super::webhook_post::{PostError, post};
 use crate::model::{FindingEvent, Time};
+use crate::watch::leader::Leadership;
 use crate::watch::policy::report::WebhookPolicy;
 
 /// How many findings wait at most.
@@ -46,6 +48,8 @@ pub(super) struct WebhookReporter {
     told: ToldFindings,
     queue: Queue<WebhookItem>,
     counts: Arc<SinkCounts>,
+    /// The file that holds the URL.
+    url_file: Arc<Mutex<PathBuf>>,
     _task: JoinSet<()>,
 }
 
@@ -56,31 +60,42 @@ impl WebhookReporter {
         cluster: &str,
         pace: WebhookPace,
         counts: Arc<SinkCounts>,
+        leadership: Leadership,
     ) -> Self {
         let queue = Queue::new(MOST);
+        let url_file = Arc::new(Mutex::new(policy.url_file.clone()));
         let mut tasks = JoinSet::new();
-        let task = send_all(
-            queue.clone(),
-            policy.url_file.clone(),
-            cluster.to_owned(),
+        let sender = Sender {
+            queue: queue.clone(),
+            url_file: Arc::clone(&url_file),
+            cluster: cluster.to_owned(),
             pace,
-            Arc::clone(&counts),
-        );
-        tasks.spawn(task);
-        Self { told: ToldFindings::new(policy.severity), queue, counts, _task: tasks }
+            counts: Arc::clone(&counts),
+            leadership,
+        };
+        tasks.spawn(sender.send_all());
+        let told = ToldFindings::new(policy.severity);
+        Self { told, queue, counts, url_file, _task: tasks }
+    }
+
+    /// Goes on by another policy: what waits is sent where that says.
+    pub(super) fn follow(&mut self, policy: &WebhookPolicy) {
+        self.told.set_severity(policy.severity);
+        let mut url_file = self.url_file.lock().unwrap_or_else(PoisonError::into_inner);
+        url_file.clone_from(&policy.url_file);
     }
 
     /// Takes in what has become of findings; `is_first` where it is the first look of this process.
     pub(super) fn hear(&mut self, events: &[FindingEvent], now: Option<Time>, is_first: bool) {
-        let mut dropped = 0;
-        for telling in self.told.sift(events) {
+        let item = |telling| {
             let event = match telling {
                 Telling::Appeared(it) => FindingEvent::Appeared(Box::new(it.clone())),
                 Telling::Cleared(it) => FindingEvent::Cleared(it.clone()),
             };
-            let item = WebhookItem::of(event, now, is_first);
-            dropped += usize::from(!self.queue.push(item));
-        }
+            WebhookItem::of(event, now, is_first)
+        };
+        // All at once, so that they are one message.
+        let dropped = self.queue.push_all(self.told.sift(events).into_iter().map(item).collect());
         if dropped > 0 {
             self.counts.dropped(dropped);
             tracing::warn!(dropped, "too many findings wait for the webhook: these are left out");
@@ -88,47 +103,55 @@ impl WebhookReporter {
     }
 }
 
-/// Sends what is queued, for ever: all that waits in one message.
-async fn send_all(
+/// What sends.
+struct Sender {
     queue: Queue<WebhookItem>,
-    url_file: std::path::PathBuf,
+    url_file: Arc<Mutex<PathBuf>>,
     cluster: String,
     pace: WebhookPace,
     counts: Arc<SinkCounts>,
-) {
-    loop {
-        let items = queue.next(MOST).await;
-        let body = render(&cluster, &items).to_string();
-        match send(&url_file, &body, pace).await {
-            Ok(()) => counts.sent(items.len()),
-            Err(error) => {
-                counts.failed(items.len());
-                let findings = items.len();
-                tracing::warn!(%error, findings, "a message to the webhook was given up");
+    leadership: Leadership,
+}
+
+impl Sender {
+    /// Sends what is queued, for ever: all that waits in one message.
+    async fn send_all(mut self) {
+        loop {
+            let items = self.queue.next(MOST).await;
+            let body = render(&self.cluster, &items).to_string();
+            match self.send(&body).await {
+                Ok(()) => self.counts.sent(items.len()),
+                Err(error) => {
+                    self.counts.failed(items.len());
+                    let findings = items.len();
+                    tracing::warn!(%error, findings, "a message to the webhook was given up");
+                }
             }
         }
     }
-}
 
-/// Sends a message until it is taken, or cannot be.
-async fn send(url_file: &std::path::Path, body: &str, pace: WebhookPace) -> Result<(), PostError> {
-    let begun = Instant::now();
-    let mut pause = pace.pause;
-    loop {
-        let error = match post(url_file, body, pace.timeout).await {
-            Ok(()) => return Ok(()),
-            Err(error) => error,
-        };
-        let Some(asked) = error.retry() else { return Err(error) };
-        let wait = asked.unwrap_or(pause).max(pause).min(pace.longest_pause);
-        if begun.elapsed() + wait > pace.give_up {
-            return Err(error);
+    /// Sends a message until it is taken, or cannot be. While this process does not lead, it waits.
+    async fn send(&mut self, body: &str) -> Result<(), PostError> {
+        let (begun, pace) = (Instant::now(), self.pace);
+        let mut pause = pace.pause;
+        loop {
+            self.leadership.wait().await;
+            let url_file = self.url_file.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let error = match post(&url_file, body, pace.timeout).await {
+                Ok(()) => return Ok(()),
+                Err(error) => error,
+            };
+            let Some(asked) = error.retry() else { return Err(error) };
+            let wait = asked.unwrap_or(pause).max(pause).min(pace.longest_pause);
+            if begun.elapsed() + wait > pace.give_up {
+                return Err(error);
+            }
+            if pause == pace.pause {
+                tracing::warn!(%error, "a message to the webhook was not taken, and is tried again");
+            }
+            sleep(wait).await;
+            pause = (pause * 2).min(pace.longest_pause);
         }
-        if pause == pace.pause {
-            tracing::warn!(%error, "a message to the webhook was not taken, and is tried again");
-        }
-        sleep(wait).await;
-        pause = (pause * 2).min(pace.longest_pause);
     }
 }
 
@@ -164,7 +187,13 @@ mod tests {
             std::fs::write(&url_file, format!("{}/secret/path\n", server.url)).expect("a file");
             let counts = Arc::default();
             let policy = WebhookPolicy { url_file, severity: Severity::High };
-            let reporter = WebhookReporter::start(&policy, "c", pace, Arc::clone(&counts));
+            let reporter = WebhookReporter::start(
+                &policy,
+                "c",
+                pace,
+                Arc::clone(&counts),
+                Leadership::alone(),
+            );
             Self { server, reporter, counts, folder }
         }
 

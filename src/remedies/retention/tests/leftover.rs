@@ -1,7 +1,7 @@
 //! The deletion of what a scale-down left.
 
 use super::*;
-use crate::model::{FieldOwner, ManagedField, Undo};
+use crate::model::{FieldOwner, ManagedField, Time, Undo};
 
 /// Everything that is asked for, with the data kept.
 fn keep() -> Settings {
@@ -13,20 +13,25 @@ fn case() -> Case {
     Case { policy: "RD", settings: keep(), set: |set| scaled(set, 30 * 24 * 60), ..Case::default() }
 }
 
+/// Minutes since sets of these cases were created.
+const OLD: i64 = 365 * 24 * 60;
+
+fn by(field: ManagedField, manager: &str, time: Option<Time>) -> FieldOwner {
+    FieldOwner { field, manager: manager.into(), time }
+}
+
 /// Has a set scaled so many minutes ago.
 fn scaled(set: &mut StatefulSet, minutes: i64) {
-    set.metadata.managers = [FieldOwner {
-        field: ManagedField::Replicas,
-        manager: "kubectl".into(),
-        time: Some(ago(minutes)),
-    }]
-    .into();
+    set.metadata.created = Some(ago(OLD));
+    let time = Some(ago(minutes));
+    set.metadata.managers =
+        [ManagedField::Replicas, ManagedField::Ordinals].map(|it| by(it, "kubectl", time)).into();
 }
 
 /// Has a set scaled by its subresource, which leaves no time, and its controller write the status so
 /// many minutes ago.
 fn observed(set: &mut StatefulSet, minutes: i64) {
-    let by = |field, manager: &str, time| FieldOwner { field, manager: manager.into(), time };
+    set.metadata.created = Some(ago(OLD));
     set.metadata.managers = [
         by(ManagedField::Replicas, "kubectl", None),
         by(ManagedField::ObservedGeneration, "kube-controller-manager", Some(ago(minutes))),
@@ -59,13 +64,67 @@ fn a_set_that_was_scaled_by_its_subresource_has_the_age_of_its_status() {
     refuses(made_later.ask(DELETE), "less than 7d");
     // Of two bounds, the older one is as certain.
     let both = |set: &mut StatefulSet| {
-        let by =
-            |field, minutes| FieldOwner { field, manager: "m".into(), time: Some(ago(minutes)) };
-        set.metadata.managers =
-            [by(ManagedField::Replicas, 30 * 24 * 60), by(ManagedField::ObservedGeneration, 60)]
-                .into();
+        scaled(set, 30 * 24 * 60);
+        let status = by(ManagedField::ObservedGeneration, "kube-controller-manager", Some(ago(60)));
+        let known =
+            set.metadata.managers.iter().map(|it| by(it.field.clone(), it.manager, it.time));
+        set.metadata.managers = known.chain([status]).collect();
     };
     Case { set: both, ..case() }.ask(DELETE).expect("planned");
+}
+
+/// What a backup restores has the managers of an earlier set, with their times.
+#[test]
+fn what_is_older_than_its_set_is_no_age() {
+    for set in [
+        (|set: &mut StatefulSet| {
+            scaled(set, 30 * 24 * 60);
+            set.metadata.created = Some(ago(60));
+        }) as fn(&mut StatefulSet),
+        |set| {
+            observed(set, 30 * 24 * 60);
+            set.metadata.created = Some(ago(60));
+        },
+    ] {
+        refuses(Case { set, ..case() }.ask(DELETE), "less than 7d");
+    }
+    let unknown = |set: &mut StatefulSet| {
+        scaled(set, 30 * 24 * 60);
+        set.metadata.created = None;
+    };
+    refuses(Case { set: unknown, ..case() }.ask(DELETE), "--include-unknown-age");
+}
+
+/// Above ten managers the API server merges the oldest, and one without a time is the oldest.
+#[test]
+fn managers_that_were_merged_tell_no_time() {
+    let merged = |set: &mut StatefulSet| {
+        set.metadata.created = Some(ago(OLD));
+        let time = Some(ago(30 * 24 * 60));
+        let fields = [ManagedField::Replicas, ManagedField::Ordinals];
+        set.metadata.managers = fields.map(|it| by(it, "ancient-changes", time)).into();
+    };
+    refuses(Case { set: merged, ..case() }.ask(DELETE), "--include-unknown-age");
+}
+
+/// `spec.ordinals` may have been removed yesterday, of which no manager tells.
+#[test]
+fn where_nobody_owns_the_ordinals_the_first_pod_tells_since_when_they_are_there() {
+    let set = |set: &mut StatefulSet| {
+        set.metadata.created = Some(ago(OLD));
+        set.metadata.managers =
+            [by(ManagedField::Replicas, "kubectl", Some(ago(30 * 24 * 60)))].into();
+    };
+    refuses(Case { set, ..case() }.ask(DELETE), "--include-unknown-age");
+    let first = |minutes| {
+        vec![Row::Pod(Box::new(PodUse {
+            name: "web-0".into(),
+            created: Some(ago(minutes)),
+            ..pod()
+        }))]
+    };
+    refuses(Case { set, rows: first(60), ..case() }.ask(DELETE), "less than 7d");
+    Case { set, rows: first(20 * 24 * 60), ..case() }.ask(DELETE).expect("planned");
 }
 
 const DELETE: RetentionChange =
