@@ -138,6 +138,37 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             [CompletionResult]::new('--disable-compression', '--disable-compression', [CompletionResultType]::ParameterName, 'Request uncompressed responses')
             [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
             [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help (see more with ''--help'')')
+            [CompletionResult]::new('print', 'print', [CompletionResultType]::ParameterValue, 'Print the objects with which it runs in a cluster, as YAML for kubectl apply')
+            break
+        }
+        'kubectl-storage;watch;print' {
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Put this policy file into the ConfigMap; - reads stdin [default: Events of high and worse, metrics, leader election]')
+            [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'Put this policy file into the ConfigMap; - reads stdin [default: Events of high and worse, metrics, leader election]')
+            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Run in this namespace, which is created, and restricted to pods of the restricted pod security standard')
+            [CompletionResult]::new('--namespace', '--namespace', [CompletionResultType]::ParameterName, 'Run in this namespace, which is created, and restricted to pods of the restricted pod security standard')
+            [CompletionResult]::new('--image', '--image', [CompletionResultType]::ParameterName, 'Run this image')
+            [CompletionResult]::new('--replicas', '--replicas', [CompletionResultType]::ParameterName, 'Run this many pods, of which one reports [default: 2; 1 if the policy has no leaderElection]')
+            [CompletionResult]::new('--kubeconfig', '--kubeconfig', [CompletionResultType]::ParameterName, 'Use this kubeconfig file')
+            [CompletionResult]::new('--context', '--context', [CompletionResultType]::ParameterName, 'Use this context of the kubeconfig')
+            [CompletionResult]::new('--cluster', '--cluster', [CompletionResultType]::ParameterName, 'Use this cluster of the kubeconfig')
+            [CompletionResult]::new('--user', '--user', [CompletionResultType]::ParameterName, 'Use this user of the kubeconfig')
+            [CompletionResult]::new('--as', '--as', [CompletionResultType]::ParameterName, 'Impersonate this user')
+            [CompletionResult]::new('--as-group', '--as-group', [CompletionResultType]::ParameterName, 'Impersonate this group; can be repeated')
+            [CompletionResult]::new('--as-uid', '--as-uid', [CompletionResultType]::ParameterName, 'Impersonate this UID')
+            [CompletionResult]::new('-s', '-s', [CompletionResultType]::ParameterName, 'Connect to the API server at this address')
+            [CompletionResult]::new('--server', '--server', [CompletionResultType]::ParameterName, 'Connect to the API server at this address')
+            [CompletionResult]::new('--token', '--token', [CompletionResultType]::ParameterName, 'Authenticate with this bearer token')
+            [CompletionResult]::new('--certificate-authority', '--certificate-authority', [CompletionResultType]::ParameterName, 'Trust the certificate authority in this file')
+            [CompletionResult]::new('--client-certificate', '--client-certificate', [CompletionResultType]::ParameterName, 'Authenticate with the client certificate in this file')
+            [CompletionResult]::new('--client-key', '--client-key', [CompletionResultType]::ParameterName, 'Use the private key in this file for the client certificate')
+            [CompletionResult]::new('--tls-server-name', '--tls-server-name', [CompletionResultType]::ParameterName, 'Verify the server''s certificate against this name')
+            [CompletionResult]::new('--request-timeout', '--request-timeout', [CompletionResultType]::ParameterName, 'Wait this long for one request: seconds or a duration; 0 means without limit')
+            [CompletionResult]::new('--chunk-size', '--chunk-size', [CompletionResultType]::ParameterName, 'Request lists in pages of this many objects; 0 requests each list whole')
+            [CompletionResult]::new('--monitoring', '--monitoring', [CompletionResultType]::ParameterName, 'Also print a ServiceMonitor and a PrometheusRule, of which the Prometheus operator must be installed')
+            [CompletionResult]::new('--insecure-skip-tls-verify', '--insecure-skip-tls-verify', [CompletionResultType]::ParameterName, 'Skip verification of the server''s certificate, which makes the connection insecure')
+            [CompletionResult]::new('--disable-compression', '--disable-compression', [CompletionResultType]::ParameterName, 'Request uncompressed responses')
+            [CompletionResult]::new('-h', '-h', [CompletionResultType]::ParameterName, 'Print help')
+            [CompletionResult]::new('--help', '--help', [CompletionResultType]::ParameterName, 'Print help')
             break
         }
         'kubectl-storage;gc' {

@@ -98,29 +98,53 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s h -l help -d 'Print help'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -s f -l filename -d 'Watch by this policy file, which is read again when it changes; - reads stdin, once' -r -F
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -s o -l output -d 'Also print findings on stdout as they appear, change and clear: json, one object a line' -r -f -a "json\t''"
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l log-format -d 'Log in this format' -r -f -a "text\t'Time, level, message and fields'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -s f -l filename -d 'Watch by this policy file, which is read again when it changes; - reads stdin, once' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -s o -l output -d 'Also print findings on stdout as they appear, change and clear: json, one object a line' -r -f -a "json\t''"
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l log-format -d 'Log in this format' -r -f -a "text\t'Time, level, message and fields'
 json\t'One object a line'"
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l kubeconfig -d 'Use this kubeconfig file' -r -F
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l context -d 'Use this context of the kubeconfig' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l cluster -d 'Use this cluster of the kubeconfig' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l user -d 'Use this user of the kubeconfig' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l as -d 'Impersonate this user' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l as-group -d 'Impersonate this group; can be repeated' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l as-uid -d 'Impersonate this UID' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -s s -l server -d 'Connect to the API server at this address' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l token -d 'Authenticate with this bearer token' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l certificate-authority -d 'Trust the certificate authority in this file' -r -F
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l client-certificate -d 'Authenticate with the client certificate in this file' -r -F
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l client-key -d 'Use the private key in this file for the client certificate' -r -F
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l tls-server-name -d 'Verify the server\'s certificate against this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l request-timeout -d 'Wait this long for one request: seconds or a duration; 0 means without limit' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l chunk-size -d 'Request lists in pages of this many objects; 0 requests each list whole' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l check -d 'Validate the policy, look once, and print what would be reported now, and where'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -l disable-compression -d 'Request uncompressed responses'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l kubeconfig -d 'Use this kubeconfig file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l context -d 'Use this context of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l cluster -d 'Use this cluster of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l user -d 'Use this user of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l as -d 'Impersonate this user' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l as-group -d 'Impersonate this group; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l as-uid -d 'Impersonate this UID' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -s s -l server -d 'Connect to the API server at this address' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l token -d 'Authenticate with this bearer token' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l certificate-authority -d 'Trust the certificate authority in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l client-certificate -d 'Authenticate with the client certificate in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l client-key -d 'Use the private key in this file for the client certificate' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l tls-server-name -d 'Verify the server\'s certificate against this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l request-timeout -d 'Wait this long for one request: seconds or a duration; 0 means without limit' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l chunk-size -d 'Request lists in pages of this many objects; 0 requests each list whole' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l check -d 'Validate the policy, look once, and print what would be reported now, and where'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l disable-compression -d 'Request uncompressed responses'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -f -a "print" -d 'Print the objects with which it runs in a cluster, as YAML for kubectl apply'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -s f -l filename -d 'Put this policy file into the ConfigMap; - reads stdin [default: Events of high and worse, metrics, leader election]' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -s n -l namespace -d 'Run in this namespace, which is created, and restricted to pods of the restricted pod security standard' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l image -d 'Run this image' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l replicas -d 'Run this many pods, of which one reports [default: 2; 1 if the policy has no leaderElection]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l kubeconfig -d 'Use this kubeconfig file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l context -d 'Use this context of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l cluster -d 'Use this cluster of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l user -d 'Use this user of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l as -d 'Impersonate this user' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l as-group -d 'Impersonate this group; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l as-uid -d 'Impersonate this UID' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -s s -l server -d 'Connect to the API server at this address' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l token -d 'Authenticate with this bearer token' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l certificate-authority -d 'Trust the certificate authority in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l client-certificate -d 'Authenticate with the client certificate in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l client-key -d 'Use the private key in this file for the client certificate' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l tls-server-name -d 'Verify the server\'s certificate against this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l request-timeout -d 'Wait this long for one request: seconds or a duration; 0 means without limit' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l chunk-size -d 'Request lists in pages of this many objects; 0 requests each list whole' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l monitoring -d 'Also print a ServiceMonitor and a PrometheusRule, of which the Prometheus operator must be installed'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l disable-compression -d 'Request uncompressed responses'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -s h -l help -d 'Print help'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l older-than -d 'Reclaim volumes that have been Released for at least this long, such as 7d' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s n -l namespace -d 'Reclaim only volumes whose claim was in this namespace' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s l -l selector -d 'Reclaim only volumes with these labels' -r

@@ -96,6 +96,7 @@ const WATCH: &[Example] = &[
         "Watch by it, and keep what becomes of findings",
         "watch -f policy.yaml -o json > findings.jsonl",
     ),
+    ("Run it in the cluster", "watch print -f policy.yaml | kubectl apply -f -"),
 ];
 
 /// Examples of `rbac`.

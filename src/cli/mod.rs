@@ -13,6 +13,7 @@ mod exit;
 mod explain;
 mod follow;
 mod gaps;
+mod policy;
 mod progress;
 mod rbac;
 mod retention;

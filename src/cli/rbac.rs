@@ -15,7 +15,9 @@ use self::role_for::RoleFor;
 use super::{
     Exit, Failure,
     args::{ConnectionArgs, secret},
-    collect, terminal, watch,
+    collect,
+    policy::refused,
+    terminal,
 };
 use crate::{
     journal::kept_backend::CONFIG_MAP,
@@ -293,13 +295,18 @@ fn role(
     std::iter::once(role("ClusterRole", None, rules)).chain(of_lease).chain(of_secrets).collect()
 }
 
+/// The roles of `watch` with a policy, as manifests: those that `rbac watch -f` prints.
+pub(super) fn watch_roles(policy: &WatchPolicy) -> serde_json::Result<Vec<serde_json::Value>> {
+    role(RoleFor::Watch, Some(policy), &[]).iter().map(serde_json::to_value).collect()
+}
+
 impl RbacArgs {
     pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
         let policy = match &self.filename {
             None => None,
             Some(path) if self.command == RoleFor::Watch => {
                 let file = PolicyFile::open(PolicySource::parse(path));
-                Some(file.map_err(|error| watch::refused(&error))?.policy().clone())
+                Some(file.map_err(|error| refused(&error))?.policy().clone())
             }
             Some(_) => return Err(Failure::usage("a policy is only that of `rbac watch`")),
         };

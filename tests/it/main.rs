@@ -8,6 +8,7 @@ mod citations;
 mod claims_page;
 mod cli;
 mod completions;
+mod deploy;
 mod drivers;
 mod explain;
 mod fixture;

@@ -8,9 +8,9 @@ use tracing::level_filters::LevelFilter;
 use tracing::{error, info, warn};
 use tracing_subscriber::{Layer as _, filter::Targets, fmt, layer::SubscriberExt as _};
 
-use super::{exit_of, place};
+use super::place;
 use crate::{
-    cli::{Failure, collect, gaps, terminal},
+    cli::{Failure, collect, gaps, policy::exit_of, terminal},
     cluster::Cluster,
     model::{FindingEvent, escape_control},
     watch::{

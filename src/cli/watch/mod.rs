@@ -3,11 +3,13 @@
 //! - `check`: `--check`, which validates and looks once.
 //! - `log`: log lines, and what is logged of what the loop tells.
 //! - `place`: what of a policy only a cluster can contradict.
+//! - `print`: the objects with which it runs in a cluster.
 //! - `reload`: the policy file while it is in force.
 
 mod check;
 mod log;
 mod place;
+mod print;
 mod reload;
 
 use std::ops::ControlFlow;
@@ -16,18 +18,23 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 use tracing::{info, warn};
 
-use self::log::{LogFormat, LogLines};
+use self::{
+    log::{LogFormat, LogLines},
+    print::PrintArgs,
+};
 use super::{
     Exit, Failure,
     args::ConnectionArgs,
     collect::{Collected, dump_failure, notes},
     connecting::connect,
-    follow, terminal,
+    follow,
+    policy::refused,
+    terminal,
     writing::Interrupt,
 };
 use crate::{
@@ -37,14 +44,45 @@ use crate::{
     output::{event_stream::EventStream, publish, report::Printer, report::ReportStyle},
     watch::{
         Candidate, ElectionPace, Leadership, Listener, Reconciler, Told,
-        policy::{PolicyError, PolicyFile, PolicySource, report::ReportPolicy},
+        policy::{PolicyFile, PolicySource, report::ReportPolicy},
         report::Reporters,
     },
 };
 
 /// Arguments of `watch`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct WatchArgs {
+    #[command(subcommand)]
+    command: Option<WatchCommand>,
+    #[command(flatten)]
+    watching: Option<WatchingArgs>,
+}
+
+/// What to do instead of watching.
+#[derive(Debug, Subcommand)]
+enum WatchCommand {
+    /// Print the objects with which it runs in a cluster, as YAML for kubectl apply
+    Print(PrintArgs),
+}
+
+impl WatchArgs {
+    pub(super) async fn run(
+        self,
+        connection: &ConnectionArgs,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
+        match (self.command, self.watching) {
+            (Some(WatchCommand::Print(args)), _) => args.run(),
+            (None, Some(args)) => args.run(connection, interrupt).await,
+            (None, None) => Err(Failure::usage("a policy is required: watch -f policy.yaml")),
+        }
+    }
+}
+
+/// Arguments of `watch` itself.
+#[derive(Debug, Args)]
+struct WatchingArgs {
     /// Watch by this policy file, which is read again when it changes; - reads stdin, once
     #[arg(short, long = "filename", value_name = "POLICY", value_hint = clap::ValueHint::FilePath)]
     filename: PathBuf,
@@ -59,8 +97,8 @@ pub struct WatchArgs {
     log_format: LogFormat,
 }
 
-impl WatchArgs {
-    pub(super) async fn run(
+impl WatchingArgs {
+    async fn run(
         self,
         connection: &ConnectionArgs,
         interrupt: &Interrupt,
@@ -244,22 +282,4 @@ impl Audience {
 fn json_lines() -> EventStream {
     let page = ReportStyle { headers: false, width: None, colour: false };
     EventStream::new(Printer::Json, page)
-}
-
-/// Tells everything that is wrong with a policy; the last of it is the failure.
-pub(super) fn refused(error: &PolicyError) -> Failure {
-    let mut lines = error.lines();
-    let last = lines.pop().unwrap_or_default();
-    for line in lines {
-        terminal::note(&format!("error: {}", escape_control(&line)));
-    }
-    Failure { exit: exit_of(error), ..Failure::usage(last) }
-}
-
-/// A file that cannot be read is no mistake in it.
-fn exit_of(error: &PolicyError) -> Exit {
-    match error {
-        PolicyError::Unreadable { .. } => Exit::Error,
-        PolicyError::Refused(_) => Exit::Usage,
-    }
 }

@@ -224,12 +224,12 @@ pub fn receipt_totals(receipt: &Receipt) -> String {
     } else {
         ""
     };
-    format!(
-        "{}, {} in all{dry}; the journal is {}",
-        told.join(", "),
-        summary.capacity,
-        receipt.metadata.journal
-    )
+    // Not every change is about a volume.
+    let capacity = match &*summary.capacity {
+        "0" => String::new(),
+        capacity => format!(", {capacity} in all"),
+    };
+    format!("{}{capacity}{dry}; the journal is {}", told.join(", "), receipt.metadata.journal)
 }
 
 fn named(name: &str) -> String {

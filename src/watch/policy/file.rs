@@ -101,11 +101,15 @@ impl PolicyFile {
         &self.source
     }
 
+    /// What was last read, as it stands in the file.
+    pub(crate) fn text(&self) -> String {
+        self.seen.as_ref().map(|it| String::from_utf8_lossy(it)).unwrap_or_default().into_owned()
+    }
+
     /// File, line and column of a namespace of the scope; without one, of the selector.
     pub(crate) fn place(&self, namespace: Option<&str>) -> String {
         let name = self.source.name();
-        let text = self.seen.as_ref().map(|it| String::from_utf8_lossy(it)).unwrap_or_default();
-        match WatchPolicy::place(&text, namespace) {
+        match WatchPolicy::place(&self.text(), namespace) {
             Some((line, column)) => format!("{name}:{line}:{column}"),
             None => name,
         }

@@ -2,6 +2,7 @@
 //! way there.
 
 mod disturbed;
+mod installed;
 mod policy;
 mod reports;
 mod told;

@@ -130,6 +130,11 @@ impl Watcher {
         self.end(Signal::TERM, 143);
     }
 
+    /// Ends it as `kill -9` does.
+    pub(super) fn kill(self) {
+        self.running.kill();
+    }
+
     fn end(self, signal: Signal, code: i32) {
         self.running.signal(signal);
         let outcome = self.running.finish();

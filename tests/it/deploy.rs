@@ -1,0 +1,134 @@
+//! `deploy/` is what `watch print` prints, and what is printed belongs together.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{Call, Ran, expect_file, read, root};
+
+fn print(args: &[&str]) -> Ran {
+    Call::new(["watch", "print"].iter().chain(args).copied()).run()
+}
+
+fn printed(args: &[&str]) -> String {
+    let ran = print(args);
+    assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.stderr);
+    ran.is_decent("watch print");
+    ran.stdout
+}
+
+fn objects(text: &str) -> Vec<Value> {
+    let of = |it: &str| serde_yaml::from_str(it).expect("because it is YAML");
+    text.split("\n---\n").map(of).collect()
+}
+
+fn object<'a>(all: &'a [Value], kind: &str) -> &'a Value {
+    all.iter().find(|it| it["kind"] == kind).unwrap_or_else(|| panic!("there is no {kind}"))
+}
+
+/// A folder with a policy that reports and elects as these lines say.
+fn policy(rest: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("policy.yaml");
+    let text = format!("apiVersion: storage.kubectl.dev/v1alpha1\nkind: WatchPolicy\n{rest}");
+    fs::write(&path, text).expect("it is ours");
+    (folder, path.display().to_string())
+}
+
+#[test]
+fn the_kustomize_base_is_what_is_printed() {
+    let base = printed(&[]);
+    expect_file(&root().join("deploy/base/installation.yaml"), &base);
+    let all = printed(&["--monitoring"]);
+    let more = all.strip_prefix(&format!("{base}---\n")).expect("they are printed last");
+    expect_file(&root().join("deploy/components/monitoring/monitoring.yaml"), more);
+}
+
+#[test]
+fn the_image_runs_what_the_deployment_runs() {
+    let all = objects(&printed(&[]));
+    let command =
+        &object(&all, "Deployment")["spec"]["template"]["spec"]["containers"][0]["command"];
+    let file = read(&root().join("Containerfile"));
+    let entry = file.lines().find_map(|line| line.strip_prefix("ENTRYPOINT "));
+    let entry: Value = serde_json::from_str(entry.expect("it has one")).expect("it is a list");
+    assert_eq!(*command, entry);
+    let user = file.lines().find_map(|line| line.strip_prefix("USER ")).expect("it has one");
+    assert!(user.split(':').all(|id| id.parse::<u32>().is_ok_and(|id| id > 0)), "{user}");
+}
+
+#[test]
+fn a_policy_is_kept_as_it_is_written() {
+    let rest =
+        "# off, é \t\nrules: {off: [pv-failed]}\nreport: {metrics: {address: '[::]:9000'}}\n\n";
+    let (_folder, path) = policy(rest);
+    let all = objects(&printed(&["-f", &path, "-n", "storage"]));
+    let text = object(&all, "ConfigMap")["data"]["policy.yaml"].as_str();
+    assert_eq!(text.map(str::to_owned), fs::read_to_string(&path).ok());
+    let namespaced = all.iter().filter_map(|it| it["metadata"]["namespace"].as_str());
+    assert!(namespaced.clone().count() > 5 && namespaced.clone().all(|it| it == "storage"));
+    assert_eq!(object(&all, "Service")["spec"]["ports"][0]["port"], 9000);
+    // Without an election there is no Lease, and one process.
+    assert!(all.iter().all(|it| it["kind"] != "Role"));
+    assert_eq!(object(&all, "Deployment")["spec"]["replicas"], 1);
+}
+
+#[test]
+fn what_cannot_be_reached_is_not_promised() {
+    let (_folder, path) = policy("report: {metrics: {address: '127.0.0.1:9000'}}");
+    let ran = print(&["-f", &path]);
+    assert!(ran.stderr.contains("no probes and no Service"), "{}", ran.stderr);
+    let all = objects(&ran.stdout);
+    assert!(all.iter().all(|it| it["kind"] != "Service"));
+    let container = &object(&all, "Deployment")["spec"]["template"]["spec"]["containers"][0];
+    assert!(container["livenessProbe"].is_null() && container["ports"].is_null());
+    assert_eq!(object(&all, "NetworkPolicy")["spec"]["ingress"], serde_json::json!([]));
+}
+
+#[test]
+fn files_of_a_policy_are_mounted_from_secrets() {
+    let (_folder, path) = policy("report: {webhook: {urlFile: /etc/hook/address}}");
+    let ran = print(&["-f", &path]);
+    assert!(ran.stderr.contains("Secret kubectl-storage-webhook with url"), "{}", ran.stderr);
+    let all = objects(&ran.stdout);
+    let pod = &object(&all, "Deployment")["spec"]["template"]["spec"];
+    let secret = &pod["volumes"][2]["secret"];
+    assert_eq!(secret["secretName"], "kubectl-storage-webhook");
+    assert_eq!(secret["items"][0], serde_json::json!({"key": "url", "path": "address"}));
+    assert_eq!(pod["containers"][0]["volumeMounts"][2]["mountPath"], "/etc/hook");
+}
+
+#[test]
+fn what_could_not_run_is_refused() {
+    for (rest, args, why) in [
+        ("", vec!["--replicas", "2"], "requires leaderElection"),
+        ("", vec!["--monitoring"], "requires report.metrics"),
+        ("report: {metrics: {address: '0.0.0.0:0'}}", vec![], "requires a port"),
+        ("report: {webhook: {urlFile: url}}", vec![], "report.webhook.urlFile"),
+        ("", vec!["-n", "kube-system"], "pods of others"),
+        ("", vec!["--image", "a b"], "not a valid name of an image"),
+        ("", vec!["--replicas", "0"], "0"),
+        ("rule: {}", vec![], "did you mean \"rules\"?"),
+    ] {
+        let (_folder, path) = policy(rest);
+        let ran = print(&[vec!["-f", &path], args].concat());
+        assert_eq!(ran.code, Some(2), "{why}: {}", ran.stderr);
+        assert!(ran.stdout.is_empty() && ran.stderr.contains(why), "{why}: {}", ran.stderr);
+    }
+    // A watch has no use for what is only printed, and needs a policy all the same.
+    for args in [vec!["watch"], vec!["watch", "-f", "a", "print"]] {
+        assert_eq!(Call::new(args.clone()).run().code, Some(2), "{args:?}");
+    }
+}
+
+#[test]
+fn alert_rules_name_metrics_that_exist() {
+    let rules = read(&root().join("deploy/alerts.yaml"));
+    let page = read(&root().join("docs/watch-reports.md"));
+    let metric = regex::Regex::new("kubectl_storage_[a-z_]+").expect("it is a pattern");
+    let named: Vec<_> = metric.find_iter(&rules).map(|it| it.as_str()).collect();
+    assert!(named.len() > 8, "{named:?}");
+    for name in named {
+        assert!(page.contains(&format!("| `{name}` |")), "{name} is no metric");
+    }
+}
