@@ -145,8 +145,14 @@ impl Election {
 
     /// The term, while this process leads.
     pub(crate) fn term(&self, at: Duration) -> Option<&Term> {
+        self.led_until(at).map(|(term, _)| term)
+    }
+
+    /// The term, while this process leads, and when it ends unless the Lease is renewed before.
+    pub(crate) fn led_until(&self, at: Duration) -> Option<(&Term, Duration)> {
         let led = self.led.as_ref()?;
-        (at.saturating_sub(led.renewed) < self.pace.deadline).then_some(&led.term)
+        let end = led.renewed + self.pace.deadline;
+        (at < end).then_some((&led.term, end))
     }
 
     /// What gives the Lease back, where this process holds it: others need not wait until it ends.

@@ -20,7 +20,12 @@ pub(crate) enum Standing {
     /// Nothing was read yet.
     Unknown,
     /// It leads.
-    Leads(Term),
+    Leads {
+        /// In which term.
+        term: Term,
+        /// Until when, unless the Lease is renewed before.
+        until: Instant,
+    },
     /// Somebody else does, or nobody: the Lease could not be read or written.
     Stands {
         /// Who leads, if that is known.
@@ -28,6 +33,42 @@ pub(crate) enum Standing {
         /// Why it could not be asked, if it could not.
         failure: Option<String>,
     },
+}
+
+/// Whether this process may send what several find: always, where it is alone, and else while it
+/// leads. It is looked at right before something is sent: the loop may hear later that its time is over.
+#[derive(Debug, Clone)]
+pub(crate) struct Mandate(Option<watch::Receiver<Standing>>);
+
+impl Mandate {
+    /// That of a process with this standing; `None` where it is alone.
+    pub(crate) fn new(standing: Option<watch::Receiver<Standing>>) -> Self {
+        Self(standing)
+    }
+
+    /// Whether it may send now.
+    pub(crate) fn holds(&self) -> bool {
+        self.0.as_ref().is_none_or(|it| it.borrow().leads())
+    }
+
+    /// Waits until it may send.
+    pub(crate) async fn granted(&mut self) {
+        while !self.holds() {
+            if let Some(standing) = &mut self.0
+                && standing.changed().await.is_err()
+            {
+                // It has resigned, and leads no more.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+}
+
+impl Standing {
+    /// Whether it leads, and its time is not over.
+    fn leads(&self) -> bool {
+        matches!(self, Self::Leads { until, .. } if Instant::now() < *until)
+    }
 }
 
 /// The name of this process: that of its pod.
@@ -86,7 +127,6 @@ impl Campaign {
         loop {
             let (leader, failure) = self.turn().await;
             self.say(leader, failure);
-            // A leader that hears nothing has to stop before the next attempt ends.
             tokio::select! {
                 _ = &mut resigned => return self.give_back().await,
                 () = sleep(retry) => {}
@@ -120,13 +160,13 @@ impl Campaign {
     }
 
     fn say(&self, leader: Option<String>, failure: Option<String>) {
-        let standing = match self.election.term(self.begun.elapsed()) {
-            Some(term) => Standing::Leads(term.clone()),
+        let standing = match self.election.led_until(self.begun.elapsed()) {
+            Some((term, end)) => Standing::Leads { term: term.clone(), until: self.begun + end },
             None => Standing::Stands { leader, failure },
         };
         let failure = match &standing {
             Standing::Stands { failure, .. } => failure.clone(),
-            Standing::Unknown | Standing::Leads(_) => None,
+            Standing::Unknown | Standing::Leads { .. } => None,
         };
         let is_new = self.tell.send_if_modified(|known| {
             let is_new = *known != standing;
@@ -140,7 +180,7 @@ impl Campaign {
 
     /// Tells that the time of a leader is over, who has not been heard of since.
     fn say_if_over(&self) {
-        let leads = matches!(*self.tell.borrow(), Standing::Leads(_));
+        let leads = matches!(*self.tell.borrow(), Standing::Leads { .. });
         if leads && self.election.term(self.begun.elapsed()).is_none() {
             let failure = Some("the Lease was not renewed in time".to_owned());
             self.say(None, failure);
@@ -156,5 +196,32 @@ impl Campaign {
             let _ = self.writer.write(Some(&lease), &hold, now).await;
         }
         self.election.overtaken();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leads_for(time: Duration) -> Standing {
+        let term = Term { lease: "u".to_owned(), transitions: 1 };
+        Standing::Leads { term, until: Instant::now() + time }
+    }
+
+    #[tokio::test]
+    async fn a_mandate_ends_although_nobody_says_so() {
+        let (tell, standing) = watch::channel(leads_for(Duration::from_millis(20)));
+        let mut mandate = Mandate::new(Some(standing));
+        sleep(Duration::from_millis(30)).await;
+        assert!(!mandate.holds());
+        let patience = Duration::from_millis(50);
+        assert!(timeout(patience, mandate.granted()).await.is_err(), "nobody granted it");
+        tell.send_replace(Standing::Stands { leader: None, failure: None });
+        assert!(timeout(patience, mandate.granted()).await.is_err(), "it stands by");
+        tell.send_replace(leads_for(Duration::from_secs(60)));
+        mandate.granted().await;
+        drop(tell);
+        assert!(mandate.holds());
+        assert!(Mandate::new(None).holds());
     }
 }

@@ -12,7 +12,7 @@ use super::told_findings::{Telling, ToldFindings};
 use crate::apply::{EventWriter, FindingNotice, NoticeError};
 use crate::client::Connection;
 use crate::model::{FindingEvent, Severity, Time, escape_control};
-use crate::watch::leader::instance;
+use crate::watch::leader::{Mandate, instance};
 
 /// How many Events wait at most.
 const MOST: usize = 1000;
@@ -52,11 +52,12 @@ impl EventReporter {
         connection: &Connection,
         pace: EventPace,
         counts: Arc<SinkCounts>,
+        mandate: Mandate,
     ) -> Self {
         let queue = Queue::new(MOST);
         let writer = EventWriter::new(connection, &instance());
         let mut tasks = JoinSet::new();
-        tasks.spawn(send_all(queue.clone(), writer, pace, Arc::clone(&counts)));
+        tasks.spawn(send_all(queue.clone(), writer, pace, Arc::clone(&counts), mandate));
         Self { told: ToldFindings::new(severity), queue, counts, _task: tasks }
     }
 
@@ -88,19 +89,20 @@ impl EventReporter {
     }
 }
 
-/// Sends what is queued, for ever.
+/// Sends what is queued, for ever, while this process may.
 async fn send_all(
     queue: Queue<FindingNotice>,
     writer: EventWriter,
     pace: EventPace,
     counts: Arc<SinkCounts>,
+    mut mandate: Mandate,
 ) {
     let mut bucket = TokenBucket::new(pace.burst, pace.every);
     let mut is_forbidden = false;
     loop {
         sleep(bucket.take(Instant::now())).await;
         for notice in queue.next(1).await {
-            match send(&writer, &notice, pace).await {
+            match send(&writer, &notice, pace, &mut mandate).await {
                 Ok(()) => {
                     is_forbidden = false;
                     counts.sent(1);
@@ -130,10 +132,12 @@ async fn send(
     writer: &EventWriter,
     notice: &FindingNotice,
     pace: EventPace,
+    mandate: &mut Mandate,
 ) -> Result<(), NoticeError> {
     let mut pause = pace.pause;
     let mut attempt = 1;
     loop {
+        mandate.granted().await;
         match writer.tell(notice).await {
             Ok(_) => return Ok(()),
             Err(NoticeError::Unanswered(_)) if attempt < ATTEMPTS => {}
@@ -170,7 +174,9 @@ mod tests {
         let server = TestServer::start(move |asked| answer(asked.nth)).await;
         let counts = Arc::default();
         let connection = server.connect().await;
-        let reporter = EventReporter::start(Severity::High, &connection, pace, Arc::clone(&counts));
+        let alone = Mandate::new(None);
+        let own = Arc::clone(&counts);
+        let reporter = EventReporter::start(Severity::High, &connection, pace, own, alone);
         (reporter, server, counts)
     }
 

@@ -41,7 +41,7 @@ use self::probes::Probes;
 use self::queue::SinkCounts;
 use self::server::Served;
 use self::webhook::{WebhookPace, WebhookReporter};
-use super::leader::Standing;
+use super::leader::{Mandate, Standing};
 use super::policy::report::{MetricsPolicy, ReportPolicy};
 use super::reconciler::Reconciler;
 use super::run::{Listener, Told};
@@ -73,8 +73,8 @@ pub(crate) struct Reporters {
     webhook: Option<WebhookReporter>,
     event_counts: Arc<SinkCounts>,
     webhook_counts: Arc<SinkCounts>,
-    /// How this process stands among those that report the same; `None` where it is alone.
-    standing: Option<watch::Receiver<Standing>>,
+    /// Whether this process is the one that sends.
+    mandate: Mandate,
     /// Whether it sends Events and messages: others do, while it stands by.
     sends: bool,
     /// How many judgements the totals are of; `None` before the first look.
@@ -115,7 +115,7 @@ impl Reporters {
             event_counts,
             webhook_counts,
             sends: standing.is_none(),
-            standing,
+            mandate: Mandate::new(standing),
             totals_of: None,
         };
         if let Some(metrics) = &policy.metrics {
@@ -144,16 +144,17 @@ impl Reporters {
             (None, events) => *events = None,
             (Some(policy), Some(events)) => events.set_severity(policy.severity),
             (Some(policy), events @ None) => {
-                let counts = Arc::clone(&self.event_counts);
-                let pace = EventPace::default();
-                let started = EventReporter::start(policy.severity, &self.connection, pace, counts);
-                *events = Some(started);
+                let (counts, mandate) = (Arc::clone(&self.event_counts), self.mandate.clone());
+                let (connection, pace) = (&self.connection, EventPace::default());
+                let severity = policy.severity;
+                *events = Some(EventReporter::start(severity, connection, pace, counts, mandate));
             }
         }
         if *webhook != self.policy.webhook || webhook.is_none() || self.webhook.is_none() {
             let counts = || Arc::clone(&self.webhook_counts);
+            let mandate = || self.mandate.clone();
             let (cluster, pace) = (&self.connection.server, WebhookPace::default());
-            let start = |policy| WebhookReporter::start(policy, cluster, pace, counts());
+            let start = |policy| WebhookReporter::start(policy, cluster, pace, counts(), mandate());
             self.webhook = webhook.as_ref().map(start);
         }
         self.policy = policy.clone();
@@ -175,11 +176,6 @@ impl Reporters {
         let reviewer = (!is_open).then(|| MetricsReviewer::new(Reader::new(&self.connection)));
         let (metrics, probes) = (self.metrics.clone(), Arc::clone(&self.probes));
         Ok((listener, Served { metrics, probes, reviewer, certificate }))
-    }
-
-    /// Whether this process is the one that sends.
-    fn leads(&self) -> bool {
-        self.standing.as_ref().is_none_or(|it| matches!(*it.borrow(), Standing::Leads(_)))
     }
 
     fn take_over(&mut self) {
@@ -222,7 +218,7 @@ impl Listener for Reporters {
         }
         let is_first = self.totals_of.is_none();
         let now = cluster.clock();
-        if self.leads() == self.sends {
+        if self.mandate.holds() == self.sends {
             self.send(&told.news.findings, now, is_first);
         } else if self.sends {
             self.stand_by();
@@ -249,11 +245,11 @@ impl Listener for Reporters {
     }
 
     fn is_behind(&self) -> bool {
-        self.leads() != self.sends
+        self.mandate.holds() != self.sends
     }
 
     fn turned(&mut self) {
-        if self.sends && !self.leads() {
+        if self.sends && !self.mandate.holds() {
             self.stand_by();
         }
         self.probes.turned();

@@ -11,6 +11,7 @@ use super::told_findings::{Telling, ToldFindings};
 use super::webhook_message::{WebhookItem, render};
 use super::webhook_post::{PostError, post};
 use crate::model::{FindingEvent, Time};
+use crate::watch::leader::Mandate;
 use crate::watch::policy::report::WebhookPolicy;
 
 /// How many findings wait at most.
@@ -56,6 +57,7 @@ impl WebhookReporter {
         cluster: &str,
         pace: WebhookPace,
         counts: Arc<SinkCounts>,
+        mandate: Mandate,
     ) -> Self {
         let queue = Queue::new(MOST);
         let mut tasks = JoinSet::new();
@@ -65,6 +67,7 @@ impl WebhookReporter {
             cluster.to_owned(),
             pace,
             Arc::clone(&counts),
+            mandate,
         );
         tasks.spawn(task);
         Self { told: ToldFindings::new(policy.severity), queue, counts, _task: tasks }
@@ -88,18 +91,19 @@ impl WebhookReporter {
     }
 }
 
-/// Sends what is queued, for ever: all that waits in one message.
+/// Sends what is queued, for ever, while this process may: all that waits in one message.
 async fn send_all(
     queue: Queue<WebhookItem>,
     url_file: std::path::PathBuf,
     cluster: String,
     pace: WebhookPace,
     counts: Arc<SinkCounts>,
+    mut mandate: Mandate,
 ) {
     loop {
         let items = queue.next(MOST).await;
         let body = render(&cluster, &items).to_string();
-        match send(&url_file, &body, pace).await {
+        match send(&url_file, &body, pace, &mut mandate).await {
             Ok(()) => counts.sent(items.len()),
             Err(error) => {
                 counts.failed(items.len());
@@ -111,10 +115,16 @@ async fn send_all(
 }
 
 /// Sends a message until it is taken, or cannot be.
-async fn send(url_file: &std::path::Path, body: &str, pace: WebhookPace) -> Result<(), PostError> {
+async fn send(
+    url_file: &std::path::Path,
+    body: &str,
+    pace: WebhookPace,
+    mandate: &mut Mandate,
+) -> Result<(), PostError> {
     let begun = Instant::now();
     let mut pause = pace.pause;
     loop {
+        mandate.granted().await;
         let error = match post(url_file, body, pace.timeout).await {
             Ok(()) => return Ok(()),
             Err(error) => error,
@@ -164,7 +174,8 @@ mod tests {
             std::fs::write(&url_file, format!("{}/secret/path\n", server.url)).expect("a file");
             let counts = Arc::default();
             let policy = WebhookPolicy { url_file, severity: Severity::High };
-            let reporter = WebhookReporter::start(&policy, "c", pace, Arc::clone(&counts));
+            let reporter =
+                WebhookReporter::start(&policy, "c", pace, Arc::clone(&counts), Mandate::new(None));
             Self { server, reporter, counts, folder }
         }
 
