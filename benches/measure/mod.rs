@@ -59,6 +59,11 @@ pub fn resident() -> u64 {
     field("/proc/self/status", "VmRSS:").unwrap_or(0)
 }
 
+/// `VmRSS` of a process, in bytes; 0 where there is none.
+pub fn resident_of(pid: u32) -> u64 {
+    field(&format!("/proc/{pid}/status"), "VmRSS:").unwrap_or(0)
+}
+
 fn field(status_file: &str, name: &str) -> Option<u64> {
     let status = fs::read_to_string(status_file).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -66,12 +71,22 @@ fn field(status_file: &str, name: &str) -> Option<u64> {
     Some(kib * 1024)
 }
 
+/// What a process that goes on has used.
+pub fn cpu_of(pid: u32) -> io::Result<Duration> {
+    Ok(cpu(&fs::read_to_string(format!("/proc/{pid}/stat"))?, 11))
+}
+
 /// What all children that have been waited for used.
 fn cpu_of_children() -> Duration {
-    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    cpu(&fs::read_to_string("/proc/self/stat").unwrap_or_default(), 13)
+}
+
+/// User and system time in a `stat` file; so many fields after the name they begin.
+fn cpu(stat: &str, skipped: usize) -> Duration {
     // The name, in parentheses, may hold anything.
     let rest = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
-    let ticks: u64 = rest.split(' ').skip(13).take(2).filter_map(|it| it.parse::<u64>().ok()).sum();
+    let fields = rest.split(' ').skip(skipped).take(2);
+    let ticks: u64 = fields.filter_map(|it| it.parse::<u64>().ok()).sum();
     Duration::from_millis(ticks * 10)
 }
 

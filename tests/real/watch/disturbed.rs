@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use super::{PAST, Watcher, released};
+use super::{ARGS, PAST, Watcher, released};
 use crate::support::{Cluster, Fault, Options, Run, Scenario, eventually, never};
-
-const ARGS: [&str; 2] = ["--older-than", "1s"];
 
 #[test]
 fn an_api_server_that_restarts_clears_nothing() {

@@ -1,9 +1,13 @@
 //! `audit --watch` and `watch`: what is told of findings adds up to what an audit says, whatever happens to the cluster and to the
 //! way there.
 
+mod chaos;
+mod cutter;
 mod disturbed;
+mod election;
 mod installed;
 mod policy;
+mod reporting;
 mod reports;
 mod told;
 mod watcher;
@@ -12,6 +16,8 @@ use watcher::Watcher;
 
 use crate::support::{PersistentVolume, Scenario};
 
+/// What has volumes count as kept for too long at once.
+const ARGS: [&str; 2] = ["--older-than", "1s"];
 const PAST: &str = "pv-released-past-threshold";
 
 /// Makes a volume that is Released and kept, and returns its name.

@@ -33,6 +33,13 @@ impl Watcher {
         Self::of(run.kubeconfig(kubeconfig).start(), &[])
     }
 
+    /// Starts `watch` with a policy that believes what an audit with these arguments finds, in a pod of this name.
+    pub(super) fn in_pod(name: &str, kubeconfig: &Path, policy: &Path, args: &[&str]) -> Self {
+        let policy = policy.to_string_lossy();
+        let run = Run::of(&["watch", "-o", "json", "--log-format", "json", "-f", &policy]);
+        Self::of(run.kubeconfig(kubeconfig).env("HOSTNAME", name).start(), args)
+    }
+
     fn of(mut running: Running, args: &[&str]) -> Self {
         let events: Arc<Mutex<Vec<Value>>> = Arc::default();
         let said: Arc<Mutex<String>> = Arc::default();
@@ -130,9 +137,14 @@ impl Watcher {
         self.end(Signal::TERM, 143);
     }
 
-    /// Ends it as `kill -9` does.
+    /// Ends it as a machine does that goes down.
     pub(super) fn kill(self) {
-        self.running.kill();
+        assert_eq!(self.running.kill().code, None);
+    }
+
+    /// Sends it a signal, such as `STOP` and `CONT`.
+    pub(super) fn signal(&self, signal: Signal) {
+        self.running.signal(signal);
     }
 
     fn end(self, signal: Signal, code: i32) {
