@@ -219,12 +219,10 @@ fn each_danger_has_its_flag() {
     assert_eq!(paused.relies_on, ["--delete-leftovers", "--replicas-zero", "--keep-data"]);
     // What scales it is not read.
     let scheduled = |set: &mut StatefulSet| {
-        set.metadata.managers = [FieldOwner {
-            field: ManagedField::Replicas,
-            manager: "kube-downscaler".into(),
-            time: Some(ago(30 * 24 * 60)),
-        }]
-        .into();
+        scaled(set, 30 * 24 * 60);
+        let known = set.metadata.managers.iter();
+        let known = known.map(|it| by(it.field.clone(), "kube-downscaler", it.time));
+        set.metadata.managers = known.collect();
     };
     refuses(Case { set: scheduled, ..case() }.ask(DELETE), "kube-downscaler scales sts/shop/web");
     let allowed = Case { set: scheduled, settings: settings(), ..case() }.ask(DELETE);
