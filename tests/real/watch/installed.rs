@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use super::{PAST, Watcher, released};
+use super::{PAST, Watcher, released, reporting::events};
 use crate::support::{Cluster, Options, Run, Scenario, eventually, program};
 
 const NAMESPACE: &str = "kubectl-storage";
@@ -31,7 +31,7 @@ fn kubectl(args: &[&str], stdin: &str) -> Output {
 
 /// What it printed, which must be all that it said: no warning either.
 #[track_caller]
-fn quiet(output: Output) -> String {
+fn quiet(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.is_empty(), "{said}");
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -65,7 +65,7 @@ fn kustomize_builds_what_is_printed() {
         let path = folder.path().join("kustomization.yaml");
         let text = format!("resources: [base]\ncomponents: [{components}]\n");
         fs::write(path, text).expect("because the temporary folder is writable");
-        documents(&quiet(kubectl(&["kustomize", &folder.path().to_string_lossy()], "")))
+        documents(&quiet(&kubectl(&["kustomize", &folder.path().to_string_lossy()], "")))
     };
     let print = |args: &[&str]| documents(&Run::of(&["watch", "print"]).more(args).go().stdout);
     assert_eq!(build(""), print(&[]));
@@ -75,11 +75,11 @@ fn kustomize_builds_what_is_printed() {
     let policy = folder.path().join("with-webhook.yaml");
     let text = patch["data"]["policy.yaml"].as_str().expect("it has a policy");
     fs::write(&policy, text).expect("because the temporary folder is writable");
-    let built = build("components/monitoring, components/webhook");
-    assert_eq!(built.len(), print(&["--monitoring"]).len());
+    let kustomized = build("components/monitoring, components/webhook");
+    assert_eq!(kustomized.len(), print(&["--monitoring"]).len());
     let of = |all: &[Value], kind: &str| all.iter().find(|it| it["kind"] == kind).cloned();
     let printed = print(&["-f", &policy.to_string_lossy()]);
-    assert_eq!(of(&built, "ConfigMap"), of(&printed, "ConfigMap"));
+    assert_eq!(of(&kustomized, "ConfigMap"), of(&printed, "ConfigMap"));
     // The order of volumes is kustomize's own.
     let sorted = |all: &[Value]| {
         let mut deployment = of(all, "Deployment").expect("there is one");
@@ -90,7 +90,7 @@ fn kustomize_builds_what_is_printed() {
         }
         deployment
     };
-    assert_eq!(sorted(&built), sorted(&printed));
+    assert_eq!(sorted(&kustomized), sorted(&printed));
 }
 
 /// Asks a process for a path, with a token.
@@ -111,7 +111,7 @@ fn free_port() -> u16 {
 /// Of an Event about a volume, by whom it was sent, and how often.
 fn events_about(cluster: &Cluster, volume: &str) -> usize {
     let name = volume.trim_start_matches("pv/");
-    let all = cluster.list("default", "events.v1.events.k8s.io");
+    let all = events(cluster, "default");
     let is_it =
         |it: &&Value| it["regarding"]["name"] == name && it["reason"] == "PvReleasedPastThreshold";
     all.iter().filter(is_it).count()
@@ -135,9 +135,9 @@ fn what_is_printed_is_accepted_and_is_enough() {
 
     // A dry run needs the namespace.
     let namespace = printed.split("---\n").next().expect("there is a first");
-    quiet(kubectl(&[&admin, "apply", "--validate=strict", "-f", "-"], namespace));
+    quiet(&kubectl(&[&admin, "apply", "--validate=strict", "-f", "-"], namespace));
     for dry in ["--dry-run=server", "--dry-run=none"] {
-        quiet(kubectl(&[&admin, "apply", "--validate=strict", dry, "-f", "-"], &printed));
+        quiet(&kubectl(&[&admin, "apply", "--validate=strict", dry, "-f", "-"], &printed));
     }
     // The restrictions are in force: a pod of another kind is refused.
     let pod = json!({

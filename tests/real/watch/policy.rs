@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{PAST, Watcher, released};
-use crate::support::{Cluster, Options, Run, Scenario, never};
+use crate::support::{Cluster, Options, Run, Scenario, eventually, never};
 
 /// A folder in which a policy is mounted as a kubelet mounts a `ConfigMap`.
 struct Mounted {
@@ -107,6 +107,10 @@ fn check_says_what_would_be_reported_and_refuses_what_cannot_be() {
     released(&on, "first");
     let before = cluster.mark();
     let mounted = Mounted::new(&policy(&on.name, ""));
+    // It is told when it is older than a second.
+    eventually("it is a finding", || {
+        check(&mounted.path()).kubeconfig(cluster.kubeconfig()).go().stdout.contains(PAST)
+    });
     let run = check(&mounted.path()).kubeconfig(cluster.kubeconfig()).go();
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let row: Vec<_> = run.stdout.lines().map(|it| it.split_whitespace().collect()).collect();

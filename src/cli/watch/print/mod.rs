@@ -85,16 +85,13 @@ fn image(text: &str) -> Result<String, String> {
 
 impl PrintArgs {
     pub(super) fn run(self) -> Result<Exit, Failure> {
-        let (policy, text) = match &self.filename {
-            Some(path) => {
-                let file = PolicyFile::open(PolicySource::parse(path));
-                let file = file.map_err(|error| refused(&error))?;
-                (file.policy().clone(), file.text())
-            }
-            None => {
-                let policy = WatchPolicy::parse(&"the default policy", DEFAULT_POLICY);
-                (policy.map_err(Failure::error)?, DEFAULT_POLICY.to_owned())
-            }
+        let (policy, text) = if let Some(path) = &self.filename {
+            let file = PolicyFile::open(PolicySource::parse(path));
+            let file = file.map_err(|error| refused(&error))?;
+            (file.policy().clone(), file.text())
+        } else {
+            let policy = WatchPolicy::parse(&"the default policy", DEFAULT_POLICY);
+            (policy.map_err(Failure::error)?, DEFAULT_POLICY.to_owned())
         };
         let installation = self.installation(policy, text)?;
         let objects = installation.objects().map_err(Failure::error)?;
