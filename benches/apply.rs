@@ -8,8 +8,7 @@ mod requests;
 mod testbed;
 
 use std::{
-    fs,
-    io::{self, Write},
+    fs, io,
     path::{Path, PathBuf},
     process::{ExitCode, Stdio},
     time::{Duration, Instant},
@@ -20,7 +19,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::client::Client;
 use serde_json::{Value, json};
 
-use measure::{say, tool};
+use measure::{end, say, tool};
 use requests::{client, send};
 use testbed::Testbed;
 
@@ -43,11 +42,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    let done = bench(&Args::parse());
-    done.unwrap_or_else(|error| {
-        let _ = writeln!(io::stderr(), "apply: {error}");
-        ExitCode::from(2)
-    })
+    end("apply", bench(&Args::parse()))
 }
 
 fn bench(args: &Args) -> io::Result<ExitCode> {

@@ -8,7 +8,7 @@ mod requests;
 mod testbed;
 
 use std::{
-    io::{self, Write},
+    io,
     process::{ExitCode, Stdio},
     time::{Duration, Instant},
 };
@@ -18,7 +18,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::client::Client;
 use serde_json::{Value, json};
 
-use measure::{Verdict, say, tool};
+use measure::{Verdict, end, say, tool};
 use requests::{client, send};
 use testbed::Testbed;
 
@@ -46,11 +46,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    let done = bench(&Args::parse());
-    done.unwrap_or_else(|error| {
-        let _ = writeln!(io::stderr(), "disown: {error}");
-        ExitCode::from(2)
-    })
+    end("disown", bench(&Args::parse()))
 }
 
 fn bench(args: &Args) -> io::Result<ExitCode> {

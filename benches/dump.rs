@@ -14,8 +14,8 @@ use std::{
 
 use clap::Parser;
 
-use generate::{Population, write_list};
-use measure::{HEADER, Run, Runs, Verdict, mebibytes, run, say, tool};
+use generate::{Population, Size, write_list};
+use measure::{HEADER, Run, Runs, Verdict, end, mebibytes, run, say, tool};
 
 const JQ_RATIO: f64 = 20.0;
 /// Volumes that are Released, retained, and have been so for a week.
@@ -28,12 +28,8 @@ const QUESTION: &str = r#"[.items[] | select(.kind == "PersistentVolume"
 /// Audits a dump of a made-up cluster, against jq.
 #[derive(Debug, Parser)]
 struct Args {
-    #[arg(long, default_value_t = 20_000)]
-    pods: usize,
-    #[arg(long, default_value_t = 10_000)]
-    volumes: usize,
-    #[arg(long, default_value_t = 10_000)]
-    claims: usize,
+    #[command(flatten)]
+    size: Size,
     /// Runs of the audit on each form, after one that does not count
     #[arg(long, default_value_t = 9)]
     runs: usize,
@@ -49,22 +45,14 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    bench(&Args::parse()).unwrap_or_else(|error| {
-        let _ = writeln!(io::stderr(), "dump: {error}");
-        ExitCode::from(2)
-    })
+    end("dump", bench(&Args::parse()))
 }
 
 fn bench(args: &Args) -> io::Result<ExitCode> {
     let temporary = tempfile::tempdir()?;
     let folder = args.keep.as_deref().unwrap_or(temporary.path());
     fs::create_dir_all(folder)?;
-    let population = Population {
-        pods: args.pods,
-        volumes: args.volumes,
-        claims: args.claims,
-        ..Population::default()
-    };
+    let population = args.size.population();
     let (json, yaml) = (folder.join("list.json"), folder.join("list.yaml"));
     write(&population, &json, false)?;
     write(&population, &yaml, true)?;

@@ -11,17 +11,13 @@ use std::{
 
 use clap::Parser;
 
-use generate::{Population, write_list, write_seed};
+use generate::{Population, Size, write_list, write_seed_file};
 
 /// Writes a made-up cluster of any size, the same one every time.
 #[derive(Debug, Parser)]
 struct Args {
-    #[arg(long, default_value_t = 20_000)]
-    pods: usize,
-    #[arg(long, default_value_t = 10_000)]
-    volumes: usize,
-    #[arg(long, default_value_t = 10_000)]
-    claims: usize,
+    #[command(flatten)]
+    size: Size,
     /// Claims of a stateful set
     #[arg(long, default_value_t = Population::default().claims_of_set)]
     claims_of_set: usize,
@@ -60,13 +56,11 @@ fn run(args: &Args) -> io::Result<()> {
         text => text.parse().map_err(io::Error::other)?,
     };
     let population = Population {
-        pods: args.pods,
-        volumes: args.volumes,
-        claims: args.claims,
         claims_of_set: args.claims_of_set,
         released_percent: args.released_percent,
         seed: args.seed,
         now,
+        ..args.size.population()
     };
     if args.dump.is_none() && args.etcd_seed.is_none() {
         return Err(io::Error::other("nothing to do: pass --dump FILE or --etcd-seed FILE"));
@@ -77,9 +71,7 @@ fn run(args: &Args) -> io::Result<()> {
         out.flush()?;
     }
     if let Some(path) = &args.etcd_seed {
-        let mut out = BufWriter::new(File::create(path)?);
-        told(write_seed(&population, &mut out)?, path)?;
-        out.flush()?;
+        told(write_seed_file(&population, path)?, path)?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ mod requests;
 mod testbed;
 
 use std::{
-    io::{self, Write},
+    io,
     path::Path,
     process::ExitCode,
     time::{Duration, Instant},
@@ -19,7 +19,7 @@ use kube::client::Client;
 use kubectl_storage::guard::{GUARD_LABEL, GuardMode, GuardObject, GuardOptions, objects};
 use serde_json::{Value, json};
 
-use measure::say;
+use measure::{end, say};
 use requests::{client, send};
 use testbed::Testbed;
 
@@ -44,11 +44,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    let done = bench(&Args::parse());
-    done.unwrap_or_else(|error| {
-        let _ = writeln!(io::stderr(), "guard: {error}");
-        ExitCode::from(2)
-    })
+    end("guard", bench(&Args::parse()))
 }
 
 fn bench(args: &Args) -> io::Result<ExitCode> {

@@ -8,8 +8,8 @@ mod measure;
 mod testbed;
 
 use std::{
-    fs::{self, File},
-    io::{self, BufWriter, Read, Write},
+    fs,
+    io::{self, Read, Write},
     net::{TcpListener, TcpStream},
     process::{Child, ExitCode, Stdio},
     thread,
@@ -18,8 +18,8 @@ use std::{
 
 use clap::Parser;
 
-use generate::{Population, write_seed};
-use measure::{Verdict, cpu_of, mebibytes, resident_of, say, seconds, tool};
+use generate::{Population, Size, write_seed_file};
+use measure::{Verdict, cpu_of, end, mebibytes, resident_of, say, seconds, tool};
 use testbed::Testbed;
 
 const RESIDENT: u64 = 120 << 20;
@@ -31,12 +31,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// Leaves a watch of a made-up cluster alone.
 #[derive(Debug, Parser)]
 struct Args {
-    #[arg(long, default_value_t = 20_000)]
-    pods: usize,
-    #[arg(long, default_value_t = 10_000)]
-    volumes: usize,
-    #[arg(long, default_value_t = 10_000)]
-    claims: usize,
+    #[command(flatten)]
+    size: Size,
     /// Seconds after the first look that do not count
     #[arg(long, default_value_t = 30)]
     settle: u64,
@@ -59,22 +55,15 @@ impl Drop for Watch {
 }
 
 fn main() -> ExitCode {
-    bench(&Args::parse()).unwrap_or_else(|error| {
-        let _ = writeln!(io::stderr(), "idle: {error}");
-        ExitCode::from(2)
-    })
+    end("idle", bench(&Args::parse()))
 }
 
 fn bench(args: &Args) -> io::Result<ExitCode> {
     let folder = tempfile::tempdir()?;
     let seed = folder.path().join("seed.jsonl");
-    let Args { pods, volumes, claims, .. } = *args;
-    let now = chrono::Utc::now();
-    let population = Population { pods, volumes, claims, now, ..Population::default() };
-    let mut out = BufWriter::new(File::create(&seed)?);
-    let objects = write_seed(&population, &mut out)?;
-    out.flush()?;
-    drop(out);
+    let Size { pods, volumes, claims } = args.size;
+    let population = Population { now: chrono::Utc::now(), ..args.size.population() };
+    let objects = write_seed_file(&population, &seed)?;
     say(&format!("{objects} objects: {pods} pods, {volumes} volumes, {claims} claims"));
     let testbed = Testbed::start(&seed, false)?;
 

@@ -9,8 +9,7 @@ mod testbed;
 
 use std::{
     collections::BTreeSet,
-    fs::File,
-    io::{self, BufWriter, Write},
+    io,
     path::PathBuf,
     process::{Command, ExitCode, Stdio},
     time::Instant,
@@ -18,8 +17,8 @@ use std::{
 
 use clap::Parser;
 
-use generate::{Population, write_seed};
-use measure::{HEADER, Run, Runs, Verdict, mebibytes, run, say, seconds, tool};
+use generate::{Population, Size, write_seed_file};
+use measure::{HEADER, Run, Runs, Verdict, end, mebibytes, run, say, seconds, tool};
 use testbed::Testbed;
 
 const WALL_RATIO: f64 = 1.15;
@@ -29,12 +28,8 @@ const PEAK_BYTES: u64 = 64 << 20;
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 #[derive(Debug, Parser)]
 struct Args {
-    #[arg(long, default_value_t = 20_000)]
-    pods: usize,
-    #[arg(long, default_value_t = 10_000)]
-    volumes: usize,
-    #[arg(long, default_value_t = 10_000)]
-    claims: usize,
+    #[command(flatten)]
+    size: Size,
     /// Claims of a stateful set
     #[arg(long, default_value_t = 3)]
     claims_of_set: usize,
@@ -67,30 +62,21 @@ fn main() -> ExitCode {
         Some(kubeconfig) => floor::fetch(kubeconfig, &args.coding).map(|()| ExitCode::SUCCESS),
         None => bench(&args),
     };
-    done.unwrap_or_else(|error| {
-        let _ = writeln!(io::stderr(), "live: {error}");
-        ExitCode::from(2)
-    })
+    end("live", done)
 }
 
 fn bench(args: &Args) -> io::Result<ExitCode> {
     let folder = tempfile::tempdir()?;
     let seed = folder.path().join("seed.jsonl");
     let population = Population {
-        pods: args.pods,
-        volumes: args.volumes,
-        claims: args.claims,
         claims_of_set: args.claims_of_set,
         now: chrono::Utc::now(),
-        ..Population::default()
+        ..args.size.population()
     };
-    let mut out = BufWriter::new(File::create(&seed)?);
-    let objects = write_seed(&population, &mut out)?;
-    out.flush()?;
-    drop(out);
+    let objects = write_seed_file(&population, &seed)?;
     say(&format!(
         "{objects} objects: {} pods, {} volumes, {} claims, what goes with them",
-        args.pods, args.volumes, args.claims
+        args.size.pods, args.size.volumes, args.size.claims
     ));
 
     let began = Instant::now();

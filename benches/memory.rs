@@ -6,8 +6,7 @@ mod generate;
 mod measure;
 
 use std::{
-    fs::File,
-    io::{self, BufWriter, Write},
+    io,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
 };
@@ -22,8 +21,8 @@ use kubectl_storage::{
     },
 };
 
-use generate::Population;
-use measure::{Verdict, mebibytes, resident, say};
+use generate::{Population, write_objects};
+use measure::{Verdict, end, mebibytes, resident, say};
 
 /// As in the binary.
 #[global_allocator]
@@ -52,10 +51,7 @@ fn main() -> ExitCode {
         Some(path) => write(&args, path).map(|()| ExitCode::SUCCESS),
         None => bench(&args),
     };
-    done.unwrap_or_else(|error| {
-        let _ = writeln!(io::stderr(), "memory: {error}");
-        ExitCode::from(2)
-    })
+    end("memory", done)
 }
 
 fn bench(args: &Args) -> io::Result<ExitCode> {
@@ -112,10 +108,6 @@ fn objects(folder: &Path, registry: &str, count: usize) -> io::Result<PathBuf> {
 fn write(args: &Args, path: &Path) -> io::Result<()> {
     let count = args.volumes;
     let population = Population { pods: 0, volumes: count, claims: count, ..Population::default() };
-    let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
-    for made in population.objects().filter(|made| made.registry == args.registry) {
-        serde_json::to_writer(&mut out, &made.object)?;
-        out.write_all(b"\n")?;
-    }
-    out.flush()
+    let wanted = population.objects().filter(|made| made.registry == args.registry);
+    write_objects(wanted, path)
 }

@@ -25,7 +25,7 @@ use kubectl_storage::{
 };
 use serde_json::json;
 
-use measure::{Runs, Verdict, say, tool};
+use measure::{Runs, Verdict, end, say, tool};
 
 /// As in the binary.
 #[global_allocator]
@@ -41,10 +41,7 @@ const RUNS: usize = 5;
 const SHOWN: f64 = 2.0;
 
 fn main() -> ExitCode {
-    bench().unwrap_or_else(|error| {
-        let _ = writeln!(io::stderr(), "namespace: {error}");
-        ExitCode::from(2)
-    })
+    end("namespace", bench())
 }
 
 fn bench() -> io::Result<ExitCode> {

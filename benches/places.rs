@@ -24,7 +24,7 @@ use kubectl_storage::{
     },
 };
 
-use measure::{Verdict, mebibytes, resident, say};
+use measure::{Verdict, end, mebibytes, resident, say};
 
 /// As in the binary.
 #[global_allocator]
@@ -44,10 +44,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    bench(&Args::parse()).unwrap_or_else(|error| {
-        let _ = writeln!(io::stderr(), "places: {error}");
-        ExitCode::from(2)
-    })
+    end("places", bench(&Args::parse()))
 }
 
 fn bench(args: &Args) -> io::Result<ExitCode> {

@@ -7,8 +7,7 @@ mod generate;
 mod measure;
 
 use std::{
-    fs::File,
-    io::{self, BufWriter, Write},
+    io,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
     time::{Duration, Instant},
@@ -27,8 +26,8 @@ use kubectl_storage::{
     watch::{News, Pace, Reconciler},
 };
 
-use generate::Population;
-use measure::{Verdict, mebibytes, resident, say};
+use generate::{Population, write_objects};
+use measure::{Verdict, end, mebibytes, resident, say};
 
 /// As in the binary.
 #[global_allocator]
@@ -67,10 +66,7 @@ fn main() -> ExitCode {
         Some(path) => write(&args, path).map(|()| ExitCode::SUCCESS),
         None => bench(&args),
     };
-    done.unwrap_or_else(|error| {
-        let _ = writeln!(io::stderr(), "watch: {error}");
-        ExitCode::from(2)
-    })
+    end("watch", done)
 }
 
 fn bench(args: &Args) -> io::Result<ExitCode> {
@@ -216,10 +212,5 @@ impl Watched {
 fn write(args: &Args, path: &Path) -> io::Result<()> {
     let (pods, half) = (args.pods, args.pods / 2);
     let population = Population { pods, volumes: half, claims: half, ..Population::default() };
-    let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
-    for made in population.objects() {
-        serde_json::to_writer(&mut out, &made.object)?;
-        out.write_all(b"\n")?;
-    }
-    out.flush()
+    write_objects(population.objects(), path)
 }

@@ -14,7 +14,7 @@ mod storage;
 mod workloads;
 mod write;
 
-pub use write::{write_list, write_seed};
+pub use write::{write_list, write_objects, write_seed, write_seed_file};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::Value;
@@ -46,6 +46,25 @@ impl Default for Population {
             seed: 1,
             now: DateTime::from_timestamp(1_790_000_000, 0).expect("because it is in range"),
         }
+    }
+}
+
+/// Options for the size of a cluster.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct Size {
+    #[arg(long, default_value_t = 20_000)]
+    pub pods: usize,
+    #[arg(long, default_value_t = 10_000)]
+    pub volumes: usize,
+    #[arg(long, default_value_t = 10_000)]
+    pub claims: usize,
+}
+
+impl Size {
+    /// What a cluster of this size is like.
+    pub fn population(self) -> Population {
+        let Self { pods, volumes, claims } = self;
+        Population { pods, volumes, claims, ..Population::default() }
     }
 }
 

@@ -1,6 +1,10 @@
 //! The two forms that a made-up cluster is written in.
 
-use std::io::{self, Write};
+use std::{
+    fs::File,
+    io::{self, BufWriter, Write},
+    path::Path,
+};
 
 use serde::Serialize;
 use serde_json::{Value, json, ser::PrettyFormatter};
@@ -67,4 +71,22 @@ pub fn write_seed(population: &Population, out: &mut dyn Write) -> io::Result<us
         count += 1;
     }
     Ok(count)
+}
+
+/// The same to a file.
+pub fn write_seed_file(population: &Population, path: &Path) -> io::Result<usize> {
+    let mut out = BufWriter::new(File::create(path)?);
+    let count = write_seed(population, &mut out)?;
+    out.flush()?;
+    Ok(count)
+}
+
+/// Writes objects to a file, one a line.
+pub fn write_objects(made: impl Iterator<Item = Made>, path: &Path) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    for Made { object, .. } in made {
+        serde_json::to_writer(&mut out, &object)?;
+        out.write_all(b"\n")?;
+    }
+    out.flush()
 }

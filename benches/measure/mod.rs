@@ -7,11 +7,19 @@ use std::{
     fs,
     io::{self, Write},
     path::Path,
-    process::{Command, ExitStatus, Stdio},
+    process::{Command, ExitCode, ExitStatus, Stdio},
     sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
 };
+
+/// Returns the exit code of a bench: what it found, or 2 where it failed, which is said.
+pub fn end(bench: &str, done: io::Result<ExitCode>) -> ExitCode {
+    done.unwrap_or_else(|error| {
+        let _ = writeln!(io::stderr(), "{bench}: {error}");
+        ExitCode::from(2)
+    })
+}
 
 /// What one run cost.
 #[derive(Debug, Clone)]
