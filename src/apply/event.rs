@@ -1,7 +1,7 @@
 //! Events about changes, so that `kubectl describe` of the object shows who changed it.
 
 use http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::request::WriteRequest;
 use crate::model::{Action, ObjectRef, ReclaimPolicy, Time, format_time};
@@ -14,6 +14,16 @@ const NAMESPACE: &str = "default";
 /// The namespace of Events about an object.
 pub(super) fn namespace(object: &ObjectRef) -> &str {
     object.key.namespace.as_deref().unwrap_or(NAMESPACE)
+}
+
+/// How an Event references the object that it is about.
+pub(super) fn reference(object: &ObjectRef) -> Value {
+    let key = &object.key;
+    json!({
+        "apiVersion": key.kind.api_version(), "kind": key.kind.name(),
+        "namespace": key.namespace.as_deref(), "name": &*key.name,
+        "uid": object.uid.as_ref().map(ToString::to_string),
+    })
 }
 
 /// Renders the request for an Event about a step that the API server has carried out.
@@ -71,11 +81,7 @@ pub(super) fn request(
         body: json!({
             "apiVersion": "v1", "kind": "Event",
             "metadata": {"generateName": "kubectl-storage-", "namespace": namespace},
-            "involvedObject": {
-                "apiVersion": object.key.kind.api_version(), "kind": object.key.kind.name(),
-                "namespace": object.key.namespace.as_deref(), "name": &*object.key.name,
-                "uid": object.uid.as_ref().map(ToString::to_string),
-            },
+            "involvedObject": reference(object),
             "type": "Normal", "reason": reason,
             "message": format!("kubectl storage {command}: {what} (journal entry {entry})"),
             "source": {"component": OWN_COMPONENT},

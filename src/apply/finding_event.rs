@@ -10,10 +10,10 @@ use serde::Deserialize;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::event::namespace;
+use super::event::{namespace, reference};
 use super::request::WriteRequest;
 use super::writer::{WriteError, Writer};
-use crate::client::{Connection, Reader, object_path};
+use crate::client::{Connection, Reader, collection_path, object_path};
 use crate::model::{Finding, ObjectRef, RuleId, Time, beginning, escape_control};
 use crate::objects::OWN_COMPONENT;
 
@@ -109,11 +109,10 @@ impl FindingNotice {
     }
 
     fn create(&self, instance: &str) -> WriteRequest {
-        let key = &self.object.key;
         let namespace = namespace(&self.object);
         WriteRequest {
             method: Method::POST,
-            path: format!("/apis/{GROUP}/v1/namespaces/{namespace}/events"),
+            path: collection_path(GROUP, "v1", Some(namespace), "events"),
             content_type: "application/json",
             body: json!({
                 "apiVersion": "events.k8s.io/v1", "kind": "Event",
@@ -121,11 +120,7 @@ impl FindingNotice {
                 "eventTime": micro_time(&self.time),
                 "type": "Warning", "reason": reason(self.rule), "action": "Audit",
                 "note": self.note,
-                "regarding": {
-                    "apiVersion": key.kind.api_version(), "kind": key.kind.name(),
-                    "namespace": key.namespace.as_deref(), "name": &*key.name,
-                    "uid": self.object.uid.as_ref().map(ToString::to_string),
-                },
+                "regarding": reference(&self.object),
                 "reportingController": OWN_COMPONENT, "reportingInstance": instance,
             }),
         }

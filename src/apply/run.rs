@@ -164,9 +164,9 @@ struct Lane {
 }
 
 /// Groups the changes that are made one after the other: those of one driver, unless the user asked
-/// for more at the same time. Those that settle apart have a lane of their own. A change that rests on what another one writes becomes stale, and
-/// nothing worse: each tests the fields on which it rests, and destroying a backend volume that
-/// another volume references is refused.
+/// for more at the same time. Those that settle apart have a lane of their own. A change that rests on
+/// what another one writes becomes stale, and nothing worse: each tests the fields on which it rests,
+/// and destroying a backend volume that another volume references is refused.
 fn lanes(changes: &[ProposedChange], parallel: Option<usize>) -> Vec<Lane> {
     let mut lanes: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (index, change) in changes.iter().enumerate() {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::queue::{Queue, SinkCounts};
+use super::queue::{MOST, Queue, SinkCounts};
 use super::token_bucket::TokenBucket;
 use super::told_findings::{Telling, ToldFindings};
 use crate::apply::{EventWriter, FindingNotice, NoticeEnd, NoticeError};
@@ -14,8 +14,6 @@ use crate::client::Connection;
 use crate::model::{FindingEvent, Severity, Time, escape_control};
 use crate::watch::leader::{Leadership, instance};
 
-/// How many Events wait at most.
-const MOST: usize = 1000;
 /// How often an Event is tried.
 const ATTEMPTS: u32 = 4;
 
@@ -102,8 +100,7 @@ async fn send_all(
     loop {
         sleep(bucket.take(Instant::now())).await;
         for notice in queue.next(1).await {
-            leadership.wait().await;
-            match send(&writer, &notice, pace).await {
+            match send(&writer, &notice, pace, &mut leadership).await {
                 Ok(end) => {
                     is_forbidden = false;
                     match end {
@@ -137,10 +134,12 @@ async fn send(
     writer: &EventWriter,
     notice: &FindingNotice,
     pace: EventPace,
+    leadership: &mut Leadership,
 ) -> Result<NoticeEnd, NoticeError> {
     let mut pause = pace.pause;
     let mut attempt = 1;
     loop {
+        leadership.wait().await;
         match writer.tell(notice).await {
             Ok(end) => return Ok(end),
             Err(NoticeError::Unanswered(_)) if attempt < ATTEMPTS => {}

@@ -238,7 +238,7 @@ impl Listener for Reporters {
         let is_first = self.totals_of.is_none();
         let now = cluster.clock();
         self.send(&told.news.findings, now, is_first);
-        if self.owes {
+        if self.owes && (self.events.is_some() || self.webhook.is_some()) {
             // Told as at the first look of a process. What cannot be judged now is told when it can.
             let all = reconciler.assessor().findings(cluster, reconciler.settings());
             let all: Vec<_> = all.map(|it| FindingEvent::Appeared(Box::new(it))).collect();

@@ -6,6 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+/// How many findings wait for a sink at most.
+pub(super) const MOST: usize = 1000;
+
 /// What waits to be sent, in order. Clones share it.
 #[derive(Debug)]
 pub(super) struct Queue<T>(Arc<Waiting<T>>);

@@ -7,16 +7,13 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::queue::{Queue, SinkCounts};
+use super::queue::{MOST, Queue, SinkCounts};
 use super::told_findings::{Telling, ToldFindings};
 use super::webhook_message::{WebhookItem, render};
 use super::webhook_post::{PostError, post};
 use crate::model::{FindingEvent, Time};
 use crate::watch::leader::Leadership;
 use crate::watch::policy::report::WebhookPolicy;
-
-/// How many findings wait at most.
-const MOST: usize = 1000;
 
 /// How a message is sent.
 #[derive(Debug, Clone, Copy)]
