@@ -103,6 +103,8 @@ func (s *supervisor) withEtcd(id string, exchange func(context.Context, *clientv
 	if err != nil {
 		return nil, err
 	}
+	// What is written past an API server may be what it cannot read.
+	c.spoil()
 	client, err := c.etcdClient()
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ type supervisor struct {
 	closed   bool
 	started  int
 	clusters map[string]*cluster
+	idle     []*cluster // API servers without a cluster
 
 	proxiesStarted int
 	proxies        map[string]*proxy
