@@ -19,7 +19,7 @@ import (
 const (
 	registry = "/registry/"
 	// mostIdle bounds the memory that API servers without a cluster take, some 300 MiB each.
-	mostIdle = 4
+	mostIdle = 6
 	// resetPause is above the second after which admission has forgotten a policy that is gone
 	// (k8s.io/apiserver, admission/plugin/policy/generic: policyRefreshInterval).
 	resetPause    = 2 * time.Second
@@ -100,12 +100,22 @@ func (c *cluster) retire() {
 		return
 	}
 	c.halt(func(name string) bool { return name != "etcd" && name != "apiserver" })
-	c.supervisor.forget(c)
+	s := c.supervisor
+	s.forget(c)
+	s.count(s.resetting, born.kind, 1)
 	go func() {
-		if err := c.reset(born); err != nil || !c.supervisor.keepIdle(c) {
+		err := c.reset(born)
+		if err != nil || !s.keepIdle(c) {
 			c.stop()
 		}
+		s.count(s.resetting, born.kind, -1)
 	}()
+}
+
+func (s *supervisor) count(what map[string]int, kind string, by int) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	what[kind] += by
 }
 
 // reset makes etcd what it was, and waits until the API server has seen that.
@@ -227,24 +237,36 @@ func (s *supervisor) keepIdle(c *cluster) bool {
 	return true
 }
 
-// reuse returns a cluster that is as if it had just been born, if there is one of this kind.
+// reuse returns a cluster that is as if it had just been born, if there is one of this kind, or soon will be.
 func (s *supervisor) reuse(kind string) *cluster {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	for i, c := range s.idle {
-		if kind != "" && c.birth.kind == kind {
-			s.idle = slices.Delete(s.idle, i, i+1)
-			c.context, c.end = context.WithCancel(context.Background())
-			c.drivers = map[string]*driver{}
-			c.nodes = nil
-			for name := range c.components {
-				if !slices.Contains(ofControlPlane, name) {
-					delete(c.components, name)
-				}
-			}
-			s.clusters[c.id] = c
+	s.count(s.awaited, kind, 1)
+	defer s.count(s.awaited, kind, -1)
+	for ; ; time.Sleep(pollInterval) {
+		c, more := s.takeIdle(kind)
+		if c != nil || !more {
 			return c
 		}
 	}
-	return nil
+}
+
+// takeIdle also says whether there is one to be waited for.
+func (s *supervisor) takeIdle(kind string) (*cluster, bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	i := slices.IndexFunc(s.idle, func(c *cluster) bool { return c.birth.kind == kind })
+	if i < 0 || kind == "" {
+		return nil, s.resetting[kind] >= s.awaited[kind]
+	}
+	c := s.idle[i]
+	s.idle = slices.Delete(s.idle, i, i+1)
+	c.context, c.end = context.WithCancel(context.Background())
+	c.drivers = map[string]*driver{}
+	c.nodes = nil
+	for name := range c.components {
+		if !slices.Contains(ofControlPlane, name) {
+			delete(c.components, name)
+		}
+	}
+	s.clusters[c.id] = c
+	return c, false
 }

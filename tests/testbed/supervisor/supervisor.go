@@ -18,7 +18,10 @@ type supervisor struct {
 	closed   bool
 	started  int
 	clusters map[string]*cluster
-	idle     []*cluster // API servers without a cluster
+	// API servers without a cluster, and by what another could ask for: those that will be, and who waits for one.
+	idle      []*cluster
+	resetting map[string]int
+	awaited   map[string]int
 
 	proxiesStarted int
 	proxies        map[string]*proxy
@@ -41,12 +44,14 @@ func newSupervisor(bin, state string, keep bool) (*supervisor, error) {
 		return nil, err
 	}
 	return &supervisor{
-		bin:      bin,
-		share:    filepath.Join(filepath.Dir(bin), "share"),
-		state:    state,
-		keep:     keep,
-		clusters: map[string]*cluster{},
-		proxies:  map[string]*proxy{},
+		bin:       bin,
+		share:     filepath.Join(filepath.Dir(bin), "share"),
+		state:     state,
+		keep:      keep,
+		clusters:  map[string]*cluster{},
+		resetting: map[string]int{},
+		awaited:   map[string]int{},
+		proxies:   map[string]*proxy{},
 	}, nil
 }
 
