@@ -36,6 +36,7 @@ mod race;
 mod rebind;
 mod released;
 mod retention;
+mod reused;
 mod support;
 mod survive;
 #[path = "../terminal.rs"]

@@ -225,6 +225,8 @@ fn seed_file(objects: &[(String, Value)]) -> tempfile::NamedTempFile {
 impl Drop for Cluster {
     fn drop(&mut self) {
         // Should it fail, the end of the supervisor does it.
-        let _ = testbed().try_request("cluster.stop", json!({"cluster": self.name}));
+        let failed = std::thread::panicking();
+        let _ =
+            testbed().try_request("cluster.stop", json!({"cluster": self.name, "failed": failed}));
     }
 }

@@ -123,11 +123,10 @@ func (o *clusterStart) run(s *supervisor) (any, error) {
 		o.Version = defaultRelease
 	}
 	if c := s.reuse(o.reuseKind()); c != nil {
-		if err := o.populate(c); err != nil {
-			c.stop()
-			return nil, err
+		if o.populate(c) == nil {
+			return c.describe(), nil
 		}
-		return c.describe(), nil
+		c.stop()
 	}
 	for attempt := 1; ; attempt++ {
 		c, err := s.newCluster()
@@ -245,12 +244,17 @@ func plainOnly(kubeconfigs map[string]string) map[string]string {
 
 type clusterStop struct {
 	Cluster string `json:"cluster"`
+	// Failed says that something may still run that uses it.
+	Failed bool `json:"failed"`
 }
 
 func (o *clusterStop) run(s *supervisor) (any, error) {
-	c, err := s.cluster(o.Cluster)
+	c, err := s.release(o.Cluster)
 	if err != nil {
 		return nil, err
+	}
+	if o.Failed {
+		c.spoil()
 	}
 	c.retire()
 	return struct{}{}, nil

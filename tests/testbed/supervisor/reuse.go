@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -71,6 +72,7 @@ func (c *cluster) remember(kind string) {
 	for deadline := time.Now().Add(birthPatience); kind != "" && time.Now().Before(deadline); time.Sleep(pollInterval) {
 		values, err := c.stored()
 		if err != nil {
+			fmt.Fprintf(os.Stderr, "testbed: %s will not be used again: %v\n", c.id, err)
 			return
 		}
 		if slices.ContainsFunc(bornWith, func(key string) bool { return values[key] == "" }) {
@@ -83,6 +85,13 @@ func (c *cluster) remember(kind string) {
 	}
 }
 
+// spoil says of a cluster that something was written past its API server, which that may be unable to read.
+func (s *supervisor) spoil(id string) {
+	if c, err := s.cluster(id); err == nil {
+		c.spoil()
+	}
+}
+
 // spoil says that a cluster may not be used again.
 func (c *cluster) spoil() {
 	c.mutex.Lock()
@@ -90,27 +99,35 @@ func (c *cluster) spoil() {
 	c.birth = nil
 }
 
-// retire ends a cluster, and lets another have its API server if that can be made as it was.
+// retire ends a cluster that nobody finds any more, and lets another have its API server if that can be made as it was.
 func (c *cluster) retire() {
-	c.mutex.Lock()
-	born := c.birth
-	c.mutex.Unlock()
-	if born == nil || c.supervisor.keep || !c.runs("etcd") || !c.runs("apiserver") {
+	born := c.bornAs()
+	if born == nil || c.supervisor.keep || !c.serves() {
 		c.stop()
 		return
 	}
 	c.halt(func(name string) bool { return name != "etcd" && name != "apiserver" })
 	s := c.supervisor
-	s.forget(c)
 	s.count(s.resetting, born.kind, 1)
 	go func() {
-		err := c.reset(born)
-		if err != nil || !s.keepIdle(c) {
+		defer s.count(s.resetting, born.kind, -1)
+		if err := c.reset(born); err != nil {
+			fmt.Fprintf(os.Stderr, "testbed: %s is not used again: %v\n", c.id, err)
+			c.stop()
+		} else if !s.keepIdle(c) {
 			c.stop()
 		}
-		s.count(s.resetting, born.kind, -1)
 	}()
 }
+
+func (c *cluster) bornAs() *birth {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.birth
+}
+
+// serves says whether both programs run that are used again.
+func (c *cluster) serves() bool { return c.runs("etcd") && c.runs("apiserver") }
 
 func (s *supervisor) count(what map[string]int, kind string, by int) {
 	s.mutex.Lock()
@@ -121,18 +138,40 @@ func (s *supervisor) count(what map[string]int, kind string, by int) {
 // reset makes etcd what it was, and waits until the API server has seen that.
 func (c *cluster) reset(born *birth) error {
 	since := time.Now()
-	for time.Since(since) < resetPatience {
+	for deadline := since.Add(resetPatience); time.Now().Before(deadline); time.Sleep(resetInterval) {
 		same, err := c.restore(born)
 		if err != nil {
 			return err
 		}
-		if same && time.Since(since) > resetPause && c.isSeenAs(born) {
-			os.RemoveAll(c.dir + "/drivers")
-			return os.Truncate(c.auditLog(), 0)
+		if !same {
+			since = time.Now()
 		}
-		time.Sleep(resetInterval)
+		if time.Since(since) > resetPause && c.isSeenAs(born) {
+			return c.clear()
+		}
 	}
-	return fmt.Errorf("cluster %s cannot be made as it was", c.id)
+	return fmt.Errorf("it cannot be made as it was within %v", resetPatience)
+}
+
+// clear removes the files of whatever used the cluster.
+func (c *cluster) clear() error {
+	files := []string{"etcd", "credentials", "logs", "audit-policy.yaml", filepath.Base(c.auditLog())}
+	logs := []string{"etcd.log", "apiserver.log"}
+	for folder, kept := range map[string][]string{c.dir: files, filepath.Join(c.dir, "logs"): logs} {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			return err
+		}
+		for _, entry := range entries {
+			if slices.Contains(kept, entry.Name()) {
+				continue
+			}
+			if err := os.RemoveAll(filepath.Join(folder, entry.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return os.Truncate(c.auditLog(), 0)
 }
 
 // restore says whether there was nothing to do.
@@ -200,21 +239,30 @@ func (c *cluster) served() (string, error) {
 	return string(groups), err
 }
 
-// isSeenAs says whether the API server's caches are as they were.
+// isSeenAs says whether the API server's caches hold as much as they did.
 func (c *cluster) isSeenAs(born *birth) bool {
 	apis, err := c.served()
 	if err != nil || apis != born.apis {
 		return false
 	}
-	for path, prefix := range map[string]string{
-		"/api/v1/namespaces":                                     "namespaces/",
-		"/api/v1/persistentvolumes":                              "persistentvolumes/",
-		"/apis/rbac.authorization.k8s.io/v1/clusterroles":        "clusterroles/",
-		"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings": "clusterrolebindings/",
+	for _, path := range []string{
+		"/api/v1/namespaces",
+		"/api/v1/persistentvolumes",
+		"/api/v1/resourcequotas",
+		"/apis/storage.k8s.io/v1/storageclasses",
+		"/apis/rbac.authorization.k8s.io/v1/roles",
+		"/apis/rbac.authorization.k8s.io/v1/rolebindings",
+		"/apis/rbac.authorization.k8s.io/v1/clusterroles",
+		"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+		"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+		"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
+		"/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations",
+		"/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
 	} {
 		count := 0
+		prefix := registry + path[strings.LastIndex(path, "/")+1:] + "/"
 		for key := range born.values {
-			if strings.HasPrefix(key, registry+prefix) {
+			if strings.HasPrefix(key, prefix) {
 				count++
 			}
 		}
@@ -226,11 +274,11 @@ func (c *cluster) isSeenAs(born *birth) bool {
 	return true
 }
 
-// keepIdle says whether there was room.
+// keepIdle says whether it is kept: there was room, and nobody has touched it meanwhile.
 func (s *supervisor) keepIdle(c *cluster) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.closed || len(s.idle) >= mostIdle {
+	if s.closed || len(s.idle) >= mostIdle || c.bornAs() == nil {
 		return false
 	}
 	s.idle = append(s.idle, c)
@@ -243,30 +291,42 @@ func (s *supervisor) reuse(kind string) *cluster {
 	defer s.count(s.awaited, kind, -1)
 	for ; ; time.Sleep(pollInterval) {
 		c, more := s.takeIdle(kind)
-		if c != nil || !more {
+		if c == nil && !more {
+			return nil
+		}
+		if c == nil {
+			continue
+		}
+		if _, err := c.served(); err == nil && c.serves() {
 			return c
 		}
+		c.stop()
 	}
 }
 
-// takeIdle also says whether there is one to be waited for.
+// takeIdle also says whether there is one to be waited for. The cluster is another one than that which had the servers:
+// who still has to do with the old one finds nothing.
 func (s *supervisor) takeIdle(kind string) (*cluster, bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	i := slices.IndexFunc(s.idle, func(c *cluster) bool { return c.birth.kind == kind })
-	if i < 0 || kind == "" {
+	isOfKind := func(c *cluster) bool {
+		born := c.bornAs()
+		return born != nil && born.kind == kind
+	}
+	i := slices.IndexFunc(s.idle, isOfKind)
+	if i < 0 {
 		return nil, s.resetting[kind] >= s.awaited[kind]
 	}
-	c := s.idle[i]
+	old := s.idle[i]
 	s.idle = slices.Delete(s.idle, i, i+1)
-	c.context, c.end = context.WithCancel(context.Background())
-	c.drivers = map[string]*driver{}
-	c.nodes = nil
-	for name := range c.components {
-		if !slices.Contains(ofControlPlane, name) {
-			delete(c.components, name)
+	c := s.registered()
+	c.dir, c.version, c.etcdURL, c.server = old.dir, old.version, old.etcdURL, old.server
+	c.credentials, c.kubeconfigs, c.api = old.credentials, old.kubeconfigs, old.api
+	c.birth, c.sockets = old.bornAs(), old.sockets
+	for _, name := range ofControlPlane {
+		if one, defined := old.components[name]; defined {
+			c.components[name] = one
 		}
 	}
-	s.clusters[c.id] = c
 	return c, false
 }

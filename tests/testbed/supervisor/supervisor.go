@@ -71,6 +71,12 @@ func (s *supervisor) newCluster() (*cluster, error) {
 	if s.closed {
 		return nil, errShutdown
 	}
+	c := s.registered()
+	return c, os.Mkdir(c.dir, 0o700)
+}
+
+// registered returns a cluster with a name of its own. The caller has the lock.
+func (s *supervisor) registered() *cluster {
 	s.started++
 	id := fmt.Sprintf("c%d", s.started)
 	c := &cluster{
@@ -81,10 +87,19 @@ func (s *supervisor) newCluster() (*cluster, error) {
 		drivers:    map[string]*driver{},
 	}
 	c.context, c.end = context.WithCancel(context.Background())
-	if err := os.Mkdir(c.dir, 0o700); err != nil {
-		return nil, err
-	}
 	s.clusters[id] = c
+	return c
+}
+
+// release returns a cluster that nobody finds from now on.
+func (s *supervisor) release(id string) (*cluster, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	c, known := s.clusters[id]
+	if !known {
+		return nil, fmt.Errorf("no cluster is called %q", id)
+	}
+	delete(s.clusters, id)
 	return c, nil
 }
 
