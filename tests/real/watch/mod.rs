@@ -9,6 +9,7 @@ mod installed;
 mod policy;
 mod reporting;
 mod reports;
+mod stalled;
 mod told;
 mod watcher;
 
