@@ -17,6 +17,10 @@ mod metrics;
 mod metrics_access;
 mod queue;
 mod server;
+#[cfg(test)]
+mod test_authority;
+#[cfg(test)]
+mod tests;
 mod told_findings;
 mod token_bucket;
 mod webhook;
