@@ -128,7 +128,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_secret_that_is_replaced_is_taken_and_a_broken_one_is_not() {
-        let authorities: Vec<_> = (0..3).map(|_| TestAuthority::new()).collect();
+        let authorities = ["one", "two", "three"].map(TestAuthority::new);
         let folder = tempfile::tempdir().expect("a folder");
         let at = |name: &str| folder.path().join(name);
         // As a kubelet does (`atomic_writer.go`): the files are links into a folder that is replaced.
@@ -172,8 +172,8 @@ mod tests {
 
     #[test]
     fn what_cannot_serve_is_refused_at_the_beginning() {
-        let [chain, key] = TestAuthority::new().sign("localhost", false).pem();
-        let [_, other] = TestAuthority::new().sign("localhost", false).pem();
+        let [chain, key] = TestAuthority::new("one").sign("localhost", false).pem();
+        let [_, other] = TestAuthority::new("one").sign("localhost", false).pem();
         let folder = tempfile::tempdir().expect("a folder");
         let at = |name: &str| folder.path().join(name);
         let files = TlsPolicy { cert_file: at("tls.crt"), key_file: at("tls.key") };

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
+};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
@@ -16,8 +18,10 @@ pub(super) struct TestCertificate {
 }
 
 impl TestAuthority {
-    pub(super) fn new() -> Self {
+    /// Another one has another name, as any two have.
+    pub(super) fn new(name: &str) -> Self {
         let mut params = CertificateParams::new(Vec::new()).expect("because it names nobody");
+        params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().expect("because ring has randomness");
         Self(CertifiedIssuer::self_signed(params, key).expect("because the key signs"))

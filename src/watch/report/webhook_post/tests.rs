@@ -125,7 +125,7 @@ async fn post_to(
 
 #[tokio::test]
 async fn a_certificate_of_an_own_authority_is_trusted_and_no_other() {
-    let (own, other) = (TestAuthority::new(), TestAuthority::new());
+    let (own, other) = (TestAuthority::new("own"), TestAuthority::new("other"));
     for (authority, name, is_over, why) in [
         (&own, "127.0.0.1", false, ""),
         (&other, "127.0.0.1", false, "UnknownIssuer"),
@@ -151,7 +151,7 @@ async fn a_certificate_of_an_own_authority_is_trusted_and_no_other() {
 
 #[tokio::test]
 async fn a_proxy_is_asked_for_what_is_not_excluded_and_learns_no_more_than_the_host() {
-    let authority = TestAuthority::new();
+    let authority = TestAuthority::new("own");
     let (calls, connects) = (Heard::default(), Heard::default());
     let webhook = serve(&authority.sign(HOST, false), &calls).await;
     let proxy = proxy(webhook, &connects).await;
@@ -165,7 +165,7 @@ async fn a_proxy_is_asked_for_what_is_not_excluded_and_learns_no_more_than_the_h
     assert_eq!(heard(&connects), [format!("CONNECT {HOST}:443 HTTP/1.1")]);
     assert_eq!(heard(&calls), ["POST /secret HTTP/1.1"]);
     // The certificate is looked at behind a proxy too.
-    let refused = post_to(&url, &proxies(""), &TestAuthority::new()).await;
+    let refused = post_to(&url, &proxies(""), &TestAuthority::new("other")).await;
     assert!(refused.is_err_and(|it| it.to_string().contains("UnknownIssuer")));
     assert_eq!((heard(&connects).len(), heard(&calls).len()), (2, 1));
     // Excluded, and this host does not exist; `http://` goes by no proxy.
