@@ -88,7 +88,7 @@ impl AuditArgs {
         let fail_on = self.fail_on.as_deref().map(severity).transpose()?;
         if self.watch {
             let by = watch::Following { settings, printer, sort_by: sort_by.as_ref(), fail_on };
-            return self.follow(connection, by, interrupt).await;
+            return Box::pin(self.follow(connection, by, interrupt)).await;
         }
         let (from, source) = self.dump.from(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, self.save.as_deref()).await?;

@@ -63,7 +63,9 @@ impl EventPrinter {
     /// Adds events. They are printed when those before them were read.
     pub(super) fn push(&self, events: Vec<FindingEvent>) {
         let mut waiting = self.waiting();
-        events.into_iter().for_each(|it| waiting.backlog.push(it));
+        for event in events {
+            waiting.backlog.push(event);
+        }
         drop(waiting);
         self.0.arrived.notify_one();
     }

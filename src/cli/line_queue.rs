@@ -141,12 +141,11 @@ mod tests {
         assert!(!queue.settle(Duration::from_millis(1)));
         let (mut read, mut lost) = (0, 0);
         for text in BufReader::new(reader).lines().map_while(Result::ok) {
-            match text.strip_suffix(" lost") {
-                Some(count) => lost += count.parse::<usize>().expect("because it is a number"),
-                None => {
-                    assert_eq!(text.parse(), Ok(read), "in order, and the first ones are kept");
-                    read += 1;
-                }
+            if let Some(count) = text.strip_suffix(" lost") {
+                lost += count.parse::<usize>().expect("because it is a number");
+            } else {
+                assert_eq!(text.parse(), Ok(read), "in order, and the first ones are kept");
+                read += 1;
             }
             if read + lost == all {
                 break;

@@ -225,7 +225,7 @@ impl Campaign {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::sync::Mutex;
 
     use serde_json::{Value, json};
@@ -250,19 +250,17 @@ mod tests {
             object["metadata"]["resourceVersion"] = json!(asked.nth.to_string());
             *lease = Some(object);
         }
-        match &*lease {
-            Some(object) => answer(object.to_string()),
-            None => {
-                let details =
-                    json!({"name": "watch", "group": "coordination.k8s.io", "kind": "leases"});
-                let status = json!({"kind": "Status", "reason": "NotFound", "code": 404, "details": details,
-                    "message": r#"leases.coordination.k8s.io "watch" not found"#});
-                reply(404, "content-type: application/json\r\n", status.to_string())
-            }
+        if let Some(object) = &*lease {
+            return answer(object.to_string());
         }
+        let details = json!({"name": "watch", "group": "coordination.k8s.io", "kind": "leases"});
+        let status = json!({"kind": "Status", "reason": "NotFound", "code": 404, "details": details,
+            "message": r#"leases.coordination.k8s.io "watch" not found"#});
+        reply(404, "content-type: application/json\r\n", status.to_string())
     }
 
-    async fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    /// Waits until something is so, for half a minute at most.
+    pub(in crate::watch) async fn eventually(what: &str, is_so: impl Fn() -> bool) {
         for _ in 0..3000 {
             if is_so() {
                 return;

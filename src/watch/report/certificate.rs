@@ -118,11 +118,11 @@ mod tests {
     async fn is_served(certificate: &ServerCertificate, authority: &TestAuthority) -> bool {
         let (client, server) = tokio::io::duplex(1 << 16);
         let acceptor = TlsAcceptor::from(certificate.current());
-        let served = tokio::spawn(async move { acceptor.accept(server).await.map(drop) });
+        let serving = tokio::spawn(async move { acceptor.accept(server).await.map(drop) });
         let name = ServerName::try_from("localhost").expect("because it is a name");
         let connector = TlsConnector::from(Arc::new(authority.trusted()));
         let is_served = connector.connect(name, client).await.is_ok();
-        let _ = served.await;
+        let _ = serving.await;
         is_served
     }
 

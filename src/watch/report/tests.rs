@@ -13,7 +13,7 @@ use crate::model::{Kind, Settings, Severity};
 use crate::rules::Assessor;
 use crate::sources::documents::{self, DumpOptions};
 use crate::sources::intake::Intake;
-use crate::watch::leader::Standing;
+use crate::watch::leader::{Standing, tests::eventually};
 use crate::watch::policy::report::WebhookPolicy;
 use crate::watch::{Pace, judging};
 
@@ -35,16 +35,6 @@ fn told(hook: &TestServer) -> BTreeSet<String> {
 fn judge(reconciler: &mut Reconciler, intake: &mut Intake) -> Told {
     reconciler.judge(&intake.cluster, std::mem::take(&mut intake.dirty));
     Told { news: reconciler.report(&intake.cluster), ..Told::default() }
-}
-
-async fn eventually(what: &str, is_so: impl Fn() -> bool) {
-    for _ in 0..3000 {
-        if is_so() {
-            return;
-        }
-        sleep(Duration::from_millis(10)).await;
-    }
-    panic!("{what}");
 }
 
 #[tokio::test]

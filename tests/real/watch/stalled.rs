@@ -19,7 +19,7 @@ fn start_stalled(args: &[&str], kubeconfig: &Path) -> (Running, [PipeReader; 2])
     let [(stdout, mut into_stdout), (stderr, mut into_stderr)] =
         [pipe(), pipe()].map(|it| it.expect("because there is room for pipes"));
     for into in [&mut into_stdout, &mut into_stderr] {
-        into.write_all(&[b'\n'; PIPE]).expect("because so much fits");
+        into.write_all(&vec![b'\n'; PIPE]).expect("because so much fits");
     }
     let run = Run::of(args).kubeconfig(kubeconfig);
     (run.start_into(into_stdout.into(), into_stderr.into()), [stdout, stderr])
