@@ -8,11 +8,13 @@ mod complete;
 mod completion;
 mod connecting;
 mod dump;
+mod event_printer;
 mod examples;
 mod exit;
 mod explain;
 mod follow;
 mod gaps;
+mod line_queue;
 mod policy;
 mod progress;
 mod rbac;
@@ -46,6 +48,7 @@ pub fn main() -> ExitCode {
             failure.exit
         }
     };
+    terminal::settle_notes();
     exit.into()
 }
 

@@ -5,7 +5,7 @@
 //!
 //! - here: [`Reporters`], which hands everything on.
 //! - `families`: the table of metrics; `metrics`: their numbers; `server` serves them, with
-//!   `metrics_access`, `certificate` and `probes`.
+//!   `metrics_access` and `certificate`.
 //! - `told_findings`: which findings were told, so that each is told once; `queue`, `token_bucket`.
 //! - `events`: Events about the objects, which `apply` writes.
 //! - `webhook`: messages, which `webhook_message` words and `webhook_post` posts.
@@ -15,9 +15,12 @@ mod events;
 mod families;
 mod metrics;
 mod metrics_access;
-mod probes;
 mod queue;
 mod server;
+#[cfg(test)]
+mod test_authority;
+#[cfg(test)]
+mod tests;
 mod told_findings;
 mod token_bucket;
 mod webhook;
@@ -36,13 +39,13 @@ use self::certificate::ServerCertificate;
 use self::events::{EventPace, EventReporter};
 use self::metrics::Metrics;
 use self::metrics_access::MetricsReviewer;
-use self::probes::Probes;
 use self::queue::SinkCounts;
 use self::server::Served;
 use self::webhook::{WebhookPace, WebhookReporter};
 use super::election::Term;
 use super::leader::Leadership;
 use super::policy::report::{MetricsPolicy, ReportPolicy};
+use super::probes::Probes;
 use super::reconciler::Reconciler;
 use super::run::{Listener, Told};
 use crate::client::{Connection, Reader};
@@ -95,7 +98,7 @@ impl WatchedMetrics {
 }
 
 impl Reporters {
-    /// Begins to report, as a policy says; nothing is heard yet.
+    /// Begins to report, as a policy says; nothing is heard yet. `probes` learn how the loop goes on.
     ///
     /// # Errors
     /// [`ReportError`]
@@ -103,6 +106,7 @@ impl Reporters {
         policy: &ReportPolicy,
         connection: &Connection,
         leadership: Leadership,
+        probes: Arc<Probes>,
     ) -> Result<Self, ReportError> {
         let (event_counts, webhook_counts) = (Arc::default(), Arc::default());
         let sinks =
@@ -111,7 +115,7 @@ impl Reporters {
             connection: connection.clone(),
             policy: ReportPolicy::default(),
             metrics: Metrics::new(sinks),
-            probes: Arc::default(),
+            probes,
             server: None,
             events: None,
             webhook: None,

@@ -22,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use super::certificate::ServerCertificate;
 use super::metrics::Metrics;
 use super::metrics_access::{MetricsAccess, MetricsReviewer};
-use super::probes::Probes;
+use crate::watch::probes::Probes;
 
 /// How many connections are served at a time.
 const CONNECTIONS: usize = 256;
