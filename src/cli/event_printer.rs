@@ -17,6 +17,8 @@ use crate::output::{
 
 /// How long to wait for a reader before something else is said, or before the end.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How long to wait for a reader where what waits is what the end is about.
+const LAST_FINDINGS: Duration = Duration::from_secs(5);
 
 /// Prints events on stdout, as fast as somebody reads them. Clones share it.
 #[derive(Debug, Clone)]
@@ -84,6 +86,11 @@ impl EventPrinter {
     /// Waits until everything is printed, if somebody reads it now.
     pub(super) async fn settle(&self) {
         let _ = timeout(PATIENCE, self.flush()).await;
+    }
+
+    /// Waits until everything is printed, if somebody still reads: before an end that nobody ordered.
+    pub(super) async fn finish(&self) {
+        let _ = timeout(LAST_FINDINGS, self.flush()).await;
     }
 
     /// Waits until nobody reads any more.

@@ -6,11 +6,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-/// How many bytes wait at most.
+/// From how many bytes on that wait there is no room for another line. One line has room however long
+/// it is.
 const MOST: usize = 1 << 20;
 
 /// Lines that wait to be written. Whoever adds one never waits: what has no room is lost, and how
-/// many lines were is told as soon as somebody reads again. Clones share the queue.
+/// many lines were is told in their place. Clones share the queue.
 #[derive(Debug, Clone)]
 pub(super) struct LineQueue(Arc<SharedLines>);
 
@@ -22,13 +23,21 @@ struct SharedLines {
 
 #[derive(Debug, Default)]
 struct WaitingLines {
-    lines: VecDeque<Vec<u8>>,
+    lines: VecDeque<WaitingLine>,
+    /// Of lines that are not written yet.
     bytes: usize,
-    lost: usize,
-    /// Whether the thread holds lines that are not all written.
+    /// Whether the thread holds a line that is not written.
     is_writing: bool,
-    /// The thread that writes. What it says itself always has room.
+    /// The thread that writes. What it says itself always has room, and is written next.
     writer: Option<ThreadId>,
+    own: Vec<Vec<u8>>,
+}
+
+#[derive(Debug)]
+enum WaitingLine {
+    Line(Vec<u8>),
+    /// So many stood here, and had no room.
+    Lost(usize),
 }
 
 impl LineQueue {
@@ -51,13 +60,17 @@ impl LineQueue {
     /// Adds a line, with its line end.
     pub(super) fn push(&self, line: Vec<u8>) {
         let mut waiting = self.waiting();
-        let is_of_writer = waiting.writer == Some(thread::current().id());
-        if waiting.bytes + line.len() > MOST && !is_of_writer {
-            waiting.lost += 1;
-            return;
+        if waiting.writer == Some(thread::current().id()) {
+            return waiting.own.push(line);
         }
-        waiting.bytes += line.len();
-        waiting.lines.push_back(line);
+        if waiting.bytes < MOST {
+            waiting.bytes += line.len();
+            waiting.lines.push_back(WaitingLine::Line(line));
+        } else if let Some(WaitingLine::Lost(lost)) = waiting.lines.back_mut() {
+            *lost += 1;
+        } else {
+            waiting.lines.push_back(WaitingLine::Lost(1));
+        }
         drop(waiting);
         self.0.changed.notify_all();
     }
@@ -74,20 +87,28 @@ impl LineQueue {
         loop {
             let waited = self.0.changed.wait_while(self.waiting(), |it| it.lines.is_empty());
             let mut waiting = waited.unwrap_or_else(PoisonError::into_inner);
+            let Some(next) = waiting.lines.pop_front() else { continue };
             waiting.is_writing = true;
-            waiting.bytes = 0;
-            let lines = std::mem::take(&mut waiting.lines);
-            let lost = std::mem::take(&mut waiting.lost);
             drop(waiting);
+            let (lines, room) = match next {
+                WaitingLine::Line(line) => {
+                    let room = line.len();
+                    (vec![line], room)
+                }
+                WaitingLine::Lost(lost) => {
+                    tell_lost(lost);
+                    (std::mem::take(&mut self.waiting().own), 0)
+                }
+            };
             for line in lines {
                 // Where it is closed, nobody wants to know.
                 let _ = into.write_all(&line);
             }
             let _ = into.flush();
-            if lost > 0 {
-                tell_lost(lost);
-            }
-            self.waiting().is_writing = false;
+            let mut waiting = self.waiting();
+            waiting.bytes -= room;
+            waiting.is_writing = false;
+            drop(waiting);
             self.0.changed.notify_all();
         }
     }
@@ -144,15 +165,35 @@ mod tests {
             if let Some(count) = text.strip_suffix(" lost") {
                 lost += count.parse::<usize>().expect("because it is a number");
             } else {
-                assert_eq!(text.parse(), Ok(read), "in order, and the first ones are kept");
+                assert_eq!(text.parse(), Ok(read + lost), "in order, and so is what was lost");
                 read += 1;
+                if read == MOST >> 11 {
+                    // There is room again, before it is told that there was none.
+                    queue.push(line(all));
+                }
             }
-            if read + lost == all {
+            if read + lost == all + 1 {
                 break;
             }
         }
         assert!(read > MOST >> 10 && lost > 0, "{read} read, {lost} lost");
         // It goes on as if nothing had been.
         assert!(queue.settle(Duration::from_secs(60)));
+    }
+
+    #[test]
+    fn a_line_is_not_lost_because_it_is_long() {
+        let (queue, reader) = piped();
+        let mut long = vec![b'a'; 2 * MOST];
+        long.push(b'\n');
+        queue.push(long);
+        // There is no room any more until it is written.
+        queue.push(b"no room\n".to_vec());
+        let mut lines = BufReader::new(reader).lines().map_while(Result::ok);
+        assert_eq!(lines.next().map(|it| it.len()), Some(2 * MOST));
+        assert_eq!(lines.next().as_deref(), Some("1 lost"));
+        assert!(queue.settle(Duration::from_secs(60)));
+        queue.push(b"room\n".to_vec());
+        assert_eq!(lines.next().as_deref(), Some("room"));
     }
 }

@@ -268,7 +268,12 @@ fn role(
             }
         }
     }
-    let name = format!("kubectl-storage-{}", command.name());
+    // Policies with Leases of their own have roles of their own.
+    let election = policy.and_then(|it| it.leader_election.as_ref());
+    let name = match election {
+        Some(election) => election.name().to_owned(),
+        None => format!("kubectl-storage-{}", command.name()),
+    };
     let role = |kind, namespace: Option<&str>, rules| RbacRole {
         api_version: "rbac.authorization.k8s.io/v1",
         kind,
@@ -288,7 +293,7 @@ fn role(
         };
         role("Role", Some(namespace), vec![get])
     });
-    let of_lease = policy.and_then(|it| it.leader_election.as_ref()).map(|election| {
+    let of_lease = election.map(|election| {
         let namespace = election.namespace();
         role("Role", namespace.as_deref(), lease_rules(election))
     });

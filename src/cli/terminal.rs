@@ -137,9 +137,14 @@ pub fn message(failure: &Failure) -> String {
     message
 }
 
+/// Whether stdout is a terminal.
+pub fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
 /// The width of the terminal that stdout is, if it is one.
 pub fn width() -> Option<u16> {
-    if !io::stdout().is_terminal() {
+    if !is_terminal() {
         return None;
     }
     terminal_size::terminal_size().map(|(width, _)| width.0)
@@ -150,5 +155,5 @@ pub fn width() -> Option<u16> {
 pub fn colour() -> bool {
     let declined = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let plain = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-    io::stdout().is_terminal() && !declined && !plain
+    is_terminal() && !declined && !plain
 }

@@ -11,13 +11,16 @@ use super::election::{Bid, Election, ElectionPace, Term};
 use super::probes::Probes;
 use crate::apply::{LeaseWrite, LeaseWriter, run_id};
 use crate::client::Connection;
-use crate::model::escape_control;
+use crate::model::{Text, escape_control};
 
 /// How long giving the Lease back may take.
-const RESIGNING: Duration = Duration::from_secs(2);
+const RESIGNING: Duration = Duration::from_secs(5);
 
 /// Why a process does not stand for election that could.
-const STUCK: &str = "the loop of this process does not turn: it leaves the Lease to another one";
+const STUCK: &str = "the loop of this process does not turn: the Lease is left to another one";
+/// How many looks in a row find a loop that does not turn before it counts as stuck: that of a process
+/// which was paused turns right after the first one.
+const STUCK_LOOKS: u32 = 2;
 
 /// How this process stands in the election.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,14 +45,34 @@ pub(crate) enum Standing {
 
 /// Whether this process leads. Clones follow the same election.
 #[derive(Debug, Clone)]
-pub(crate) struct Leadership(Option<watch::Receiver<Standing>>);
+pub(crate) struct Leadership(Option<Followed>);
+
+/// An election that is followed.
+#[derive(Debug, Clone)]
+struct Followed {
+    lease: LeaseKey,
+    standing: watch::Receiver<Standing>,
+}
+
+/// The Lease of an election.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LeaseKey {
+    pub(crate) namespace: Text,
+    pub(crate) name: Text,
+}
 
 impl Leadership {
     /// That of a test, which tells how it stands.
     #[cfg(test)]
     pub(super) fn of_test(standing: Standing) -> (watch::Sender<Standing>, Self) {
         let (tell, standing) = watch::channel(standing);
-        (tell, Self(Some(standing)))
+        let lease = LeaseKey { namespace: "a".into(), name: "watch".into() };
+        (tell, Self(Some(Followed { lease, standing })))
+    }
+
+    /// The Lease of the election, where there is one.
+    pub(crate) fn lease(&self) -> Option<&LeaseKey> {
+        self.0.as_ref().map(|it| &it.lease)
     }
 
     /// That of a process which is alone.
@@ -64,7 +87,7 @@ impl Leadership {
 
     /// The term, while it leads in an election.
     pub(crate) fn term(&self) -> Option<Term> {
-        match &*self.0.as_ref()?.borrow() {
+        match &*self.0.as_ref()?.standing.borrow() {
             Standing::Leads { term, until } if Instant::now() < *until => Some(term.clone()),
             _ => None,
         }
@@ -72,15 +95,15 @@ impl Leadership {
 
     /// Whether it is known that another process leads.
     pub(crate) fn is_led_by_another(&self) -> bool {
-        let standing = self.0.as_ref().map(watch::Receiver::borrow);
+        let standing = self.0.as_ref().map(|it| it.standing.borrow());
         standing.is_some_and(|it| matches!(&*it, Standing::Stands { leader: Some(_), .. }))
     }
 
     /// Waits until it leads.
     pub(crate) async fn wait(&mut self) {
         while !self.leads() {
-            let Some(standing) = &mut self.0 else { return };
-            if standing.changed().await.is_err() {
+            let Some(followed) = &mut self.0 else { return };
+            if followed.standing.changed().await.is_err() {
                 // It has resigned.
                 std::future::pending::<()>().await;
             }
@@ -96,13 +119,15 @@ pub(super) fn instance() -> String {
 
 /// One process of an election, until it is dropped or resigns.
 pub(crate) struct Candidate {
+    lease: LeaseKey,
     standing: watch::Receiver<Standing>,
     resign: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
 impl Candidate {
-    /// Stands for election by the Lease of this namespace and name, for as long as the loop is alive.
+    /// Stands for election by the Lease of this namespace and name, from when the loop has looked, for
+    /// as long as it turns.
     pub(crate) fn stand(
         connection: &Connection,
         lease: (&str, &str),
@@ -117,16 +142,18 @@ impl Candidate {
             election: Election::new(identity, pace),
             writer,
             begun: Instant::now(),
+            fitness: Fitness::default(),
             loop_probes,
             tell,
         };
         let task = tokio::spawn(campaign.run(pace.retry, resigned));
-        Self { standing, resign, task }
+        let lease = LeaseKey { namespace: lease.0.into(), name: lease.1.into() };
+        Self { lease, standing, resign, task }
     }
 
     /// Follows whether this process leads.
     pub(crate) fn leadership(&self) -> Leadership {
-        Leadership(Some(self.standing.clone()))
+        Leadership(Some(Followed { lease: self.lease.clone(), standing: self.standing.clone() }))
     }
 
     /// Gives the Lease back, so that another process can lead at once.
@@ -138,11 +165,41 @@ impl Candidate {
     }
 }
 
+/// What a process does at one turn of the election.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// It bids for the Lease, or renews it.
+    Bid,
+    /// Nothing: it has not looked yet, or may have been paused.
+    Wait,
+    /// It leads no more: its loop is stuck.
+    GiveBack,
+}
+
+/// Whether a process is fit to lead: one that has read nothing, or whose loop does not turn, would
+/// hold the Lease and report nothing.
+#[derive(Debug, Default)]
+struct Fitness {
+    /// How many looks in a row found a loop that does not turn.
+    dead: u32,
+}
+
+impl Fitness {
+    fn step(&mut self, is_ready: bool, is_alive: bool) -> Step {
+        self.dead = if is_alive { 0 } else { self.dead.saturating_add(1) };
+        match self.dead {
+            0 if is_ready => Step::Bid,
+            STUCK_LOOKS.. => Step::GiveBack,
+            _ => Step::Wait,
+        }
+    }
+}
+
 struct Campaign {
     election: Election,
     writer: LeaseWriter,
     begun: Instant,
-    /// Whether the loop turns: one that does not would lead, and report nothing.
+    fitness: Fitness,
     loop_probes: Arc<Probes>,
     tell: watch::Sender<Standing>,
 }
@@ -150,14 +207,22 @@ struct Campaign {
 impl Campaign {
     async fn run(mut self, retry: Duration, mut resigned: oneshot::Receiver<()>) {
         loop {
-            if self.loop_probes.is_alive() {
-                let (leader, failure) = self.turn().await;
-                self.say(leader, failure);
-            } else {
-                self.give_back(Some(STUCK)).await;
+            let probes = &self.loop_probes;
+            match self.fitness.step(probes.is_ready(), probes.is_alive()) {
+                Step::Bid => {
+                    let (leader, failure) = self.turn().await;
+                    self.say(leader, failure);
+                }
+                Step::Wait => {}
+                Step::GiveBack => {
+                    if self.fitness.dead == STUCK_LOOKS {
+                        tracing::warn!("{STUCK}");
+                    }
+                    self.give_back().await;
+                }
             }
             tokio::select! {
-                _ = &mut resigned => return self.give_back(None).await,
+                _ = &mut resigned => return self.give_back().await,
                 () = sleep(retry) => {}
             }
         }
@@ -209,11 +274,11 @@ impl Campaign {
         }
     }
 
-    /// Leads no more, and then says so in the Lease. `why` is for the log.
-    async fn give_back(&mut self, why: Option<&str>) {
+    /// Leads no more, and then says so in the Lease.
+    async fn give_back(&mut self) {
         let hold = self.election.release(self.begun.elapsed());
         self.election.resigned();
-        self.say(None, why.map(str::to_owned));
+        self.say(None, None);
         let Some(hold) = hold else { return };
         // Only what is still its own.
         if let Ok((Some(lease), now)) = self.writer.read().await
@@ -225,108 +290,4 @@ impl Campaign {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use std::sync::Mutex;
-
-    use serde_json::{Value, json};
-
-    use super::*;
-    use crate::client::test_server::{
-        ReceivedRequest, TestReply, TestServer, json as answer, reply,
-    };
-
-    const QUICK: ElectionPace = ElectionPace {
-        duration: Duration::from_secs(15),
-        deadline: Duration::from_secs(10),
-        retry: Duration::from_millis(10),
-    };
-
-    /// An API server that keeps one Lease, which is not there at first.
-    fn keep(lease: &Mutex<Option<Value>>, asked: &ReceivedRequest) -> TestReply {
-        let mut lease = lease.lock().expect("because no test panics while holding it");
-        if asked.method != "GET" {
-            let mut object: Value = serde_json::from_str(&asked.body).expect("because it is JSON");
-            object["metadata"]["uid"] = json!("u");
-            object["metadata"]["resourceVersion"] = json!(asked.nth.to_string());
-            *lease = Some(object);
-        }
-        if let Some(object) = &*lease {
-            return answer(object.to_string());
-        }
-        let details = json!({"name": "watch", "group": "coordination.k8s.io", "kind": "leases"});
-        let status = json!({"kind": "Status", "reason": "NotFound", "code": 404, "details": details,
-            "message": r#"leases.coordination.k8s.io "watch" not found"#});
-        reply(404, "content-type: application/json\r\n", status.to_string())
-    }
-
-    /// Waits until something is so, for half a minute at most.
-    pub(in crate::watch) async fn eventually(what: &str, is_so: impl Fn() -> bool) {
-        for _ in 0..3000 {
-            if is_so() {
-                return;
-            }
-            sleep(Duration::from_millis(10)).await;
-        }
-        panic!("{what}");
-    }
-
-    #[tokio::test]
-    async fn a_loop_that_turns_no_more_leads_no_more() {
-        let lease: Arc<Mutex<Option<Value>>> = Arc::default();
-        let kept = Arc::clone(&lease);
-        let server = TestServer::start(move |asked| keep(&kept, asked)).await;
-        let holder = || {
-            let lease = lease.lock().expect("because no test panics while holding it");
-            lease.as_ref().map(|it| it["spec"]["holderIdentity"].as_str().unwrap_or("?").to_owned())
-        };
-        let is_held = || holder().is_some_and(|it| !it.is_empty());
-        let probes = Arc::new(Probes::stuck_after(Duration::from_millis(300)));
-        let connection = server.connect().await;
-        let candidate = Candidate::stand(&connection, ("a", "watch"), QUICK, Arc::clone(&probes));
-        let leadership = candidate.leadership();
-        eventually("it leads", || {
-            probes.turned();
-            leadership.leads() && is_held()
-        })
-        .await;
-        // The loop is stuck from now on. Nobody else stands for election.
-        eventually("it leads no more", || !leadership.leads()).await;
-        assert!(!probes.is_alive());
-        eventually("it gives the Lease back", || holder() == Some(String::new())).await;
-        let asked = server.asked().len();
-        sleep(Duration::from_millis(100)).await;
-        assert_eq!(server.asked().len(), asked, "it does not even ask");
-        // And turns again.
-        eventually("it leads again", || {
-            probes.turned();
-            leadership.leads() && is_held()
-        })
-        .await;
-        let term = leadership.term().expect("it leads");
-        assert!(term.transitions > 0, "another term: {term:?}");
-        candidate.resign().await;
-        assert_eq!(holder(), Some(String::new()));
-    }
-
-    #[tokio::test]
-    async fn a_namespace_of_the_lease_that_does_not_exist_is_told() {
-        let message = r#"namespaces "a" not found"#;
-        let status = json!({"kind": "Status", "reason": "NotFound", "code": 404, "message": message,
-            "details": {"name": "a", "kind": "namespaces"}});
-        let lease: Arc<Mutex<Option<Value>>> = Arc::default();
-        let server = TestServer::start(move |asked| match asked.method.as_str() {
-            "GET" => keep(&lease, asked),
-            _ => reply(404, "content-type: application/json\r\n", status.to_string()),
-        })
-        .await;
-        let connection = server.connect().await;
-        let candidate = Candidate::stand(&connection, ("a", "watch"), QUICK, Arc::default());
-        let standing = candidate.standing.clone();
-        eventually("it is told", || match &*standing.borrow() {
-            Standing::Stands { leader: None, failure: Some(why) } => why.contains(message),
-            _ => false,
-        })
-        .await;
-        assert!(!candidate.leadership().leads() && !candidate.leadership().is_led_by_another());
-    }
-}
+pub(super) mod tests;

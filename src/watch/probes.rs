@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// most, and for answers of a silent server for some more.
 const STUCK: Duration = Duration::from_secs(180);
 
-/// What a kubelet asks, and what a leader must be: alive.
+/// What a kubelet asks, and what a leader must be: ready and alive.
 #[derive(Debug)]
 pub(crate) struct Probes {
     turned: Mutex<Instant>,

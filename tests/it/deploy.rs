@@ -130,6 +130,14 @@ fn the_role_follows_the_name_of_the_lease() {
     assert_eq!(rules[0]["verbs"], serde_json::json!(["create"]), "{rules}");
     assert_eq!(rules[1]["verbs"], serde_json::json!(["get", "update"]), "{rules}");
     assert_eq!(rules[1]["resourceNames"], serde_json::json!([lease]), "{rules}");
+    // Roles of one policy do not replace those of another, wherever that runs.
+    for kind in ["Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"] {
+        assert_eq!(object(&all, kind)["metadata"]["name"], lease, "{kind}");
+    }
+    for kind in ["RoleBinding", "ClusterRoleBinding"] {
+        assert_eq!(object(&all, kind)["roleRef"]["name"], lease, "{kind}");
+        assert_eq!(object(&all, kind)["subjects"][0]["name"], "kubectl-storage-watch", "{kind}");
+    }
     assert_eq!(object(&all, "Deployment")["spec"]["replicas"], 2);
 }
 

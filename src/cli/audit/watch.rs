@@ -56,8 +56,19 @@ impl AuditArgs {
         let shown = screen.show(first.findings, cluster, sort_by)?;
         interrupt.order();
         if is_for_people {
-            // At a terminal it stands beneath the table.
-            printer.settle().await;
+            // At a terminal it stands beneath the table, however slowly that is shown. Elsewhere
+            // nobody sees the two together.
+            let shown_all = async {
+                match (terminal::is_terminal(), shown.is_continue()) {
+                    (false, _) => printer.settle().await,
+                    (true, false) => printer.finish().await,
+                    (true, true) => printer.flush().await,
+                }
+            };
+            tokio::select! {
+                () = shown_all => {}
+                () = interrupt.ordered() => return Ok(Exit::Interrupted),
+            }
             let tally = reconciler.assessor().totals(cluster, reconciler.settings());
             let origin = ReportOrigin { source: Source::Watch, journal: None };
             let head = publish::head(cluster, reconciler.settings(), &tally, origin);
@@ -84,7 +95,11 @@ impl AuditArgs {
         };
         let going_on = async {
             let end = going_on.await;
-            printer.flush().await;
+            // What it ends with is told in any case, and soon where something went wrong.
+            match &end {
+                Ok(_) => printer.finish().await,
+                Err(_) => printer.settle().await,
+            }
             end
         };
         // Whoever asks for the end gets it, also where nobody reads what is printed.

@@ -245,7 +245,11 @@ mod schema {
         SelectorText: {"type": "string"}
         Reason: {"type": "string", "pattern": "\\S"}
         NamespaceName: {"type": "string", "pattern": "^[a-z0-9-]{1,63}$"}
-        LeaseName: {"type": "string", "pattern": "^kubectl-storage-watch(-[a-z0-9.-]+)?$"}
+        LeaseName: {
+            "type": "string",
+            "pattern": "^kubectl-storage-watch(-[a-z0-9-]*[a-z0-9](\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*)?$",
+            "maxLength": 253,
+        }
     }
 
     impl JsonSchema for RuleName {

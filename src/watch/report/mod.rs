@@ -114,7 +114,7 @@ impl Reporters {
         let mut reporters = Self {
             connection: connection.clone(),
             policy: ReportPolicy::default(),
-            metrics: Metrics::new(sinks),
+            metrics: Metrics::new(leadership.clone(), sinks),
             probes,
             server: None,
             events: None,
@@ -131,7 +131,6 @@ impl Reporters {
             reporters.serve(listener, served);
         }
         reporters.replace(policy);
-        reporters.metrics.lead(reporters.leadership.leads());
         Ok(reporters)
     }
 
@@ -196,9 +195,7 @@ impl Reporters {
     /// Begins anew where this process leads for another term, and leaves what was not sent to
     /// another process where that leads. While nobody is known to lead, what is to be sent waits.
     fn take_part(&mut self) {
-        let term = self.leadership.term();
-        self.metrics.lead(self.leadership.leads());
-        match term {
+        match self.leadership.term() {
             Some(term) if self.term.as_ref() != Some(&term) => {
                 tracing::info!("leads: Events and messages are sent by this process");
                 (self.events, self.webhook) = (None, None);
@@ -269,7 +266,6 @@ impl Listener for Reporters {
     }
 
     fn turned(&mut self) {
-        self.metrics.lead(self.leadership.leads());
         self.probes.turned();
     }
 }

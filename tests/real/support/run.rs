@@ -190,6 +190,11 @@ impl Running {
         }
     }
 
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("because it was started").is_some()
+    }
+
     /// Waits for its end.
     pub(crate) fn finish(self) -> Outcome {
         let output = self.child.wait_with_output().expect("because it was started");
