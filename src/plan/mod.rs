@@ -28,7 +28,9 @@ use crate::model::{
 pub(crate) use delete::{ClaimSelection, delete};
 pub(crate) use delete_with_claims::delete_with_claims;
 pub(crate) use disown::disown;
-pub(crate) use fix_finalizers::{FinalizerSelection, fix_finalizers};
+pub(crate) use fix_finalizers::{
+    FINDINGS as FINALIZER_FINDINGS, FinalizerSelection, fix_finalizers,
+};
 pub(crate) use gc::{GcSelection, gc};
 pub(crate) use orphan::{OrphanSource, orphan};
 pub(crate) use purpose::Purpose;
