@@ -11,6 +11,7 @@ mod gc;
 mod orphan;
 mod purpose;
 mod rebind;
+mod rescue;
 mod retain;
 mod retention_set;
 mod retention_apply;
@@ -21,18 +22,20 @@ use crate::facts::{
     BlockingFinalizer, finalizers_of_attachment, finalizers_of_claim, finalizers_of_volume,
 };
 use crate::model::{
-    Action, Age, AttachmentSource, BackendKey, Bytes, ObjectRef, Proposal, Refusal, Settings, Text,
-    Time, Volume, VolumeColumns,
+    Action, Age, AttachmentSource, BackendKey, Bytes, ObjectRef, Proposal, Refusal, RuleId,
+    Settings, Text, Time, Volume, VolumeColumns,
 };
+use crate::rules;
 
 pub(crate) use delete::{ClaimSelection, delete};
 pub(crate) use delete_with_claims::delete_with_claims;
 pub(crate) use disown::disown;
-pub(crate) use fix_finalizers::{FinalizerSelection, fix_finalizers};
+pub(crate) use fix_finalizers::{FINDINGS as FINALIZER_FINDINGS, FinalizerSelection, fix_finalizers};
 pub(crate) use gc::{GcSelection, gc};
 pub(crate) use orphan::{OrphanSource, orphan};
 pub(crate) use purpose::Purpose;
 pub(crate) use rebind::{RebindRequest, rebind};
+pub(crate) use rescue::{RESCUED, rescue};
 pub(crate) use retain::retain;
 pub(crate) use retention_apply::{COMMAND as RETENTION_APPLY, retention_apply};
 pub(crate) use retention_set::set_retention;
@@ -146,6 +149,17 @@ impl Plan {
         let capacity =
             |change: &ProposedChange| change.about.volume.as_ref().and_then(|it| it.capacity);
         self.changes.iter().filter_map(capacity).fold(0, Bytes::saturating_add)
+    }
+
+    /// Removes the changes of objects of which the user excluded one of these findings.
+    pub fn spare(&mut self, cx: &Cx, ids: &[RuleId]) {
+        let is_excluded = |object: &ObjectRef| {
+            let subject = cx.cluster().subject(&object.key);
+            subject.is_some_and(|subject| {
+                ids.iter().any(|id| rules::is_left_out(cx.cluster(), cx.settings(), &subject, id))
+            })
+        };
+        self.changes.retain(|it| !is_excluded(&it.object));
     }
 
     /// Adds a proposed change of a volume, or a refusal.

@@ -16,8 +16,10 @@
 //! - `election`, `leader`: which of several processes reports.
 //! - [`policy`]: the file that says what `watch` judges and reports.
 //! - `run`: the edge: waits for changes and for time to pass, asks, and hands over the news.
+//! - `acting`: what reconcilers do in the background, and when.
 //! - `report`: what a policy says about the news: metrics, Events, a webhook.
 
+pub(crate) mod acting;
 pub(crate) mod judging;
 pub mod policy;
 mod settle;
