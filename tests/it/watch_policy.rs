@@ -43,7 +43,7 @@ fn cases() -> Vec<String> {
 }
 
 /// Mistakes that the schema has to see as well.
-const WRONG: [&str; 14] = [
+const WRONG: [&str; 28] = [
     "rule: {}",
     "rules: {of: []}",
     "rules: {off: [pv-faild]}",
@@ -58,6 +58,20 @@ const WRONG: [&str; 14] = [
     "exemptions: [{rule: pv-failed, object: a, reason: b}]",
     "report: {events: {severity: hihg}}",
     "report: {metrics: {}}",
+    "reconcilers: {rescu: {}}",
+    "reconcilers: {rescue: report}",
+    "reconcilers: {rescue: {mode: on}}",
+    "reconcilers: {rescue: {mode: false}}",
+    "reconcilers: {rescue: {mode: report, grace: 1h}}",
+    "reconcilers: {rescue: {mode: report, includeRecreated: true}}",
+    "reconcilers: {reclaim: {mode: report, olderThan: 30, grace: 72h}}",
+    "reconcilers: {reclaim: {mode: report, olderThan: 30d, grace: 0s}}",
+    "{reconcilers: {rescue: {mode: report}}, bounds: {changesPerRun: 0}}",
+    "{reconcilers: {rescue: {mode: report}}, bounds: {changesPerHour: -1}}",
+    "{reconcilers: {rescue: {mode: report}}, bounds: {newlyEligiblePercent: 101}}",
+    "{reconcilers: {rescue: {mode: report}}, bounds: {newlyEligiblePercent: 1.5}}",
+    "{reconcilers: {rescue: {mode: report}}, bounds: {unchanged: 3}}",
+    "{reconcilers: {rescue: {mode: report}}, clusterJournal: A_b}",
 ];
 
 #[test]
@@ -126,6 +140,62 @@ fn the_schema_knows_which_names_a_lease_may_have() {
         assert_eq!(parsed.is_ok(), is_good, "the parser: {name:?}");
         assert_eq!(validator.is_valid(&policy), is_good, "the schema: {name:?}");
     }
+}
+
+#[test]
+fn no_danger_flag_is_a_key_of_a_policy() {
+    let flag = regex::Regex::new("--([a-z-]+)").expect("it is a pattern");
+    let commands: [&[&str]; 8] = [
+        &["gc"],
+        &["fix-finalizers"],
+        &["retention", "apply"],
+        &["disown"],
+        &["retain"],
+        &["delete", "pvc"],
+        &["rebind"],
+        &["undo"],
+    ];
+    let mut refused = BTreeSet::new();
+    for command in commands {
+        let ran = Call::new(command.iter().chain(&["--help"]).copied()).run();
+        for (_, [flag]) in flag.captures_iter(&ran.stdout).map(|it| it.extract()) {
+            let mut words = flag.split('-');
+            let mut key = words.next().unwrap_or_default().to_owned();
+            for word in words {
+                key.extend(word.chars().next().map(|it| it.to_ascii_uppercase()));
+                key.push_str(&word[1..]);
+            }
+            let text = format!(
+                "apiVersion: storage.kubectl.dev/v1alpha1\nkind: WatchPolicy\nreconcilers: \
+                 {{rescue: {{{key}: true}}}}\n"
+            );
+            let error = WatchPolicy::parse(&"p", &text).expect_err("it is no key").to_string();
+            if error.contains(&format!("no reconciler takes --{flag}: ")) {
+                refused.insert(flag.to_owned());
+            }
+        }
+    }
+    // A flag that is new has to be looked at.
+    let expected = [
+        "accept-leak",
+        "add-owners",
+        "backend-exclusive",
+        "backend-verified",
+        "delete-leftovers",
+        "destroy-data",
+        "destroy-snapshots",
+        "driver-absent",
+        "include-recreated",
+        "include-unknown-age",
+        "include-wanted",
+        "no-other-users",
+        "owner-kind-gone",
+        "provisioner-alive",
+        "remove-finalizer",
+        "replicas-zero",
+        "rolled-back",
+    ];
+    assert_eq!(refused, expected.map(str::to_owned).into());
 }
 
 /// Every key of the schema with its path and its description, depth first.

@@ -31,7 +31,8 @@ pub(super) async fn check(connection: &ConnectionArgs, file: &PolicyFile) -> Res
         return Err(Failure::usage(last));
     }
     show(&collected, &settings, file).map_err(Failure::error)?;
-    for line in place::ended(cluster, &settings) {
+    let doubts = file.policy().doubts();
+    for line in doubts.into_iter().chain(place::ended(cluster, &settings)) {
         terminal::note(&format!("note: {}", escape_control(&line)));
     }
     tell(&collected, "watch");

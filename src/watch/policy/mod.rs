@@ -4,8 +4,11 @@
 //! - `decode`: typed values of that tree, and everything that is wrong with it.
 //! - `values`: what single values may be.
 //! - [`report`]: where findings are told; [`leader_election`]: by which of several processes.
+//! - [`acting`]: what is done besides reporting; `contradictions`: what the rest says against that.
 //! - `file`: the file, which may change while it is in force.
 
+pub mod acting;
+mod contradictions;
 mod decode;
 mod document;
 mod file;
@@ -23,6 +26,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 
 pub(crate) use self::file::{PolicyFile, PolicySource, Reloaded};
 use self::{
+    acting::{BoundsPolicy, ReconcilersPolicy},
     document::{Content, Fault, Node},
     leader_election::LeaderElectionPolicy,
     report::ReportPolicy,
@@ -56,6 +60,14 @@ pub struct WatchPolicy {
     pub report: ReportPolicy,
     /// That only one of several processes reports; without it each does.
     pub leader_election: Option<LeaderElectionPolicy>,
+    /// What is done besides reporting; nothing, unless it says otherwise.
+    #[serde(default)]
+    pub reconcilers: ReconcilersPolicy,
+    /// How much reconcilers do, and when they stop.
+    #[serde(default)]
+    pub bounds: BoundsPolicy,
+    /// The namespace of the journal and of the records of reconcilers; that of the pod or of the kubeconfig, unless it says otherwise.
+    cluster_journal: Option<NamespaceName>,
 }
 
 /// The version of the format.
@@ -221,6 +233,11 @@ impl WatchPolicy {
         Some((node.at.line, node.at.column))
     }
 
+    /// The namespace of the journal and of the records of reconcilers, if the policy names it.
+    pub fn cluster_journal(&self) -> Option<Text> {
+        self.cluster_journal.as_ref().map(|it| Text::clone(&it.0))
+    }
+
     /// What it asks for of judgements and of the report.
     pub fn settings(&self) -> Settings {
         let mut settings = Settings::default();
@@ -266,5 +283,6 @@ fn parse_root(mut root: Node, faults: &mut Vec<Fault>) -> Option<WatchPolicy> {
         }
         root.add(key, expected);
     }
+    contradictions::find(&mut root, faults);
     decode::decode(root, faults)
 }

@@ -1,5 +1,7 @@
 //! What a policy may say, and what is said of everything that is wrong with it.
 
+mod acting;
+
 use super::*;
 use crate::model::{Threshold, format_duration};
 

@@ -207,6 +207,13 @@ fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     text(from, "a duration such as 7d", parse_duration)
 }
 
+/// Reads a duration that may be left out.
+pub(super) fn some_duration<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<Duration>, D::Error> {
+    duration(from).map(Some)
+}
+
 #[cfg(feature = "schema")]
 mod schema {
     use std::borrow::Cow;
@@ -274,9 +281,8 @@ mod schema {
 
         fn json_schema(_: &mut SchemaGenerator) -> Schema {
             let length = |it: Threshold| {
-                // A digit that is not zero, and a unit.
                 let of = json_schema!({
-                    "type": "string", "pattern": "^[0-9]*[1-9].*[a-z]$",
+                    "type": "string", "pattern": DURATION,
                     "description": format!("{}; default {}", it.about(), format_duration(it.default())),
                 });
                 (it.name().to_owned(), Value::from(of))
@@ -284,6 +290,14 @@ mod schema {
             let properties: Map<_, _> = Threshold::ALL.into_iter().map(length).collect();
             json_schema!({"type": "object", "additionalProperties": false, "properties": properties})
         }
+    }
+
+    /// A digit that is not zero, and a unit.
+    const DURATION: &str = "^[0-9]*[1-9].*[a-z]$";
+
+    /// The schema of a duration.
+    pub fn duration_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "pattern": DURATION})
     }
 
     /// The schema of an address with its port.
@@ -298,4 +312,4 @@ mod schema {
 }
 
 #[cfg(feature = "schema")]
-pub(super) use schema::{address, severity};
+pub(super) use schema::{address, duration_schema, severity};

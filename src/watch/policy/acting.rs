@@ -1,0 +1,284 @@
+//! `reconcilers:` and `bounds:` of the policy file: what is done besides reporting,
+//! and how much of it.
+
+mod bounds;
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer};
+
+pub use self::bounds::{BoundsPolicy, Percent};
+use super::values;
+use crate::model::RuleId;
+use crate::plan;
+
+/// What each reconciler does besides reporting: nothing, unless the policy says otherwise.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
+pub struct ReconcilersPolicy {
+    /// Saves data without delay: sets volumes of claims that are Terminating but in use to Retain, and
+    /// removes owner references to owners that do not exist, or that contradict the policy Retain of
+    /// their StatefulSet.
+    #[serde(default)]
+    pub rescue: ReconcilerPolicy,
+    /// Removes owner references as `retention apply` does without flags.
+    #[serde(default)]
+    pub retention: ReconcilerPolicy,
+    /// Removes finalizers as `fix-finalizers` does without danger flags, where that destroys nothing.
+    #[serde(default)]
+    pub finalizers: ReconcilerPolicy,
+    /// Announces volumes that are Released, and reclaims what was announced for the grace period.
+    #[serde(default)]
+    #[cfg_attr(feature = "schema", schemars(with = "ReclaimingKeys"))]
+    pub reclaim: ReclaimingPolicy,
+}
+
+/// A reconciler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ReconcilerName {
+    /// Saves data without delay.
+    Rescue,
+    /// Has claims follow the retention policy of their sets.
+    Retention,
+    /// Unblocks deletions that are stuck.
+    Finalizers,
+    /// Reclaims what was announced.
+    Reclaim,
+}
+
+impl ReconcilerName {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Rescue, Self::Retention, Self::Finalizers, Self::Reclaim];
+
+    /// Its key in a policy, and its name everywhere else.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rescue => "rescue",
+            Self::Retention => "retention",
+            Self::Finalizers => "finalizers",
+            Self::Reclaim => "reclaim",
+        }
+    }
+
+    /// Returns the reconciler of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name() == name)
+    }
+
+    /// The findings that it answers.
+    pub const fn answers(self) -> &'static [RuleId] {
+        match self {
+            Self::Rescue => {
+                &["pvc-terminating-in-use", "pvc-doomed-by-gc", "sts-ownerref-contradicts-retain"]
+            }
+            // R-1847-15: what is removed without a flag.
+            Self::Retention => &[
+                "sts-ownerref-contradicts-retain",
+                "sts-stale-ownerref",
+                "sts-claim-owned-by-pod-in-range",
+            ],
+            Self::Finalizers => &plan::FINALIZER_FINDINGS,
+            Self::Reclaim => &["pv-released-past-threshold"],
+        }
+    }
+}
+
+impl fmt::Display for ReconcilerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a reconciler does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename_all = "camelCase", inline)
+)]
+pub enum ReconcilerMode {
+    /// Nothing.
+    #[default]
+    Off,
+    /// It reports what it would do, and does nothing.
+    Report,
+    /// It does it.
+    Act,
+}
+
+impl ReconcilerMode {
+    const NAMES: &[&str] = &["off", "report", "act"];
+
+    /// Its name in a policy.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Report => "report",
+            Self::Act => "act",
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ReconcilerMode {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Named;
+        impl Visitor<'_> for Named {
+            type Value = ReconcilerMode;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("off, report or act")
+            }
+
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<ReconcilerMode, E> {
+                match name {
+                    "off" => Ok(ReconcilerMode::Off),
+                    "report" => Ok(ReconcilerMode::Report),
+                    "act" => Ok(ReconcilerMode::Act),
+                    _ => Err(E::unknown_variant(name, ReconcilerMode::NAMES)),
+                }
+            }
+
+            /// What a tool with YAML 1.1 makes of `off` and `on` without quotes.
+            fn visit_bool<E: de::Error>(self, value: bool) -> Result<ReconcilerMode, E> {
+                Err(E::custom(match value {
+                    false => {
+                        "expected off, report or act, found false: a tool with YAML 1.1 may have \
+                         made it of off; write \"off\" in quotes"
+                    }
+                    true => {
+                        "expected off, report or act, found true: nothing acts without being told \
+                         so; write report or act"
+                    }
+                }))
+            }
+        }
+        from.deserialize_str(Named)
+    }
+}
+
+/// A reconciler of which the policy says only whether it acts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
+pub struct ReconcilerPolicy {
+    /// Whether it does nothing (`off`, the default), reports what it would do, or does it (`act`).
+    #[serde(default)]
+    pub mode: ReconcilerMode,
+}
+
+/// The reconciler `reclaim`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReclaimingPolicy {
+    mode: ReconcilerMode,
+    times: Option<ReclaimTimes>,
+}
+
+/// When a volume is announced, and when it is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReclaimTimes {
+    /// How long a volume must have been Released before it is announced; at least a second.
+    pub older_than: Duration,
+    /// How long it stays announced before it is reclaimed; at least a second.
+    pub grace: Duration,
+}
+
+impl ReclaimingPolicy {
+    /// What it does.
+    pub const fn mode(&self) -> ReconcilerMode {
+        self.mode
+    }
+
+    /// When volumes are announced and due; `None` only where it is off.
+    pub const fn times(&self) -> Option<ReclaimTimes> {
+        match self.mode {
+            ReconcilerMode::Off => None,
+            ReconcilerMode::Report | ReconcilerMode::Act => self.times,
+        }
+    }
+}
+
+/// What the reconciler `reclaim` does, and after which times.
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ReclaimingPolicy"))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
+struct ReclaimingKeys {
+    /// Whether it does nothing (`off`, the default), reports what it would do, or does it (`act`).
+    #[serde(default)]
+    mode: ReconcilerMode,
+    /// How long a volume must have been Released before it is announced; required unless it is off.
+    #[serde(default, deserialize_with = "age")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "values::duration_schema"))]
+    older_than: Option<Duration>,
+    /// How long a volume stays announced, and can be vetoed, before it is reclaimed; required unless it is off.
+    #[serde(default, deserialize_with = "grace")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "values::duration_schema"))]
+    grace: Option<Duration>,
+}
+
+/// The shortest grace period and age: announcements are dated in whole seconds.
+const SHORTEST: Duration = Duration::from_secs(1);
+/// The longest grace period: years that are no dates count as never.
+const LONGEST_GRACE: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
+/// Nobody vetoes what is announced for less: Events, metrics and alerts take minutes.
+pub(super) const USUAL_GRACE: Duration = Duration::from_secs(3600);
+
+fn age<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    match values::some_duration(from)? {
+        Some(it) if it < SHORTEST => Err(de::Error::custom("the age of a volume is at least 1s")),
+        age => Ok(age),
+    }
+}
+
+fn grace<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    match values::some_duration(from)? {
+        Some(it) if it < SHORTEST => Err(de::Error::custom("a grace period is at least 1s")),
+        Some(it) if it > LONGEST_GRACE => {
+            Err(de::Error::custom("a grace period is at most ten years"))
+        }
+        grace => Ok(grace),
+    }
+}
+
+impl<'de> Deserialize<'de> for ReclaimingPolicy {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let ReclaimingKeys { mode, older_than, grace } = Deserialize::deserialize(from)?;
+        match (older_than, grace) {
+            (Some(older_than), Some(grace)) => {
+                Ok(Self { mode, times: Some(ReclaimTimes { older_than, grace }) })
+            }
+            _ if mode == ReconcilerMode::Off => Ok(Self { mode, times: None }),
+            (None, _) => Err(de::Error::missing_field("olderThan")),
+            (_, None) => Err(de::Error::missing_field("grace")),
+        }
+    }
+}
+
+impl ReconcilersPolicy {
+    /// What a reconciler does.
+    pub const fn mode(&self, name: ReconcilerName) -> ReconcilerMode {
+        match name {
+            ReconcilerName::Rescue => self.rescue.mode,
+            ReconcilerName::Retention => self.retention.mode,
+            ReconcilerName::Finalizers => self.finalizers.mode,
+            ReconcilerName::Reclaim => self.reclaim.mode,
+        }
+    }
+
+    /// Returns the reconcilers that do this.
+    pub fn of_mode(&self, mode: ReconcilerMode) -> impl Iterator<Item = ReconcilerName> {
+        ReconcilerName::ALL.into_iter().filter(move |it| self.mode(*it) == mode)
+    }
+
+    /// Whether any reconciler changes something.
+    pub fn acts(&self) -> bool {
+        self.of_mode(ReconcilerMode::Act).next().is_some()
+    }
+
+    /// Whether all reconcilers are off.
+    pub fn is_off(&self) -> bool {
+        ReconcilerName::ALL.iter().all(|it| self.mode(*it) == ReconcilerMode::Off)
+    }
+}
