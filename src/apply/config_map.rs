@@ -37,14 +37,20 @@ impl StoredConfigMap {
         self.object["metadata"]["name"].as_str().unwrap_or_default()
     }
 
-    /// Its uid: another one, where it was deleted and created again.
-    pub(crate) fn uid(&self) -> &str {
-        self.object["metadata"]["uid"].as_str().unwrap_or_default()
-    }
-
     /// When it was created, by the API server's clock: no client can choose that.
     pub(crate) fn created(&self) -> Option<Time> {
         parse_time(self.object["metadata"]["creationTimestamp"].as_str()?).ok().flatten()
+    }
+
+    /// Whether nobody can change it.
+    pub(crate) fn is_immutable(&self) -> bool {
+        self.object["immutable"] == json!(true)
+    }
+
+    /// Its keys and values.
+    pub(crate) fn data(&self) -> BTreeMap<String, String> {
+        let all = self.object["data"].as_object().into_iter().flatten();
+        all.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
     }
 
     /// The value of a key.

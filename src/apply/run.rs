@@ -112,7 +112,10 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
         wait: Some(wait).filter(|_| run.options.wait),
         interrupted: run.interrupted,
         accepted: RefCell::default(),
+        announcements: RefCell::default(),
+        vetoing: tokio::sync::Mutex::default(),
     };
+    executor.record_announcements(&plan.changes).await;
     let batch = RefCell::new(ExecutionState::default());
     let lanes = lanes(&plan.changes, run.options.parallel);
     let width = lanes.len().max(1);

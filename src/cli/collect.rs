@@ -24,6 +24,7 @@ use crate::{
     client::{Connection, Reader},
     cluster::Cx,
     dump::{DumpWriter, Input, Replace},
+    facts,
     model::{Kind, ObjectKey, Question, Settings, Text, Time},
     remedies::snapshot_first,
     rules::{Assessor, REGISTRY, UnreadGap},
@@ -215,7 +216,8 @@ impl Collected {
         watch: Option<Return>,
     ) -> Result<(), Failure> {
         let mut kinds = kinds_for(settings);
-        if matches!(watch, Some(Return::Never)) {
+        let writes = matches!(watch, Some(Return::Never));
+        if writes {
             // What is about to be changed does not depend on the guard: the API server knows it.
             kinds.retain(|kind| !kind.is_of_guard());
         }
@@ -230,7 +232,8 @@ impl Collected {
         let namespace = &settings.recording.namespace;
         let kept = Question::KeptBackends { namespace: Text::clone(namespace) };
         // Beside the lists: servers are far away.
-        let asked = async { Ok(answers::replies(reader, [kept]).await) };
+        let announced = facts::announcements_question(namespace);
+        let asked = async { Ok(answers::replies(reader, [kept, announced]).await) };
         let read = async {
             let intake = &mut self.intake;
             match watch {
@@ -246,6 +249,9 @@ impl Collected {
         }
         let known = self.recall()?;
         self.take_in_kept(namespace, replies)?;
+        if !writes {
+            self.note_unknown_announcements(namespace);
+        }
         let assessor = &mut self.assessor;
         let judge = &mut |intake: &mut Intake| {
             let dirty = std::mem::take(&mut intake.dirty);

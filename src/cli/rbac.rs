@@ -1,5 +1,6 @@
 //! `kubectl storage rbac`: prints the smallest role for a command, or the rights that are missing.
 
+mod announcement;
 mod check;
 mod conditional;
 mod guard;
@@ -21,7 +22,7 @@ use super::{
 };
 use crate::{
     journal::kept_backend::CONFIG_MAP,
-    model::{CUSTOM_KINDS, Kind},
+    model::{CUSTOM_KINDS, Kind, Recording},
     output::list,
     watch::policy::{
         PolicyFile, PolicySource, WatchPolicy, leader_election::LeaderElectionPolicy,
@@ -104,6 +105,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
         | RoleFor::Retention
         | RoleFor::RetentionSet
         | RoleFor::Gc
+        | RoleFor::GcAnnounce
         | RoleFor::FixFinalizers
         | RoleFor::Rebind
         | RoleFor::RetentionApply
@@ -117,8 +119,9 @@ fn rights(command: RoleFor) -> Vec<Right> {
     let reports = matches!(command, RoleFor::Audit | RoleFor::Watch | RoleFor::Retention);
     for kind in kinds.into_iter().filter(|kind| reports || !kind.is_of_guard()) {
         match kind {
-            // An owner may be of any kind: who may not read it learns that it was not seen.
-            Kind::Secret | Kind::PartialObjectMetadata => continue,
+            // An owner may be of any kind: who may not read it learns that it was not seen. The records
+            // of announcements are in one namespace: `gc-announce` has a Role there.
+            Kind::Secret | Kind::ConfigMap | Kind::PartialObjectMetadata => continue,
             Kind::SubjectAccessReview => {
                 add("create", kind);
                 continue;
@@ -186,8 +189,10 @@ fn rights(command: RoleFor) -> Vec<Right> {
     if !command.reads_by_name() {
         rights.insert(record("get", Some(CONFIG_MAP)));
     }
-    let keeps =
-        !matches!(command, RoleFor::Delete | RoleFor::RetentionApply | RoleFor::RetentionSet);
+    let keeps = !matches!(
+        command,
+        RoleFor::GcAnnounce | RoleFor::Delete | RoleFor::RetentionApply | RoleFor::RetentionSet
+    );
     if !command.only_reads() && !command.reads_by_name() && keeps {
         rights.insert(record("patch", Some(CONFIG_MAP)));
     }
@@ -292,7 +297,14 @@ fn role(
         let namespace = election.namespace();
         role("Role", namespace.as_deref(), lease_rules())
     });
-    std::iter::once(role("ClusterRole", None, rules)).chain(of_lease).chain(of_secrets).collect()
+    let of_announcements = command
+        .announces()
+        .then(|| role("Role", Some(Recording::NAMESPACE), announcement::rules()));
+    std::iter::once(role("ClusterRole", None, rules))
+        .chain(of_announcements)
+        .chain(of_lease)
+        .chain(of_secrets)
+        .collect()
 }
 
 /// The roles of `watch` with a policy, as manifests: those that `rbac watch -f` prints.
@@ -323,6 +335,9 @@ impl RbacArgs {
             }
             for right in self.command.conditional() {
                 right.write(out)?;
+            }
+            if self.command.announces() {
+                writeln!(out, "# With --record-namespace, the Role belongs into that namespace.")?;
             }
             if self.command == RoleFor::Guard {
                 guard::write_unproven(out)?;

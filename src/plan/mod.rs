@@ -29,7 +29,7 @@ pub(crate) use delete::{ClaimSelection, delete};
 pub(crate) use delete_with_claims::delete_with_claims;
 pub(crate) use disown::disown;
 pub(crate) use fix_finalizers::{FinalizerSelection, fix_finalizers};
-pub(crate) use gc::{GcSelection, gc};
+pub(crate) use gc::{GcSelection, WhenReclaimed, gc};
 pub(crate) use orphan::{OrphanSource, orphan};
 pub(crate) use purpose::Purpose;
 pub(crate) use rebind::{RebindRequest, rebind};

@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 
 use super::{
-    LEASE_RIGHTS, LEASES, Right, RoleFor, conditional::ConditionalRight, rights, rights_of_policy,
+    LEASE_RIGHTS, LEASES, Right, RoleFor, announcement, conditional::ConditionalRight, rights,
+    rights_of_policy,
 };
 use crate::{
     cli::{Exit, Failure, args::ConnectionArgs, connecting::connect, terminal},
     client::{self, AccessReview, Reader, ResourceAttributes, Served},
-    model::{CUSTOM_KINDS, Kind, Text},
+    model::{CUSTOM_KINDS, Kind, Recording, Text},
     watch::policy::WatchPolicy,
 };
 
@@ -43,7 +44,14 @@ pub(super) async fn check(
             (Right { verb, group, resource: LEASES, name }, Some(Text::clone(namespace)))
         })
     });
-    let all = all.chain(of_lease).filter(|(right, _)| matters(right));
+    let of_announcements = command.announces().then(|| {
+        let namespace = Text::from(Recording::NAMESPACE);
+        announcement::rights().map(|right| (right, Some(Text::clone(&namespace))))
+    });
+    let all = all
+        .chain(of_announcements.into_iter().flatten())
+        .chain(of_lease)
+        .filter(|(right, _)| matters(right));
     let asked = all.map(|(right, namespace)| {
         let reader = reader.clone();
         async move {

@@ -2,9 +2,11 @@
 //!
 //! - here: what the API server is asked for each kind of question, and how the answers reach an
 //!   [`Intake`].
+//! - `announcements`: the records of announcements and vetoes.
 //! - `custom_users`: the custom resources of a namespace that use claims.
 //! - `kept_record`: the record of kept backend volumes.
 
+mod announcements;
 mod custom_users;
 mod kept_record;
 
@@ -51,12 +53,11 @@ impl From<Answer> for Reply {
 pub struct Replies(Vec<(Question, Reply)>);
 
 impl Replies {
-    /// Whether the server answered every question: what it did not answer, or refused to, proves
-    /// nothing.
-    pub fn are_answers(&self) -> bool {
+    /// Whether the server answered a question: what it did not answer, or refused to, proves nothing.
+    pub fn answer(&self, question: &Question) -> bool {
         let silence =
             |reply: &Reply| matches!(reply.answer, Answer::Unanswered(_) | Answer::Forbidden);
-        !self.0.iter().any(|(_, reply)| silence(reply))
+        self.0.iter().any(|(asked, reply)| asked == question && !silence(reply))
     }
 
     /// Takes in the answers.
@@ -152,6 +153,9 @@ impl QuestionAsker {
             Question::OwnersOf(key) => self.owner(key).await.into(),
             Question::KeptBackends { namespace } => {
                 kept_record::read_record(&self.reader, namespace).await
+            }
+            Question::Announcements { namespace } => {
+                announcements::list(&self.reader, namespace).await.into()
             }
             Question::CustomUsers { namespace } => match self.served().await {
                 Ok(served) => custom_users::list_users(&self.reader, served, namespace).await,

@@ -1,0 +1,225 @@
+//! Whether a volume is announced, and whether its grace period is over (semantics#announcements).
+//!
+//! Only a record decides: an immutable `ConfigMap`, whose creationTimestamp is the API server's. The
+//! annotation on the volume shows it to people. Its absence is a veto, and a later time in it
+//! lengthens the grace period; nothing that it says makes a volume due earlier.
+
+mod fingerprint;
+
+use std::sync::Arc;
+
+use crate::cluster::{Cx, Seen, Unseen};
+use crate::model::{
+    AnnouncedBatch, AnnouncedVolume, Announcements, Answer, Kind, Proposal, Question, Text, Time,
+    Volume, format_time, parse_time,
+};
+pub use fingerprint::announced_volume;
+
+/// What is known of the announcement of a volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnnouncementStatus {
+    /// It was not announced.
+    NotAnnounced,
+    /// Its grace period runs.
+    Running(AnnouncedPeriod),
+    /// Its grace period is over, and it is as it was announced.
+    Due(AnnouncedPeriod),
+    /// It was vetoed.
+    Vetoed(VetoedAnnouncement),
+    /// It is not as it was announced, for this reason.
+    Changed(String),
+    /// Its annotation says that it was announced, which no record does, for this reason.
+    Void(String),
+}
+
+/// When a volume was announced, and until when that counts at least.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnnouncedPeriod {
+    /// The record.
+    pub batch: Box<str>,
+    /// When it was announced last, by the API server's clock.
+    pub since: Time,
+    /// The end of its grace period.
+    pub due: Time,
+}
+
+/// An announcement that was vetoed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VetoedAnnouncement {
+    /// The record of the announcement; empty where the veto does not name it.
+    pub batch: Box<str>,
+    /// How it was vetoed.
+    pub how: String,
+    /// Whether the veto is recorded: otherwise it would be forgotten with the announcement.
+    pub recorded: bool,
+}
+
+/// Returns the question by which announcements are read.
+pub fn question(namespace: &Text) -> Question {
+    Question::Announcements { namespace: Text::clone(namespace) }
+}
+
+/// Returns what is recorded of announcements.
+///
+/// # Errors
+/// When it was not read: then it is unknown what is announced.
+fn announcements(cx: &Cx) -> Seen<Arc<Announcements>> {
+    let namespace = &cx.settings().recording.namespace;
+    records_of(&cx.answer(question(namespace))?, namespace)
+}
+
+/// Returns what is recorded of announcements, as far as it was read anyway; `None` where nobody has
+/// asked, as on dumps of other tools.
+pub fn known_announcements(cx: &Cx) -> Option<Seen<Arc<Announcements>>> {
+    let namespace = &cx.settings().recording.namespace;
+    Some(records_of(cx.known_answer(&question(namespace))?, namespace))
+}
+
+fn records_of(answer: &Answer, namespace: &Text) -> Seen<Arc<Announcements>> {
+    let reason = match answer {
+        Answer::Announcements(all) => return Ok(Arc::clone(all)),
+        Answer::Forbidden => unreadable(namespace),
+        Answer::Unanswered(why) => {
+            format!("unknown what is announced, since the records could not be read: {why}")
+        }
+        Answer::Yes
+        | Answer::Is(_)
+        | Answer::Owner(_)
+        | Answer::Users(_)
+        | Answer::No
+        | Answer::NotServed { .. } => "unknown what is announced".to_owned(),
+    };
+    Err(Unseen { kind: Kind::ConfigMap, namespace: Some(Text::clone(namespace)), reason })
+}
+
+/// Says what is unknown to whoever may not read the records.
+pub fn unreadable(namespace: &str) -> String {
+    format!("unknown what is announced, since you may not list configmaps in namespace {namespace}")
+}
+
+/// Returns what is known of the announcement of a volume now. `proposal` is what would be done to it
+/// now; without one, only the volume itself is compared with what was announced.
+///
+/// # Errors
+/// When announcements were not read.
+pub fn announcement_status(
+    cx: &Cx,
+    volume: &Volume,
+    proposal: Option<&Proposal>,
+) -> Seen<AnnouncementStatus> {
+    let records = announcements(cx)?;
+    Ok(status_by(cx, &records, volume, proposal))
+}
+
+/// The same, by records that were read.
+pub fn status_by(
+    cx: &Cx,
+    records: &Announcements,
+    volume: &Volume,
+    proposal: Option<&Proposal>,
+) -> AnnouncementStatus {
+    let cluster = cx.server().and_then(|it| it.cluster_uid.as_deref());
+    let is_past = |time| cx.passed(time, std::time::Duration::ZERO);
+    status(records, volume, proposal, cluster, is_past)
+}
+
+/// What is known of the announcement of a volume; `cluster` is the uid of the cluster, where it is
+/// known.
+pub fn status(
+    records: &Announcements,
+    volume: &Volume,
+    proposal: Option<&Proposal>,
+    cluster: Option<&str>,
+    is_past: impl Fn(Time) -> bool,
+) -> AnnouncementStatus {
+    let mark = volume.metadata.announced();
+    let uid = volume.metadata.uid.as_ref();
+    if let Some(veto) = records.vetoes.iter().find(|it| Some(&it.uid) == uid) {
+        let found = veto
+            .found
+            .as_ref()
+            .map_or_else(String::new, |it| format!(", found {}", format_time(it)));
+        let how = format!("a veto is recorded{found}");
+        let batch = veto.batch.clone();
+        return AnnouncementStatus::Vetoed(VetoedAnnouncement { batch, how, recorded: true });
+    }
+    let is_here = |it: &&AnnouncedBatch| {
+        it.cluster.as_deref().zip(cluster).is_none_or(|(there, here)| there == here)
+    };
+    let mine: Vec<(&AnnouncedBatch, &AnnouncedVolume)> = records
+        .batches
+        .iter()
+        .filter(is_here)
+        .flat_map(|batch| batch.volumes.iter().map(move |it| (batch, it)))
+        .filter(|(_, it)| Some(&it.uid) == uid)
+        .collect();
+    let Some(since) = mine.iter().map(|(batch, _)| batch.created).max() else {
+        return match mark {
+            None => AnnouncementStatus::NotAnnounced,
+            Some(mark) => unrecorded(records, volume, mark),
+        };
+    };
+    // Of several records the newest counts; where that is not certain, all of the same second.
+    let newest: Vec<_> = mine.iter().filter(|(batch, _)| batch.created == since).collect();
+    let batch = newest.first().map(|(batch, _)| batch.name.clone()).unwrap_or_default();
+    let shown = match mark.map(shown_time) {
+        None => Err("its annotation was removed".to_owned()),
+        Some(None) => Err(format!("its annotation is now {:?}, no time", mark.unwrap_or_default())),
+        Some(Some(shown)) => Ok(shown),
+    };
+    let shown = match shown {
+        Ok(shown) => shown,
+        Err(how) => {
+            let recorded = false;
+            return AnnouncementStatus::Vetoed(VetoedAnnouncement { batch, how, recorded });
+        }
+    };
+    let changed =
+        newest.iter().find_map(|(_, then)| fingerprint::difference(then, volume, proposal));
+    if let Some(changed) = changed {
+        return AnnouncementStatus::Changed(changed);
+    }
+    // A later announcement never shortens the grace period of an earlier one.
+    let ends = mine.iter().map(|(batch, _)| grace_end(batch));
+    let due = ends.chain([shown]).max().unwrap_or(Time::MAX_UTC);
+    let period = AnnouncedPeriod { batch, since, due };
+    match is_past(due) {
+        true => AnnouncementStatus::Due(period),
+        false => AnnouncementStatus::Running(period),
+    }
+}
+
+/// Returns the end of the grace period of a batch; the end of time where that is no date.
+pub fn grace_end(batch: &AnnouncedBatch) -> Time {
+    let grace = chrono::Duration::from_std(batch.grace).ok();
+    grace.and_then(|it| batch.created.checked_add_signed(it)).unwrap_or(Time::MAX_UTC)
+}
+
+/// Why an annotation is no announcement.
+fn unrecorded(records: &Announcements, volume: &Volume, mark: &str) -> AnnouncementStatus {
+    let is_named = |it: &AnnouncedVolume| *it.name == *volume.name();
+    if records.batches.iter().flat_map(|it| &it.volumes).any(is_named) {
+        let reason =
+            "another volume of its name was announced, with another uid or in another cluster";
+        return AnnouncementStatus::Changed(reason.to_owned());
+    }
+    let void = records.void.iter().find(|it| mark.contains(&*it.name));
+    AnnouncementStatus::Void(match void {
+        Some(void) => format!("configmap {} announces nothing: {}", void.name, void.reason),
+        None => "no record announces it: that was deleted, or the annotation was copied or forged"
+            .to_owned(),
+    })
+}
+
+/// The annotation of an announced volume: the end of its grace period, and where that is recorded.
+pub fn mark_text(due: &Time, namespace: &str, batch: &str) -> String {
+    format!("{} reclaim, recorded in configmap {namespace}/{batch}", format_time(due))
+}
+
+/// The time that an annotation shows, if it begins with one.
+fn shown_time(mark: &str) -> Option<Time> {
+    parse_time(mark.split_whitespace().next()?).ok().flatten()
+}
+
+#[cfg(test)]
+mod tests;
