@@ -135,6 +135,7 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
         .collect::<()>()
         .await;
     let ExecutionState { done, mut notes, over, interrupted } = batch.into_inner();
+    notes.extend(executor.unmarked());
     let kept = |it: &ChangeReceipt| it.entry.is_some() && it.change.proposal.keeps_backend;
     if recording.journal_only && done.values().any(kept) {
         notes.push(format!(

@@ -216,8 +216,7 @@ impl Collected {
         watch: Option<Return>,
     ) -> Result<(), Failure> {
         let mut kinds = kinds_for(settings);
-        let writes = matches!(watch, Some(Return::Never));
-        if writes {
+        if matches!(watch, Some(Return::Never)) {
             // What is about to be changed does not depend on the guard: the API server knows it.
             kinds.retain(|kind| !kind.is_of_guard());
         }
@@ -232,8 +231,11 @@ impl Collected {
         let namespace = &settings.recording.namespace;
         let kept = Question::KeptBackends { namespace: Text::clone(namespace) };
         // Beside the lists: servers are far away.
-        let announced = facts::announcements_question(namespace);
-        let asked = async { Ok(answers::replies(reader, [kept, announced]).await) };
+        // Whoever writes or watches asks only where something is announced, or is to be.
+        let reports = watch.is_none();
+        let announced = reports.then(|| facts::announcements_question(namespace));
+        let asked = std::iter::once(kept).chain(announced);
+        let asked = async { Ok(answers::replies(reader, asked).await) };
         let read = async {
             let intake = &mut self.intake;
             match watch {
@@ -249,7 +251,7 @@ impl Collected {
         }
         let known = self.recall()?;
         self.take_in_kept(namespace, replies)?;
-        if !writes {
+        if reports {
             self.note_unknown_announcements(namespace);
         }
         let assessor = &mut self.assessor;

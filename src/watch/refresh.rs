@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use crate::cluster::{Change, Cluster};
 use crate::dump::DumpError;
-use crate::facts;
 use crate::journal::{self, Entry, sightings};
 use crate::model::{Answer, Question, Row, Text};
 use crate::rules::Assessor;
@@ -42,10 +41,7 @@ impl AnswerAges {
         let answers = intake.cluster.answers();
         self.until.retain(|question, _| answers.contains_key(question));
         // What is read again, and not asked by any rule, has no age.
-        let is_record = |it: &Question| {
-            matches!(it, Question::KeptBackends { .. } | Question::Announcements { .. })
-        };
-        let aging = answers.iter().filter(|it| !is_record(it.0));
+        let aging = answers.iter().filter(|it| !matches!(it.0, Question::KeptBackends { .. }));
         let new = aging.filter(|it| !self.until.contains_key(it.0));
         let (silent, answered): (Vec<_>, Vec<_>) =
             new.partition(|it| matches!(it.1, Answer::Unanswered(_) | Answer::Forbidden));
@@ -77,12 +73,8 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// The questions about the records in the cluster.
-    pub(super) fn questions(&self) -> [Question; 2] {
-        [self.kept(), facts::announcements_question(&self.namespace)]
-    }
-
-    fn kept(&self) -> Question {
+    /// The question about the record in the cluster.
+    pub(super) fn question(&self) -> Question {
         Question::KeptBackends { namespace: Text::clone(&self.namespace) }
     }
 
@@ -111,8 +103,8 @@ impl Records {
                 }
             }
         }
-        if replies.answer(&self.kept()) {
-            intake.apply(Change::Forgotten(self.kept()));
+        if replies.are_answers() {
+            intake.apply(Change::Forgotten(self.question()));
             let kept = history.iter().flat_map(|it| it.kept());
             kept.filter_map(Entry::kept_backend).try_for_each(|it| intake.kept(it))?;
         }

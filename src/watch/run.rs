@@ -183,7 +183,7 @@ impl Watching {
     }
 
     async fn read_records(&mut self, told: &mut Told) -> Result<(), DumpError> {
-        let asked = answers::replies(&self.reader, self.records.questions());
+        let asked = answers::replies(&self.reader, [self.records.question()]);
         let Ok(replies) = timeout(ANSWERS, asked).await else { return Ok(()) };
         self.records.take_in(replies, &mut self.intake, &mut told.notes)
     }

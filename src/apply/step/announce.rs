@@ -82,7 +82,10 @@ impl ChangeExecutor<'_> {
                         let ended = ChangeEnd { ends_batch: ends_batch.clone(), ..ended };
                         self.take_record(it.change, Err(ended));
                     }
-                    continue;
+                    match ends_batch {
+                        Some(_) => return,
+                        None => continue,
+                    }
                 }
             };
             for it in volumes {
@@ -184,13 +187,27 @@ impl ChangeExecutor<'_> {
             .map_err(|error| ChangeEnd::new(Outcome::Failed, error.with_cause()).ends_batch())
     }
 
+    /// Says which volumes were recorded, and not annotated because the run has ended.
+    pub(in crate::apply) fn unmarked(&self) -> Option<String> {
+        let left = self.announcements.borrow();
+        let names: Vec<_> =
+            left.iter().filter(|it| it.1.is_ok()).map(|it| it.0.to_string()).collect();
+        (self.dry_run == DryRun::None && !names.is_empty()).then(|| {
+            format!(
+                "recorded but not annotated, which counts as vetoed: {}; --include-vetoed announces \
+                 them again",
+                names.join(", ")
+            )
+        })
+    }
+
     /// Annotates a volume that was recorded.
     pub(super) async fn mark_announced(&self, change: &ProposedChange) -> ChangeEnd {
         let recorded = self.announcements.borrow_mut().remove(&change.object.key);
         let recorded = match recorded {
             Some(Ok(recorded)) => recorded,
             Some(Err(ended)) => return ended,
-            None => return ChangeEnd::new(Outcome::Refused, "not announced: interrupted"),
+            None => return ChangeEnd::new(Outcome::Refused, "not recorded: the run has ended"),
         };
         if self.dry_run == DryRun::Server {
             return dry_run::changes_nothing();

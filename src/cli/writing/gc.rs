@@ -182,7 +182,11 @@ fn known(collected: &Collected, settings: &Settings) -> Result<(), Failure> {
     let reason = match answers.get(&facts::announcements_question(namespace)) {
         Some(Answer::Forbidden) => facts::unreadable(namespace),
         Some(Answer::Unanswered(why)) => format!("announcements could not be read: {why}"),
-        _ => return Ok(()),
+        None if collected.live.is_none() => {
+            "unknown what is announced: the dump does not contain the records".to_owned()
+        }
+        // Where no volume is selected, nobody has asked.
+        None | Some(_) => return Ok(()),
     };
     Err(Failure { exit: Exit::Refused, error: anyhow::anyhow!(reason), hint: None }
         .hint(Some("`kubectl storage rbac gc-announce` prints the Role that is needed")))

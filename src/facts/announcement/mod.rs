@@ -63,9 +63,13 @@ pub fn question(namespace: &Text) -> Question {
 ///
 /// # Errors
 /// When it was not read: then it is unknown what is announced.
-fn announcements(cx: &Cx) -> Seen<Arc<Announcements>> {
+pub fn announcements(cx: &Cx) -> Seen<Arc<Announcements>> {
     let namespace = &cx.settings().recording.namespace;
-    records_of(&cx.answer(question(namespace))?, namespace)
+    let answer = cx.answer(question(namespace)).map_err(|unseen| {
+        let reason = "unknown what is announced, since the records were not read".to_owned();
+        Unseen { reason, ..unseen }
+    })?;
+    records_of(&answer, namespace)
 }
 
 /// Returns what is recorded of announcements, as far as it was read anyway; `None` where nobody has

@@ -293,8 +293,8 @@ fn what_is_recorded_shows_what_it_is_about() {
     assert_eq!((&*entry.place, &*entry.proposal), (PLACE, PROPOSAL));
 }
 
-const PLACE: &str = "?";
-const PROPOSAL: &str = "?";
+const PLACE: &str = "6b36398fe8b651afa706a152f9a66743";
+const PROPOSAL: &str = "0e1376ff2c3b698ba7e9422a0cb1729c";
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]

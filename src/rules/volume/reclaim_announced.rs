@@ -29,15 +29,17 @@ pub(super) static RULE: Rule = Rule {
 #[expect(clippy::unnecessary_wraps, reason = "every judgement may lack something")]
 fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let mark = volume.metadata.announced();
-    let records = match facts::known_announcements(cx) {
+    // Nobody is asked where nothing says that anything is announced.
+    let read = match mark {
+        Some(_) => Some(facts::announcements(cx)),
+        None => facts::known_announcements(cx),
+    };
+    let records = match read {
         Some(Ok(records)) => records,
-        None if mark.is_none() => return Ok(None),
+        None => return Ok(None),
         Some(Err(_)) if mark.is_none() => return Ok(None),
-        unread => {
-            let reason = match unread {
-                Some(Err(unseen)) => unseen.reason,
-                _ => "unknown what is announced, since the records were not read".to_owned(),
-            };
+        Some(Err(unseen)) => {
+            let reason = unseen.reason;
             let mut finding = found(cx, volume, "its annotation says that it is announced");
             finding.verdict = Verdict { state: VerdictState::Unseen, reason };
             return Ok(Some(finding));

@@ -53,11 +53,12 @@ impl From<Answer> for Reply {
 pub struct Replies(Vec<(Question, Reply)>);
 
 impl Replies {
-    /// Whether the server answered a question: what it did not answer, or refused to, proves nothing.
-    pub fn answer(&self, question: &Question) -> bool {
+    /// Whether the server answered every question: what it did not answer, or refused to, proves
+    /// nothing.
+    pub fn are_answers(&self) -> bool {
         let silence =
             |reply: &Reply| matches!(reply.answer, Answer::Unanswered(_) | Answer::Forbidden);
-        self.0.iter().any(|(asked, reply)| asked == question && !silence(reply))
+        !self.0.iter().any(|(_, reply)| silence(reply))
     }
 
     /// Takes in the answers.

@@ -19,6 +19,12 @@ fn records(on: &Scenario, kind: &str) -> Vec<Value> {
     all.filter(|it| it["metadata"]["labels"]["storage.kubectl.dev/record"] == kind).collect()
 }
 
+/// Announces with a grace period, and what else is asked for.
+fn announce<'a>(on: &'a Scenario, more: &[&'a str]) -> Vec<&'a str> {
+    let gc = ["gc", "--older-than", "1s", "--record-namespace", &*on.name, "--yes", "--announce"];
+    [&gc[..], more].concat()
+}
+
 fn annotate(on: &Scenario, volume: &str, annotation: &str) {
     on.cluster.kubectl(&["annotate", "--overwrite", "pv", volume, annotation]);
 }
@@ -41,17 +47,14 @@ fn only_what_was_announced_for_long_enough_and_is_still_the_same_is_reclaimed() 
     let [changed, deleted, forged, plain, reused, vetoed] = names.map(|it| on.named(it));
     let volumes = names.map(|it| left(&on, it));
     release(&on, &volumes.iter().collect::<Vec<&PersistentVolume>>());
-    let in_namespace = ["--record-namespace", &on.name, "--yes"];
-    let announce = |more: &[&str]| {
-        [&["gc", "--older-than", "1s", "--announce"], more, &in_namespace].concat()
-    };
+    let in_namespace = ["--record-namespace", &*on.name, "--yes"];
 
     // Two runs with records of their own, and one for the rest.
-    admin.run(&announce(&["1h", &forged])).ends(0);
+    admin.run(&announce(&on, &["1h", &forged])).ends(0);
     let long = records(&on, "announcement");
-    admin.run(&announce(&["1s", &deleted])).ends(0);
+    admin.run(&announce(&on, &["1s", &deleted])).ends(0);
     let before = on.cluster.mark();
-    let told = admin.run(&announce(&["3s", "-n", &on.name])).ends(0);
+    let told = admin.run(&announce(&on, &["3s", "-n", &on.name])).ends(0);
     let rest = [&*changed, &*plain, &*reused, &*vetoed];
     assert_eq!(told.outcomes("done"), rest, "{:#}", told.json);
     assert!(told.reason(&forged).contains("announced already"), "{:#}", told.json);
@@ -81,7 +84,7 @@ fn only_what_was_announced_for_long_enough_and_is_still_the_same_is_reclaimed() 
 
     // What is announced is not announced again.
     let before = on.cluster.mark();
-    let again = admin.run(&announce(&["1s", "-n", &on.name])).ends(0);
+    let again = admin.run(&announce(&on, &["1s", "-n", &on.name])).ends(0);
     assert_eq!(again.changes().len(), 0, "{:#}", again.json);
     assert_eq!(written(&admin.sent(before)), Vec::<String>::new());
 
@@ -108,7 +111,7 @@ fn only_what_was_announced_for_long_enough_and_is_still_the_same_is_reclaimed() 
     }
 
     let before = on.cluster.mark();
-    let reclaim = [&["gc", "--announced", "-n", &on.name], &in_namespace[..]].concat();
+    let reclaim = [&["gc", "--announced", "-n", &*on.name], &in_namespace[..]].concat();
     let told = admin.run(&reclaim).ends(0);
     assert_eq!(told.outcomes("done"), [&*plain, &*vetoed], "{:#}", told.json);
     for (name, reason) in [
@@ -134,14 +137,14 @@ fn only_what_was_announced_for_long_enough_and_is_still_the_same_is_reclaimed() 
         on.delete(&format!("cm/{}", record["metadata"]["name"].as_str().expect("it has a name")));
     }
     annotate(&on, &vetoed, &format!("{MARK}=2020-01-01T00:00:00Z"));
-    let told = admin.run(&announce(&["1h", "-n", &on.name])).ends(0);
+    let told = admin.run(&announce(&on, &["1h", "-n", &on.name])).ends(0);
     assert_eq!(told.outcomes("done"), [&*changed, &*deleted, &*reused], "{:#}", told.json);
     assert!(told.reason(&vetoed).contains("--include-vetoed"), "{:#}", told.json);
-    let told = admin.run(&announce(&["1h", &vetoed, "--include-vetoed"])).ends(0);
+    let told = admin.run(&announce(&on, &["1h", &vetoed, "--include-vetoed"])).ends(0);
     assert_eq!(told.outcomes("done"), [&*vetoed], "{:#}", told.json);
     assert!(!records(&on, "veto")[0]["data"].to_string().contains(&*vetoed));
     assert!(mark(&on, &vetoed).is_some_and(|it| !it.starts_with("2020")));
-    let named = [&["gc", "--announced", &vetoed], &in_namespace[..]].concat();
+    let named = [&["gc", "--announced", &*vetoed], &in_namespace[..]].concat();
     let told = admin.refused(5, &named);
     assert!(told.reason(&vetoed).contains("due at"), "{:#}", told.json);
 }
