@@ -45,7 +45,7 @@ pub struct GcArgs {
     #[arg(long, conflicts_with_all = ["keep_backend", "destroy_data"])]
     announced: bool,
     /// Announce volumes again although their announcement was vetoed
-    #[arg(long, requires = "announce")]
+    #[arg(long, requires = "announce", conflicts_with = "announced")]
     include_vetoed: bool,
     /// Reclaim only volumes whose claim was in this namespace
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with_all = ["all_namespaces", "volumes"])]
@@ -188,6 +188,7 @@ fn known(collected: &Collected, settings: &Settings) -> Result<(), Failure> {
         // Where no volume is selected, nobody has asked.
         None | Some(_) => return Ok(()),
     };
+    let role = "`kubectl storage rbac gc-announce` prints the Role that is needed";
     Err(Failure { exit: Exit::Refused, error: anyhow::anyhow!(reason), hint: None }
-        .hint(Some("`kubectl storage rbac gc-announce` prints the Role that is needed")))
+        .hint(collected.live.is_some().then_some(role)))
 }

@@ -2,9 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, AnnouncedPeriod, AnnouncementStatus};
-use crate::model::{
-    ANNOUNCED, Age, Finding, Kind, Severity, Verdict, VerdictState, Volume, format_time,
-};
+use crate::model::{ANNOUNCED, Age, Finding, Severity, Verdict, VerdictState, Volume, format_time};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -13,8 +11,9 @@ pub(super) static RULE: Rule = Rule {
     severity: Severity::Info,
     // What else is wrong with it has findings of its own.
     capacity_risk: CapacityRisk::None,
-    needs: &[Kind::PersistentVolume, Kind::ConfigMap],
-    remedies: &[&remedies::RECLAIM],
+    // All that gc looks at: what it would refuse is said.
+    needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment, StorageClass, VolumeSnapshotContent, VolumeGroupSnapshotContent, Secret, ReplicationController, Job, CronJob, SubjectAccessReview, ConfigMap],
+    remedies: &[],
     title: "A volume is announced to be reclaimed, or its announcement was vetoed or is void",
     danger: "After the grace period, `gc --announced` has its driver delete the backend volume, unless the volume is \
              not as it was announced, or the announcement was vetoed.",
@@ -83,20 +82,17 @@ fn announced(
         true => format!("announced to be reclaimed, and due since {due}"),
         false => format!("announced to be reclaimed, and due at {due}"),
     };
-    let mut finding = found(cx, volume, summary)
+    let finding = found(cx, volume, summary)
         .aged(Age::stamped(Some(period.since)))
         .shows("announced", format_time(&period.since))
         .shows("due", &*due)
         .shows("recorded in", format!("configmap {}/{}", namespace(cx), period.batch));
     let how = "removing its annotation vetoes that";
     let advice = match (&refusal, is_due) {
-        (Some(_), _) => format!("`gc --announced` refuses it as long as this is so; {how}"),
+        (Some(why), _) => format!("`gc --announced` would refuse it now: {why}; {how}"),
         (None, true) => format!("`kubectl storage gc --announced` reclaims it; {how}"),
         (None, false) => how.to_owned(),
     };
-    if let Some(refusal) = refusal {
-        finding = finding.shows("gc would refuse", refusal);
-    }
     finding.report_only(advice)
 }
 
