@@ -36,7 +36,7 @@ pub struct Announcing {
 pub fn announce(
     cx: &Cx,
     volume: &Volume,
-    reclaim: Proposal,
+    reclaim: &Proposal,
     announcing: &Announcing,
 ) -> Seen<Result<Proposal, Refusal>> {
     let grace = format_duration(announcing.grace);
@@ -44,8 +44,8 @@ pub fn announce(
         what: format!("announces that after {grace} gc may do this: {}", reclaim.effect.what),
         risk: "nothing is reclaimed before; the annotation shows when".to_owned(),
     };
-    let status = facts::announcement_status(cx, volume, Some(&reclaim))?;
-    let Proposal { mut notices, mut relies_on, .. } = reclaim.clone();
+    let status = facts::announcement_status(cx, volume, Some(reclaim))?;
+    let (mut notices, mut relies_on) = (reclaim.notices.clone(), reclaim.relies_on.clone());
     let refuse = |reason: String| Ok(Err(Refusal { reason, effect: effect.clone() }));
     match status {
         AnnouncementStatus::NotAnnounced => {}
@@ -74,7 +74,7 @@ pub fn announce(
             notices.push(format!("its annotation {ANNOUNCED} counts for nothing: {why}"));
         }
     }
-    let Some(announced) = facts::announced_volume(volume, &reclaim) else {
+    let Some(announced) = facts::announced_volume(volume, reclaim) else {
         return refuse(facts::UNIDENTIFIED.to_owned());
     };
     Ok(Ok(Proposal {

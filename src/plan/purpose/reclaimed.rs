@@ -29,7 +29,7 @@ pub(super) fn announce(
     announcing: &Announcing,
 ) -> Seen<Result<Proposal, Refusal>> {
     match reclaim(cx, volume)? {
-        Ok(proposal) => remedies::announce(cx, volume, proposal, announcing),
+        Ok(proposal) => remedies::announce(cx, volume, &proposal, announcing),
         refused @ Err(_) => Ok(refused),
     }
 }

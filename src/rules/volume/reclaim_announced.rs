@@ -61,7 +61,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         }
         other => return Ok(ended(cx, volume, &other)),
     };
-    Ok(Some(announced(cx, volume, &period, is_due, refusal)))
+    Ok(Some(announced(cx, volume, &period, is_due, refusal.as_deref())))
 }
 
 fn found(cx: &Cx, volume: &Volume, summary: impl Into<String>) -> Finding {
@@ -75,7 +75,7 @@ fn announced(
     volume: &Volume,
     period: &AnnouncedPeriod,
     is_due: bool,
-    refusal: Option<String>,
+    refusal: Option<&str>,
 ) -> Finding {
     let due = format_time(&period.due);
     let summary = match is_due {
@@ -88,7 +88,7 @@ fn announced(
         .shows("due", &*due)
         .shows("recorded in", format!("configmap {}/{}", namespace(cx), period.batch));
     let how = "removing its annotation vetoes that";
-    let advice = match (&refusal, is_due) {
+    let advice = match (refusal, is_due) {
         (Some(why), _) => format!("`gc --announced` would refuse it now: {why}; {how}"),
         (None, true) => format!("`kubectl storage gc --announced` reclaims it; {how}"),
         (None, false) => how.to_owned(),

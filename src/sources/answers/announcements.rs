@@ -63,7 +63,7 @@ fn announcements(found: Vec<ConfigMap>) -> Announcements {
                 match batch.parse() {
                     Ok(batch) => all.batches.push(batch),
                     Err(wrong) => {
-                        all.void.push(VoidBatch { name: batch.name.into(), reason: wrong.into() })
+                        all.void.push(VoidBatch { name: batch.name.into(), reason: wrong.into() });
                     }
                 }
             }
