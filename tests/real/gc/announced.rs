@@ -129,8 +129,11 @@ fn only_what_was_announced_for_long_enough_and_is_still_the_same_is_reclaimed() 
     let sent = written(&admin.sent(before));
     let about = |resource: &str| sent.iter().filter(|it| it.contains(resource)).count();
     assert_eq!((sent.len(), about(&plain), about("configmaps")), (2, 1, 1), "{sent:#?}");
-    let vetoes = records(&on, "veto");
-    assert!(vetoes.len() == 1 && vetoes[0]["data"].to_string().contains(&*vetoed), "{vetoes:#?}");
+    let recorded = records(&on, "veto");
+    assert!(
+        recorded.len() == 1 && recorded[0]["data"].to_string().contains(&*vetoed),
+        "{recorded:#?}"
+    );
 
     // A veto is not forgotten with its announcement, nor by an annotation that comes back.
     for record in records(&on, "announcement").iter().filter(|it| !long.contains(it)) {
@@ -144,8 +147,8 @@ fn only_what_was_announced_for_long_enough_and_is_still_the_same_is_reclaimed() 
     assert_eq!(told.outcomes("done"), [&*vetoed], "{:#}", told.json);
     assert!(!records(&on, "veto")[0]["data"].to_string().contains(&*vetoed));
     assert!(mark(&on, &vetoed).is_some_and(|it| !it.starts_with("2020")));
-    let named = [&["gc", "--announced", &*vetoed], &in_namespace[..]].concat();
-    let told = admin.refused(5, &named);
+    let one = [&["gc", "--announced", &*vetoed], &in_namespace[..]].concat();
+    let told = admin.refused(5, &one);
     assert!(told.reason(&vetoed).contains("due at"), "{:#}", told.json);
 }
 
