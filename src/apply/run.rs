@@ -115,7 +115,7 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
         announcements: RefCell::default(),
         vetoing: tokio::sync::Mutex::default(),
     };
-    executor.record_announcements(&plan.changes).await;
+    executor.announce_all(&plan.changes).await;
     let batch = RefCell::new(ExecutionState::default());
     let lanes = lanes(&plan.changes, run.options.parallel);
     let width = lanes.len().max(1);
@@ -135,7 +135,6 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
         .collect::<()>()
         .await;
     let ExecutionState { done, mut notes, over, interrupted } = batch.into_inner();
-    notes.extend(executor.unmarked());
     let kept = |it: &ChangeReceipt| it.entry.is_some() && it.change.proposal.keeps_backend;
     if recording.journal_only && done.values().any(kept) {
         notes.push(format!(
@@ -202,7 +201,10 @@ async fn one(
 ) {
     // Ends with this function: then the next change knows how this one has ended.
     let turn = Turn::wait(turns).await;
-    let over = {
+    let announced = executor.announced_end(change);
+    let over = if announced.is_some() {
+        None
+    } else {
         let mut batch = batch.borrow_mut();
         if batch.over.is_none() && (run.interrupted)() {
             batch.interrupted = true;
@@ -214,7 +216,10 @@ async fn one(
         ChangeEnd::new(Outcome::Refused, format!("not started: {over}"))
     } else {
         (run.progress)(RunProgress::Begun(change));
-        executor.carry_out(change, &turn).await
+        match announced {
+            Some(ended) => ended,
+            None => executor.carry_out(change, &turn).await,
+        }
     };
     let ChangeEnd { outcome, detail, entry, ends_batch, notes, partly, before: _ } = ended;
     (run.progress)(RunProgress::Ended);

@@ -32,7 +32,6 @@ use super::writer::{WriteAnswer, WriteError, Writer};
 use crate::journal::{Backend, Intent, JournalRecord, SentRequest};
 use crate::model::{Action, ObjectKey, Text, format_bytes};
 use crate::plan::{ProposedChange, Purpose};
-pub(super) use announce::RecordedAnnouncement;
 use proposal::{difference, is_fulfilled, is_rest};
 
 /// How often an object that cannot be judged at the moment is read again.
@@ -60,8 +59,8 @@ pub(super) struct ChangeExecutor<'a> {
     pub(super) interrupted: &'a dyn Fn() -> bool,
     /// The namespaces in which the dry run of a removal of owner references was accepted.
     pub(super) accepted: RefCell<BTreeSet<Option<Text>>>,
-    /// What became of the record of each volume that is announced.
-    pub(super) announcements: RefCell<BTreeMap<ObjectKey, Result<RecordedAnnouncement, ChangeEnd>>>,
+    /// How each change has ended that announces.
+    pub(super) announcements: RefCell<BTreeMap<ObjectKey, ChangeEnd>>,
     /// Held while the record of vetoes is changed.
     pub(super) vetoing: Mutex<()>,
 }
@@ -73,7 +72,10 @@ impl ChangeExecutor<'_> {
             return self.set_retention(change, request).await;
         }
         match &change.purpose {
-            Purpose::Announce(_) => return self.mark_announced(change).await,
+            // Those of a run are announced together.
+            Purpose::Announce(_) => {
+                return ChangeEnd::new(Outcome::Refused, "not announced: the run has ended");
+            }
             Purpose::RecordVeto => return self.record_veto(change).await,
             _ => {}
         }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::model::{
-    AnnouncedBatch, AnnouncedVolume, ClaimKey, Time, Uid, Veto, format_time, parse_time,
+    AnnouncedBatch, AnnouncedVolume, ClaimKey, Time, Uid, Veto, VoidBatch, format_time, parse_time,
 };
 
 /// The beginning of the names of the `ConfigMap`s of announcements.
@@ -28,6 +28,8 @@ pub const ANNOUNCEMENT: &str = "announcement";
 pub const VETO: &str = "veto";
 /// The key of what all volumes of a batch have in common.
 const BATCH: &str = "batch";
+/// The shortest grace period that is announced: without one, nobody could veto.
+const SHORTEST_GRACE: Duration = Duration::from_secs(1);
 /// Version of the values.
 const VERSION: u32 = 1;
 /// How many characters of the id of a run are in the name of a record.
@@ -104,6 +106,8 @@ pub struct ReadBatch {
     pub created: Option<Time>,
     /// Whether it is immutable.
     pub immutable: bool,
+    /// Whether it is being deleted.
+    pub deleting: bool,
     /// Its keys and values.
     pub data: BTreeMap<String, String>,
 }
@@ -125,8 +129,12 @@ pub fn data<'a>(
 ) -> BTreeMap<String, String> {
     let cluster = cluster.map(str::to_owned);
     let batch = BatchRecord { version: VERSION, grace_seconds: grace.as_secs(), cluster };
-    let volumes = volumes.map(|it| (it.uid.to_string(), json!(VolumeRecord::of(it)).to_string()));
-    volumes.chain([(BATCH.to_owned(), json!(batch).to_string())]).collect()
+    volumes.map(entry).chain([(BATCH.to_owned(), json!(batch).to_string())]).collect()
+}
+
+/// Returns the key and value of a volume.
+pub fn entry(volume: &AnnouncedVolume) -> (String, String) {
+    (volume.uid.to_string(), json!(VolumeRecord::of(volume)).to_string())
 }
 
 impl ReadBatch {
@@ -138,9 +146,15 @@ impl ReadBatch {
         if !self.immutable {
             return Err("it is not immutable".to_owned());
         }
+        if self.deleting {
+            return Err("it is being deleted".to_owned());
+        }
         let created = self.created.ok_or("it has no creationTimestamp")?;
         let batch = self.data.get(BATCH).ok_or_else(|| format!("it has no key {BATCH:?}"))?;
         let batch: BatchRecord = parse(batch)?;
+        if batch.grace_seconds < SHORTEST_GRACE.as_secs() {
+            return Err("its grace period is shorter than any that is announced".to_owned());
+        }
         let volumes = self.data.iter().filter(|(key, _)| *key != BATCH);
         let volume = |(key, value): (&String, &String)| {
             let record: VolumeRecord = parse(value)?;
@@ -156,6 +170,19 @@ impl ReadBatch {
             cluster: batch.cluster.map(Into::into),
             volumes: volumes.map(volume).collect::<Result<_, String>>()?,
         })
+    }
+}
+
+impl ReadBatch {
+    /// Returns what is known of a record that announces nothing.
+    pub fn void(self, reason: String) -> VoidBatch {
+        let uids = self.data.keys().filter(|key| *key != BATCH);
+        VoidBatch {
+            uids: uids.filter_map(|key| Uid::parse(key)).collect(),
+            name: self.name.into(),
+            reason: reason.into(),
+            created: self.created,
+        }
     }
 }
 
@@ -266,6 +293,7 @@ mod tests {
             name: name("0123456789abcdef-more", 0),
             created: Time::from_timestamp(1_800_000_000, 0),
             immutable: true,
+            deleting: false,
             data: data(Duration::from_secs(259_200), Some("c"), [volume()].iter()),
         }
     }
@@ -298,6 +326,8 @@ mod tests {
         let other = batch().data[UID].clone();
         for (read, wrong) in [
             (ReadBatch { immutable: false, ..batch() }, "not immutable"),
+            (ReadBatch { deleting: true, ..batch() }, "being deleted"),
+            (edited(BATCH, r#"{"version": 1, "graceSeconds": 0}"#), "shorter than any"),
             (ReadBatch { created: None, ..batch() }, "no creationTimestamp"),
             (bare, "no key"),
             (edited(BATCH, "{}"), "no version"),
@@ -309,6 +339,11 @@ mod tests {
         ] {
             let error = read.parse().expect_err("nothing is announced");
             assert!(error.contains(wrong), "{error}");
+            let (created, is_whole) = (read.created, read.data.contains_key(UID));
+            let void = read.void(error);
+            // What it was about is known all the same.
+            assert_eq!(void.created, created);
+            assert_eq!(void.uids.contains(&volume().uid), is_whole);
         }
     }
 

@@ -86,11 +86,13 @@ pub enum Action {
     RemoveOwnerReferences { claim: ObjectRef, owners: Vec<OwnerReference> },
     /// Patches `spec.persistentVolumeClaimRetentionPolicy` of a set, testing both of its fields.
     SetRetentionPolicy { set: ObjectRef, from: RetentionPolicy, to: RetentionPolicy },
-    /// Annotates a volume after what is to be done to it was recorded, with those of the same run.
+    /// Annotates a volume, and records what is to be done to it with those of the same run.
     Announce {
         volume: ObjectRef,
         /// What is recorded.
         announced: Box<AnnouncedVolume>,
+        /// Its annotation, as it was seen.
+        mark: Option<Box<str>>,
         /// How long it stays announced at least.
         grace: Duration,
     },

@@ -62,6 +62,10 @@ pub struct VoidBatch {
     pub name: Box<str>,
     /// Why.
     pub reason: Box<str>,
+    /// When it was created, if that is known.
+    pub created: Option<Time>,
+    /// The uids that its keys name: whatever an earlier record says of these volumes is outdated.
+    pub uids: Vec<Uid>,
 }
 
 /// A veto that was recorded: it holds until it is taken out of the record.

@@ -81,6 +81,7 @@ pub fn announce(
         steps: vec![Action::Announce {
             volume: volume.object(),
             announced: Box::new(announced),
+            mark: volume.metadata.announced().map(Into::into),
             grace: announcing.grace,
         }],
         effect,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::journal::announcement::{self, ReadBatch, parse_veto, veto_value};
-use crate::model::{AnnouncedBatch, Announcements, Veto, VoidBatch, format_time, parse_time};
+use crate::model::{AnnouncedBatch, Announcements, Uid, Veto, VoidBatch, format_time, parse_time};
 
 /// What is recorded of announcements: the keys and values of the records, as they were read.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -29,6 +29,10 @@ struct SavedBatch {
 struct SavedVoid {
     name: String,
     reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    created: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    uids: Vec<String>,
 }
 
 impl SavedAnnouncements {
@@ -39,8 +43,12 @@ impl SavedAnnouncements {
             created: format_time(&it.created),
             data: announcement::data(it.grace, it.cluster.as_deref(), it.volumes.iter()),
         };
-        let void =
-            |it: &VoidBatch| SavedVoid { name: it.name.to_string(), reason: it.reason.to_string() };
+        let void = |it: &VoidBatch| SavedVoid {
+            name: it.name.to_string(),
+            reason: it.reason.to_string(),
+            created: it.created.as_ref().map(format_time),
+            uids: it.uids.iter().map(Uid::to_string).collect(),
+        };
         let veto = |it: &Veto| (it.uid.to_string(), veto_value(it));
         Self {
             batches: all.batches.iter().map(batch).collect(),
@@ -56,9 +64,15 @@ impl SavedAnnouncements {
     pub fn into_announcements(self) -> Result<Announcements, String> {
         let batch = |it: SavedBatch| {
             let created = parse_time(&it.created).ok().flatten();
-            ReadBatch { name: it.name, created, immutable: true, data: it.data }.parse()
+            ReadBatch { name: it.name, created, immutable: true, deleting: false, data: it.data }
+                .parse()
         };
-        let void = |it: SavedVoid| VoidBatch { name: it.name.into(), reason: it.reason.into() };
+        let void = |it: SavedVoid| VoidBatch {
+            name: it.name.into(),
+            reason: it.reason.into(),
+            created: it.created.and_then(|it| parse_time(&it).ok().flatten()),
+            uids: it.uids.iter().filter_map(|it| Uid::parse(it)).collect(),
+        };
         Ok(Announcements {
             batches: self.batches.into_iter().map(batch).collect::<Result<_, String>>()?,
             vetoes: self.vetoes.iter().filter_map(|(key, it)| parse_veto(key, it)).collect(),
@@ -73,7 +87,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::model::{AnnouncedVolume, Answer, ClaimKey, Interner, Question, Row, Time, Uid};
+    use crate::model::{AnnouncedVolume, Answer, ClaimKey, Interner, Question, Row, Time};
     use crate::sources::answer_line::SavedAnswer;
 
     #[test]
@@ -98,8 +112,18 @@ mod tests {
                     effect: "e".into(),
                 }],
             }],
-            vetoes: vec![Veto { volume: "pv-2".into(), uid, batch: "b".into(), found: None }],
-            void: vec![VoidBatch { name: "x".into(), reason: "it is not immutable".into() }],
+            vetoes: vec![Veto {
+                volume: "pv-2".into(),
+                uid: uid.clone(),
+                batch: "b".into(),
+                found: None,
+            }],
+            void: vec![VoidBatch {
+                name: "x".into(),
+                reason: "it is not immutable".into(),
+                created: Time::from_timestamp(1_800_000_001, 0),
+                uids: vec![uid.clone()],
+            }],
         };
         let question = Question::Announcements { namespace: "kube-system".into() };
         let answer = Answer::Announcements(Arc::new(all));

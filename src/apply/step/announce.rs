@@ -1,129 +1,246 @@
-//! Announces volumes: records all of them first, then annotates each.
+//! Announces volumes: annotates each, then records all of them that were annotated.
 //!
-//! Nothing is annotated that is not recorded. A volume that is recorded but could not be annotated
-//! counts as vetoed, which is told: nothing is reclaimed on its account.
+//! Only the record announces. Where it cannot be created after all, or the run is killed before, the
+//! annotations count for nothing, and no volume is recorded whose users could not see that.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::super::Outcome;
 use super::super::change_end::ChangeEnd;
 use super::super::config_map::{self, ConfigMapWrite, NewConfigMap, StoredConfigMap};
 use super::super::options::DryRun;
 use super::super::request::{self, WriteRequest};
+use super::super::writer::WriteAnswer;
 use super::{ChangeExecutor, dry_run};
 use crate::facts;
 use crate::journal::announcement::{self, ANNOUNCEMENT, RECORD};
 use crate::journal::{Intent, JournalRecord};
 use crate::model::{
-    ANNOUNCED, Action, AnnouncedVolume, Kind, ObjectKey, ObjectRef, Time, format_time,
+    ANNOUNCED, Action, AnnouncedVolume, Kind, ObjectKey, ObjectRef, Time, Veto, format_time,
 };
 use crate::plan::{ProposedChange, Purpose};
 
-/// How many volumes a record holds at most: an object may have 1 MiB (apiserver, etcd).
-const VOLUMES: usize = 400;
+/// How many bytes a record holds at most: the values of a `ConfigMap` may have 1 MiB (apiserver,
+/// `ValidateConfigMap`).
+const BYTES: usize = 700 * 1024;
 /// What a record says of itself.
 const ABOUT: &str = "PersistentVolumes that kubectl storage gc --announced may reclaim after the grace period in \
                      key batch, counted from the creation of this object. Deleting this object takes all of it back.";
 
-/// The record of a volume that is announced.
-#[derive(Debug, Clone)]
-pub(in crate::apply) struct RecordedAnnouncement {
-    /// The name of the `ConfigMap`.
-    batch: String,
-    /// The end of the grace period.
-    due: Time,
-}
-
-/// A volume that is about to be recorded.
+/// A volume that is to be announced.
+#[derive(Clone, Copy)]
 struct Candidate<'a> {
     change: &'a ProposedChange,
     announced: &'a AnnouncedVolume,
+    /// The annotation that the plan has seen.
+    mark: Option<&'a str>,
+    grace: std::time::Duration,
+}
+
+/// A volume that was annotated, and is to be recorded.
+struct Marked<'a> {
+    candidate: Candidate<'a>,
+    entry: u64,
+    written: WriteAnswer,
+    /// The time that its annotation shows.
+    shown: Time,
+    /// The veto that was recorded when it was proposed.
+    veto: Option<Veto>,
+}
+
+impl<'a> Candidate<'a> {
+    fn of(change: &'a ProposedChange) -> Option<Self> {
+        match &*change.proposal.steps {
+            [Action::Announce { announced, grace, mark, .. }] => {
+                Some(Self { change, announced, mark: mark.as_deref(), grace: *grace })
+            }
+            _ => None,
+        }
+    }
+
+    fn overrides_vetoes(&self) -> bool {
+        matches!(&self.change.purpose, Purpose::Announce(it) if it.include_vetoed)
+    }
 }
 
 impl ChangeExecutor<'_> {
-    /// Records everything that a plan announces, before anything is annotated. What became of each
-    /// is known to [`Self::mark_announced`].
-    pub(in crate::apply) async fn record_announcements(&self, changes: &[ProposedChange]) {
-        let mut ready: Vec<Candidate<'_>> = Vec::new();
-        let mut grace = None;
-        for change in changes {
-            let [Action::Announce { announced, grace: its, .. }] = &*change.proposal.steps else {
-                continue;
-            };
-            if (self.interrupted)() {
+    /// Announces everything that a plan announces. How each change ends is known to
+    /// [`Self::announced_end`]; what an interruption leaves out has no end.
+    pub(in crate::apply) async fn announce_all(&self, changes: &[ProposedChange]) {
+        let all: Vec<_> = changes.iter().filter_map(Candidate::of).collect();
+        for (number, volumes) in batches(&all).into_iter().enumerate() {
+            if (self.interrupted)() || !self.announce_batch(number, &volumes).await {
                 return;
             }
-            grace = Some(*its);
-            match self.may_mark(change).await {
-                Ok(()) => ready.push(Candidate { change, announced }),
-                Err(ended) => self.take_record(change, Err(ended)),
-            }
         }
-        let Some(grace) = grace.filter(|_| !(self.interrupted)()) else { return };
-        for (number, volumes) in ready.chunks(VOLUMES).enumerate() {
-            let cluster = self.cluster.cluster_uid();
-            let entries = volumes.iter().map(|it| it.announced);
-            let data = announcement::data(grace, cluster.as_deref(), entries);
-            let name = announcement::name(self.run, number);
-            let new = NewConfigMap {
-                namespace: &self.cluster.settings().recording.namespace,
-                name: &name,
-                labels: &[(RECORD, ANNOUNCEMENT)],
-                about: ABOUT,
-                data: &data,
-                immutable: true,
-            };
-            let recorded = match self.record_batch(&new).await {
-                Ok(created) => end(created, grace).ok_or_else(|| "its end is no date".to_owned()),
+    }
+
+    /// Returns how a change has ended that announces, if it has.
+    pub(in crate::apply) fn announced_end(&self, change: &ProposedChange) -> Option<ChangeEnd> {
+        Candidate::of(change)?;
+        self.announcements.borrow_mut().remove(&change.object.key)
+    }
+
+    fn ends(&self, change: &ProposedChange, ended: ChangeEnd) {
+        self.announcements.borrow_mut().insert(change.object.key.clone(), ended);
+    }
+
+    /// Announces the volumes of one record, and returns whether others may follow.
+    async fn announce_batch(&self, number: usize, volumes: &[Candidate<'_>]) -> bool {
+        let Some(grace) = volumes.first().map(|it| it.grace) else { return true };
+        let cluster = self.cluster.cluster_uid();
+        let name = announcement::name(self.run, number);
+        let data =
+            announcement::data(grace, cluster.as_deref(), volumes.iter().map(|it| it.announced));
+        let namespace = &self.cluster.settings().recording.namespace;
+        let labels = &[(RECORD, ANNOUNCEMENT)];
+        let new = NewConfigMap {
+            namespace,
+            name: &name,
+            labels,
+            about: ABOUT,
+            data: &data,
+            immutable: true,
+        };
+        // Who may not record it annotates nothing.
+        if let ended @ (ConfigMapWrite::Refused(_)
+        | ConfigMapWrite::Overtaken
+        | ConfigMapWrite::Failed(_)
+        | ConfigMapWrite::Unanswered(_)) =
+            config_map::rehearse(self.writer, &new.request()).await
+        {
+            let ended = unrecorded(&shown(&new), &ended);
+            volumes.iter().for_each(|it| self.ends(it.change, ended.same()));
+            return ended.ends_batch.is_none();
+        }
+        let mut marked = Vec::new();
+        let mut may_go_on = true;
+        for it in volumes {
+            if (self.interrupted)() || !may_go_on {
+                break;
+            }
+            match self.mark(*it, &name).await {
+                Ok(Some(it)) => marked.push(it),
+                Ok(None) => self.ends(it.change, dry_run::changes_nothing()),
                 Err(ended) => {
-                    let ChangeEnd { outcome, detail, ends_batch, .. } = ended;
-                    for it in volumes {
-                        let ended = ChangeEnd::new(outcome, detail.clone());
-                        let ended = ChangeEnd { ends_batch: ends_batch.clone(), ..ended };
-                        self.take_record(it.change, Err(ended));
-                    }
-                    match ends_batch {
-                        Some(_) => return,
-                        None => continue,
-                    }
+                    may_go_on = ended.ends_batch.is_none();
+                    self.ends(it.change, ended);
                 }
-            };
-            for it in volumes {
-                let recorded =
-                    recorded.clone().map(|due| RecordedAnnouncement { batch: name.clone(), due });
-                let recorded = recorded.map_err(|detail| ChangeEnd::new(Outcome::Failed, detail));
-                self.take_record(it.change, recorded);
             }
         }
+        if marked.is_empty() {
+            return may_go_on;
+        }
+        let entries = marked.iter().map(|it| it.candidate.announced);
+        let data = announcement::data(grace, cluster.as_deref(), entries);
+        let new = NewConfigMap { data: &data, ..new };
+        let recorded = self.record_batch(&new).await;
+        may_go_on &= !matches!(&recorded, Err(ended) if ended.ends_batch.is_some());
+        for it in marked {
+            let change = it.candidate.change;
+            let ended = match &recorded {
+                Ok(created) => self.announced(it, created, &shown(&new)).await,
+                Err(ended) => self.only_marked(&it, ended).await,
+            };
+            may_go_on &= ended.ends_batch.is_none();
+            self.ends(change, ended);
+        }
+        may_go_on
     }
 
-    fn take_record(&self, change: &ProposedChange, it: Result<RecordedAnnouncement, ChangeEnd>) {
-        self.announcements.borrow_mut().insert(change.object.key.clone(), it);
-    }
-
-    /// Refuses what could not be annotated: it is proposed again, and its annotation is sent as a dry
-    /// run.
-    async fn may_mark(&self, change: &ProposedChange) -> Result<(), ChangeEnd> {
+    /// Annotates a volume that is still as it was planned; `None` where only dry runs are sent.
+    async fn mark<'a>(
+        &self,
+        it: Candidate<'a>,
+        batch: &str,
+    ) -> Result<Option<Marked<'a>>, ChangeEnd> {
+        let change = it.change;
         let Some(live) = self.read_and_propose_again(change, 0).await? else {
             return Err(ChangeEnd::new(Outcome::Stale, "there is nothing to announce"));
         };
+        let seen = live["metadata"]["annotations"][ANNOUNCED].as_str();
+        // Whoever changed it has said something, whatever else is as it was.
+        if seen != it.mark && !it.overrides_vetoes() {
+            let detail = format!("another client has changed annotation {ANNOUNCED}");
+            return Err(ChangeEnd::new(Outcome::Stale, detail));
+        }
+        let uid = change.object.uid.as_ref();
+        let recorded = self.cluster.announcements();
+        let begins = self.cluster.clock().unwrap_or_default();
+        let end = facts::grace_end(begins, it.grace);
+        let shown = facts::lengthened(&recorded, uid, seen, end);
+        let veto = recorded.vetoes.iter().find(|it| Some(&it.uid) == uid).cloned();
+        let namespace = &self.cluster.settings().recording.namespace;
+        let text = facts::mark_text(&shown, namespace, batch);
         let action = &change.proposal.steps[0];
-        let request = marking(change, &live, "announced")?;
-        self.dry_run_step(&change.purpose, action, &request).await
+        let request = request::mark(action.object(), &live, &text)
+            .map_err(|unfit| ChangeEnd::new(Outcome::Stale, unfit.to_string()))?;
+        self.dry_run_step(&change.purpose, action, &request).await?;
+        if self.dry_run == DryRun::Server {
+            return Ok(None);
+        }
+        let entry = self.begin(change, 0, &request, live).await?;
+        let sent = self.writer.send(&request, false).await;
+        let mut ended = match &sent {
+            Ok(_) => ChangeEnd::new(Outcome::Sent, ""),
+            // What befalls one volume must not keep the others from being recorded.
+            Err(error) => ChangeEnd { ends_batch: None, ..ChangeEnd::unsent(error) },
+        };
+        if let Ok(written) = &sent {
+            let is = &written.value["metadata"]["annotations"][ANNOUNCED];
+            if *is != json!(text) {
+                ended = ChangeEnd::new(
+                    Outcome::Failed,
+                    format!("not announced: the API server shows annotation {ANNOUNCED} as {is}"),
+                );
+            }
+        }
+        ended.entry = Some(entry);
+        self.end(&mut ended, entry).await;
+        match sent {
+            Ok(written) if ended.outcome == Outcome::Sent => {
+                Ok(Some(Marked { candidate: it, entry, written, shown, veto }))
+            }
+            _ => Err(ended),
+        }
+    }
+
+    /// Ends a change whose volume was annotated and recorded.
+    async fn announced(&self, it: Marked<'_>, created: &Time, shown: &str) -> ChangeEnd {
+        let Marked { candidate, entry, written, shown: at_least, veto } = it;
+        let change = candidate.change;
+        let due = facts::grace_end(*created, candidate.grace).max(at_least);
+        let detail = format!("due at {}, recorded in {shown}", format_time(&due));
+        let mut ended = ChangeEnd::new(Outcome::Done, detail);
+        ended.entry = Some(entry);
+        let event = self.write_event(change, &change.proposal.steps[0], &written, entry, None);
+        ended.notes.extend(event.await);
+        if let Some(veto) = veto.filter(|_| candidate.overrides_vetoes())
+            && let Some(why) = self.take_back_veto(change, &veto).await
+        {
+            ended.outcome = Outcome::Failed;
+            ended.detail = format!("its veto remains, so that it is not reclaimed: {why}");
+        }
+        self.end(&mut ended, entry).await;
+        ended
+    }
+
+    /// Ends a change whose volume was annotated and not recorded.
+    async fn only_marked(&self, it: &Marked<'_>, recorded: &ChangeEnd) -> ChangeEnd {
+        let ChangeEnd { outcome, detail, ends_batch, .. } = recorded.same();
+        // It was annotated.
+        let outcome = if outcome == Outcome::Unanswered { outcome } else { Outcome::Failed };
+        let detail = format!("annotated, which counts for nothing without a record: {detail}");
+        let mut ended = ChangeEnd { ends_batch, ..ChangeEnd::new(outcome, detail) };
+        ended.entry = Some(it.entry);
+        self.end(&mut ended, it.entry).await;
+        ended
     }
 
     /// Creates a record, and returns when the API server created it.
     async fn record_batch(&self, new: &NewConfigMap<'_>) -> Result<Time, ChangeEnd> {
         let request = new.request();
-        let shown = format!("configmap {}/{}", new.namespace, new.name);
-        match config_map::send(self.writer, &request, true).await {
-            ConfigMapWrite::Stored(_) if self.dry_run == DryRun::Server => {
-                // Nothing is created: when it would have been is now.
-                return Ok(self.cluster.clock().unwrap_or_default());
-            }
-            ConfigMapWrite::Stored(_) => {}
-            ended => return Err(unrecorded(&shown, &ended)),
-        }
+        let shown = shown(new);
         let entry = self.begin_record(new, &request).await?;
         let sent = match config_map::send(self.writer, &request, false).await {
             ConfigMapWrite::Unanswered(detail) => self.find_record(new, detail).await,
@@ -152,9 +269,15 @@ impl ChangeExecutor<'_> {
 
     /// Looks for a record whose creation was not answered. Nobody else creates one of its name.
     async fn find_record(&self, new: &NewConfigMap<'_>, detail: String) -> ConfigMapWrite {
-        match self.cluster.record(new.name).await.ok().flatten() {
-            Some(stored) => ConfigMapWrite::Stored(stored),
-            None => ConfigMapWrite::Unanswered(detail),
+        match self.cluster.listed_record(new.name).await {
+            Ok(Some(stored)) => ConfigMapWrite::Stored(stored),
+            Ok(None) => {
+                ConfigMapWrite::Unanswered(format!("{detail}; it was not there afterwards"))
+            }
+            Err(error) => {
+                let detail = format!("{detail}; it could not be looked for: {error}");
+                ConfigMapWrite::Unanswered(detail)
+            }
         }
     }
 
@@ -186,101 +309,30 @@ impl ChangeExecutor<'_> {
             .await
             .map_err(|error| ChangeEnd::new(Outcome::Failed, error.with_cause()).ends_batch())
     }
+}
 
-    /// Says which volumes were recorded, and not annotated because the run has ended.
-    pub(in crate::apply) fn unmarked(&self) -> Option<String> {
-        let left = self.announcements.borrow();
-        let names: Vec<_> =
-            left.iter().filter(|it| it.1.is_ok()).map(|it| it.0.to_string()).collect();
-        (self.dry_run == DryRun::None && !names.is_empty()).then(|| {
-            format!(
-                "recorded but not annotated, which counts as vetoed: {}; --include-vetoed announces \
-                 them again",
-                names.join(", ")
-            )
-        })
-    }
+/// How messages name a record.
+fn shown(new: &NewConfigMap<'_>) -> String {
+    format!("configmap {}/{}", new.namespace, new.name)
+}
 
-    /// Annotates a volume that was recorded.
-    pub(super) async fn mark_announced(&self, change: &ProposedChange) -> ChangeEnd {
-        let recorded = self.announcements.borrow_mut().remove(&change.object.key);
-        let recorded = match recorded {
-            Some(Ok(recorded)) => recorded,
-            Some(Err(ended)) => return ended,
-            None => return ChangeEnd::new(Outcome::Refused, "not recorded: the run has ended"),
-        };
-        if self.dry_run == DryRun::Server {
-            return dry_run::changes_nothing();
-        }
-        match self.mark(change, &recorded).await {
-            Ok(ended) => ended,
-            Err(ended) if ended.outcome == Outcome::Unanswered => ended,
-            Err(mut ended) => {
-                let namespace = &self.cluster.settings().recording.namespace;
-                ended.detail = format!(
-                    "{}; it is recorded in configmap {namespace}/{}, and counts as vetoed without \
-                     its annotation: --include-vetoed announces it again",
-                    ended.detail, recorded.batch
-                );
-                ended
+/// Groups what is announced into records that the API server stores.
+fn batches<'a>(all: &[Candidate<'a>]) -> Vec<Vec<Candidate<'a>>> {
+    let mut batches: Vec<Vec<Candidate<'a>>> = Vec::new();
+    let mut bytes = 0;
+    for it in all {
+        let (key, value) = announcement::entry(it.announced);
+        let more = key.len() + value.len();
+        match batches.last_mut() {
+            Some(batch) if bytes + more <= BYTES => batch.push(*it),
+            _ => {
+                batches.push(vec![*it]);
+                bytes = 0;
             }
         }
+        bytes += more;
     }
-
-    async fn mark(
-        &self,
-        change: &ProposedChange,
-        recorded: &RecordedAnnouncement,
-    ) -> Result<ChangeEnd, ChangeEnd> {
-        let action = &change.proposal.steps[0];
-        let read = self.cluster.read_again(&change.object).await;
-        let Some(live) = read.map_err(|error| ChangeEnd::unread(&error))? else {
-            return Err(ChangeEnd::new(Outcome::Stale, "it does not exist"));
-        };
-        let namespace = &self.cluster.settings().recording.namespace;
-        let text = facts::mark_text(&recorded.due, namespace, &recorded.batch);
-        let request = marking(change, &live, &text)?;
-        let entry = self.begin(change, 0, &request, live).await?;
-        let sent = self.writer.send(&request, false).await;
-        let mut ended = match &sent {
-            Ok(_) => ChangeEnd::new(Outcome::Sent, ""),
-            Err(error) => ChangeEnd::unsent(error),
-        };
-        ended.entry = Some(entry);
-        self.end(&mut ended, entry).await;
-        let Ok(written) = sent else { return Err(ended) };
-        ended.notes.extend(self.write_event(change, action, &written, entry, None).await);
-        let shown = &written.value["metadata"]["annotations"][ANNOUNCED];
-        (ended.outcome, ended.detail) = match *shown == json!(text) {
-            true => (
-                Outcome::Done,
-                format!(
-                    "due at {}, recorded in configmap {namespace}/{}",
-                    format_time(&recorded.due),
-                    recorded.batch
-                ),
-            ),
-            false => (Outcome::Pending, format!("the API server shows the annotation {shown}")),
-        };
-        self.end(&mut ended, entry).await;
-        if let Purpose::Announce(announcing) = &change.purpose
-            && announcing.include_vetoed
-        {
-            ended.notes.extend(self.take_back_veto(change).await);
-        }
-        Ok(ended)
-    }
-}
-
-/// Renders the request that annotates a volume.
-fn marking(change: &ProposedChange, live: &Value, text: &str) -> Result<WriteRequest, ChangeEnd> {
-    request::mark(change.proposal.steps[0].object(), live, text)
-        .map_err(|unfit| ChangeEnd::new(Outcome::Stale, unfit.to_string()))
-}
-
-/// Returns the end of a grace period; `None` where that is no date.
-fn end(created: Time, grace: std::time::Duration) -> Option<Time> {
-    created.checked_add_signed(chrono::Duration::from_std(grace).ok()?)
+    batches
 }
 
 /// Returns when a record was created, if all of it was stored.
@@ -305,7 +357,7 @@ fn unrecorded(shown: &str, ended: &ConfigMapWrite) -> ChangeEnd {
         }
         ConfigMapWrite::Unanswered(why) => ChangeEnd::new(
             Outcome::Unanswered,
-            format!("unknown whether {shown} was created; nothing is annotated: {why}"),
+            format!("unknown whether {shown} was created: {why}"),
         )
         .ends_batch(),
     }

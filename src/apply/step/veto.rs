@@ -1,5 +1,6 @@
 //! The record of vetoes: one `ConfigMap`, of which only single keys are changed.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use super::super::config_map::{self, ConfigMapWrite, NewConfigMap, StoredConfigM
 use super::super::options::DryRun;
 use super::super::request::WriteRequest;
 use super::{ChangeExecutor, dry_run};
-use crate::journal::announcement::{RECORD, VETO, VETOES, veto_value};
+use crate::journal::announcement::{RECORD, VETO, VETOES, parse_veto, veto_value};
 use crate::model::{Action, Veto};
 use crate::plan::ProposedChange;
 
@@ -48,16 +49,28 @@ impl ChangeExecutor<'_> {
         self.change_vetoes(change, &live, edit).await
     }
 
-    /// Removes the veto of a volume that is announced again. A description of the veto that remains,
-    /// if one does, is returned.
-    pub(super) async fn take_back_veto(&self, change: &ProposedChange) -> Option<String> {
-        let key = change.object.uid.as_ref()?.to_string();
-        let edit = |data: &mut BTreeMap<String, String>| data.remove(&key).is_some();
+    /// Removes the veto of a volume that is announced again, if it is still the one that was read. Why
+    /// one remains, if one does, is returned.
+    pub(super) async fn take_back_veto(
+        &self,
+        change: &ProposedChange,
+        read: &Veto,
+    ) -> Option<String> {
+        let key = read.uid.to_string();
+        let another = Cell::new(false);
+        let edit = |data: &mut BTreeMap<String, String>| {
+            let found = data.get(&key).map(|it| parse_veto(&key, it).as_ref() == Some(read));
+            another.set(found == Some(false));
+            found == Some(true) && data.remove(&key).is_some()
+        };
         let ended = match self.change_vetoes(change, &Value::Null, edit).await {
             Ok(ended) | Err(ended) => ended,
         };
-        let is_done = ended.outcome == Outcome::Done;
-        (!is_done).then(|| format!("the veto of {} remains: {}", change.object, ended.detail))
+        match ended.outcome {
+            Outcome::Done if another.get() => Some("it was vetoed again meanwhile".to_owned()),
+            Outcome::Done => None,
+            _ => Some(ended.detail),
+        }
     }
 
     /// Tries a change of the record until it is stored. `edit` returns whether there is one.
@@ -77,11 +90,13 @@ impl ChangeExecutor<'_> {
                 ChangeEnd::new(Outcome::Refused, format!("{shown} could not be read: {error}"))
             })?;
             let mut data = stored.as_ref().map(StoredConfigMap::data).unwrap_or_default();
-            if !edit(&mut data) {
+            // Without its label it is not listed, so that no veto in it holds.
+            let is_listed = stored.as_ref().is_none_or(|it| it.label(RECORD) == Some(VETO));
+            if !edit(&mut data) && is_listed {
                 return Ok(ChangeEnd::new(Outcome::Done, format!("{shown} says so already")));
             }
             let request = render(namespace, stored.as_ref(), &data);
-            match config_map::send(self.writer, &request, true).await {
+            match config_map::rehearse(self.writer, &request).await {
                 ConfigMapWrite::Stored(_) if self.dry_run == DryRun::Server => {
                     return Ok(dry_run::changes_nothing());
                 }

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::cluster::Placed;
 use crate::drivers::{Extent, Letters, Part, Place};
-use crate::model::{Action, AnnouncedVolume, FinalizerEdit, Proposal, Volume};
+use crate::model::{Action, AnnouncedVolume, Proposal, Volume};
 
 /// Bytes of a hash: nobody gains anything from two proposals with the same one.
 const BYTES: usize = 16;
@@ -59,17 +59,13 @@ pub(super) fn difference(
 /// What would be done, and on which danger flags that relies.
 fn of_proposal(proposal: &Proposal) -> Value {
     let step = |action: &Action| match action {
-        Action::SetReclaimPolicy { volume, from, to, doubts_backend, finalizer } => json!([
+        // Whether the finalizer is edited as well depends on what its reader may see.
+        Action::SetReclaimPolicy { volume, from, to, doubts_backend, finalizer: _ } => json!([
             action.name(),
             volume.to_string(),
             from.to_string(),
             to.to_string(),
             doubts_backend,
-            match finalizer {
-                FinalizerEdit::Untouched => "untouched",
-                FinalizerEdit::Added => "added",
-                FinalizerEdit::Removed => "removed",
-            },
         ]),
         other => json!([other.name(), other.object().to_string()]),
     };

@@ -11,9 +11,12 @@ use std::sync::Arc;
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::model::{
     AnnouncedBatch, AnnouncedVolume, Announcements, Answer, Kind, Proposal, Question, Text, Time,
-    Volume, format_time, parse_time,
+    Uid, VoidBatch, Volume, format_time, parse_time,
 };
 pub use fingerprint::announced_volume;
+
+/// The last second of the year 9999.
+const LAST_SECOND: i64 = 253_402_300_799;
 
 /// What is known of the announcement of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -178,13 +181,26 @@ pub fn status(
             return AnnouncementStatus::Vetoed(VetoedAnnouncement { batch, how, recorded });
         }
     };
+    // What cannot be read may say something else.
+    let is_newer = |it: &&VoidBatch| {
+        it.created.is_none_or(|it| it >= since) && it.uids.iter().any(|it| Some(it) == uid)
+    };
+    if let Some(void) = records.void.iter().find(is_newer) {
+        return AnnouncementStatus::Void(announces_nothing(void));
+    }
+    let names_it = newest.iter().any(|(batch, _)| mark.is_some_and(|it| names(it, &batch.name)));
+    // Volumes are annotated before they are recorded: one with an earlier annotation was not.
+    if !names_it && shown <= since {
+        let why = "its annotation is older than its newest record, or of somebody else";
+        return AnnouncementStatus::Void(why.to_owned());
+    }
     let changed =
         newest.iter().find_map(|(_, then)| fingerprint::difference(then, volume, proposal));
     if let Some(changed) = changed {
         return AnnouncementStatus::Changed(changed);
     }
     // A later announcement never shortens the grace period of an earlier one.
-    let ends = mine.iter().map(|(batch, _)| grace_end(batch));
+    let ends = mine.iter().map(|(batch, _)| grace_end(batch.created, batch.grace));
     let due = ends.chain([shown]).max().unwrap_or(Time::MAX_UTC);
     let period = AnnouncedPeriod { batch, since, due };
     match is_past(due) {
@@ -193,10 +209,26 @@ pub fn status(
     }
 }
 
-/// Returns the end of the grace period of a batch; the end of time where that is no date.
-pub fn grace_end(batch: &AnnouncedBatch) -> Time {
-    let grace = chrono::Duration::from_std(batch.grace).ok();
-    grace.and_then(|it| batch.created.checked_add_signed(it)).unwrap_or(Time::MAX_UTC)
+/// Returns the end of a grace period; the end of time where that is no date.
+pub fn grace_end(begin: Time, grace: std::time::Duration) -> Time {
+    let grace = chrono::Duration::from_std(grace).ok();
+    grace.and_then(|it| begin.checked_add_signed(it)).unwrap_or(Time::MAX_UTC)
+}
+
+/// Returns the time that the annotation of a volume has to show: the end of the grace period, or what
+/// its annotation or an earlier record says, if that is later.
+pub fn lengthened(
+    records: &Announcements,
+    uid: Option<&Uid>,
+    mark: Option<&str>,
+    end: Time,
+) -> Time {
+    let announces = |it: &&AnnouncedBatch| it.volumes.iter().any(|it| Some(&it.uid) == uid);
+    let batches = records.batches.iter().filter(announces);
+    let ends = batches.map(|it| grace_end(it.created, it.grace));
+    let latest = ends.chain(mark.and_then(shown_time)).fold(end, Time::max);
+    // Later ones cannot be written as times.
+    latest.min(Time::from_timestamp(LAST_SECOND, 0).unwrap_or(latest))
 }
 
 /// Why an annotation is no announcement.
@@ -207,12 +239,21 @@ fn unrecorded(records: &Announcements, volume: &Volume, mark: &str) -> Announcem
             "another volume of its name was announced, with another uid or in another cluster";
         return AnnouncementStatus::Changed(reason.to_owned());
     }
-    let void = records.void.iter().find(|it| mark.contains(&*it.name));
+    let void = records.void.iter().find(|it| names(mark, &it.name));
     AnnouncementStatus::Void(match void {
-        Some(void) => format!("configmap {} announces nothing: {}", void.name, void.reason),
+        Some(void) => announces_nothing(void),
         None => "no record announces it: that was deleted, or the annotation was copied or forged"
             .to_owned(),
     })
+}
+
+fn announces_nothing(void: &VoidBatch) -> String {
+    format!("configmap {} announces nothing: {}", void.name, void.reason)
+}
+
+/// Whether an annotation names a record.
+fn names(mark: &str, batch: &str) -> bool {
+    mark.split(|it: char| it == '/' || it.is_whitespace()).any(|word| word == batch)
 }
 
 /// The annotation of an announced volume: the end of its grace period, and where that is recorded.

@@ -169,9 +169,17 @@ fn a_recorded_veto_holds_whatever_else_is_there() {
 #[test]
 fn a_time_in_the_annotation_only_lengthens() {
     let all = announced();
-    for mark in ["1970-01-01T00:00:00Z", "2027-01-15T08:00:00Z", "2027-01-15T08:00:00Z anything"] {
+    for mark in [
+        "1970-01-01T00:00:00Z batch",
+        "2027-01-15T08:00:00Z recorded in configmap a/batch",
+        "2027-01-15T08:00:01Z anything",
+    ] {
         assert_eq!(look(&all, &volume(mark), DUE - 1), AnnouncementStatus::Running(period(DUE)));
         assert_eq!(look(&all, &volume(mark), DUE), AnnouncementStatus::Due(period(DUE)));
+    }
+    // Neither names the record nor shows a time that a reader of it could have meant.
+    for mark in ["1970-01-01T00:00:00Z", "2027-01-15T08:00:00Z batch-1", "2027-01-15T08:00:00Z"] {
+        is_void(&look(&all, &volume(mark), DUE), "older than its newest record");
     }
     let later = volume("2027-01-15T10:00:00Z I need it until then");
     assert_eq!(look(&all, &later, DUE + 3599), AnnouncementStatus::Running(period(DUE + 3600)));
@@ -212,14 +220,13 @@ fn another_proposal_has_changed_and_fewer_notices_have_not() {
     is_changed(&told(&|it| it.effect.what = "deletes the file system".to_owned()), "file system");
     is_changed(&told(&|it| it.relies_on.push("--include-wanted")), "what would be done is now");
     is_changed(&told(&|it| it.notices.push("cj/nightly wants it".to_owned())), "cj/nightly");
-    is_changed(
-        &told(&|it| {
-            if let Action::SetReclaimPolicy { finalizer, .. } = &mut it.steps[0] {
-                *finalizer = FinalizerEdit::Untouched;
-            }
-        }),
-        "what would be done is now",
-    );
+    // What a reader without some right does not know is no other proposal.
+    let untouched = told(&|it| {
+        if let Action::SetReclaimPolicy { finalizer, .. } = &mut it.steps[0] {
+            *finalizer = FinalizerEdit::Untouched;
+        }
+    });
+    assert_eq!(untouched, AnnouncementStatus::Due(period(DUE)));
     assert_eq!(told(&|it| it.notices.clear()), AnnouncementStatus::Due(period(DUE)));
     // A report compares what it knows.
     let unproposed = status(&all, &marked, None, Some("here"), |time| time <= at(DUE));
@@ -231,7 +238,7 @@ fn a_deleted_record_and_a_copied_annotation_announce_nothing() {
     let marked = volume(&own_mark());
     is_void(&look(&Announcements::default(), &marked, DUE), "no record announces it");
     is_void(&look(&Announcements::default(), &volume("2020-01-01T00:00:00Z"), DUE), "forged");
-    let void = VoidBatch { name: "batch".into(), reason: "it is not immutable".into() };
+    let void = void_batch(SINCE);
     let all = Announcements { void: vec![void], ..Announcements::default() };
     is_void(&look(&all, &marked, DUE), "configmap batch announces nothing: it is not immutable");
     // Restored from a backup: the name is the same, the uid another one.
@@ -243,6 +250,67 @@ fn a_deleted_record_and_a_copied_annotation_announce_nothing() {
     // Where this cluster's uid is unknown, the volume's own uid decides.
     let unknown = status(&announced(), &marked, Some(&proposal()), None, |_| true);
     assert_eq!(unknown, AnnouncementStatus::Due(period(DUE)));
+}
+
+/// A record about the volume that cannot be read.
+fn void_batch(created: i64) -> VoidBatch {
+    VoidBatch {
+        name: "batch".into(),
+        reason: "it is not immutable".into(),
+        created: Some(at(created)),
+        uids: Uid::parse(UID).into_iter().collect(),
+    }
+}
+
+#[test]
+fn a_newer_record_that_cannot_be_read_outdates_an_earlier_one() {
+    let marked = volume(&own_mark());
+    let with = |void: VoidBatch| Announcements { void: vec![void], ..announced() };
+    for created in [SINCE, SINCE + 1] {
+        is_void(&look(&with(void_batch(created)), &marked, DUE), "it is not immutable");
+    }
+    let undated = VoidBatch { created: None, ..void_batch(SINCE) };
+    is_void(&look(&with(undated), &marked, DUE), "it is not immutable");
+    let due = AnnouncementStatus::Due(period(DUE));
+    let others = VoidBatch { uids: Vec::new(), ..void_batch(DUE) };
+    for void in [void_batch(SINCE - 1), others] {
+        assert_eq!(look(&with(void), &marked, DUE), due);
+    }
+    is_vetoed(&look(&with(void_batch(DUE)), &volume("no"), DUE), "no time", false);
+}
+
+#[test]
+fn an_earlier_annotation_does_not_make_a_record_count() {
+    // Recorded, and not annotated: what was there before was of an earlier announcement.
+    let mut again = records(vec![batch(DUE, 60, vec![entry()])]);
+    again.batches[0].name = "batch-1".into();
+    is_void(&look(&again, &volume(&own_mark()), DUE + 60), "older than its newest record");
+    let marked = volume(&mark_text(&at(DUE), "kube-system", "batch-1"));
+    let status = look(&again, &marked, DUE + 60);
+    assert!(matches!(status, AnnouncementStatus::Due(_)), "{status:?}");
+}
+
+#[test]
+fn announcing_again_never_shortens() {
+    let uid = Uid::parse(UID);
+    let after = |records: &Announcements, mark: Option<&str>| {
+        lengthened(records, uid.as_ref(), mark, at(DUE))
+    };
+    let none = Announcements::default();
+    assert_eq!(after(&none, None), at(DUE));
+    for mark in ["no", "1970-01-01T00:00:00Z"] {
+        assert_eq!(after(&none, Some(mark)), at(DUE));
+    }
+    let later = format!("{} I need it", format_time(&at(DUE + 100)));
+    assert_eq!(after(&none, Some(&later)), at(DUE + 100));
+    let earlier = records(vec![batch(SINCE, 2 * GRACE, vec![entry()])]);
+    assert_eq!(after(&earlier, None), at(SINCE + 7200));
+    assert_eq!(after(&earlier, Some(&later)), at(SINCE + 7200));
+    assert_eq!(lengthened(&earlier, Uid::parse(OTHER).as_ref(), None, at(DUE)), at(DUE));
+    // What is written can be read back.
+    let endless = records(vec![batch(SINCE, u64::MAX, vec![entry()])]);
+    let text = mark_text(&after(&endless, None), "kube-system", "batch");
+    assert!(text.starts_with("9999-12-31T23:59:59Z ") && shown_time(&text).is_some(), "{text}");
 }
 
 #[test]
@@ -313,7 +381,7 @@ proptest! {
     ) {
         let batches: Vec<_> =
             ages.iter().map(|(after, grace)| batch(SINCE + after, *grace, vec![entry()])).collect();
-        let end = batches.iter().map(grace_end).max().expect("there is one");
+        let end = batches.iter().map(|it| grace_end(it.created, it.grace)).max().expect("there is one");
         let status = look(&records(batches), &volume(&mark), now);
         if let AnnouncementStatus::Due(period) = &status {
             prop_assert!(end <= at(now), "{status:?}");

@@ -141,7 +141,7 @@ fn step(action: &Action) -> PlannedStep {
         ),
         Action::Announce { grace, .. } => (
             format!(
-                "record it in an immutable ConfigMap, with a grace period of {}; then patch \
+                "record it in an immutable ConfigMap, with a grace period of {}, after this patch of \
                  annotation {ANNOUNCED} in",
                 format_duration(*grace)
             ),

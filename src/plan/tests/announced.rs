@@ -15,6 +15,8 @@ enum Story {
     Due,
     /// Due by an annotation that was forged, not by the record.
     Forged,
+    /// Recorded again without an annotation of its own.
+    Earlier,
     /// The annotation was removed.
     Unmarked,
     /// The annotation says something else.
@@ -31,7 +33,8 @@ enum Story {
     Void,
 }
 
-const STORIES: [Story; 14] = [
+const STORIES: [Story; 15] = [
+    Story::Earlier,
     Story::NotAnnounced,
     Story::Running,
     Story::Due,
@@ -74,8 +77,9 @@ fn told(all: &[(Traits, Story)], settings: &Settings) -> (Cluster, BTreeSet<Obje
             Story::NotAnnounced | Story::Unmarked => None,
             Story::Overwritten => Some("please keep".to_owned()),
             Story::Lengthened => Some(crate::model::format_time(&at(-1))),
-            Story::Forged => Some("1970-01-01T00:00:00Z".to_owned()),
-            _ => Some(crate::facts::mark_text(&at(3), "kube-system", "batch")),
+            Story::Forged => Some(format!("1970-01-01T00:00:00Z batch-{index}")),
+            Story::Earlier => Some(crate::facts::mark_text(&at(5), "kube-system", "batch")),
+            _ => Some(crate::facts::mark_text(&at(3), "kube-system", &format!("batch-{index}"))),
         };
         if let Some(annotations) = &mut row.metadata.rare_annotations {
             annotations.announced = mark.map(Into::into);

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::client::{ReadError, Reader, collection_path};
 use crate::journal::announcement::{ANNOUNCEMENT, RECORD, ReadBatch, VETO, parse_veto};
-use crate::model::{Announcements, Answer, VoidBatch, parse_time};
+use crate::model::{Announcements, Answer, parse_time};
 
 /// A list of `ConfigMap`s, of which only what the records need is read.
 #[derive(Deserialize)]
@@ -28,6 +28,7 @@ struct ConfigMap {
 struct ConfigMapMeta {
     name: String,
     creation_timestamp: Option<String>,
+    deletion_timestamp: Option<String>,
     #[serde(default)]
     labels: BTreeMap<String, String>,
 }
@@ -57,14 +58,13 @@ fn announcements(found: Vec<ConfigMap>) -> Announcements {
                 let batch = ReadBatch {
                     created: created.and_then(|it| parse_time(it).ok().flatten()),
                     immutable: immutable == Some(true),
+                    deleting: metadata.deletion_timestamp.is_some(),
                     name: metadata.name,
                     data,
                 };
                 match batch.parse() {
                     Ok(batch) => all.batches.push(batch),
-                    Err(wrong) => {
-                        all.void.push(VoidBatch { name: batch.name.into(), reason: wrong.into() });
-                    }
+                    Err(wrong) => all.void.push(batch.void(wrong)),
                 }
             }
             // A copy under another name can only add vetoes.
@@ -113,7 +113,10 @@ mod tests {
             effect: "".into(),
         };
         let data = announcement::data(Duration::from_secs(1), None, [volume.clone()].iter());
+        let mut deleted = record("deleted", ANNOUNCEMENT, true, &json!(data));
+        deleted["metadata"]["deletionTimestamp"] = json!("2026-11-02T12:00:00Z");
         let list = json!({"items": [
+            deleted,
             record("whole", ANNOUNCEMENT, true, &json!(data)),
             record("edited", ANNOUNCEMENT, false, &json!(data)),
             record("torn", ANNOUNCEMENT, true, &json!({"batch": "{"})),
@@ -127,6 +130,6 @@ mod tests {
         assert_eq!((&*read.batches[0].name, &read.batches[0].volumes), ("whole", &vec![volume]));
         assert_eq!(read.vetoes.len(), 1);
         let void: Vec<_> = read.void.iter().map(|it| &*it.name).collect();
-        assert_eq!(void, ["edited", "torn", "bare"]);
+        assert_eq!(void, ["deleted", "edited", "torn", "bare"]);
     }
 }
