@@ -15,7 +15,7 @@ use serde::Serialize;
 use self::role_for::RoleFor;
 use super::{
     Exit, Failure,
-    args::{ConnectionArgs, secret},
+    args::{ConnectionArgs, namespace, secret},
     collect,
     policy::refused,
     terminal,
@@ -44,6 +44,9 @@ pub struct RbacArgs {
     /// Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "check", value_parser = secret)]
     secret: Vec<(String, String)>,
+    /// The namespace of the records of announcements [default: kube-system]
+    #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
+    record_namespace: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -246,6 +249,7 @@ fn role(
     command: RoleFor,
     policy: Option<&WatchPolicy>,
     secrets: &[(String, String)],
+    records: &str,
 ) -> Vec<RbacRole> {
     let of_policy = policy.map(rights_of_policy).unwrap_or_default();
     let mut by_resource: BTreeMap<(&str, &str, Option<&str>), Vec<&'static str>> = BTreeMap::new();
@@ -297,9 +301,8 @@ fn role(
         let namespace = election.namespace();
         role("Role", namespace.as_deref(), lease_rules())
     });
-    let of_announcements = command
-        .announces()
-        .then(|| role("Role", Some(Recording::NAMESPACE), announcement::rules()));
+    let of_announcements =
+        command.reads_announcements().then(|| of_records(command, &name, records));
     std::iter::once(role("ClusterRole", None, rules))
         .chain(of_announcements)
         .chain(of_lease)
@@ -307,9 +310,26 @@ fn role(
         .collect()
 }
 
+/// The role of the records of announcements. Its name is its own: the role of a Lease may be in the same
+/// namespace.
+fn of_records(command: RoleFor, name: &str, namespace: &str) -> RbacRole {
+    RbacRole {
+        api_version: "rbac.authorization.k8s.io/v1",
+        kind: "Role",
+        metadata: RoleMetadata {
+            name: format!("{name}-records"),
+            namespace: Some(namespace.to_owned()),
+        },
+        rules: announcement::rules(command),
+    }
+}
+
 /// The roles of `watch` with a policy, as manifests: those that `rbac watch -f` prints.
 pub(super) fn watch_roles(policy: &WatchPolicy) -> serde_json::Result<Vec<serde_json::Value>> {
-    role(RoleFor::Watch, Some(policy), &[]).iter().map(serde_json::to_value).collect()
+    role(RoleFor::Watch, Some(policy), &[], Recording::NAMESPACE)
+        .iter()
+        .map(serde_json::to_value)
+        .collect()
 }
 
 impl RbacArgs {
@@ -322,10 +342,15 @@ impl RbacArgs {
             }
             Some(_) => return Err(Failure::usage("a policy is only that of `rbac watch`")),
         };
-        if self.check {
-            return check::check(connection, self.command, policy.as_ref()).await;
+        if self.record_namespace.is_some() && !self.command.reads_announcements() {
+            let reason = format!("rbac {} needs no records of announcements", self.command.name());
+            return Err(Failure::usage(reason));
         }
-        let roles = role(self.command, policy.as_ref(), &self.secret);
+        let records = self.record_namespace.as_deref().unwrap_or(Recording::NAMESPACE);
+        if self.check {
+            return check::check(connection, self.command, policy.as_ref(), records).await;
+        }
+        let roles = role(self.command, policy.as_ref(), &self.secret, records);
         terminal::print(|out| {
             for (index, role) in roles.iter().enumerate() {
                 if index > 0 {
@@ -335,9 +360,6 @@ impl RbacArgs {
             }
             for right in self.command.conditional() {
                 right.write(out)?;
-            }
-            if self.command.announces() {
-                writeln!(out, "# With --record-namespace, the Role belongs into that namespace.")?;
             }
             if self.command == RoleFor::Guard {
                 guard::write_unproven(out)?;

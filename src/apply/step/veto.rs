@@ -10,6 +10,7 @@ use super::super::change_end::ChangeEnd;
 use super::super::config_map::{self, ConfigMapWrite, NewConfigMap, StoredConfigMap};
 use super::super::options::DryRun;
 use super::super::request::WriteRequest;
+use super::super::writer::WriteAnswer;
 use super::{ChangeExecutor, dry_run};
 use crate::journal::announcement::{RECORD, VETO, VETOES, parse_veto, veto_value};
 use crate::model::{Action, Veto};
@@ -46,7 +47,13 @@ impl ChangeExecutor<'_> {
             true => false,
             false => data.insert(key.clone(), value.clone()).is_none(),
         };
-        self.change_vetoes(change, &live, edit).await
+        let mut ended = self.change_vetoes(change, &live, edit).await?;
+        if let (Outcome::Done, Some(entry)) = (ended.outcome, ended.entry) {
+            let (action, unchanged) = (&change.proposal.steps[0], WriteAnswer::default());
+            let event = self.write_event(change, action, &unchanged, entry, None);
+            ended.notes.extend(event.await);
+        }
+        Ok(ended)
     }
 
     /// Removes the veto of a volume that is announced again, if it is still the one that was read. Why

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     cli::{Exit, Failure, args::ConnectionArgs, connecting::connect, terminal},
     client::{self, AccessReview, Reader, ResourceAttributes, Served},
-    model::{CUSTOM_KINDS, Kind, Recording, Text},
+    model::{CUSTOM_KINDS, Kind, Text},
     watch::policy::WatchPolicy,
 };
 
@@ -20,6 +20,7 @@ pub(super) async fn check(
     connection: &ConnectionArgs,
     command: RoleFor,
     policy: Option<&WatchPolicy>,
+    records: &str,
 ) -> Result<Exit, Failure> {
     let connected = connect(connection, None).await?;
     let reader = Reader::new(&connected);
@@ -44,14 +45,9 @@ pub(super) async fn check(
             (Right { verb, group, resource: LEASES, name }, Some(Text::clone(namespace)))
         })
     });
-    let of_announcements = command.announces().then(|| {
-        let namespace = Text::from(Recording::NAMESPACE);
-        announcement::rights().map(|right| (right, Some(Text::clone(&namespace))))
-    });
-    let all = all
-        .chain(of_announcements.into_iter().flatten())
-        .chain(of_lease)
-        .filter(|(right, _)| matters(right));
+    let of_announcements =
+        announcement::rights(command).map(|right| (right, Some(Text::from(records))));
+    let all = all.chain(of_announcements).chain(of_lease).filter(|(right, _)| matters(right));
     let asked = all.map(|(right, namespace)| {
         let reader = reader.clone();
         async move {

@@ -89,7 +89,12 @@ impl RoleFor {
 
     /// Whether it reads and writes the records of announcements.
     pub(super) const fn announces(self) -> bool {
-        matches!(self, Self::GcAnnounce)
+        matches!(self, Self::GcAnnounce | Self::Apply)
+    }
+
+    /// Whether it reads the records of announcements.
+    pub(super) const fn reads_announcements(self) -> bool {
+        self.announces() || matches!(self, Self::Audit | Self::Watch)
     }
 
     /// What it needs only on some clusters, and why: not in the role unless you add it.

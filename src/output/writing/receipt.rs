@@ -130,8 +130,7 @@ pub const fn name(outcome: Outcome) -> &'static str {
 
 /// Puts a receipt into its public shape.
 pub fn receipt(receipt: &inner::Receipt, cluster: &Cluster, besides: &ReceiptContext) -> Receipt {
-    let capacity =
-        |done: &inner::ChangeReceipt| done.change.about.volume.as_ref().and_then(|it| it.capacity);
+    let capacity = |done: &inner::ChangeReceipt| done.change.capacity();
     let done = receipt.done.iter().filter(|it| it.outcome == Outcome::Done);
     Receipt {
         api_version: API_VERSION.to_owned(),

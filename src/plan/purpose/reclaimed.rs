@@ -28,6 +28,8 @@ pub(super) fn announce(
     volume: &Volume,
     announcing: &Announcing,
 ) -> Seen<Result<Proposal, Refusal>> {
+    // Asked again before each write, also where something else is not seen at that moment.
+    facts::announcements(cx)?;
     match reclaim(cx, volume)? {
         Ok(proposal) => remedies::announce(cx, volume, &proposal, announcing),
         refused @ Err(_) => Ok(refused),
@@ -36,6 +38,7 @@ pub(super) fn announce(
 
 /// Proposes to reclaim a volume now, if that was announced for long enough.
 pub(super) fn reclaim_announced(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
+    facts::announcements(cx)?;
     match reclaim(cx, volume)? {
         Ok(proposal) => remedies::still_due(cx, volume, proposal),
         refused @ Err(_) => Ok(refused),

@@ -199,6 +199,31 @@ proptest! {
         prop_assert!(plan.changes.iter().all(|it| !it.purpose.destroys()));
     }
 
+    /// Whatever is not seen at the moment, as while it is listed again, announcements are asked for
+    /// again before the write.
+    #[test]
+    fn every_decision_looks_at_announcements(
+        all in stories(), settings in settings(), lost in option::of(select(&ALWAYS[1..])),
+    ) {
+        let settings = Settings { destroy_data: false, ..settings };
+        let (mut cluster, _) = told(&all, &settings);
+        if let Some(kind) = lost {
+            lose(&mut cluster, kind, None);
+        }
+        let question = crate::facts::announcements_question(&"kube-system".into());
+        for purpose in [
+            Purpose::Announce(Announcing::default()), Purpose::ReclaimAnnounced, Purpose::RecordVeto,
+        ] {
+            let facts = RefCell::default();
+            let cx = Cx::new(&cluster, &settings, &facts);
+            cx.listen();
+            let object = volume(&all[0].0, 0).object();
+            let proposed = purpose.propose(&cx, &object);
+            let asks = cx.take_notes().0.contains(&crate::cluster::Lookup::Answer(question.clone()));
+            prop_assert!(asks, "{purpose:?}: {proposed:?}");
+        }
+    }
+
     #[test]
     fn unread_announcements_reclaim_and_announce_nothing(all in stories(), settings in settings()) {
         let settings = Settings { destroy_data: false, ..settings };

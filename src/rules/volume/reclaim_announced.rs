@@ -25,7 +25,6 @@ pub(super) static RULE: Rule = Rule {
     judge: &[Judge::Volume(judge)],
 };
 
-#[expect(clippy::unnecessary_wraps, reason = "every judgement may lack something")]
 fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let mark = volume.metadata.announced();
     // Nobody is asked where nothing says that anything is announced.
@@ -36,7 +35,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let records = match read {
         Some(Ok(records)) => records,
         None => return Ok(None),
-        Some(Err(_)) if mark.is_none() => return Ok(None),
+        // What was found before is not known to be over.
+        Some(Err(unseen)) if mark.is_none() => return Err(unseen),
         Some(Err(unseen)) => {
             let reason = unseen.reason;
             let mut finding = found(cx, volume, "its annotation says that it is announced");
