@@ -1078,6 +1078,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'With `watch`: also what this policy needs where it reports; - reads stdin')
             [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'With `watch`: also what this policy needs where it reports; - reads stdin')
             [CompletionResult]::new('--secret', '--secret', [CompletionResultType]::ParameterName, 'Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated')
+            [CompletionResult]::new('--record-namespace', '--record-namespace', [CompletionResultType]::ParameterName, 'Grant reading the records of announcements in this namespace instead of kube-system')
             [CompletionResult]::new('--kubeconfig', '--kubeconfig', [CompletionResultType]::ParameterName, 'Use this kubeconfig file')
             [CompletionResult]::new('--context', '--context', [CompletionResultType]::ParameterName, 'Use this context of the kubeconfig')
             [CompletionResult]::new('--cluster', '--cluster', [CompletionResultType]::ParameterName, 'Use this cluster of the kubeconfig')

@@ -3078,7 +3078,7 @@ _kubectl__storage() {
             return 0
             ;;
         kubectl__subcmd__storage__subcmd__rbac)
-            opts="-f -s -h --check --filename --secret --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help audit watch gc gc-announce fix-finalizers delete retain rebind retention retention-set retention-apply disown apply undo destroy-orphan guard"
+            opts="-f -s -h --check --filename --secret --record-namespace --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help audit watch gc gc-announce fix-finalizers delete retain rebind retention retention-set retention-apply disown apply undo destroy-orphan guard"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3115,6 +3115,10 @@ _kubectl__storage() {
                     return 0
                     ;;
                 --secret)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --record-namespace)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -911,6 +911,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -s h -l help -d 'Print help'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -s f -l filename -d 'With `watch`: also what this policy needs where it reports; - reads stdin' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l secret -d 'Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l record-namespace -d 'Grant reading the records of announcements in this namespace instead of kube-system' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l context -d 'Use this context of the kubeconfig' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l cluster -d 'Use this cluster of the kubeconfig' -r

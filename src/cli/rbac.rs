@@ -44,7 +44,7 @@ pub struct RbacArgs {
     /// Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "check", value_parser = secret)]
     secret: Vec<(String, String)>,
-    /// The namespace of the records of announcements [default: kube-system]
+    /// Grant reading the records of announcements in this namespace instead of kube-system
     #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
     record_namespace: Option<String>,
 }

@@ -60,12 +60,16 @@ fn only_what_was_announced_for_long_enough_and_is_still_the_same_is_reclaimed() 
     assert!(told.reason(&forged).contains("announced already"), "{:#}", told.json);
     let sent = written(&admin.sent(before));
     assert_eq!(sent.len(), 5, "{sent:#?}");
-    assert!(sent[0].contains("configmaps"), "not recorded first: {sent:#?}");
-    assert!(sent[1..].iter().all(|it| it.contains("persistentvolumes")), "{sent:#?}");
-    for name in rest {
-        let field = format!("involvedObject.name={name},reason=StorageAnnounced");
+    let (marks, record) = sent.split_at(4);
+    assert!(record[0].contains("configmaps"), "not recorded last: {sent:#?}");
+    assert!(marks.iter().all(|it| it.contains("persistentvolumes")), "{sent:#?}");
+    let told_of = |name: &str, reason: &str, words: &str| {
+        let field = format!("involvedObject.name={name},reason={reason}");
         let events = ["get", "events", "-n", "default", "--field-selector", &field];
-        assert!(on.cluster.kubectl(&events).contains("removing it is a veto"), "{name}");
+        assert!(on.cluster.kubectl(&events).contains(words), "{name}");
+    };
+    for name in rest {
+        told_of(name, "StorageAnnounced", "removing it is a veto");
     }
 
     let all = records(&on, "announcement");
@@ -89,7 +93,11 @@ fn only_what_was_announced_for_long_enough_and_is_still_the_same_is_reclaimed() 
     assert_eq!(written(&admin.sent(before)), Vec::<String>::new());
 
     annotate(&on, &vetoed, &format!("{MARK}-"));
-    annotate(&on, &forged, &format!("{MARK}=1970-01-01T00:00:00Z"));
+    let recorded_in = mark(&on, &forged).expect("it is announced");
+    let recorded_in = recorded_in.rsplit(' ').next().unwrap_or_default().to_owned();
+    annotate(&on, &forged, &format!("{MARK}=1970-01-01T00:00:00Z {recorded_in}"));
+    // What the owner has written there stays when it is announced anew.
+    annotate(&on, &reused, &format!("{MARK}=2099-01-01T00:00:00Z until the audit"));
     annotate(&on, &changed, "argocd.argoproj.io/tracking-id=shop:/PersistentVolume:shop/changed");
     let uid = json!({"spec": {"claimRef": {"uid": "6a1f02a7-f4e6-5ec4-8e0b-fc87ae581be5"}}});
     on.cluster.kubectl(&["patch", "pv", &reused, "--type=merge", "-p", &uid.to_string()]);
@@ -129,6 +137,7 @@ fn only_what_was_announced_for_long_enough_and_is_still_the_same_is_reclaimed() 
     let sent = written(&admin.sent(before));
     let about = |resource: &str| sent.iter().filter(|it| it.contains(resource)).count();
     assert_eq!((sent.len(), about(&plain), about("configmaps")), (2, 1, 1), "{sent:#?}");
+    told_of(&vetoed, "StorageVetoed", "its announcement was vetoed");
     let recorded = records(&on, "veto");
     assert!(
         recorded.len() == 1 && recorded[0]["data"].to_string().contains(&*vetoed),
@@ -142,6 +151,7 @@ fn only_what_was_announced_for_long_enough_and_is_still_the_same_is_reclaimed() 
     annotate(&on, &vetoed, &format!("{MARK}=2020-01-01T00:00:00Z"));
     let told = admin.run(&announce(&on, &["1h", "-n", &on.name])).ends(0);
     assert_eq!(told.outcomes("done"), [&*changed, &*deleted, &*reused], "{:#}", told.json);
+    assert!(mark(&on, &reused).is_some_and(|it| it.starts_with("2099-01-01T00:00:00Z ")));
     assert!(told.reason(&vetoed).contains("--include-vetoed"), "{:#}", told.json);
     let told = admin.run(&announce(&on, &["1h", &vetoed, "--include-vetoed"])).ends(0);
     assert_eq!(told.outcomes("done"), [&*vetoed], "{:#}", told.json);
