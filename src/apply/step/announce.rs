@@ -362,3 +362,6 @@ fn unrecorded(shown: &str, ended: &ConfigMapWrite) -> ChangeEnd {
         .ends_batch(),
     }
 }
+
+#[cfg(test)]
+mod tests;

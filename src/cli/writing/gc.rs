@@ -14,7 +14,7 @@ use crate::cli::{
     collect::{Collected, collect},
 };
 use crate::facts;
-use crate::model::{Answer, Kind, Recording, Settings, Text, Threshold};
+use crate::model::{Kind, Recording, Settings, Text, Threshold};
 use crate::plan::{self, GcSelection, WhenReclaimed};
 use crate::remedies::Announcing;
 
@@ -180,13 +180,15 @@ fn known(collected: &Collected, settings: &Settings) -> Result<(), Failure> {
     let namespace = &settings.recording.namespace;
     let answers = collected.intake.cluster.answers();
     let reason = match answers.get(&facts::announcements_question(namespace)) {
-        Some(Answer::Forbidden) => facts::unreadable(namespace),
-        Some(Answer::Unanswered(why)) => format!("announcements could not be read: {why}"),
+        Some(answer) => match facts::records_of(answer, namespace) {
+            Ok(_) => return Ok(()),
+            Err(unseen) => unseen.reason,
+        },
         None if collected.live.is_none() => {
             "unknown what is announced: the dump does not contain the records".to_owned()
         }
         // Where no volume is selected, nobody has asked.
-        None | Some(_) => return Ok(()),
+        None => return Ok(()),
     };
     let role = "`kubectl storage rbac gc-announce` prints the Role that is needed";
     Err(Failure { exit: Exit::Refused, error: anyhow::anyhow!(reason), hint: None }

@@ -82,7 +82,11 @@ pub fn known_announcements(cx: &Cx) -> Option<Seen<Arc<Announcements>>> {
     Some(records_of(cx.known_answer(&question(namespace))?, namespace))
 }
 
-fn records_of(answer: &Answer, namespace: &Text) -> Seen<Arc<Announcements>> {
+/// Returns what an answer says of announcements.
+///
+/// # Errors
+/// When they were not read, and why.
+pub fn records_of(answer: &Answer, namespace: &Text) -> Seen<Arc<Announcements>> {
     let reason = match answer {
         Answer::Announcements(all) => return Ok(Arc::clone(all)),
         Answer::Forbidden => unreadable(namespace),

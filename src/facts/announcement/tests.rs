@@ -362,7 +362,7 @@ fn what_is_recorded_shows_what_it_is_about() {
 }
 
 const PLACE: &str = "6b36398fe8b651afa706a152f9a66743";
-const PROPOSAL: &str = "0e1376ff2c3b698ba7e9422a0cb1729c";
+const PROPOSAL: &str = "851806450e1693c58857c8958e6b5a91";
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]

@@ -1,5 +1,6 @@
 //! Properties of plans that announce, and of those that reclaim what was announced.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::*;
@@ -62,8 +63,9 @@ impl Story {
     }
 }
 
-/// A cluster with these volumes, what was announced of them, and the volumes that `gc` would reclaim.
-fn told(all: &[(Traits, Story)], settings: &Settings) -> (Cluster, BTreeSet<ObjectRef>) {
+/// A cluster with these volumes and what was announced of them, and the volumes that `gc` would reclaim
+/// with what there is to know of each.
+fn told(all: &[(Traits, Story)], settings: &Settings) -> (Cluster, BTreeMap<ObjectRef, Vec<String>>) {
     let traits: Vec<_> = all.iter().map(|(it, _)| it.clone()).collect();
     let plain = cluster(&traits);
     let reclaimed = plan(&plain, settings, &named(&traits));
@@ -123,7 +125,7 @@ fn told(all: &[(Traits, Story)], settings: &Settings) -> (Cluster, BTreeSet<Obje
     let question = Question::Announcements { namespace: "kube-system".into() };
     let answer = Row::Answer(question, Answer::Announcements(Arc::new(records)));
     cluster.apply(Change::Seen(answer), &mut Dirty::default());
-    let objects = proposals.into_iter().map(|(object, _)| object).collect();
+    let objects = proposals.into_iter().map(|(object, it)| (object, it.notices)).collect();
     (cluster, objects)
 }
 
@@ -161,17 +163,21 @@ proptest! {
         let destroyed = by(Purpose::destroys, &plan);
         for (index, (_, story)) in all.iter().enumerate() {
             let object = volume(&traits[index], index).object();
-            // There may have been nothing to know.
-            let due = *story == Story::Due || *story == Story::AnotherNotice;
-            let planned = destroyed.contains(&object);
-            prop_assert!(!planned || (due && reclaimable.contains(&object)), "{story:?}");
-            prop_assert!(planned || *story != Story::Due || !reclaimable.contains(&object), "{story:?}: {:#?}", plan.refusals);
+            let expected = reclaimable.get(&object).is_some_and(|notices| match story {
+                Story::Due => true,
+                // There may be nothing to know.
+                Story::AnotherNotice => notices.is_empty(),
+                _ => false,
+            });
+            prop_assert_eq!(
+                destroyed.contains(&object), expected, "{:?}: {:#?}", story, &plan.refusals
+            );
         }
         let vetoes = by(|it| *it == Purpose::RecordVeto, &plan);
         for (index, (_, story)) in all.iter().enumerate() {
             let object = volume(&traits[index], index).object();
             let vetoed = matches!(story, Story::Unmarked | Story::Overwritten);
-            prop_assert_eq!(vetoes.contains(&object), vetoed && reclaimable.contains(&object));
+            prop_assert_eq!(vetoes.contains(&object), vetoed && reclaimable.contains_key(&object));
         }
         prop_assert_eq!(destroyed.len() + vetoes.len(), plan.changes.len());
     }
@@ -189,11 +195,13 @@ proptest! {
         let announced = by(|it| matches!(it, Purpose::Announce(_)), &plan);
         for (index, (_, story)) in all.iter().enumerate() {
             let object = volume(&traits[index], index).object();
-            let expected = reclaimable.contains(&object)
-                && (story.may_be_announced(include_vetoed) || *story == Story::AnotherNotice && announced.contains(&object));
-            prop_assert!(
-                announced.contains(&object) == expected || *story == Story::AnotherNotice,
-                "{:?}: {:#?}", story, plan.refusals
+            let expected = reclaimable.get(&object).is_some_and(|notices| match story {
+                // Without anything new to know it is due.
+                Story::AnotherNotice => !notices.is_empty(),
+                _ => story.may_be_announced(include_vetoed),
+            });
+            prop_assert_eq!(
+                announced.contains(&object), expected, "{:?}: {:#?}", story, &plan.refusals
             );
         }
         prop_assert!(plan.changes.iter().all(|it| !it.purpose.destroys()));
