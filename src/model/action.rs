@@ -91,7 +91,7 @@ pub enum Action {
         volume: ObjectRef,
         /// What is recorded.
         announced: Box<AnnouncedVolume>,
-        /// Its annotation, as it was seen.
+        /// Its annotation as it was seen, which must still be the same; not where vetoes are overridden.
         mark: Option<Box<str>>,
         /// How long it stays announced at least.
         grace: Duration,

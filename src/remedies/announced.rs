@@ -81,7 +81,12 @@ pub fn announce(
         steps: vec![Action::Announce {
             volume: volume.object(),
             announced: Box::new(announced),
-            mark: volume.metadata.announced().map(Into::into),
+            // Whatever it says, this overrides it.
+            mark: volume
+                .metadata
+                .announced()
+                .filter(|_| !announcing.include_vetoed)
+                .map(Into::into),
             grace: announcing.grace,
         }],
         effect,

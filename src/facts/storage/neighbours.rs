@@ -230,3 +230,6 @@ fn base_directory(volume: &Volume) -> usize {
     });
     depth.unwrap_or_default().saturating_sub(1)
 }
+
+#[cfg(test)]
+mod tests;
