@@ -65,7 +65,10 @@ impl Story {
 
 /// A cluster with these volumes and what was announced of them, and the volumes that `gc` would reclaim
 /// with what there is to know of each.
-fn told(all: &[(Traits, Story)], settings: &Settings) -> (Cluster, BTreeMap<ObjectRef, Vec<String>>) {
+fn told(
+    all: &[(Traits, Story)],
+    settings: &Settings,
+) -> (Cluster, BTreeMap<ObjectRef, Vec<String>>) {
     let traits: Vec<_> = all.iter().map(|(it, _)| it.clone()).collect();
     let plain = cluster(&traits);
     let reclaimed = plan(&plain, settings, &named(&traits));
