@@ -12,6 +12,7 @@
 //! - `reconciler`: these together. No clock, no I/O and no `async`: tests drive it through any
 //!   order of changes, at any time.
 //! - `refresh`: what no watch keeps current: answers to questions, and records.
+//! - `probes`: whether the loop turns.
 //! - `election`, `leader`: which of several processes reports.
 //! - [`policy`]: the file that says what `watch` judges and reports.
 //! - `run`: the edge: waits for changes and for time to pass, asks, and hands over the news.
@@ -26,6 +27,7 @@ mod known_gaps;
 mod reconciler;
 mod refresh;
 mod run;
+mod probes;
 mod election;
 mod leader;
 pub(crate) mod report;
@@ -33,6 +35,7 @@ pub(crate) mod report;
 pub(crate) use election::ElectionPace;
 pub use known_gaps::GapNews;
 pub(crate) use leader::{Candidate, Leadership};
+pub(crate) use probes::Probes;
 pub use reconciler::{News, Reconciler};
 pub(crate) use refresh::Records;
 pub(crate) use run::{Listener, Told, Watching};

@@ -10,7 +10,7 @@ const RIGHTS: [(&str, Option<&str>); 4] =
 const CONFIG_MAPS: &str = "configmaps";
 
 /// The rights of a command, for a check.
-pub(super) fn rights(command: RoleFor) -> impl Iterator<Item = Right> {
+pub(super) fn rights(command: RoleFor) -> impl Iterator<Item = Right<'static>> {
     let has = move |it: &(&str, Option<&str>)| {
         command.announces() || command.reads_announcements() && it.0 == "list"
     };

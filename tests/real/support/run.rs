@@ -112,11 +112,16 @@ impl Run {
 
     /// Starts it.
     pub(crate) fn start(self) -> Running {
+        self.start_into(Stdio::piped(), Stdio::piped())
+    }
+
+    /// Starts it, with these for its stdout and stderr.
+    pub(crate) fn start_into(self, stdout: Stdio, stderr: Stdio) -> Running {
         let mut child = self
             .command()
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stdout(stdout)
+            .stderr(stderr)
             .spawn()
             .unwrap_or_else(|error| panic!("failed to start {:?}: {error}", self.args));
         let mut pipe = child.stdin.take().expect("because it is piped");
@@ -183,6 +188,11 @@ impl Running {
             assert_eq!(read, 1, "it ended: {}", String::from_utf8_lossy(&self.heard));
             self.heard.extend(byte);
         }
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("because it was started").is_some()
     }
 
     /// Waits for its end.

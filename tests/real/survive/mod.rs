@@ -1,7 +1,7 @@
 //! Random lives of claims: pods, workloads and custom resources come and go while claims are deleted and volumes rebound
 //! through the tool; nothing that is used is deleted, and what was to be kept is kept and comes back.
 //!
-//! `cargo test --test real survive -- --nocapture` runs 24 cases, the same ones every time, or as many as fit into four
+//! `cargo test --test real survive -- --nocapture` runs 10 cases, the same ones every time, or as many as fit into three
 //! minutes; with `BUDGET` as many as fit into so many seconds. What a case does is decided by its seed, and some of it
 //! is tied to what a run of the tool has just done (listed the pods, rehearsed a write, sent it); which of two requests
 //! comes first is decided by the machine. `SEED=n CASES=1` repeats one case. A long run over cases that nobody has seen:
@@ -43,7 +43,7 @@ const PARALLEL: usize = 6;
 const SEED: u64 = 17_958_420_020_000;
 /// What every run of the tests takes.
 const BOUNDS: Bounds =
-    Bounds { seed: SEED, cases: 24, floor: 8, budget: 240, one_case: Duration::from_secs(30) };
+    Bounds { seed: SEED, cases: 10, floor: 4, budget: 180, one_case: Duration::from_secs(30) };
 /// The audit log and the watches are seldom late.
 const PATIENCE: Duration = Duration::from_secs(45);
 /// How the namespaces begin.

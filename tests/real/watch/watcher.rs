@@ -33,6 +33,14 @@ impl Watcher {
         Self::of(run.kubeconfig(kubeconfig).start(), &[])
     }
 
+    /// The same, on a machine that trusts the certificates in a file.
+    pub(super) fn trusting(certificates: &Path, kubeconfig: &Path, policy: &Path) -> Self {
+        let policy = policy.to_string_lossy();
+        let run = Run::of(&["watch", "-o", "json", "--log-format", "json", "-f", &policy]);
+        let run = run.kubeconfig(kubeconfig).env("SSL_CERT_FILE", certificates);
+        Self::of(run.start(), &[])
+    }
+
     /// Starts `watch` with a policy that believes what an audit with these arguments finds, in a pod of this name.
     pub(super) fn in_pod(name: &str, kubeconfig: &Path, policy: &Path, args: &[&str]) -> Self {
         let policy = policy.to_string_lossy();

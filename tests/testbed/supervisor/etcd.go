@@ -123,6 +123,7 @@ func (o *etcdPut) run(s *supervisor) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.spoil(o.Cluster)
 	return s.withEtcd(o.Cluster, func(ctx context.Context, client *clientv3.Client) (any, error) {
 		answer, err := client.Put(ctx, o.Key, value)
 		if err != nil {
@@ -180,6 +181,7 @@ type etcdDelete struct {
 }
 
 func (o *etcdDelete) run(s *supervisor) (any, error) {
+	s.spoil(o.Cluster)
 	return s.withEtcd(o.Cluster, func(ctx context.Context, client *clientv3.Client) (any, error) {
 		var options []clientv3.OpOption
 		if o.Prefix {
