@@ -101,6 +101,7 @@ impl GcSelection {
         let age = facts::phase_age(cx, volume);
         is_announced || age.since.is_none() || cx.older_than(&age, Threshold::OlderThan)
     }
+
     /// Whether the announcement of a volume was vetoed, and no record says so yet.
     fn finds_veto(&self, cx: &Cx, volume: &Volume) -> bool {
         let overrides = match &self.when {

@@ -131,6 +131,11 @@ fn the_role_follows_the_name_of_the_lease() {
     let lease = "kubectl-storage-watch-shop";
     let (_folder, path) = policy(&format!("leaderElection: {{name: {lease}}}"));
     let all = objects(&printed(&["-f", &path]));
+    // The Role of the records of announcements has a name of its own, which follows as well.
+    let records = format!("{lease}-records");
+    let (of_records, all): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|it| it["metadata"]["name"] == *records);
+    assert_eq!(object(&of_records, "RoleBinding")["roleRef"]["name"], *records);
     let rules = &object(&all, "Role")["rules"];
     assert_eq!(rules[0]["verbs"], serde_json::json!(["create"]), "{rules}");
     assert_eq!(rules[1]["verbs"], serde_json::json!(["get", "update"]), "{rules}");

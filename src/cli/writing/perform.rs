@@ -217,9 +217,14 @@ fn totals(shape: &writing::Plan, gaps: bool) -> String {
         1 => format!("1 change{size}"),
         count => format!("{count} changes{size}"),
     };
+    let vetoes = match shape.summary.vetoes {
+        0 => String::new(),
+        1 => "; 1 veto to record".to_owned(),
+        count => format!("; {count} vetoes to record"),
+    };
     match shape.summary.refusals {
-        0 => changes,
-        count => format!("{changes}; {count} refused"),
+        0 => format!("{changes}{vetoes}"),
+        count => format!("{changes}{vetoes}; {count} refused"),
     }
 }
 

@@ -8,7 +8,8 @@ use crate::drivers::{Extent, Overlap, Place, Relation, meeting};
 use crate::facts::controller::{pod_provisions, workload_provisions};
 use crate::facts::{Owner, lies, owner};
 use crate::model::{
-    InlineVolumes, KeptBackend, NamedBackend, OwnerReference, Volume, VolumeSource, Workload,
+    InlineVolume, InlineVolumes, KeptBackend, NamedBackend, OwnerReference, Volume, VolumeSource,
+    Workload,
 };
 
 /// Something else that names storage of a volume.
@@ -186,7 +187,8 @@ fn inline(
                 let near = above(volume, &theirs, who);
                 // A workload that makes pods with the same volume is named in their place: they come
                 // and go, and what is worth knowing stays the same.
-                let makes_it = |workload: &Workload| workload.inline.iter().any(|its| its == it);
+                let makes_it =
+                    |workload: &Workload| workload.inline.iter().any(|its| is_made_from(it, its));
                 if near.nearness != Nearness::Notable || !user.controller.is_some_and(makes_it) {
                     found.push(near);
                 }
@@ -196,6 +198,17 @@ fn inline(
         };
         found.push(neighbour(who, &overlap, how));
     }
+}
+
+/// Whether a volume of a pod is that of a template: only the node, which the template does not know,
+/// may differ.
+fn is_made_from(volume: &InlineVolume, template: &InlineVolume) -> bool {
+    let (places, of_template) = (volume.places(), template.places());
+    let extents = places.iter().map(|it| &it.extent);
+    volume.name == template.name
+        && volume.backend.driver == template.backend.driver
+        && volume.attributes == template.attributes
+        && extents.eq(of_template.iter().map(|it| &it.extent))
 }
 
 /// Something that mounts a directory of the node around the volume's: usual far above, as agents of
