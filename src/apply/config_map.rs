@@ -47,6 +47,21 @@ impl StoredConfigMap {
         parse_time(self.object["metadata"]["creationTimestamp"].as_str()?).ok().flatten()
     }
 
+    /// Whether nobody can change it any more.
+    pub(crate) fn is_immutable(&self) -> bool {
+        self.object["immutable"] == json!(true)
+    }
+
+    /// Whether it is being deleted.
+    pub(crate) fn is_terminating(&self) -> bool {
+        self.object["metadata"]["deletionTimestamp"].is_string()
+    }
+
+    /// Its keys.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.object["data"].as_object().into_iter().flat_map(|it| it.keys()).map(String::as_str)
+    }
+
     /// The value of a key.
     pub(crate) fn value(&self, key: &str) -> Option<&str> {
         self.object["data"][key].as_str()

@@ -3,6 +3,7 @@
 mod check;
 mod conditional;
 mod guard;
+mod namespaced;
 mod role_for;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +12,11 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
+use self::namespaced::{NamespacedRights, namespaced};
 use self::role_for::RoleFor;
 use super::{
     Exit, Failure,
-    args::{ConnectionArgs, secret},
+    args::{ConnectionArgs, JournalPlaceArgs, WATCH_NAMESPACE, namespace, secret},
     collect,
     policy::refused,
     terminal,
@@ -43,6 +45,11 @@ pub struct RbacArgs {
     /// Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "check", value_parser = secret)]
     secret: Vec<(String, String)>,
+    #[command(flatten)]
+    journal: JournalPlaceArgs,
+    /// With `watch-pause` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace)]
+    namespace: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -87,6 +94,10 @@ fn rights(command: RoleFor) -> Vec<Right> {
     if command == RoleFor::Guard {
         return guard::rights();
     }
+    if command.is_of_pause() {
+        // Those in its namespace are all that it needs.
+        return Vec::new();
+    }
     let mut rights: BTreeSet<Right> = BTreeSet::new();
     let mut add = |verb, kind: Kind| {
         rights.insert(Right {
@@ -98,7 +109,12 @@ fn rights(command: RoleFor) -> Vec<Right> {
     };
     let kinds = match command {
         // It asks for what it is told, by name.
-        RoleFor::Retain | RoleFor::Disown | RoleFor::Guard => Vec::new(),
+        RoleFor::Retain
+        | RoleFor::Disown
+        | RoleFor::Journal
+        | RoleFor::WatchPause
+        | RoleFor::WatchStatus
+        | RoleFor::Guard => Vec::new(),
         RoleFor::Audit
         | RoleFor::Watch
         | RoleFor::Retention
@@ -237,15 +253,10 @@ fn lease_rules() -> Vec<PolicyRule> {
     vec![rule(vec!["create"], None), rule(named, Some(LeaderElectionPolicy::NAME))]
 }
 
-fn role(
-    command: RoleFor,
-    policy: Option<&WatchPolicy>,
-    secrets: &[(String, String)],
-) -> Vec<RbacRole> {
-    let of_policy = policy.map(rights_of_policy).unwrap_or_default();
+/// The rules that grant rights.
+fn rules(rights: BTreeSet<Right>) -> Vec<PolicyRule> {
     let mut by_resource: BTreeMap<(&str, &str, Option<&str>), Vec<&'static str>> = BTreeMap::new();
-    let all: BTreeSet<_> = rights(command).into_iter().chain(of_policy).collect();
-    for right in all {
+    for right in rights {
         let resource = (right.group, right.resource, right.name);
         by_resource.entry(resource).or_default().push(right.verb);
     }
@@ -268,6 +279,18 @@ fn role(
             }
         }
     }
+    rules
+}
+
+fn role(
+    command: RoleFor,
+    policy: Option<&WatchPolicy>,
+    secrets: &[(String, String)],
+    namespaced: Vec<NamespacedRights>,
+) -> Vec<RbacRole> {
+    let of_policy = policy.map(rights_of_policy).unwrap_or_default();
+    let all: BTreeSet<_> = rights(command).into_iter().chain(of_policy).collect();
+    let of_cluster = Some(rules(all)).filter(|rules| !rules.is_empty());
     let name = format!("kubectl-storage-{}", command.name());
     let role = |kind, namespace: Option<&str>, rules| RbacRole {
         api_version: "rbac.authorization.k8s.io/v1",
@@ -292,12 +315,16 @@ fn role(
         let namespace = election.namespace();
         role("Role", namespace.as_deref(), lease_rules())
     });
-    std::iter::once(role("ClusterRole", None, rules)).chain(of_lease).chain(of_secrets).collect()
+    let of_cluster = of_cluster.map(|rules| role("ClusterRole", None, rules));
+    let of_namespaces =
+        namespaced.into_iter().map(|it| role("Role", Some(&it.namespace), rules(it.rights)));
+    let all = of_cluster.into_iter().chain(of_namespaces).chain(of_lease).chain(of_secrets);
+    all.collect()
 }
 
 /// The roles of `watch` with a policy, as manifests: those that `rbac watch -f` prints.
 pub(super) fn watch_roles(policy: &WatchPolicy) -> serde_json::Result<Vec<serde_json::Value>> {
-    role(RoleFor::Watch, Some(policy), &[]).iter().map(serde_json::to_value).collect()
+    role(RoleFor::Watch, Some(policy), &[], Vec::new()).iter().map(serde_json::to_value).collect()
 }
 
 impl RbacArgs {
@@ -310,10 +337,15 @@ impl RbacArgs {
             }
             Some(_) => return Err(Failure::usage("a policy is only that of `rbac watch`")),
         };
-        if self.check {
-            return check::check(connection, self.command, policy.as_ref()).await;
+        if self.namespace.is_some() && !self.command.is_of_pause() {
+            return Err(Failure::usage("-n is only that of `rbac watch-pause` and `watch-status`"));
         }
-        let roles = role(self.command, policy.as_ref(), &self.secret);
+        let watch = self.namespace.as_deref().unwrap_or(WATCH_NAMESPACE);
+        let namespaced = namespaced(self.command, self.journal.namespace(), watch)?;
+        if self.check {
+            return check::check(connection, self.command, policy.as_ref(), &namespaced).await;
+        }
+        let roles = role(self.command, policy.as_ref(), &self.secret, namespaced);
         terminal::print(|out| {
             for (index, role) in roles.iter().enumerate() {
                 if index > 0 {

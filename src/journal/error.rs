@@ -60,6 +60,45 @@ pub enum JournalError {
          it, then start again"
     )]
     Shrunk { consequence: JournalConsequence, path: PathBuf },
+    /// The journal is in the cluster.
+    #[error("{consequence}: {failure}")]
+    InCluster { consequence: JournalConsequence, failure: SegmentFailure },
+}
+
+/// Why the journal in a cluster cannot be used. `place` is the `ConfigMap`, or all of them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SegmentFailure {
+    /// No permission, or no answer.
+    #[error("failed to read {place}: {reason}")]
+    Unreadable { place: String, reason: String },
+    /// No permission, no such namespace, a quota, an admission webhook.
+    #[error("failed to write {place}: {reason}")]
+    Unwritable { place: String, reason: String },
+    /// No try was answered, or other runs were first each time. The lines may be stored, and count
+    /// for nothing: what they announce was not sent.
+    #[error("failed to append to {place}: {reason}, {tries} times")]
+    Unanswered { place: String, reason: String, tries: u32 },
+    /// What was read of it is not there any more.
+    #[error(
+        "{place} was deleted, or its lines were changed, while this run was writing to it; check \
+         it, then start again"
+    )]
+    Changed { place: String },
+    /// None of its lines was written by this tool.
+    #[error("{place} is not a journal of kubectl-storage; choose another namespace")]
+    Foreign { place: String },
+    /// Its lines may matter, and cannot be read.
+    #[error(
+        "{place} was written by a newer kubectl-storage (version {version} of the journal); use \
+         that one"
+    )]
+    Newer { place: String, version: u32 },
+    /// A `ConfigMap` holds a mebibyte.
+    #[error("the record has {length} bytes, and {place} holds records of up to {longest}")]
+    TooLong { place: String, length: usize, longest: usize },
+    /// A later leader has written to it, or a later one is elected.
+    #[error("{place} has records of a later leader: this process does not lead any more")]
+    Overtaken { place: String },
 }
 
 impl JournalError {

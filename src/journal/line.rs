@@ -2,7 +2,8 @@
 //!
 //! Each line is a JSON object with `version`, `sequence` (its own), `previous` (the SHA-256 of the
 //! line before, without its line break; of nothing for the first), `at` (the API server's time,
-//! where it is known) and `type`:
+//! where it is known), `term` (the epoch of the leader that appended it: `lease`, `transitions`;
+//! absent where a person's command did) and `type`:
 //!
 //! - `intent`: `run`, and the fields of [`Intent`], written before anything is sent;
 //! - `outcome`: `of` (the sequence of the intent), `outcome` and `detail`.
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::term::Term;
 use crate::model::{ObjectRef, Time, format_time, parse_time};
 
 /// Version of the lines.
@@ -124,6 +126,7 @@ pub(super) struct JournalLine {
     pub(super) sequence: u64,
     pub(super) previous: String,
     pub(super) at: Option<Time>,
+    pub(super) term: Option<Term>,
     pub(super) body: LineBody,
 }
 
@@ -150,8 +153,18 @@ pub(super) struct LineHead {
     pub(super) sequence: u64,
     previous: String,
     at: Option<String>,
+    /// One that was edited must not hide the rest of the line.
+    #[serde(default)]
+    term: Option<Value>,
     #[serde(rename = "type")]
     kind: String,
+}
+
+impl LineHead {
+    /// The epoch of the leader that appended it.
+    pub(super) fn term(&self) -> Option<Term> {
+        self.term.as_ref().and_then(|term| Term::deserialize(term).ok())
+    }
 }
 
 /// The position of a line in the hash chain.
@@ -159,6 +172,7 @@ pub(super) struct LinePosition<'a> {
     pub(super) sequence: u64,
     pub(super) previous: &'a str,
     pub(super) at: Option<Time>,
+    pub(super) term: Option<&'a Term>,
 }
 
 #[derive(Serialize)]
@@ -168,6 +182,8 @@ struct WrittenLine<'a, Fields> {
     previous: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    term: Option<&'a Term>,
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(flatten)]
@@ -199,9 +215,9 @@ fn line(
     kind: &'static str,
     fields: impl Serialize,
 ) -> serde_json::Result<Vec<u8>> {
-    let LinePosition { sequence, previous, at } = *place;
-    let at = at.as_ref().map(format_time);
-    serde_json::to_vec(&WrittenLine { version: VERSION, sequence, previous, at, kind, fields })
+    let LinePosition { sequence, previous, at, term } = *place;
+    let (version, at) = (VERSION, at.as_ref().map(format_time));
+    serde_json::to_vec(&WrittenLine { version, sequence, previous, at, term, kind, fields })
 }
 
 /// Renders the line of an intent, without its line break.
@@ -261,10 +277,12 @@ pub(super) fn head(line: &[u8]) -> Result<LineHead, ParsedLine> {
 
 /// Reads a line, without its line break.
 pub(super) fn parse(line: &[u8]) -> ParsedLine {
-    let LineHead { sequence, previous, at, kind } = match head(line) {
+    let head = match head(line) {
         Ok(head) => head,
         Err(other) => return other,
     };
+    let term = head.term();
+    let LineHead { sequence, previous, at, term: _, kind } = head;
     // A time that does not parse counts as unknown: nothing rests on it.
     let at = at.and_then(|at| parse_time(&at).ok().flatten());
     let body = match kind.as_str() {
@@ -279,7 +297,7 @@ pub(super) fn parse(line: &[u8]) -> ParsedLine {
         _ => Some(LineBody::Unknown(kind.clone())),
     };
     let body = body.unwrap_or(LineBody::Malformed(kind));
-    ParsedLine::Known(JournalLine { sequence, previous, at, body })
+    ParsedLine::Known(JournalLine { sequence, previous, at, term, body })
 }
 
 fn read<T: DeserializeOwned>(line: &[u8]) -> Option<T> {

@@ -15,6 +15,7 @@ use super::{
     Intent, JOURNAL, JournalConsequence, JournalError, Outcome, create_private_file,
     create_private_folder,
     line::{self, LinePosition, ParsedLine},
+    term::Term,
 };
 use crate::model::Time;
 
@@ -54,17 +55,22 @@ pub enum JournalRecord {
 
 impl JournalRecord {
     /// What it means that it cannot be appended.
-    const fn consequence(&self) -> JournalConsequence {
+    pub(super) const fn consequence(&self) -> JournalConsequence {
         match self {
             Self::Intent { .. } => JournalConsequence::NothingSent,
             Self::Outcome { of, .. } => JournalConsequence::EndUnrecorded(*of),
         }
     }
 
-    /// Renders its line, without its line break.
-    fn line(&self, sequence: u64, previous: &str) -> serde_json::Result<Vec<u8>> {
+    /// Renders its line, without its line break. `term` is the epoch of the leader that appends it.
+    pub(super) fn line(
+        &self,
+        sequence: u64,
+        previous: &str,
+        term: Option<&Term>,
+    ) -> serde_json::Result<Vec<u8>> {
         let (Self::Intent { at, .. } | Self::Outcome { at, .. }) = self;
-        let place = LinePosition { sequence, previous, at: *at };
+        let place = LinePosition { sequence, previous, at: *at, term };
         match self {
             Self::Intent { run, intent, .. } => line::intent(&place, run, intent),
             Self::Outcome { of, outcome, detail, .. } => {
@@ -169,7 +175,7 @@ impl Log {
             let next = sequence.checked_add(1);
             sequence = next.ok_or_else(|| locked.unwritable(io::ErrorKind::InvalidData.into()))?;
             let line = record
-                .line(sequence, &previous)
+                .line(sequence, &previous, None)
                 .map_err(|error| locked.unwritable(error.into()))?;
             previous = line::hash(&line);
             bytes.extend(line);

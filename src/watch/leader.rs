@@ -6,9 +6,10 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use super::election::{Bid, Election, ElectionPace, Term};
+use super::election::{Bid, Election, ElectionPace};
 use crate::apply::{LeaseWrite, LeaseWriter, run_id};
 use crate::client::Connection;
+use crate::journal::Term;
 use crate::model::escape_control;
 
 /// How long giving the Lease back may take.

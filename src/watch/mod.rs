@@ -13,11 +13,13 @@
 //!   order of changes, at any time.
 //! - `refresh`: what no watch keeps current: answers to questions, and records.
 //! - `election`, `leader`: which of several processes reports.
+//! - `pause`: whether reconcilers may act at all.
 //! - [`policy`]: the file that says what `watch` judges and reports.
 //! - `run`: the edge: waits for changes and for time to pass, asks, and hands over the news.
 //! - `report`: what a policy says about the news: metrics, Events, a webhook.
 
 pub(crate) mod judging;
+pub(crate) mod pause;
 pub mod policy;
 mod settle;
 mod schedule;

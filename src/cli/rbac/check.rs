@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 
 use super::{
-    LEASE_RIGHTS, LEASES, Right, RoleFor, conditional::ConditionalRight, rights, rights_of_policy,
+    LEASE_RIGHTS, LEASES, NamespacedRights, Right, RoleFor, conditional::ConditionalRight, rights,
+    rights_of_policy,
 };
 use crate::{
     cli::{Exit, Failure, args::ConnectionArgs, connecting::connect, terminal},
@@ -19,6 +20,7 @@ pub(super) async fn check(
     connection: &ConnectionArgs,
     command: RoleFor,
     policy: Option<&WatchPolicy>,
+    namespaced: &[NamespacedRights],
 ) -> Result<Exit, Failure> {
     let connected = connect(connection, None).await?;
     let reader = Reader::new(&connected);
@@ -43,7 +45,10 @@ pub(super) async fn check(
             (Right { verb, group, resource: LEASES, name }, Some(Text::clone(namespace)))
         })
     });
-    let all = all.chain(of_lease).filter(|(right, _)| matters(right));
+    let of_namespaces = namespaced
+        .iter()
+        .flat_map(|it| it.rights.iter().map(|right| (*right, Some(Text::clone(&it.namespace)))));
+    let all = all.chain(of_lease).chain(of_namespaces).filter(|(right, _)| matters(right));
     let asked = all.map(|(right, namespace)| {
         let reader = reader.clone();
         async move {
@@ -102,6 +107,9 @@ pub(super) async fn check(
         RoleFor::Watch => {
             "a watch would be incomplete; `rbac watch` prints a ClusterRole with all permissions"
                 .to_owned()
+        }
+        RoleFor::Journal | RoleFor::WatchStatus => {
+            format!("what it shows would be incomplete; `rbac {name}` prints all permissions")
         }
         RoleFor::Retention => {
             "what it shows would be incomplete; `rbac retention` prints a ClusterRole with all \

@@ -45,6 +45,12 @@ pub(super) enum RoleFor {
     DestroyOrphan,
     /// What `guard` reads and writes: admission policies and nothing else
     Guard,
+    /// What `journal` reads
+    Journal,
+    /// What `watch pause` and `watch resume` read and write, in the namespace of -n
+    WatchPause,
+    /// What `watch status` reads, in the namespace of -n
+    WatchStatus,
 }
 
 impl RoleFor {
@@ -65,12 +71,23 @@ impl RoleFor {
             Self::Undo => "undo",
             Self::DestroyOrphan => "destroy-orphan",
             Self::Guard => "guard",
+            Self::Journal => "journal",
+            Self::WatchPause => "watch-pause",
+            Self::WatchStatus => "watch-status",
         }
+    }
+
+    /// Whether it touches only what `watch` keeps in its namespace.
+    pub(super) const fn is_of_pause(self) -> bool {
+        matches!(self, Self::WatchPause | Self::WatchStatus)
     }
 
     /// Whether it writes nothing.
     pub(super) const fn only_reads(self) -> bool {
-        matches!(self, Self::Audit | Self::Watch | Self::Retention)
+        matches!(
+            self,
+            Self::Audit | Self::Watch | Self::Retention | Self::Journal | Self::WatchStatus
+        )
     }
 
     /// Whether it watches what it has listed: what is about to be changed is watched until it has
@@ -81,7 +98,7 @@ impl RoleFor {
 
     /// Whether it reads only the objects that are named.
     pub(super) const fn reads_by_name(self) -> bool {
-        matches!(self, Self::Retain | Self::Disown)
+        matches!(self, Self::Retain | Self::Disown | Self::Journal)
     }
 
     /// What it needs only on some clusters, and why: not in the role unless you add it.
@@ -101,7 +118,10 @@ impl RoleFor {
             | Self::Rebind
             | Self::Undo
             | Self::DestroyOrphan
-            | Self::Guard => &[],
+            | Self::Guard
+            | Self::Journal
+            | Self::WatchPause
+            | Self::WatchStatus => &[],
         }
     }
 
@@ -124,7 +144,12 @@ impl RoleFor {
             ("delete", Kind::VolumeAttachment),
         ];
         match self {
-            Self::Audit | Self::Watch | Self::Retention => Vec::new(),
+            Self::Audit
+            | Self::Watch
+            | Self::Retention
+            | Self::Journal
+            | Self::WatchPause
+            | Self::WatchStatus => Vec::new(),
             Self::Gc => of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN]),
             Self::Delete => of(&[&DELETE_CLAIM]),
             Self::Retain => of(&[&RETAIN]),

@@ -95,7 +95,7 @@ impl GcArgs {
         let mut settings = Settings::default();
         ThresholdSetting::take_all(&self.threshold, &mut settings);
         settings.thresholds.set(Threshold::OlderThan, self.older_than.0);
-        self.write.take_timeout(&mut settings);
+        self.write.take_into(&mut settings);
         settings.scope = scope(self.namespace.as_deref(), self.selector.as_deref())?;
         settings.include_unknown_age = self.include_unknown_age;
         settings.include_recreated = self.include_recreated;
@@ -105,8 +105,11 @@ impl GcArgs {
             self.provisioner_alive.iter().map(|it| Text::from(&**it)).collect();
         settings.include_wanted = self.include_wanted;
         self.storage.take_into(&mut settings);
-        settings.recording =
-            Recording { journal_only: self.journal_only, ..self.record.recording() };
+        settings.recording = Recording {
+            journal_only: self.journal_only,
+            cluster_journal: self.write.journal.namespace(),
+            ..self.record.recording()
+        };
         Ok(settings)
     }
 

@@ -2,9 +2,10 @@
 
 use clap::Args;
 
+use crate::apply::{cluster_history, cluster_journal};
 use crate::cli::{
     Exit, Failure,
-    args::ConnectionArgs,
+    args::{ConnectionArgs, JournalPlaceArgs},
     collect::{ClusterSource, Collected, collect, dump_failure},
     terminal,
 };
@@ -28,8 +29,10 @@ pub struct JournalArgs {
     #[arg(long, conflicts_with = "entry")]
     open: bool,
     /// Show the journals of all clusters that this machine has, without connecting to any
-    #[arg(long, conflicts_with = "entry")]
+    #[arg(long, conflicts_with_all = ["entry", "cluster_journal"])]
     all: bool,
+    #[command(flatten)]
+    place: JournalPlaceArgs,
     /// Print in this format: table, json or yaml
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: String,
@@ -108,7 +111,9 @@ impl JournalArgs {
         connection: &ConnectionArgs,
     ) -> Result<ClusterJournal, Failure> {
         let from = ClusterSource::Named { connection, namespace: None, objects: &[] };
-        let mut collected = collect(from, &Settings::default(), None).await.map_err(|failure| {
+        let mut settings = Settings::default();
+        settings.recording.cluster_journal = self.place.namespace();
+        let mut collected = collect(from, &settings, None).await.map_err(|failure| {
             let here = "`journal --all` lists the journals of this machine without a cluster";
             let hint = match &failure.hint {
                 Some(hint) => format!("{hint}; {here}"),
@@ -116,7 +121,7 @@ impl JournalArgs {
             };
             failure.hint(Some(hint))
         })?;
-        let (folder, history) = read(&collected)?;
+        let (file, history) = read(&collected).await?;
         if let Some(wanted) = self.entry
             && history.entry(wanted).is_none()
         {
@@ -124,7 +129,6 @@ impl JournalArgs {
         }
         ask(&mut collected, history.open().filter(|it| self.wants(it))).await?;
         let cluster = &collected.intake.cluster;
-        let file = journal::file(&folder).display().to_string();
         Ok(self.shape(file, history, &mut |entry| now(cluster, entry)))
     }
 
@@ -147,16 +151,21 @@ impl JournalArgs {
     }
 }
 
-/// Reads the journal of the cluster that was looked at.
-pub(super) fn read(collected: &Collected) -> Result<(std::path::PathBuf, History), Failure> {
+/// Reads the journal of the cluster that was looked at, and names it.
+pub(super) async fn read(collected: &Collected) -> Result<(String, History), Failure> {
+    if let Some((live, namespace)) = collected.live.as_ref().zip(collected.cluster_journal.as_ref())
+    {
+        let history = cluster_history(&live.reader, namespace).await.map_err(Failure::error)?;
+        return Ok((cluster_journal(namespace), history));
+    }
     let Some(folder) = folder(collected) else { return Err(no_home()) };
     let history = journal::history(&folder).map_err(Failure::error)?;
-    Ok((folder, history))
+    Ok((journal::file(&folder).display().to_string(), history))
 }
 
 /// Reads it for whoever goes on to write, and tells what is wrong with it.
-pub(super) fn recall(collected: &Collected) -> Result<History, Failure> {
-    let (_, history) = read(collected)?;
+pub(super) async fn recall(collected: &Collected) -> Result<History, Failure> {
+    let (_, history) = read(collected).await?;
     for note in &history.notes {
         terminal::note(&escape_control(&format!("note: journal: {note}")));
     }

@@ -61,7 +61,7 @@ impl OrphanArgs {
         }
         let from = ClusterSource::Watched { connection, namespace: None };
         let mut collected = collect(from, &settings, None).await?;
-        let history = journal::recall(&collected)?;
+        let history = journal::recall(&collected).await?;
         if let OrphanSource::Entry(wanted) = which
             && self.backend_exclusive
             && let Some(entry) = history.entry(wanted)

@@ -37,7 +37,7 @@ impl UndoArgs {
         let settings = self.write.settings();
         let from = ClusterSource::Watched { connection, namespace: None };
         let mut collected = collect(from, &settings, None).await?;
-        let history = journal::recall(&collected)?;
+        let history = journal::recall(&collected).await?;
         let Some(wanted) = self.entry.or_else(|| last_undoable(&history)) else {
             terminal::note("no entry of the journal can be undone");
             return Ok(Exit::Done);

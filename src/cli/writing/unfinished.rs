@@ -1,18 +1,16 @@
 //! Warnings about changes to the same objects that earlier runs began, and whose end is not recorded.
 
-use super::journal::folder;
+use super::journal::read;
 use crate::cli::{collect::Collected, terminal};
-use crate::journal::{self, Entry, Outcome};
+use crate::journal::{Entry, Outcome};
 use crate::model::{Kind, ObjectKey, escape_control, format_time};
 use crate::plan::{Plan, ProposedChange};
 
 /// Tells of every open entry of the journal about an object that a plan changes or refuses. Nothing
 /// is sent again on its account: what is there now was judged anew.
-pub(super) fn tell(collected: &Collected, plan: &Plan) {
+pub(super) async fn tell(collected: &Collected, plan: &Plan) {
     // Whoever goes on to write learns from opening it what is wrong with the journal.
-    let Some(history) = folder(collected).and_then(|it| journal::history(&it).ok()) else {
-        return;
-    };
+    let Ok((_, history)) = read(collected).await else { return };
     let steps = |it: &'_ ProposedChange| {
         it.proposal.steps.iter().map(|step| step.object().key.clone()).collect::<Vec<_>>()
     };

@@ -116,7 +116,8 @@ proptest! {
                 Event::Begin(at, run, intent) => {
                     let sequence = log.begin(&run, at, &intent).expect("room");
                     let outcomes = Vec::new();
-                    expected.push(Entry { sequence, at, run, intent: *intent, outcomes });
+                    let term = None;
+                    expected.push(Entry { sequence, at, run, term, intent: *intent, outcomes });
                 }
                 Event::End(of, ended) if !expected.is_empty() => {
                     let place = of % expected.len();

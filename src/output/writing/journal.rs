@@ -10,7 +10,7 @@ use super::super::report::{short_name, wrap};
 use super::super::wire::{API_VERSION, ObjectReference, Tool};
 use super::plan::BackendVolume;
 use super::receipt;
-use crate::journal::{Entry, History};
+use crate::journal::{Entry, History, Term};
 use crate::model::{escape_control, format_time};
 
 /// What was done, by one or more clusters.
@@ -40,8 +40,8 @@ pub struct JournalMetadata {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClusterJournal {
-    /// The file that holds it. Its folder is named after the uid of the cluster's namespace
-    /// `kube-system`.
+    /// The file that holds it, whose folder is named after the uid of the cluster's namespace
+    /// `kube-system`; or the ConfigMaps that do.
     pub file: String,
     /// The newest last.
     pub entries: Vec<JournalEntry>,
@@ -61,6 +61,9 @@ pub struct JournalEntry {
     pub at: Option<String>,
     /// Which run.
     pub run: String,
+    /// The epoch of the leader that recorded it; absent where a person's command did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub term: Option<LeaderTerm>,
     /// The command that asked for it.
     pub command: String,
     /// What was written.
@@ -106,6 +109,16 @@ pub struct JournalEntry {
     /// The object as it was before, where a single entry was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pre_image: Option<Value>,
+}
+
+/// The epoch of a leader.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LeaderTerm {
+    /// The uid of the Lease.
+    pub lease: String,
+    /// How often its holder had changed.
+    pub transitions: u64,
 }
 
 /// What became of an entry.
@@ -160,6 +173,7 @@ pub fn journal_entry(
         entry: entry.sequence,
         at: entry.at.as_ref().map(format_time),
         run: entry.run.clone(),
+        term: entry.term.as_ref().map(leader_term),
         command: intent.command.clone(),
         object: reference(&intent.object),
         action: intent.action.clone(),
@@ -195,6 +209,11 @@ pub fn journal_entry(
         }),
         pre_image: intent.pre_image.clone().filter(|_| whole),
     }
+}
+
+/// Puts the epoch of a leader into its public shape.
+pub fn leader_term(term: &Term) -> LeaderTerm {
+    LeaderTerm { lease: term.lease.clone(), transitions: term.transitions }
 }
 
 /// Prints what was done, the newest last.

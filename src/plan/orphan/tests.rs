@@ -61,6 +61,7 @@ fn entry(sequence: u64, name: &str, handle: &str) -> Entry {
         sequence,
         at: None,
         run: "run".to_owned(),
+        term: None,
         intent: Intent {
             command: "gc".to_owned(),
             object: ObjectRef {

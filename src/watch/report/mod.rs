@@ -40,13 +40,13 @@ use self::probes::Probes;
 use self::queue::SinkCounts;
 use self::server::Served;
 use self::webhook::{WebhookPace, WebhookReporter};
-use super::election::Term;
 use super::leader::Leadership;
 use super::policy::report::{MetricsPolicy, ReportPolicy};
 use super::reconciler::Reconciler;
 use super::run::{Listener, Told};
 use crate::client::{Connection, Reader};
 use crate::cluster::Cluster;
+use crate::journal::Term;
 use crate::model::{FindingEvent, Time};
 use crate::sources::live::WatchHealth;
 
