@@ -3119,7 +3119,7 @@ _kubectl__storage() {
             return 0
             ;;
         kubectl__subcmd__storage__subcmd__rbac)
-            opts="-f -n -s -h --check --filename --secret --cluster-journal --namespace --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help audit watch gc fix-finalizers delete retain rebind retention retention-set retention-apply disown apply undo destroy-orphan guard journal watch-pause watch-status"
+            opts="-f -n -s -h --check --filename --secret --cluster-journal --namespace --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help audit watch gc fix-finalizers delete retain rebind retention retention-set retention-apply disown apply undo destroy-orphan guard journal watch-pause watch-resume watch-status"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

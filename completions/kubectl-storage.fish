@@ -986,7 +986,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -s f -l filename -d 'With `watch`: also what this policy needs where it reports; - reads stdin' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l secret -d 'Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -s n -l namespace -d 'With `watch-pause` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -s n -l namespace -d 'With `watch-pause`, `watch-resume` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l context -d 'Use this context of the kubeconfig' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l cluster -d 'Use this cluster of the kubeconfig' -r

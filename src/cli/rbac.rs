@@ -47,7 +47,7 @@ pub struct RbacArgs {
     secret: Vec<(String, String)>,
     #[command(flatten)]
     journal: JournalPlaceArgs,
-    /// With `watch-pause` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]
+    /// With `watch-pause`, `watch-resume` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]
     #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
 }
@@ -113,6 +113,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
         | RoleFor::Disown
         | RoleFor::Journal
         | RoleFor::WatchPause
+        | RoleFor::WatchResume
         | RoleFor::WatchStatus
         | RoleFor::Guard => Vec::new(),
         RoleFor::Audit
@@ -338,7 +339,9 @@ impl RbacArgs {
             Some(_) => return Err(Failure::usage("a policy is only that of `rbac watch`")),
         };
         if self.namespace.is_some() && !self.command.is_of_pause() {
-            return Err(Failure::usage("-n is only that of `rbac watch-pause` and `watch-status`"));
+            return Err(Failure::usage(
+                "-n is only that of `rbac watch-pause`, `watch-resume` and `watch-status`",
+            ));
         }
         let watch = self.namespace.as_deref().unwrap_or(WATCH_NAMESPACE);
         let namespaced = namespaced(self.command, self.journal.namespace(), watch)?;

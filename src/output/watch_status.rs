@@ -80,7 +80,7 @@ pub struct WatchLeader {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchJournal {
-    /// The ConfigMaps that hold the journal.
+    /// The `ConfigMap`s that hold the journal.
     pub place: String,
     /// How many entries there are.
     pub entries: usize,

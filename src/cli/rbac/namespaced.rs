@@ -56,7 +56,12 @@ fn of_journal(command: RoleFor) -> Result<BTreeSet<Right>, Failure> {
 
 fn of_watch(command: RoleFor) -> BTreeSet<Right> {
     let rights = match command {
-        RoleFor::WatchPause => vec![
+        // Where there is none, everything is paused: it need not be created.
+        RoleFor::WatchPause => {
+            vec![config_map("get", Some(PAUSE)), config_map("update", Some(PAUSE))]
+        }
+        // What does not exist yet cannot be named.
+        RoleFor::WatchResume => vec![
             config_map("get", Some(PAUSE)),
             config_map("update", Some(PAUSE)),
             config_map("create", None),

@@ -47,8 +47,10 @@ pub(super) enum RoleFor {
     Guard,
     /// What `journal` reads
     Journal,
-    /// What `watch pause` and `watch resume` read and write, in the namespace of -n
+    /// What `watch pause` reads and writes, in the namespace of -n: less than `watch-resume`
     WatchPause,
+    /// What `watch resume` reads and writes, in the namespace of -n
+    WatchResume,
     /// What `watch status` reads, in the namespace of -n
     WatchStatus,
 }
@@ -73,13 +75,14 @@ impl RoleFor {
             Self::Guard => "guard",
             Self::Journal => "journal",
             Self::WatchPause => "watch-pause",
+            Self::WatchResume => "watch-resume",
             Self::WatchStatus => "watch-status",
         }
     }
 
     /// Whether it touches only what `watch` keeps in its namespace.
     pub(super) const fn is_of_pause(self) -> bool {
-        matches!(self, Self::WatchPause | Self::WatchStatus)
+        matches!(self, Self::WatchPause | Self::WatchResume | Self::WatchStatus)
     }
 
     /// Whether it writes nothing.
@@ -121,6 +124,7 @@ impl RoleFor {
             | Self::Guard
             | Self::Journal
             | Self::WatchPause
+            | Self::WatchResume
             | Self::WatchStatus => &[],
         }
     }
@@ -149,6 +153,7 @@ impl RoleFor {
             | Self::Retention
             | Self::Journal
             | Self::WatchPause
+            | Self::WatchResume
             | Self::WatchStatus => Vec::new(),
             Self::Gc => of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN]),
             Self::Delete => of(&[&DELETE_CLAIM]),

@@ -86,9 +86,16 @@ impl PauseArgs {
             match writer.write(over.as_ref(), &data, ABOUT_PAUSE).await {
                 ConfigMapWrite::Stored(_) => return Ok(done(&pause, namespace)),
                 ConfigMapWrite::Refused(reason) => {
+                    let now = Pause::of(Ok(read().await?.as_ref()));
+                    if !pause.may_act() && !now.may_act() {
+                        let told = told(&now, namespace);
+                        let note = format!("{told}; what you said is not recorded: {reason}");
+                        terminal::note(&escape_control(&note));
+                        return Ok(Exit::Done);
+                    }
                     let hint = match pause.may_act() {
                         true => {
-                            "`kubectl storage rbac watch-pause` prints a Role with all permissions"
+                            "`kubectl storage rbac watch-resume` prints a Role with all permissions"
                         }
                         false => {
                             "`kubectl storage rbac watch-pause` prints a Role with all permissions; \

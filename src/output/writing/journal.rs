@@ -41,7 +41,7 @@ pub struct JournalMetadata {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClusterJournal {
     /// The file that holds it, whose folder is named after the uid of the cluster's namespace
-    /// `kube-system`; or the ConfigMaps that do.
+    /// `kube-system`; or the `ConfigMap`s that do.
     pub file: String,
     /// The newest last.
     pub entries: Vec<JournalEntry>,

@@ -42,9 +42,8 @@ fn elsewhere(admin: &Admin, args: &[&str]) -> Told {
     let home = tempfile::tempdir().expect("because the temporary folder is writable");
     let told = admin.run_at(home.path(), args);
     let folders = std::fs::read_dir(home.path().join("kubectl-storage")).into_iter().flatten();
-    let journals = folders.filter(|it| {
-        it.as_ref().is_ok_and(|folder| folder.path().join("journal.jsonl").exists())
-    });
+    let journals = folders
+        .filter(|it| it.as_ref().is_ok_and(|folder| folder.path().join("journal.jsonl").exists()));
     assert_eq!(journals.count(), 0, "it wrote to the file of this machine");
     told
 }
@@ -122,7 +121,8 @@ fn an_append_that_fails_forbids_the_write_and_one_without_an_answer_is_looked_up
     // Who may not write the ConfigMap writes nothing, and is not even asked.
     let reads = Admin::limited(&on, "reads", &[], &["get", "list", "watch", "patch"]);
     let user = format!("--user={}", reads.name);
-    let looks = ["create", "role", "looks", "-n", &on.name, "--verb=get,list", "--resource=configmaps"];
+    let looks =
+        ["create", "role", "looks", "-n", &on.name, "--verb=get,list", "--resource=configmaps"];
     on.cluster.kubectl(&looks);
     let bind = ["create", "rolebinding", "looks", "-n", &on.name, "--role=looks", &user];
     on.cluster.kubectl(&bind);
@@ -139,7 +139,9 @@ fn an_append_that_fails_forbids_the_write_and_one_without_an_answer_is_looked_up
 
     // A namespace that does not exist is told before anything is sent.
     let nowhere = format!("--cluster-journal={}-none", on.name);
-    admin.refused(5, &["retain", &object, "--yes", &nowhere]).says(&["nothing was sent", "not found"]);
+    admin
+        .refused(5, &["retain", &object, "--yes", &nowhere])
+        .says(&["nothing was sent", "not found"]);
 
     // Refused when the intent is to be appended: the volume is not touched.
     let mark = on.cluster.mark();
@@ -157,7 +159,12 @@ fn an_append_that_fails_forbids_the_write_and_one_without_an_answer_is_looked_up
     let update = format!("update {FIRST}");
     assert_eq!(
         written(&admin, mark),
-        [format!("create {FIRST}"), format!("patch persistentvolumes {volume}"), update.clone(), update]
+        [
+            format!("create {FIRST}"),
+            format!("patch persistentvolumes {volume}"),
+            update.clone(),
+            update
+        ]
     );
     let all = entries(&elsewhere(&admin, &["journal", &there]).ends(0));
     assert_eq!((all.len(), &all[0]["outcome"]), (1, &json!("done")), "{all:#?}");

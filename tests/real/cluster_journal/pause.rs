@@ -37,7 +37,10 @@ fn everybody_can_pause_what_acts_and_doubt_pauses_it_too() {
 
     watch(&admin, here, &["resume"]).ends(0).says(&["is resumed by", &admin.name]);
     let resumed = status(&admin, 0);
-    assert_eq!((&resumed["pause"]["paused"], &resumed["pause"]["by"]), (&json!(false), &json!(admin.name)));
+    assert_eq!(
+        (&resumed["pause"]["paused"], &resumed["pause"]["by"]),
+        (&json!(false), &json!(admin.name))
+    );
     assert!(resumed["pause"]["since"].is_string(), "{resumed:#}");
 
     // The answer is lost: it is looked up, and written once.
@@ -47,7 +50,10 @@ fn everybody_can_pause_what_acts_and_doubt_pauses_it_too() {
     watch(&admin, proxy.kubeconfig(), &why).ends(0).says(&["is paused by", ": a restore"]);
     assert_eq!(admin.writes(mark).len(), 1);
     let paused = status(&admin, 0);
-    assert_eq!((&paused["pause"]["record"], &paused["pause"]["reason"]), (&json!("paused"), &json!("a restore")));
+    assert_eq!(
+        (&paused["pause"]["record"], &paused["pause"]["reason"]),
+        (&json!("paused"), &json!("a restore"))
+    );
     // Once more, without a reason of its own: the first one stays.
     let mark = on.cluster.mark();
     watch(&admin, here, &["pause"]).ends(0).says(&["nothing to do"]);
@@ -68,7 +74,10 @@ fn everybody_can_pause_what_acts_and_doubt_pauses_it_too() {
     // What somebody edits by hand, and what is not its own.
     on.patch(RECORD, &json!({"data": {"paused": "nope"}}));
     let edited = status(&admin, 0);
-    assert_eq!((&edited["pause"]["paused"], &edited["pause"]["record"]), (&json!(true), &json!("malformed")));
+    assert_eq!(
+        (&edited["pause"]["paused"], &edited["pause"]["record"]),
+        (&json!(true), &json!("malformed"))
+    );
     on.patch(RECORD, &json!({"data": {"policy.yaml": "kind: WatchPolicy"}}));
     let mark = on.cluster.mark();
     watch(&admin, here, &["resume"]).ends(5).says(&["policy.yaml", "would be lost"]);
@@ -94,18 +103,33 @@ fn everybody_can_pause_what_acts_and_doubt_pauses_it_too() {
     // Without rights nothing is known, which is told, and nothing is written.
     let nobody = Admin::named(&on, "nobody", &[]);
     let blind = status(&nobody, 4);
-    assert_eq!((&blind["pause"]["paused"], &blind["pause"]["record"]), (&json!(true), &json!("unreadable")));
+    assert_eq!(
+        (&blind["pause"]["paused"], &blind["pause"]["record"]),
+        (&json!(true), &json!("unreadable"))
+    );
     assert!(blind["leader"]["unread"].is_string() && blind["journal"]["unread"].is_string());
     // The printed roles are enough.
-    for (role, args) in [("watch-pause", ["watch", "pause"]), ("watch-status", ["watch", "status"])] {
+    for (role, args, says) in [
+        // There is none, and the right to pause is not the right to create one.
+        ("watch-pause", ["watch", "pause"], "is paused; what you said is not recorded"),
+        ("watch-resume", ["watch", "resume"], "is resumed by"),
+        ("watch-status", ["watch", "status"], ""),
+    ] {
         let printed = Run::of(&["rbac", role, "-n", &on.name]).go().stdout;
         on.cluster.try_kubectl(&["apply", "-f", "-"], &printed).expect("it is a Role");
         let (name, of) = (format!("kubectl-storage-{role}"), format!("--user={}", nobody.name));
         on.cluster.kubectl(&[
-            "create", "rolebinding", &name, "-n", &on.name, &format!("--role={name}"), &of,
+            "create",
+            "rolebinding",
+            &name,
+            "-n",
+            &on.name,
+            &format!("--role={name}"),
+            &of,
         ]);
         let run = Run::of(&args).more(&["-n", &on.name, "--as", &nobody.name]);
-        assert_eq!(run.kubeconfig(here).go().code, Some(0), "{role}");
+        let ran = run.kubeconfig(here).go();
+        assert!(ran.code == Some(0) && ran.stderr.contains(says), "{role}: {}", ran.stderr);
         let check = Run::of(&["rbac", role, "--check", "-n", &on.name, "--as", &nobody.name]);
         assert_eq!(check.kubeconfig(here).go().code, Some(0), "{role}");
     }
