@@ -111,19 +111,21 @@ impl SegmentStore for SharedStore {
 
     async fn list(&self) -> Result<Vec<Segment<u64>>, String> {
         give_way().await;
-        let state = self.0.borrow();
-        let listed = state.blind.clone().map_or_else(|| Ok(state.all()), Err);
-        drop(state);
+        let listed = {
+            let state = self.0.borrow();
+            state.blind.clone().map_or_else(|| Ok(state.all()), Err)
+        };
         give_way().await;
         listed
     }
 
     async fn read(&self, number: u32) -> Result<Option<Segment<u64>>, String> {
         give_way().await;
-        let state = self.0.borrow();
-        let blind = state.blind.clone();
-        let read = blind.map_or_else(|| Ok(state.segments.get(&number).cloned()), Err);
-        drop(state);
+        let read = {
+            let state = self.0.borrow();
+            let blind = state.blind.clone();
+            blind.map_or_else(|| Ok(state.segments.get(&number).cloned()), Err)
+        };
         give_way().await;
         read
     }

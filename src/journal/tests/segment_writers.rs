@@ -29,6 +29,9 @@ struct Writer {
     killed_after: Option<usize>,
 }
 
+/// A process, as far as it has come.
+type Work = Pin<Box<dyn Future<Output = ()>>>;
+
 /// What a process was told of each record: its run, and its sequence if it is stored.
 type Told = Rc<RefCell<Vec<(String, Option<u64>)>>>;
 
@@ -77,12 +80,12 @@ fn interleave(
     store: &SharedStore,
 ) -> Vec<(String, Option<u64>)> {
     let told = Told::default();
-    let mut running: Vec<(usize, Pin<Box<dyn Future<Output = ()>>>)> = writers
+    let mut running: Vec<(usize, Work)> = writers
         .iter()
         .enumerate()
         .map(|(who, writer)| {
             let work = work(store.clone(), who, writer.clone(), Rc::clone(&told));
-            (who, Box::pin(work) as Pin<Box<dyn Future<Output = ()>>>)
+            (who, Box::pin(work) as Work)
         })
         .collect();
     let mut steps = vec![0; writers.len()];
@@ -92,7 +95,7 @@ fn interleave(
             break;
         }
         let choice = usize::from(choices[step % choices.len()]) + step / choices.len();
-        if choice % 5 == 0 {
+        if choice.is_multiple_of(5) {
             store.0.borrow_mut().arrive(choice);
         }
         let place = choice % running.len();

@@ -124,12 +124,12 @@ async fn a_record_is_that_of_the_file_with_the_epoch_of_the_leader() {
 async fn a_record_that_is_too_long_is_refused_and_keeps_no_other_from_being_appended() {
     let store = SharedStore::default();
     let log = open(&store, None).await;
-    let long = |length: usize| {
+    let sized = |length: usize| {
         let intent = Intent { pre_image: Some("x".repeat(length).into()), ..keep("long") };
         JournalRecord::Intent { run: "run".to_owned(), at: None, intent: Box::new(intent) }
     };
     let mut ends =
-        log.append_all(&[intent("run", "a"), long(4000), intent("run", "b"), long(2500)]).await;
+        log.append_all(&[intent("run", "a"), sized(4000), intent("run", "b"), sized(2500)]).await;
     assert_eq!(ends.remove(0).expect("room"), 1);
     assert!(
         matches!(failure(ends.remove(0)), SegmentFailure::TooLong { length, .. } if length > 4000)

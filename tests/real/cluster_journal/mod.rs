@@ -12,7 +12,7 @@ use crate::support::{
 const FIRST: &str = "configmaps kubectl-storage-journal-000001";
 
 /// A scenario with a bound volume, whose policy is Delete.
-fn bound<'a>(on: &Scenario<'a>, claimed: &str) -> String {
+fn bound(on: &Scenario, claimed: &str) -> String {
     on.create(&claim(claimed, &shared().driver().class_delete));
     on.bound(claimed)
 }
