@@ -2,6 +2,7 @@
 //! only as they were read.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use http::Method;
 use serde_json::{Value, json};
@@ -57,9 +58,15 @@ impl StoredConfigMap {
         self.object["metadata"]["deletionTimestamp"].is_string()
     }
 
-    /// Its keys.
+    /// The value of a label.
+    pub(crate) fn label(&self, key: &str) -> Option<&str> {
+        self.object["metadata"]["labels"][key].as_str()
+    }
+
+    /// Its keys, with those whose values are no text.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
-        self.object["data"].as_object().into_iter().flat_map(|it| it.keys()).map(String::as_str)
+        let of = |field: &str| self.object[field].as_object().into_iter().flat_map(|it| it.keys());
+        of("data").chain(of("binaryData")).map(String::as_str)
     }
 
     /// The value of a key.
@@ -155,8 +162,9 @@ pub(crate) enum ConfigMapWrite {
     Overtaken,
     /// The API server refused it: nothing was written, and it would refuse it again.
     Refused(String),
-    /// Nothing was written, for another reason.
-    Failed(String),
+    /// Nothing was written, for another reason; the API server may have said `after` how long it can be
+    /// tried again.
+    Failed { reason: String, after: Option<Duration> },
     /// Whether it is stored is not known.
     Unanswered(String),
 }
@@ -178,8 +186,11 @@ pub(super) async fn send(writer: &Writer, request: &WriteRequest, dry_run: bool)
         WriteError::Rejected { code: 404, .. } if request.method != Method::POST => {
             ConfigMapWrite::Overtaken
         }
-        WriteError::Rejected { code: 429, .. } | WriteError::NotSent(_) => {
-            ConfigMapWrite::Failed(error.to_string())
+        WriteError::Rejected { code: 429, after, .. } => {
+            ConfigMapWrite::Failed { reason: error.to_string(), after }
+        }
+        WriteError::NotSent(_) => {
+            ConfigMapWrite::Failed { reason: error.to_string(), after: None }
         }
         WriteError::Rejected { .. } => ConfigMapWrite::Refused(error.to_string()),
         WriteError::Unanswered(detail) => ConfigMapWrite::Unanswered(detail),

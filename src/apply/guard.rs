@@ -115,7 +115,7 @@ impl GuardWriter {
         };
         match self.writer.send(&request, true).await {
             Ok(answer) => Ok(ProbeAnswer { refused: None, warnings: answer.warnings }),
-            Err(WriteError::Rejected { code, reason, message }) => Ok(ProbeAnswer {
+            Err(WriteError::Rejected { code, reason, message, .. }) => Ok(ProbeAnswer {
                 refused: Some(format!("the API server answered {code} {reason}: {message}")),
                 warnings: Vec::new(),
             }),

@@ -8,9 +8,9 @@ use super::lease::LeaseWriter;
 use super::segments::ConfigMapSegments;
 use crate::client::Connection;
 use crate::journal::{
-    Intent, JournalError, JournalRecord, Log, Outcome, SegmentBounds, SegmentLog, Term,
+    Intent, JournalError, JournalRecord, Log, Opening, Outcome, SegmentBounds, SegmentLog, Term,
 };
-use crate::model::Time;
+use crate::model::{JournalEntryNumber, JournalPlace, Text, Time};
 
 /// A journal that is open for appending. Clones append to the same one.
 #[derive(Clone)]
@@ -18,7 +18,7 @@ pub(crate) enum OpenJournal {
     /// In a file of this machine.
     File(Arc<Log>),
     /// In a namespace of the cluster.
-    Cluster(Arc<SegmentLog<ConfigMapSegments>>),
+    Cluster(Arc<SegmentLog<ConfigMapSegments>>, Text),
 }
 
 impl OpenJournal {
@@ -32,18 +32,34 @@ impl OpenJournal {
         field_manager: &str,
         namespace: &str,
         leading: Option<(Term, LeaseWriter)>,
-    ) -> Result<Self, JournalError> {
+    ) -> Result<(Self, Opening), JournalError> {
         let (term, lease) = leading.unzip();
         let store = ConfigMapSegments::new(connection, field_manager, namespace, lease);
-        let log = SegmentLog::open(store, term, SegmentBounds::default()).await?;
-        Ok(Self::Cluster(Arc::new(log)))
+        let (log, opening) = SegmentLog::open(store, term, SegmentBounds::default()).await?;
+        Ok((Self::Cluster(Arc::new(log), namespace.into()), opening))
     }
 
     /// Names it: the path of the file, or the `ConfigMap`s.
     pub(crate) fn shown(&self) -> String {
         match self {
             Self::File(log) => log.path().display().to_string(),
-            Self::Cluster(log) => log.shown(),
+            Self::Cluster(log, _) => log.shown(),
+        }
+    }
+
+    /// Returns how people name the entry with this sequence.
+    pub(crate) fn numbered(&self, sequence: u64) -> JournalEntryNumber {
+        let place = match self {
+            Self::File(_) => JournalPlace::Machine,
+            Self::Cluster(_, namespace) => JournalPlace::Cluster(Text::clone(namespace)),
+        };
+        JournalEntryNumber { place, sequence }
+    }
+
+    /// Ends a run: what was stored after it had been given up is recorded as not sent.
+    pub(crate) async fn settle(&self) {
+        if let Self::Cluster(log, _) = self {
+            log.settle().await;
         }
     }
 
@@ -63,7 +79,7 @@ impl OpenJournal {
                 let appended = spawn_blocking(move || log.append_all(&records)).await;
                 appended.expect("because appending a line does not panic")
             }
-            Self::Cluster(log) => log.append_all(&records).await,
+            Self::Cluster(log, _) => log.append_all(&records).await,
         }
     }
 

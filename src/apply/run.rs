@@ -130,6 +130,7 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
         .buffer_unordered(width)
         .collect::<()>()
         .await;
+    run.journal.settle().await;
     let ExecutionState { done, mut notes, over, interrupted } = batch.into_inner();
     let kept = |it: &ChangeReceipt| it.entry.is_some() && it.change.proposal.keeps_backend;
     if recording.journal_only && done.values().any(kept) {

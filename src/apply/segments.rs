@@ -1,19 +1,22 @@
 //! The segments of the journal in a cluster, as `ConfigMap`s of a namespace.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::config_map::{self, ConfigMapWrite, NewConfigMap, StoredConfigMap};
 use super::lease::LeaseWriter;
 use super::writer::Writer;
-use crate::client::{Connection, ReadError, Reader, collection_path};
-use crate::journal::segment::{SEGMENT_KEY, segment_name, segment_number, shown};
+use crate::client::{self, Connection, ReadError, Reader, collection_path};
+use crate::journal::segment::{SEGMENT_KEY, number_after, segment_name, segment_number, shown};
 use crate::journal::{
     History, JournalConsequence, JournalError, Segment, SegmentEnd, SegmentFailure, SegmentStore,
     SegmentWrite, history_of_segments,
 };
+use crate::model::JournalPlace;
 
 /// The label of all segments.
 const LABEL: (&str, &str) = ("storage.kubectl.dev/record", "journal");
@@ -21,6 +24,13 @@ const LABEL: (&str, &str) = ("storage.kubectl.dev/record", "journal");
 const ABOUT: &str = "Changes that kubectl storage made, each recorded before it was sent; \
                      `kubectl storage journal --cluster-journal` lists them. Do not edit: each line \
                      has the hash of the line before.";
+
+/// How many segments are listed at once: about a mebibyte.
+const PAGE: u32 = 50;
+/// How many segments that are not listed are looked for by name.
+const MISSING: u32 = 100;
+/// How long an answer about a segment may take: a write waits for it.
+const WAIT: Duration = Duration::from_secs(5);
 
 /// Reads and writes the segments of a namespace.
 pub(crate) struct ConfigMapSegments {
@@ -34,7 +44,15 @@ pub(crate) struct ConfigMapSegments {
 /// A list of `ConfigMap`s.
 #[derive(Deserialize)]
 struct ConfigMaps {
+    #[serde(default)]
+    metadata: ConfigMapsMetadata,
     items: Vec<Value>,
+}
+
+#[derive(Deserialize, Default)]
+struct ConfigMapsMetadata {
+    #[serde(rename = "continue")]
+    go_on: Option<String>,
 }
 
 impl ConfigMapSegments {
@@ -61,11 +79,15 @@ pub(crate) async fn cluster_history(
     reader: &Reader,
     namespace: &str,
 ) -> Result<History, JournalError> {
-    let segments = list(reader, namespace).await.map_err(|error| JournalError::InCluster {
+    let (segments, cluster) = futures::join!(list(reader, namespace), cluster(reader));
+    let segments = segments.map_err(|error| JournalError::InCluster {
         consequence: JournalConsequence::NotRead,
         failure: SegmentFailure::Unreadable { place: shown(namespace), reason: told(&error) },
     })?;
-    Ok(history_of_segments(&segments))
+    let cluster = cluster.as_deref().map_err(String::as_str);
+    let mut history = history_of_segments(&segments, cluster);
+    history.place = JournalPlace::Cluster(namespace.into());
+    Ok(history)
 }
 
 /// Names the journal in a namespace.
@@ -73,27 +95,66 @@ pub(crate) fn cluster_journal(namespace: &str) -> String {
     shown(namespace)
 }
 
-/// Reads all segments of a namespace, in the order of their numbers.
+/// Reads the uid of the cluster. `Err` is why it is not known.
+async fn cluster(reader: &Reader) -> Result<String, String> {
+    match client::cluster_uid(reader).await {
+        Ok(Some(uid)) if !uid.is_empty() => Ok(uid),
+        Ok(_) => Err("you may not get namespace kube-system".to_owned()),
+        Err(error) => Err(told(&error)),
+    }
+}
+
+/// Reads all segments of a namespace, in the order of their numbers, page by page.
 async fn list(
     reader: &Reader,
     namespace: &str,
 ) -> Result<Vec<Segment<StoredConfigMap>>, ReadError> {
     let (key, value) = LABEL;
     let all = collection_path("", "v1", Some(namespace), "configmaps");
-    let path = format!("{all}?labelSelector={}%3D{value}", key.replace('/', "%2F"));
-    let listed = reader.get_json::<ConfigMaps>(&path).await?;
-    let stored = listed.value.items.into_iter().filter_map(StoredConfigMap::of);
-    let mut segments: Vec<_> = stored.filter_map(segment).collect();
-    segments.sort_by_key(|it| it.number);
-    // One whose label was removed is not listed. The last ones must not be missed: what is appended
-    // follows from them.
+    let path = format!("{all}?labelSelector={}%3D{value}&limit={PAGE}", key.replace('/', "%2F"));
+    let mut segments = BTreeMap::new();
+    let mut page = path.clone();
     loop {
-        let next = segments.last().map_or(0, |it| it.number).saturating_add(1);
-        match read(reader, namespace, next).await? {
-            Some(found) => segments.push(found),
-            None => return Ok(segments),
+        let listed = reader.get_json::<ConfigMaps>(&page).await?.value;
+        let stored = listed.items.into_iter().filter_map(StoredConfigMap::of);
+        segments.extend(stored.filter_map(segment).map(|it| (it.number, it)));
+        match listed.metadata.go_on.filter(|it| !it.is_empty()) {
+            Some(token) => page = format!("{path}&continue={token}"),
+            None => break,
         }
     }
+    // One whose label was removed is not listed. None may be missed: what is appended follows from the
+    // last ones, and what is judged rests on all of them.
+    let mut looked = 0;
+    let mut before = 0;
+    let mut unlisted = BTreeMap::new();
+    for &number in segments.keys() {
+        // The first ones may have been moved away.
+        if before > 0 {
+            for missing in before + 1..number {
+                looked += 1;
+                if looked > MISSING {
+                    break;
+                }
+                unlisted.extend(read(reader, namespace, missing).await?.map(|it| (missing, it)));
+            }
+        }
+        before = number;
+    }
+    let mut first = segments.keys().next().copied().unwrap_or_default();
+    while first > 1 {
+        first -= 1;
+        let Some(found) = read(reader, namespace, first).await? else { break };
+        unlisted.insert(first, found);
+    }
+    segments.extend(unlisted);
+    let mut last = segments.keys().next_back().copied().unwrap_or_default();
+    while let Some(next) = number_after(last) {
+        let Some(found) = read(reader, namespace, next).await? else { break };
+        segments.insert(next, found);
+        last = next;
+    }
+    Ok(segments.into_values().collect())
 }
 
 async fn read(
@@ -107,12 +168,29 @@ async fn read(
 
 /// Returns what a `ConfigMap` holds of the journal; `None` where its name is not that of a segment.
 fn segment(stored: StoredConfigMap) -> Option<Segment<StoredConfigMap>> {
+    let (key, value) = LABEL;
+    let foreign = stored.keys().any(|it| it != SEGMENT_KEY);
+    let defect = if stored.is_terminating() {
+        Some("is being deleted".to_owned())
+    } else if foreign || stored.value(SEGMENT_KEY).is_none() {
+        Some(format!("is not a segment of the journal: its only key must be {SEGMENT_KEY}"))
+    } else if stored.label(key) != Some(value) {
+        Some(format!("has no label {key}={value}: it was edited"))
+    } else {
+        None
+    };
     Some(Segment {
         number: segment_number(stored.name())?,
+        created: stored.created(),
+        defect,
         text: stored.value(SEGMENT_KEY).unwrap_or_default().to_owned(),
         closed: stored.is_immutable(),
         version: stored,
     })
+}
+
+fn unanswered() -> String {
+    format!("no answer came within {}s", WAIT.as_secs())
 }
 
 fn told(error: &ReadError) -> String {
@@ -125,12 +203,17 @@ fn told(error: &ReadError) -> String {
 impl SegmentStore for ConfigMapSegments {
     type Version = StoredConfigMap;
 
+    async fn cluster(&self) -> Result<String, String> {
+        cluster(&self.reader).await
+    }
+
     async fn list(&self) -> Result<Vec<Segment<StoredConfigMap>>, String> {
         list(&self.reader, &self.namespace).await.map_err(|error| told(&error))
     }
 
     async fn read(&self, number: u32) -> Result<Option<Segment<StoredConfigMap>>, String> {
-        read(&self.reader, &self.namespace, number).await.map_err(|error| told(&error))
+        let read = read(&self.reader, &self.namespace, number);
+        timeout(WAIT, read).await.map_err(|_| unanswered())?.map_err(|error| told(&error))
     }
 
     async fn write(
@@ -154,10 +237,16 @@ impl SegmentStore for ConfigMapSegments {
         if write.closed {
             request.body["immutable"] = json!(true);
         }
-        match config_map::send(&self.writer, &request, rehearsal).await {
+        let Ok(sent) = timeout(WAIT, config_map::send(&self.writer, &request, rehearsal)).await else {
+            return SegmentEnd::Unanswered { reason: unanswered(), after: None };
+        };
+        match sent {
             ConfigMapWrite::Stored(stored) => match segment(stored) {
                 Some(segment) => SegmentEnd::Stored(segment),
-                None => SegmentEnd::Unanswered("the answer is no segment".to_owned()),
+                None => SegmentEnd::Unanswered {
+                    reason: "the answer is no segment".to_owned(),
+                    after: None,
+                },
             },
             ConfigMapWrite::Overtaken => SegmentEnd::Overtaken,
             ConfigMapWrite::Refused(reason) => SegmentEnd::Refused(format!(
@@ -165,9 +254,8 @@ impl SegmentStore for ConfigMapSegments {
                  which must exist)",
                 self.namespace
             )),
-            ConfigMapWrite::Failed(reason) | ConfigMapWrite::Unanswered(reason) => {
-                SegmentEnd::Unanswered(reason)
-            }
+            ConfigMapWrite::Failed { reason, after } => SegmentEnd::Unanswered { reason, after },
+            ConfigMapWrite::Unanswered(reason) => SegmentEnd::Unanswered { reason, after: None },
         }
     }
 

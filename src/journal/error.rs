@@ -2,6 +2,9 @@
 
 use std::{fmt, io, path::PathBuf};
 
+pub use super::chain::ChainDoubt;
+use crate::model::escape_control;
+
 /// What an error of the journal means for the write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JournalConsequence {
@@ -65,6 +68,19 @@ pub enum JournalError {
     InCluster { consequence: JournalConsequence, failure: SegmentFailure },
 }
 
+/// Where a line was recorded: the uid of a cluster, if the line says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedIn(pub Option<String>);
+
+impl fmt::Display for RecordedIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(uid) => write!(f, "cluster {}", escape_control(uid)),
+            None => f.write_str("a cluster that it does not name"),
+        }
+    }
+}
+
 /// Why the journal in a cluster cannot be used. `place` is the `ConfigMap`, or all of them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SegmentFailure {
@@ -96,6 +112,27 @@ pub enum SegmentFailure {
     /// A `ConfigMap` holds a mebibyte.
     #[error("the record has {length} bytes, and {place} holds records of up to {longest}")]
     TooLong { place: String, length: usize, longest: usize },
+    /// Without the uid of its namespace `kube-system`, nobody knows whether the journal is its own.
+    #[error("the identity of the cluster is unknown: {reason}")]
+    Unidentified { reason: String },
+    /// It was restored or copied from another cluster, whose volumes may be in use.
+    #[error(
+        "{place} was recorded in {recorded}, and this is cluster {cluster}: it was restored or \
+         copied; move the ConfigMaps of the journal away, or choose another namespace"
+    )]
+    OtherCluster { place: String, recorded: RecordedIn, cluster: String },
+    /// What was recorded between two segments is not there.
+    #[error(
+        "{place} does not exist, although a later one does; restore it, or move the ConfigMaps of the \
+         journal away"
+    )]
+    Gap { place: String },
+    /// Something else is stored there, or it is being deleted.
+    #[error("{place} {defect}")]
+    Defect { place: String, defect: String },
+    /// It was edited, so it is not known which leader appended last.
+    #[error("{place}: {doubt}; leaders append again when that is resolved")]
+    Doubtful { place: String, doubt: ChainDoubt },
     /// A later leader has written to it, or a later one is elected.
     #[error("{place} has records of a later leader: this process does not lead any more")]
     Overtaken { place: String },

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::{Backend, Intent, Outcome, term::Term};
-use crate::model::{Time, Uid};
+use crate::model::{JournalEntryNumber, JournalPlace, Time, Uid};
 
 /// A request that was about to be sent, and its outcomes.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,6 +74,11 @@ pub struct History {
     pub entries: Vec<Entry>,
     /// Defects of the file.
     pub notes: Vec<String>,
+    /// Where it is.
+    pub place: JournalPlace,
+    /// Why nothing may be undone or destroyed on its account: it was not recorded in this cluster, or
+    /// that is not known.
+    pub distrusted: Option<String>,
 }
 
 impl History {
@@ -81,6 +86,11 @@ impl History {
     pub fn entry(&self, sequence: u64) -> Option<&Entry> {
         let mut found = self.entries.iter().filter(|entry| entry.sequence == sequence);
         found.next().filter(|_| found.next().is_none())
+    }
+
+    /// Returns how people name the entry with this sequence.
+    pub fn numbered(&self, sequence: u64) -> JournalEntryNumber {
+        JournalEntryNumber { place: self.place.clone(), sequence }
     }
 
     /// Returns the entries with an unknown outcome.

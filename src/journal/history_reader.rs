@@ -18,6 +18,8 @@ use hashbrown::HashMap;
 
 use super::{
     Entry, EntryOutcome, History, JOURNAL, JournalConsequence, JournalError,
+    chain::{ChainDoubt, ChainLink},
+    error::RecordedIn,
     line::{self, JournalLine, LineBody, ParsedLine},
     segment::Segment,
 };
@@ -78,9 +80,15 @@ fn lock(file: &File) -> bool {
 
 /// Reads a journal in segments, which are in the order of their numbers; without any, it is an empty
 /// history.
-pub(crate) fn history_of_segments<V>(segments: &[Segment<V>]) -> History {
+///
+/// `cluster` is the uid of the cluster; `Err` is why it is not known.
+pub(crate) fn history_of_segments<V>(
+    segments: &[Segment<V>],
+    cluster: Result<&str, &str>,
+) -> History {
     let mut reading = HistoryReader::default();
     reading.segments(segments);
+    reading.distrust(cluster);
     reading.into_history()
 }
 
@@ -131,8 +139,9 @@ struct HistoryReader {
     place: LinePlace,
     /// Where the line before is.
     place_before: LinePlace,
-    /// The hash of the line before; `None` for the first line.
-    before: Option<String>,
+    chain: ChainLink,
+    /// In which clusters lines were recorded, and the first line of each; `None` where it does not say.
+    clusters: Vec<(Option<String>, LinePlace)>,
     /// Whether the line before cannot be read.
     unreadable: bool,
     /// When the latest line was written.
@@ -186,6 +195,12 @@ impl HistoryReader {
             self.note_missing(next, segment.number);
             next = segment.number.saturating_add(1);
             self.place = LinePlace { number: 0, segment: Some(segment.number) };
+            if let Some(defect) = &segment.defect {
+                self.note(format!("segment {} {}", segment.number, escape_control(defect)));
+            }
+            if segment.is_recreated() {
+                self.note(format!("segment {}: {}", segment.number, ChainDoubt::Recreated));
+            }
             if !segment.closed && index + 1 < segments.len() {
                 self.note(format!(
                     "segment {} is not closed, although a later one exists: it was edited",
@@ -201,6 +216,25 @@ impl HistoryReader {
             whole = segment.text.is_empty() || segment.text.ends_with('\n');
         }
         self.end(whole);
+    }
+
+    /// Notes that lines were recorded in another cluster, or that this is not known.
+    fn distrust(&mut self, cluster: Result<&str, &str>) {
+        let clusters = std::mem::take(&mut self.clusters);
+        let strange = |(uid, _): &&(Option<String>, LinePlace)| uid.as_deref() != cluster.ok();
+        let why = match (cluster, clusters.iter().find(strange)) {
+            (_, None) => return,
+            (Ok(own), Some((uid, place))) => format!(
+                "{place} was recorded in {}, and this is cluster {own}: the ConfigMaps were restored or \
+                 copied",
+                RecordedIn(uid.clone())
+            ),
+            (Err(reason), Some(_)) => format!(
+                "unknown whether it was recorded in this cluster, whose identity is unknown: {reason}"
+            ),
+        };
+        self.note(format!("{why}; nothing is undone or destroyed by it"));
+        self.history.distrusted = Some(why);
     }
 
     /// Notes that segments do not exist.
@@ -222,13 +256,15 @@ impl HistoryReader {
     fn line(&mut self, bytes: &[u8]) {
         self.place.number += 1;
         let line = line::parse(bytes);
-        self.check_chain(match &line {
+        let is_first = self.chain.is_at_beginning();
+        let previous = match &line {
             ParsedLine::Known(record) => Some(record.previous.as_str()),
             ParsedLine::Newer { previous, .. } => previous.as_deref(),
             ParsedLine::Unreadable => None,
-        });
+        };
+        let follows = self.chain.follow(bytes, previous);
+        self.check_chain(follows, is_first);
         self.unreadable = matches!(line, ParsedLine::Unreadable);
-        self.before = Some(line::hash(bytes));
         let place = self.place;
         self.place_before = place;
         match line {
@@ -247,9 +283,7 @@ impl HistoryReader {
 
     /// Notes whether a line follows from the line before, and what is wrong with that one if it
     /// cannot be read.
-    fn check_chain(&mut self, previous: Option<&str>) {
-        let nothing = line::hash(b"");
-        let follows = previous.map(|it| it == self.before.as_ref().unwrap_or(&nothing));
+    fn check_chain(&mut self, follows: Option<bool>, is_first: bool) {
         let (place, before) = (self.place, self.place_before);
         let medium = place.medium();
         match (follows, self.unreadable) {
@@ -259,7 +293,7 @@ impl HistoryReader {
             (Some(false), unreadable) => {
                 self.broken += 1;
                 if self.broken <= NAMED {
-                    self.note(match (self.before.is_none(), unreadable) {
+                    self.note(match (is_first, unreadable) {
                         (true, _) => format!(
                             "{place} does not begin the journal: the {medium} was edited, and \
                              earlier lines were removed"
@@ -279,8 +313,14 @@ impl HistoryReader {
     }
 
     fn take_in(&mut self, line: JournalLine) {
-        let JournalLine { sequence, at, term, body, .. } = line;
+        let JournalLine { sequence, at, term, term_is_unreadable, cluster, body, .. } = line;
         let place = self.place;
+        if term_is_unreadable {
+            self.note(format!("{place}: {}", ChainDoubt::UnreadableTerm));
+        }
+        if !self.clusters.iter().any(|(known, _)| *known == cluster) {
+            self.clusters.push((cluster, place));
+        }
         if let (Some(earlier), Some(at)) = (self.at, at)
             && at < earlier - SKEW
         {
@@ -312,6 +352,7 @@ impl HistoryReader {
                     "{place} records the outcome of entry {of}, which cannot be read"
                 )),
             },
+            LineBody::Term => {}
             LineBody::Unknown(kind) => self.note(format!(
                 "{place} is of a type that this version does not know: {}",
                 escape_control(&kind)

@@ -44,7 +44,7 @@ pub(crate) use history_reader::history_of_segments;
 pub use line::{Backend, Intent, Outcome, SentRequest};
 pub use log::{JournalRecord, Log};
 pub(crate) use segment::{Segment, SegmentEnd, SegmentStore, SegmentWrite};
-pub(crate) use segment_log::{SegmentBounds, SegmentLog};
+pub(crate) use segment_log::{Opening, SegmentBounds, SegmentLog};
 pub use term::Term;
 
 /// The name of the journal in the folder of a cluster.

@@ -81,7 +81,7 @@ mod tests {
     }
 
     fn rates(entries: Vec<Entry>) -> Vec<(String, usize)> {
-        let history = History { entries, notes: Vec::new() };
+        let history = History { entries, ..History::default() };
         rate(&history, time(0)).into_iter().collect()
     }
 

@@ -7,19 +7,24 @@
 //! - Where no answer came, the segment is read before anything else is done: it holds the lines, or it
 //!   does not. The same lines are then sent over the same state, so that of a request that is still on
 //!   its way and the new one at most one is stored.
-//! - An append that fails forbids the write that the record announces.
+//! - An append that fails forbids the write that the record announces. One that a write waits for is
+//!   given up soon; how a request ended is recorded for as long as it takes. Where a record was stored
+//!   after it was given up, it is recorded that nothing was sent.
+//! - Nothing is appended to what was recorded in another cluster, or beyond a gap.
 
-use std::time::Duration;
+use std::hash::{BuildHasher as _, RandomState};
+use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
 use super::{
-    JournalConsequence, JournalError, SegmentFailure,
-    chain::{ChainEnd, TermStanding},
+    JournalConsequence, JournalError, Outcome, SegmentFailure,
+    chain::{ChainBar, ChainDoubt, ChainEnd, TermStanding},
+    error::RecordedIn,
     log::JournalRecord,
-    segment::{Segment, SegmentEnd, SegmentStore, SegmentWrite, lines},
-    term::Term,
+    segment::{Segment, SegmentEnd, SegmentStore, SegmentWrite, lines, number_after},
+    term::{Author, Term},
 };
 
 /// How often a line is sent before it is given up: each conflict means that another run was first.
@@ -28,29 +33,49 @@ const TRIES: u32 = 10;
 /// How large segments become, and how long to wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentBounds {
-    /// A segment is closed before it has more bytes than this, unless it has only one line. Each append
-    /// stores the whole segment, and the API server refuses a `ConfigMap` of more than a mebibyte
-    /// (apimachinery, `MaxSecretSize`).
+    /// A segment is closed with the write by which it has so many bytes. Each append stores the whole
+    /// segment, and etcd keeps each state of it for a while.
     pub(crate) full: usize,
-    /// No line is longer than this.
+    /// No line is longer than this: together with what a segment holds that is not full, it is less
+    /// than the mebibyte of a `ConfigMap` (apimachinery, `MaxSecretSize`).
     pub(crate) longest: usize,
     /// How long to wait before a write is sent again that was not answered.
     pub(crate) pause: Duration,
+    /// After how long a record is given up that a write waits for: what was judged becomes old.
+    pub(crate) awaited: Duration,
+    /// For how long it is tried at least to record how a request ended.
+    pub(crate) patience: Duration,
 }
 
 impl Default for SegmentBounds {
     fn default() -> Self {
-        Self { full: 256 * 1024, longest: 1000 * 1024, pause: Duration::from_millis(500) }
+        Self {
+            full: 32 * 1024,
+            longest: 960 * 1024,
+            pause: Duration::from_millis(500),
+            awaited: Duration::from_secs(4),
+            patience: Duration::from_mins(3),
+        }
     }
 }
 
 /// The journal in a cluster, open for appending.
 pub(crate) struct SegmentLog<S: SegmentStore> {
     store: S,
-    term: Option<Term>,
+    author: Author,
     bounds: SegmentBounds,
     /// Held while lines are appended.
     known: Mutex<KnownEnd<S::Version>>,
+}
+
+/// What whoever opens the journal must know.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Opening {
+    /// What is wrong with it, although a person may append.
+    pub(crate) notes: Vec<String>,
+    /// How many lines others have appended before a leader had begun: what was judged before is judged
+    /// again.
+    pub(crate) added: u64,
 }
 
 /// The end of the journal as it was last read or written.
@@ -58,8 +83,14 @@ struct KnownEnd<V> {
     /// The last segment; `None` where there is none.
     last: Option<Segment<V>>,
     chain: ChainEnd,
+    /// Why it is not known which leader appended last, and the segment.
+    doubt: Option<(u32, ChainDoubt)>,
     /// Whether it may have changed since.
     is_stale: bool,
+    /// Records that may be stored, although they were given up: sequences and lines.
+    given_up: Vec<(u64, Vec<u8>)>,
+    /// Those of them that are stored, and of which it is not recorded that nothing was sent.
+    stored_late: Vec<u64>,
 }
 
 /// What is stored next.
@@ -69,52 +100,98 @@ struct NextSegment {
     closed: bool,
     /// Whether it replaces the last segment that is known.
     is_known: bool,
-    /// What it adds, without line breaks; none where it only closes the segment.
+    /// What it adds, without line breaks; at least one.
     lines: Vec<Vec<u8>>,
 }
 
+/// What was sent, and of which it is not known whether it is stored: the first sequence, and the lines.
+type Unresolved = Option<(u64, Vec<Vec<u8>>)>;
+
 impl<S: SegmentStore> SegmentLog<S> {
     /// Opens the journal. Called before anything is sent: it proves that lines can be appended. `term` is
-    /// the epoch of the leader that appends; `None` for a person's command.
+    /// the epoch of the leader that appends; `None` for a person's command. A leader begins with a record
+    /// of its own: from then on no earlier one appends.
     ///
     /// # Errors
-    /// When it cannot be read or written, when it is not a journal of this tool, when a newer version
-    /// wrote to it, or when a later leader did.
+    /// When it cannot be read or written, when it is not a journal of this tool or not of this cluster,
+    /// when a newer version wrote to it, when a part is missing, or, for a leader, when a later leader
+    /// wrote to it, or may have.
     pub(crate) async fn open(
         store: S,
         term: Option<Term>,
         bounds: SegmentBounds,
-    ) -> Result<Self, JournalError> {
-        let refused = |failure| JournalError::InCluster {
+    ) -> Result<(Self, Opening), JournalError> {
+        let opened = Self::open_or_fail(store, term, bounds).await;
+        opened.map_err(|failure| JournalError::InCluster {
             consequence: JournalConsequence::NothingSent,
             failure,
-        };
-        let mut end = KnownEnd { last: None, chain: ChainEnd::of_nothing(), is_stale: false };
-        let listed = store.list().await;
+        })
+    }
+
+    async fn open_or_fail(
+        store: S,
+        term: Option<Term>,
+        bounds: SegmentBounds,
+    ) -> Result<(Self, Opening), SegmentFailure> {
         let place = store.shown(None);
-        let segments = listed.map_err(|reason| {
-            refused(SegmentFailure::Unreadable { place: place.clone(), reason })
-        })?;
-        for segment in segments {
-            let shown = || store.shown(Some(segment.number));
-            for line in segment.lines() {
-                let followed = end.chain.follow(line);
-                followed.map_err(|version| {
-                    refused(SegmentFailure::Newer { place: shown(), version })
-                })?;
-            }
-            end.last = Some(segment);
-        }
-        if end.chain.is_foreign() {
-            return Err(refused(SegmentFailure::Foreign { place }));
-        }
-        let log = Self { store, term, bounds, known: Mutex::new(end) };
+        let cluster = store.cluster().await;
+        let cluster = cluster.map_err(|reason| SegmentFailure::Unidentified { reason })?;
+        let listed = store.list().await;
+        let segments = listed
+            .map_err(|reason| SegmentFailure::Unreadable { place: place.clone(), reason })?;
+        let end = KnownEnd {
+            last: None,
+            chain: ChainEnd::of_nothing(&cluster),
+            doubt: None,
+            is_stale: false,
+            given_up: Vec::new(),
+            stored_late: Vec::new(),
+        };
+        let log =
+            Self { store, author: Author { cluster, term }, bounds, known: Mutex::new(end) };
+        let mut opening = Opening::default();
         {
-            let end = log.known.lock().await;
-            log.admit(&end.chain).await.map_err(refused)?;
-            log.rehearse(&end).await.map_err(refused)?;
+            let mut known = log.known.lock().await;
+            for segment in segments {
+                log.go_on(&mut known, segment)?;
+            }
+            if known.chain.is_foreign() {
+                return Err(SegmentFailure::Foreign { place });
+            }
+            if let Some((number, doubt)) = known.doubt {
+                opening.notes.push(format!("{}: {doubt}", log.store.shown(Some(number))));
+            }
+            log.admit(&known).await?;
+            log.rehearse(&known).await?;
+            if log.author.term.is_some() {
+                let before = known.chain.sequence;
+                let begins = [JournalRecord::Term { at: None }];
+                let (first, _) = log.append(&mut known, &begins).await?;
+                opening.added = first.saturating_sub(before.saturating_add(1));
+            }
         }
-        Ok(log)
+        Ok((log, opening))
+    }
+
+    /// Goes on to the next segment that was listed.
+    fn go_on(
+        &self,
+        known: &mut KnownEnd<S::Version>,
+        segment: Segment<S::Version>,
+    ) -> Result<(), SegmentFailure> {
+        match known.last.as_ref().map(|it| number_after(it.number)) {
+            None if segment.number > 1 => known.chain.begin_later(),
+            Some(Some(next)) if segment.number != next => {
+                return Err(SegmentFailure::Gap { place: self.store.shown(Some(next)) });
+            }
+            None | Some(_) => {}
+        }
+        if segment.is_recreated() {
+            known.doubt.get_or_insert((segment.number, ChainDoubt::Recreated));
+        }
+        self.follow(known, segment.number, segment.lines())?;
+        known.last = Some(segment);
+        Ok(())
     }
 
     /// Names the journal.
@@ -134,6 +211,9 @@ impl<S: SegmentStore> SegmentLog<S> {
                 let (consequence, failure) = (record.consequence(), failure.clone());
                 Err(JournalError::InCluster { consequence, failure })
             };
+            // What a write waits for does not wait with the others, and they do not end with it.
+            let alike = |it: &&JournalRecord| it.is_awaited() == rest[0].is_awaited();
+            let rest = &rest[..rest.iter().take_while(alike).count()];
             match self.append(&mut known, rest).await {
                 Ok((first, count)) => appended.extend((first..).take(count).map(Ok)),
                 // One record must not keep the others from being appended.
@@ -146,6 +226,30 @@ impl<S: SegmentStore> SegmentLog<S> {
         appended
     }
 
+    /// Records of what was stored after it had been given up that nothing was sent. What cannot be
+    /// recorded stays open.
+    pub(crate) async fn settle(&self) {
+        let mut known = self.known.lock().await;
+        if known.given_up.is_empty() && known.stored_late.is_empty() {
+            return;
+        }
+        if known.is_stale && self.read_again(&mut known).await.is_err() {
+            return;
+        }
+        let refused = |of: &u64| JournalRecord::Outcome {
+            of: *of,
+            at: None,
+            outcome: Outcome::Refused,
+            detail: "its record was stored after it had been given up: nothing was sent".to_owned(),
+        };
+        let records: Vec<_> = known.stored_late.iter().map(refused).collect();
+        if !records.is_empty()
+            && let Ok((_, count)) = self.append(&mut known, &records).await
+        {
+            known.stored_late.drain(..count);
+        }
+    }
+
     /// Appends as many records as one segment takes, at least one. Returns the sequence of the first,
     /// and how many.
     async fn append(
@@ -153,20 +257,60 @@ impl<S: SegmentStore> SegmentLog<S> {
         known: &mut KnownEnd<S::Version>,
         records: &[JournalRecord],
     ) -> Result<(u64, usize), SegmentFailure> {
-        let mut sent: Option<(u64, Vec<Vec<u8>>)> = None;
+        let mut sent = None;
+        let appended = self.try_to_append(known, records, &mut sent).await;
+        if appended.is_err()
+            && let Some((first, lines)) = sent
+        {
+            let awaited = records.iter().map(|it| matches!(it, JournalRecord::Intent { .. }));
+            let all = (first..).zip(lines).zip(awaited);
+            known.given_up.extend(all.filter_map(|(it, is_intent)| is_intent.then_some(it)));
+        }
+        appended
+    }
+
+    async fn try_to_append(
+        &self,
+        known: &mut KnownEnd<S::Version>,
+        records: &[JournalRecord],
+        sent: &mut Unresolved,
+    ) -> Result<(u64, usize), SegmentFailure> {
+        let began = Instant::now();
+        let is_awaited = records.iter().any(JournalRecord::is_awaited);
         let mut reason = String::new();
-        for _ in 0..TRIES {
+        let mut tries = 0;
+        loop {
+            let has_tried = tries >= TRIES;
+            let is_over = match is_awaited {
+                true => has_tried || (tries > 0 && began.elapsed() >= self.bounds.awaited),
+                false => has_tried && began.elapsed() >= self.bounds.patience,
+            };
+            if is_over {
+                return Err(SegmentFailure::Unanswered { place: self.shown(), reason, tries });
+            }
+            tries += 1;
             if known.is_stale {
-                let added = self.read_again(known).await?;
+                let added = self.read_again(known).await;
+                let added = match added {
+                    // How a request ended is not lost because the API server is away for a while.
+                    Err(SegmentFailure::Unreadable { reason: why, .. }) if !is_awaited => {
+                        reason = why;
+                        self.wait(None).await;
+                        continue;
+                    }
+                    added => added?,
+                };
                 // What was sent before is either what comes first, or was refused: the state that it
                 // replaces is not there any more.
-                if let Some((first, lines)) = &sent
+                if let Some((first, lines)) = &*sent
                     && added.starts_with(lines)
                 {
-                    return Ok((*first, lines.len()));
+                    let appended = (*first, lines.len());
+                    *sent = None;
+                    return Ok(appended);
                 }
             }
-            self.admit(&known.chain).await?;
+            self.admit(known).await?;
             let next = self.next(known, records)?;
             let first = known.chain.sequence + 1;
             let over = known.last.as_ref().filter(|_| next.is_known).map(|it| &it.version);
@@ -181,32 +325,39 @@ impl<S: SegmentStore> SegmentLog<S> {
                         return Err(SegmentFailure::Unwritable { place: place(), reason });
                     }
                     known.last = Some(stored);
-                    self.follow(&mut known.chain, number, next.lines.iter().map(Vec::as_slice))?;
-                    if !next.lines.is_empty() {
-                        return Ok((first, next.lines.len()));
-                    }
-                    // It was closed: the lines begin the next one.
+                    // What was on its way over the same state is refused now.
+                    known.given_up.clear();
+                    *sent = None;
+                    self.follow(known, number, next.lines.iter().map(Vec::as_slice))?;
+                    return Ok((first, next.lines.len()));
                 }
                 SegmentEnd::Overtaken => {
                     known.is_stale = true;
-                    sent = Some((first, next.lines)).filter(|(_, lines)| !lines.is_empty());
+                    *sent = Some((first, next.lines));
                     "other runs were first".clone_into(&mut reason);
                 }
                 SegmentEnd::Refused(reason) => {
                     known.is_stale = true;
                     return Err(SegmentFailure::Unwritable { place: place(), reason });
                 }
-                SegmentEnd::Unanswered(why) => {
+                SegmentEnd::Unanswered { reason: why, after } => {
                     known.is_stale = true;
-                    sent = Some((first, next.lines)).filter(|(_, lines)| !lines.is_empty());
+                    *sent = Some((first, next.lines));
                     reason = why;
-                    if !self.bounds.pause.is_zero() {
-                        sleep(self.bounds.pause).await;
-                    }
+                    self.wait(after).await;
                 }
             }
         }
-        Err(SegmentFailure::Unanswered { place: self.shown(), reason, tries: TRIES })
+    }
+
+    /// Waits before the next try: for as long as the API server asks, or about as long as is usual, so
+    /// that those who failed together do not come back together.
+    async fn wait(&self, after: Option<Duration>) {
+        let SegmentBounds { pause, patience, .. } = self.bounds;
+        if !pause.is_zero() {
+            let spread = u32::try_from(RandomState::new().hash_one(0) % 1000).unwrap_or_default();
+            sleep(after.unwrap_or_default().min(patience) + pause / 2 + pause * spread / 1000).await;
+        }
     }
 
     /// Renders what is stored next.
@@ -216,50 +367,45 @@ impl<S: SegmentStore> SegmentLog<S> {
         records: &[JournalRecord],
     ) -> Result<NextSegment, SegmentFailure> {
         let SegmentBounds { full, longest, .. } = self.bounds;
-        let open = known.last.as_ref().filter(|it| !it.closed);
-        let mut number = known.last.as_ref().map_or(0, |it| it.number);
-        if open.is_none() {
-            number += 1;
-        }
-        let place = || self.store.shown(Some(number));
+        let last = known.last.as_ref();
+        let open = last.filter(|it| !it.closed);
         let unwritable = |reason: &dyn std::fmt::Display| SegmentFailure::Unwritable {
-            place: place(),
+            place: self.shown(),
             reason: reason.to_string(),
+        };
+        let none_left = || unwritable(&"no number is left");
+        let number = match (open, last) {
+            (Some(open), _) => open.number,
+            (None, last) => number_after(last.map_or(0, |it| it.number)).ok_or_else(none_left)?,
         };
         let mut text = open.map_or_else(String::new, |it| it.text.clone());
         if !text.is_empty() && !text.ends_with('\n') {
             // It was edited: what it holds stays as evidence, on a line of its own.
             text.push('\n');
         }
-        let (mut sequence, mut previous) = (known.chain.sequence, known.chain.previous.clone());
+        let (mut sequence, mut previous) = (known.chain.sequence, known.chain.previous());
         let mut lines = Vec::new();
         for record in records {
-            sequence = sequence.checked_add(1).ok_or_else(|| unwritable(&"no number is left"))?;
-            let line = record.line(sequence, &previous, self.term.as_ref());
+            sequence = sequence.checked_add(1).ok_or_else(none_left)?;
+            let line = record.line(sequence, &previous, Some(&self.author));
             let line = line.map_err(|error| unwritable(&error))?;
             if line.len() > longest {
                 if lines.is_empty() {
-                    let (place, length) = (place(), line.len());
+                    let (place, length) = (self.store.shown(Some(number)), line.len());
                     return Err(SegmentFailure::TooLong { place, length, longest });
                 }
-                break;
-            }
-            if !text.is_empty() && text.len() + line.len() + 1 > full {
                 break;
             }
             previous = super::line::hash(&line);
             text.push_str(&String::from_utf8_lossy(&line));
             text.push('\n');
             lines.push(line);
-        }
-        let is_known = open.is_some();
-        match open {
-            // Not even one has room.
-            Some(full) if lines.is_empty() => {
-                Ok(NextSegment { number, text: full.text.clone(), closed: true, is_known, lines })
+            if text.len() >= full {
+                break;
             }
-            _ => Ok(NextSegment { number, text, closed: false, is_known, lines }),
         }
+        let (is_known, closed) = (open.is_some(), text.len() >= full);
+        Ok(NextSegment { number, text, closed, is_known, lines })
     }
 
     /// Reads what other runs have appended, or this one without an answer, and returns these lines.
@@ -278,18 +424,26 @@ impl<S: SegmentStore> SegmentLog<S> {
                 false if rest.is_empty() => rest,
                 false => rest.strip_prefix('\n').ok_or_else(changed)?,
             };
-            self.follow(&mut known.chain, now.number, lines(rest))?;
+            self.follow(known, now.number, lines(rest))?;
             added.extend(lines(rest).map(<[u8]>::to_vec));
             known.last = Some(now);
         }
         while known.last.as_ref().is_none_or(|it| it.closed) {
-            let number = known.last.as_ref().map_or(0, |it| it.number) + 1;
+            let Some(number) = number_after(known.last.as_ref().map_or(0, |it| it.number)) else {
+                break;
+            };
             let Some(now) = self.read(number).await? else { break };
-            self.follow(&mut known.chain, number, now.lines())?;
+            self.follow(known, number, now.lines())?;
             added.extend(now.lines().map(<[u8]>::to_vec));
             known.last = Some(now);
         }
         known.is_stale = false;
+        let (stored, given_up) = std::mem::take(&mut known.given_up)
+            .into_iter()
+            .partition(|(_, line)| added.contains(line));
+        let stored: Vec<(u64, Vec<u8>)> = stored;
+        known.given_up = given_up;
+        known.stored_late.extend(stored.into_iter().map(|(of, _)| of));
         Ok(added)
     }
 
@@ -301,20 +455,45 @@ impl<S: SegmentStore> SegmentLog<S> {
 
     fn follow<'l>(
         &self,
-        chain: &mut ChainEnd,
+        known: &mut KnownEnd<S::Version>,
         number: u32,
-        mut lines: impl Iterator<Item = &'l [u8]>,
+        lines: impl Iterator<Item = &'l [u8]>,
     ) -> Result<(), SegmentFailure> {
-        let followed = lines.try_for_each(|line| chain.follow(line));
         let place = || self.store.shown(Some(number));
-        followed.map_err(|version| SegmentFailure::Newer { place: place(), version })
+        for line in lines {
+            match known.chain.follow(line) {
+                Ok(None) => {}
+                Ok(Some(doubt)) => {
+                    known.doubt.get_or_insert((number, doubt));
+                }
+                Err(ChainBar::Newer(version)) => {
+                    return Err(SegmentFailure::Newer { place: place(), version });
+                }
+                Err(ChainBar::OtherCluster(recorded)) => {
+                    let (place, recorded) = (place(), RecordedIn(recorded));
+                    let cluster = self.author.cluster.clone();
+                    return Err(SegmentFailure::OtherCluster { place, recorded, cluster });
+                }
+            }
+        }
+        Ok(())
     }
 
-    /// Fails where a later leader has appended, or is elected.
-    async fn admit(&self, chain: &ChainEnd) -> Result<(), SegmentFailure> {
-        let Some(own) = &self.term else { return Ok(()) };
+    /// Fails where nothing may be written over the last segment, where a later leader has appended or
+    /// is elected, and where a leader cannot know that.
+    async fn admit(&self, known: &KnownEnd<S::Version>) -> Result<(), SegmentFailure> {
+        if let Some((last, defect)) =
+            known.last.as_ref().and_then(|it| Some((it, it.defect.clone()?)))
+        {
+            let place = self.store.shown(Some(last.number));
+            return Err(SegmentFailure::Defect { place, defect });
+        }
+        let Some(own) = &self.author.term else { return Ok(()) };
+        if let Some((number, doubt)) = known.doubt {
+            return Err(SegmentFailure::Doubtful { place: self.store.shown(Some(number)), doubt });
+        }
         let over = || SegmentFailure::Overtaken { place: self.shown() };
-        match chain.standing(own) {
+        match known.chain.standing(own) {
             TermStanding::Follows => Ok(()),
             TermStanding::Over => Err(over()),
             // What is appended then replaces the state in which the other Lease was the last one.
@@ -331,19 +510,24 @@ impl<S: SegmentStore> SegmentLog<S> {
     /// Asks whether the last segment may be replaced, and the next one created.
     async fn rehearse(&self, known: &KnownEnd<S::Version>) -> Result<(), SegmentFailure> {
         let number = known.last.as_ref().map_or(0, |it| it.number);
-        let next = SegmentWrite { number: number + 1, text: "", closed: false, over: None };
+        let next = number_after(number).map(|number| SegmentWrite {
+            number,
+            text: "",
+            closed: false,
+            over: None,
+        });
         let open = known.last.as_ref().filter(|it| !it.closed).map(|it| SegmentWrite {
             number,
             text: &it.text,
             closed: false,
             over: Some(&it.version),
         });
-        for write in open.into_iter().chain([next]) {
+        for write in open.into_iter().chain(next) {
             let place = self.store.shown(Some(write.number));
             match self.store.write(write, true).await {
                 // Whoever was first is read before the first line is appended.
                 SegmentEnd::Stored(_) | SegmentEnd::Overtaken => {}
-                SegmentEnd::Refused(reason) | SegmentEnd::Unanswered(reason) => {
+                SegmentEnd::Refused(reason) | SegmentEnd::Unanswered { reason, .. } => {
                     return Err(SegmentFailure::Unwritable { place, reason });
                 }
             }

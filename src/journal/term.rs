@@ -11,3 +11,13 @@ pub struct Term {
     /// How often the holder had changed when it began.
     pub transitions: u64,
 }
+
+/// What each line of the journal in a cluster says of where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Author {
+    /// The uid of the cluster: that of its namespace `kube-system`. A restored segment has that of
+    /// the cluster in which it was recorded.
+    pub(crate) cluster: String,
+    /// The epoch of the leader that appends; `None` for a person's command.
+    pub(crate) term: Option<Term>,
+}

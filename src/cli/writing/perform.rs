@@ -295,7 +295,14 @@ pub(super) async fn cluster_journal(
     namespace: &str,
 ) -> Result<OpenJournal, Failure> {
     let opened = OpenJournal::in_cluster(connection, field_manager, namespace, None).await;
-    opened.map_err(|error| unopened(error.into()))
+    let (journal, opening) = opened.map_err(|error| unopened(error.into()))?;
+    for note in &opening.notes {
+        terminal::note(&escape_control(&format!("note: journal: {note}")));
+    }
+    if opening.added > 0 {
+        terminal::note("note: journal: other runs appended to it while it was opened");
+    }
+    Ok(journal)
 }
 
 /// Nothing is written without a journal.

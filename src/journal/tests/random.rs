@@ -135,7 +135,7 @@ proptest! {
                 Event::End(..) | Event::Tear(_) => {}
             }
         }
-        let History { entries, notes } = read(folder.path());
+        let History { entries, notes, .. } = read(folder.path());
         prop_assert_eq!(entries, expected);
         prop_assert_eq!(torn > 0, !notes.is_empty(), "{:?}", notes);
         prop_assert!(!notes.iter().any(|note| note.contains("edited")), "{:?}", notes);

@@ -38,11 +38,15 @@ pub(super) struct StoreState {
     pub(super) faults: VecDeque<Fault>,
     late: Vec<SentSegment>,
     pub(super) lease: Option<String>,
+    /// The uid of the cluster; `None` where it may not be read.
+    pub(super) cluster: Option<String>,
     /// Why it cannot be read.
     pub(super) blind: Option<String>,
     /// Which of the rehearsals are refused: those that create.
     pub(super) refuses_creation: bool,
-    /// What was carried out, in its order.
+    /// How often it was listed or read.
+    pub(super) reads: usize,
+    /// How many writes were carried out.
     pub(super) writes: usize,
 }
 
@@ -60,7 +64,9 @@ impl StoreState {
         }
         self.version += 1;
         self.writes += 1;
-        let stored = Segment { number, text: text.clone(), closed, version: self.version };
+        let version = self.version;
+        let (created, defect) = (now.and_then(|it| it.created), None);
+        let stored = Segment { number, text: text.clone(), closed, created, defect, version };
         self.segments.insert(number, stored.clone());
         Some(stored)
     }
@@ -90,8 +96,18 @@ impl StoreState {
 }
 
 /// A store that several writers share.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct SharedStore(pub(super) Rc<RefCell<StoreState>>);
+
+/// The uid of the cluster.
+pub(super) const HERE: &str = "here";
+
+impl Default for SharedStore {
+    fn default() -> Self {
+        let state = StoreState { cluster: Some(HERE.to_owned()), ..StoreState::default() };
+        Self(Rc::new(RefCell::new(state)))
+    }
+}
 
 /// Lets others go on first.
 async fn give_way() {
@@ -109,9 +125,15 @@ async fn give_way() {
 impl SegmentStore for SharedStore {
     type Version = u64;
 
+    async fn cluster(&self) -> Result<String, String> {
+        give_way().await;
+        self.0.borrow().cluster.clone().ok_or_else(|| "403 Forbidden".to_owned())
+    }
+
     async fn list(&self) -> Result<Vec<Segment<u64>>, String> {
         give_way().await;
         let listed = {
+            self.0.borrow_mut().reads += 1;
             let state = self.0.borrow();
             state.blind.clone().map_or_else(|| Ok(state.all()), Err)
         };
@@ -142,7 +164,10 @@ impl SegmentStore for SharedStore {
                     false => SegmentEnd::Overtaken,
                 }
             } else {
-                let lost = || SegmentEnd::Unanswered("no answer came".to_owned());
+                let lost = || SegmentEnd::Unanswered {
+                    reason: "no answer came".to_owned(),
+                    after: None,
+                };
                 match state.faults.pop_front().unwrap_or(Fault::None) {
                     Fault::None => {
                         state.carry_out(&sent).map_or(SegmentEnd::Overtaken, SegmentEnd::Stored)

@@ -11,11 +11,17 @@ use std::time::Duration;
 
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
-use super::segment_store::{Fault, SharedStore};
+use super::segment_store::{Fault, HERE, SharedStore};
 use super::*;
 use crate::journal::{JournalRecord, SegmentBounds, SegmentLog, Term, history_of_segments};
 
-const BOUNDS: SegmentBounds = SegmentBounds { full: 3000, longest: 4000, pause: Duration::ZERO };
+const BOUNDS: SegmentBounds = SegmentBounds {
+    full: 3000,
+    longest: 4000,
+    pause: Duration::ZERO,
+    awaited: Duration::MAX,
+    patience: Duration::ZERO,
+};
 /// How many steps are taken at most: far more than any case needs.
 const STEPS: usize = 20_000;
 
@@ -37,7 +43,7 @@ type Told = Rc<RefCell<Vec<(String, Option<u64>)>>>;
 
 async fn work(store: SharedStore, who: usize, writer: Writer, told: Told) {
     let term = writer.leads.map(|transitions| Term { lease: "lease".to_owned(), transitions });
-    let Ok(log) = SegmentLog::open(store, term, BOUNDS).await else { return };
+    let Ok((log, _)) = SegmentLog::open(store, term, BOUNDS).await else { return };
     for (batch, count) in writer.batches.iter().enumerate() {
         let run = |number: usize| format!("{who}-{batch}-{number}");
         let record = |number| JournalRecord::Intent {
@@ -50,6 +56,7 @@ async fn work(store: SharedStore, who: usize, writer: Writer, told: Told) {
             told.borrow_mut().push((run(number), end.ok()));
         }
     }
+    log.settle().await;
 }
 
 fn writer() -> impl Strategy<Value = Writer> {
@@ -126,10 +133,11 @@ proptest! {
         store.0.borrow_mut().faults.extend(faults);
         let told = interleave(&writers, &choices, &store);
         let segments = store.0.borrow().all();
-        let history = history_of_segments(&segments);
+        let history = history_of_segments(&segments, Ok(HERE));
         prop_assert_eq!(&history.notes, &[""; 0]);
         let stored = sequences(&history.entries);
-        prop_assert_eq!(&stored, &(1..=stored.len() as u64).collect::<Vec<_>>());
+        // The records with which leaders begin have numbers as well.
+        prop_assert!(stored.is_sorted_by(|a, b| a < b), "{:?}", stored);
         let mut runs = BTreeMap::new();
         for entry in &history.entries {
             let twice = runs.insert(entry.run.as_str(), entry.sequence);
@@ -156,7 +164,8 @@ proptest! {
             prop_assert!(closed.iter().all(|it| it.closed));
         }
         for segment in &segments {
-            prop_assert!(segment.text.len() <= BOUNDS.full);
+            prop_assert!(segment.text.len() < BOUNDS.full + BOUNDS.longest);
+            prop_assert_eq!(segment.closed, segment.text.len() >= BOUNDS.full);
         }
     }
 }

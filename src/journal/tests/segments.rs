@@ -2,16 +2,23 @@
 
 use std::time::Duration;
 
-use super::segment_store::{Fault, SharedStore};
+use super::segment_store::{Fault, HERE, SharedStore};
 use super::*;
 use crate::journal::segment::{segment_name, segment_number};
+use crate::journal::chain::ChainDoubt;
 use crate::journal::{
-    JournalConsequence, JournalError, JournalRecord, SegmentBounds, SegmentFailure, SegmentLog,
+    Entry, JournalConsequence, JournalError, JournalRecord, Segment, SegmentBounds, SegmentFailure, SegmentLog,
     Term, history_of_segments,
 };
 
 /// Segments of about three lines.
-const SMALL: SegmentBounds = SegmentBounds { full: 2200, longest: 4000, pause: Duration::ZERO };
+const SMALL: SegmentBounds = SegmentBounds {
+    full: 1800,
+    longest: 4000,
+    pause: Duration::ZERO,
+    awaited: Duration::MAX,
+    patience: Duration::ZERO,
+};
 
 fn term(lease: &str, transitions: u64) -> Term {
     Term { lease: lease.to_owned(), transitions }
@@ -22,7 +29,16 @@ fn intent(run: &str, volume: &str) -> JournalRecord {
 }
 
 async fn open(store: &SharedStore, term: Option<Term>) -> SegmentLog<SharedStore> {
-    SegmentLog::open(store.clone(), term, SMALL).await.expect("it can be written")
+    SegmentLog::open(store.clone(), term, SMALL).await.expect("it can be written").0
+}
+
+/// Opens it, and returns how many lines others had appended meanwhile.
+async fn opened(store: &SharedStore, term: Option<Term>) -> Result<u64, SegmentFailure> {
+    match SegmentLog::open(store.clone(), term, SMALL).await {
+        Ok((_, opening)) => Ok(opening.added),
+        Err(JournalError::InCluster { failure, .. }) => Err(failure),
+        Err(other) => panic!("{other}"),
+    }
 }
 
 async fn append(log: &SegmentLog<SharedStore>, volume: &str) -> Result<u64, JournalError> {
@@ -30,7 +46,7 @@ async fn append(log: &SegmentLog<SharedStore>, volume: &str) -> Result<u64, Jour
 }
 
 fn stored(store: &SharedStore) -> History {
-    history_of_segments(&store.0.borrow().all())
+    history_of_segments(&store.0.borrow().all(), Ok(HERE))
 }
 
 fn volumes(history: &History) -> Vec<String> {
@@ -51,8 +67,7 @@ fn failure(failed: Result<u64, JournalError>) -> SegmentFailure {
 #[test]
 fn names_sort_as_numbers_do_and_no_other_name_is_a_segment() {
     assert_eq!(segment_name(7), "kubectl-storage-journal-000007");
-    assert_eq!(segment_name(1_234_567), "kubectl-storage-journal-1234567");
-    for number in [1, 7, 999_999, 1_234_567] {
+    for number in [1, 7, 999_999] {
         assert_eq!(segment_number(&segment_name(number)), Some(number));
     }
     for name in [
@@ -62,6 +77,8 @@ fn names_sort_as_numbers_do_and_no_other_name_is_a_segment() {
         "kubectl-storage-journal-7",
         "kubectl-storage-journal-+00007",
         "kubectl-storage-journal-00000007",
+        "kubectl-storage-journal-1234567",
+        "kubectl-storage-journal-4294967295",
         "kubectl-storage-kept-backends",
     ] {
         assert_eq!(segment_number(name), None, "{name}");
@@ -77,9 +94,9 @@ async fn a_full_segment_is_closed_and_the_chain_goes_on_in_the_next() {
     }
     let all = store.0.borrow().all();
     assert!(all.len() > 2, "{} segments", all.len());
-    let (last, closed) = all.split_last().expect("some");
-    assert!(!last.closed && closed.iter().all(|it| it.closed));
-    assert!(all.iter().all(|it| it.text.len() <= SMALL.full));
+    // It is closed with the write that fills it, and no write only closes it.
+    assert!(all.iter().all(|it| it.closed == (it.text.len() >= SMALL.full)));
+    assert_eq!(store.0.borrow().writes, 10);
     let history = stored(&store);
     assert_eq!((sequences(&history.entries), history.notes), ((1..=10).collect(), Vec::new()));
     // Another run goes on where this one ended, and many records at once fill several segments.
@@ -98,7 +115,7 @@ async fn a_record_is_that_of_the_file_with_the_epoch_of_the_leader() {
     let log = open(&store, Some(term("lease-a", 3))).await;
     append(&log, "one").await.expect("room");
     let ended = JournalRecord::Outcome {
-        of: 1,
+        of: 2,
         at: at(1),
         outcome: Outcome::Done,
         detail: "because".to_owned(),
@@ -106,15 +123,18 @@ async fn a_record_is_that_of_the_file_with_the_epoch_of_the_leader() {
     log.append_all(&[ended]).await.remove(0).expect("room");
     let text = store.0.borrow().all().remove(0).text;
     for line in text.lines() {
-        assert!(line.contains(r#""term":{"lease":"lease-a","transitions":3},"type":"#), "{line}");
+        let author = r#""term":{"lease":"lease-a","transitions":3},"cluster":"here","type":"#;
+        assert!(line.contains(author), "{line}");
     }
-    // But for the epoch, it is the line that the file has.
+    // But for the epoch and the cluster, it is the line that the file has.
     let folder = tempfile::tempdir().expect("a folder");
     super::write(folder.path(), &[(keep("one"), &[])]);
     let in_file = String::from_utf8(bytes(folder.path())).expect("JSON");
     let of_a_person = SharedStore::default();
     append(&open(&of_a_person, None).await, "one").await.expect("room");
-    assert_eq!(of_a_person.0.borrow().all().remove(0).text, in_file);
+    let in_cluster = of_a_person.0.borrow().all().remove(0).text;
+    assert_eq!(in_cluster.replacen(r#","cluster":"here""#, "", 1), in_file);
+    assert_ne!(in_cluster, in_file);
     let history = stored(&store);
     assert_eq!(history.entries[0].term, Some(term("lease-a", 3)));
     assert_eq!(history.entries[0].last(), Some(Outcome::Done));
@@ -135,7 +155,7 @@ async fn a_record_that_is_too_long_is_refused_and_keeps_no_other_from_being_appe
         matches!(failure(ends.remove(0)), SegmentFailure::TooLong { length, .. } if length > 4000)
     );
     assert_eq!(ends.remove(0).expect("room"), 2);
-    // One that is longer than a segment has one to itself.
+    // One may be longer than what makes a segment full.
     assert_eq!(ends.remove(0).expect("room"), 3);
     assert_eq!(append(&log, "c").await.expect("room"), 4);
     let history = stored(&store);
@@ -243,7 +263,7 @@ async fn a_leader_never_appends_after_a_later_one() {
         assert!(matches!(over, SegmentFailure::Overtaken { .. }), "{over}");
     }
     let over = SegmentLog::open(store.clone(), Some(term("lease", 1)), SMALL).await;
-    assert!(over.is_err_and(|it| it.to_string().contains("records of a later leader")));
+    assert!(over.err().is_some_and(|it| it.to_string().contains("records of a later leader")));
     // A person may append at any time, and lifts nothing.
     append(&open(&store, None).await, "person").await.expect("a person");
     assert!(append(&old, "late").await.is_err());
@@ -294,15 +314,16 @@ async fn what_somebody_removed_or_edited_is_told_and_stops_the_runs_that_had_rea
     let removed = store.0.borrow_mut().segments.remove(&2).expect("it is closed");
     note(&store, "segment 2 does not exist: its lines are missing");
     note(&store, "line 1 of segment 3 does not follow from line 3 of segment 1");
-    // New runs are not blocked, and go on at the end.
-    let sequence = append(&open(&store, None).await, "after").await.expect("room");
-    assert_eq!(sequence, 11);
+    // Nobody appends beyond it: what is after it may not be the journal.
+    let gap = opened(&store, None).await.expect_err("it has a gap");
+    assert_eq!(gap, SegmentFailure::Gap { place: "segment 2".to_owned() });
     store.0.borrow_mut().segments.insert(2, removed);
     assert_eq!(stored(&store).notes, [""; 0]);
     // The first ones.
     let first = [1, 2].map(|it| store.0.borrow_mut().segments.remove(&it).expect("there"));
     note(&store, "segments 1 to 2 do not exist: their lines are missing");
     note(&store, "line 1 of segment 3 does not begin the journal: the ConfigMap was edited");
+    assert_eq!(opened(&store, None).await, Ok(0));
     for segment in first {
         store.0.borrow_mut().segments.insert(segment.number, segment);
     }
@@ -351,7 +372,7 @@ async fn a_last_line_without_its_break_stays_as_evidence_on_a_line_of_its_own() 
 async fn what_is_not_ours_or_newer_or_may_not_be_written_is_refused_before_anything_is_sent() {
     let store = SharedStore::default();
     append(&open(&store, None).await, "one").await.expect("room");
-    let opened = |store: &SharedStore| {
+    let refused = |store: &SharedStore| {
         let store = store.clone();
         async move { SegmentLog::open(store, None, SMALL).await.err().map(|it| it.to_string()) }
     };
@@ -361,20 +382,216 @@ async fn what_is_not_ours_or_newer_or_may_not_be_written_is_refused_before_anyth
         (format!("{before}{{\"version\":2}}\n"), "newer kubectl-storage (version 2"),
     ] {
         store.0.borrow_mut().edit(1, |_| text);
-        assert!(opened(&store).await.is_some_and(|it| it.contains(told)), "{told}");
+        assert!(refused(&store).await.is_some_and(|it| it.contains(told)), "{told}");
     }
     store.0.borrow_mut().edit(1, |_| before);
-    assert_eq!(opened(&store).await, None);
+    assert_eq!(refused(&store).await, None);
     store.0.borrow_mut().refuses_creation = true;
-    assert!(opened(&store).await.is_some_and(|it| it.contains("segment 2: 403")));
+    assert!(refused(&store).await.is_some_and(|it| it.contains("segment 2: 403")));
     store.0.borrow_mut().blind = Some("it is down".to_owned());
     assert!(
-        opened(&store).await.is_some_and(|it| it.contains("failed to read segments: it is down"))
+        refused(&store).await.is_some_and(|it| it.contains("failed to read segments: it is down"))
     );
     assert_eq!(store.0.borrow().writes, 1);
 }
 
 #[test]
 fn no_segment_is_an_empty_history() {
-    assert_eq!(history_of_segments::<u64>(&[]), History::default());
+    assert_eq!(history_of_segments::<u64>(&[], Ok(HERE)), History::default());
+    assert_eq!(history_of_segments::<u64>(&[], Err("403")), History::default());
+}
+
+#[tokio::test]
+async fn what_was_recorded_in_another_cluster_is_neither_gone_on_with_nor_trusted() {
+    let store = SharedStore::default();
+    append(&open(&store, None).await, "one").await.expect("room");
+    let log = open(&store, None).await;
+    let history = |cluster| history_of_segments(&store.0.borrow().all(), cluster);
+    assert_eq!(history(Ok(HERE)).distrusted, None);
+    // A restore brings the segments into another cluster.
+    store.0.borrow_mut().cluster = Some("there".to_owned());
+    let refused = opened(&store, None).await.expect_err("it is of another cluster");
+    assert!(
+        matches!(refused, SegmentFailure::OtherCluster { ref recorded, ref cluster, .. }
+            if recorded.0.as_deref() == Some(HERE) && cluster == "there"),
+        "{refused}"
+    );
+    let read = history(Ok("there"));
+    assert_eq!(read.entries.len(), 1, "it is shown");
+    assert_eq!(
+        read.distrusted.as_deref(),
+        Some(
+            "line 1 of segment 1 was recorded in cluster here, and this is cluster there: the \
+             ConfigMaps were restored or copied"
+        )
+    );
+    assert!(read.notes[0].ends_with("nothing is undone or destroyed by it"), "{:?}", read.notes);
+    // Nobody knows which cluster this is.
+    store.0.borrow_mut().cluster = None;
+    let refused = opened(&store, None).await.expect_err("it is of no known cluster");
+    assert_eq!(refused, SegmentFailure::Unidentified { reason: "403 Forbidden".to_owned() });
+    assert!(history(Err("403")).distrusted.is_some_and(|it| it.ends_with("is unknown: 403")));
+    // A line that does not say where it was recorded, and one that a run meets that has opened it.
+    store.0.borrow_mut().cluster = Some(HERE.to_owned());
+    for (from, into) in [
+        (r#","cluster":"here""#, ""),
+        (r#""cluster":"here""#, r#""cluster":7"#),
+        (r#""cluster":"here""#, r#""cluster":"there""#),
+    ] {
+        let before = store.0.borrow().all().remove(0).text;
+        let line = before.lines().next().expect("one").replacen(from, into, 1);
+        store.0.borrow_mut().edit(1, |text| format!("{text}{line}\n"));
+        let refused = opened(&store, None).await.expect_err("it does not say where");
+        assert!(matches!(refused, SegmentFailure::OtherCluster { .. }), "{refused}");
+        let refused = failure(append(&log, "late").await);
+        assert!(matches!(refused, SegmentFailure::OtherCluster { .. }), "{refused}");
+        assert!(history(Ok(HERE)).distrusted.is_some());
+        store.0.borrow_mut().edit(1, |_| before);
+    }
+}
+
+#[tokio::test]
+async fn no_number_far_away_becomes_the_end_and_the_last_number_is_the_last() {
+    let store = SharedStore::default();
+    append(&open(&store, None).await, "one").await.expect("room");
+    let far = Segment { number: 999_999, text: String::new(), ..store.0.borrow().all().remove(0) };
+    store.0.borrow_mut().segments.insert(far.number, far.clone());
+    let gap = opened(&store, None).await.expect_err("it is not the end");
+    assert_eq!(gap, SegmentFailure::Gap { place: "segment 2".to_owned() });
+    // Where nothing is before it, it is the end, and no other follows.
+    let whole = store.0.borrow_mut().segments.remove(&1).expect("there");
+    store.0.borrow_mut().segments.insert(far.number, Segment { closed: true, text: whole.text, ..far });
+    let refused = failure(append(&open(&store, None).await, "two").await);
+    assert!(refused.to_string().contains("no number is left"), "{refused}");
+}
+
+#[tokio::test]
+async fn an_edited_end_lifts_no_fence() {
+    for (from, into, doubt) in [
+        (r#""term":{"lease""#, r#""term":{"leash""#, ChainDoubt::UnreadableTerm),
+        (r#""previous":""#, r#""previous":"0"#, ChainDoubt::Broken),
+        (r#"{"version":1"#, r#"{"version":x"#, ChainDoubt::Unreadable),
+    ] {
+        let store = SharedStore::default();
+        store.0.borrow_mut().lease = Some("lease".to_owned());
+        let log = open(&store, Some(term("lease", 1))).await;
+        append(&open(&store, Some(term("lease", 2))).await, "new").await.expect("it leads");
+        store.0.borrow_mut().edit(1, |text| {
+            let (before, last) = text.trim_end().rsplit_once('\n').expect("lines");
+            format!("{before}\n{}\n", last.replacen(from, into, 1))
+        });
+        for transitions in [1, 2, 3] {
+            let refused = opened(&store, Some(term("lease", transitions))).await;
+            let doubtful = SegmentFailure::Doubtful { place: "segment 1".to_owned(), doubt };
+            assert_eq!(refused, Err(doubtful), "{into}");
+        }
+        assert!(log.append_all(&[intent("run", "late")]).await.remove(0).is_err());
+        // A person may append, and is told.
+        let (_, opening) = SegmentLog::open(store.clone(), None, SMALL).await.expect("a person");
+        assert_eq!(opening.notes, [format!("segment 1: {doubt}")]);
+        assert!(!stored(&store).notes.is_empty(), "{into}");
+    }
+}
+
+#[tokio::test]
+async fn a_segment_that_was_restored_is_told_and_no_leader_goes_on_after_it() {
+    let store = SharedStore::default();
+    append(&open(&store, None).await, "one").await.expect("room");
+    let created = |seconds| {
+        store.0.borrow_mut().segments.get_mut(&1).expect("there").created = at(seconds);
+    };
+    // An outcome may have waited for an answer.
+    created(200);
+    assert_eq!(stored(&store).notes, [""; 0]);
+    assert_eq!(opened(&store, Some(term("lease", 1))).await, Ok(0));
+    created(86_400);
+    let doubt = ChainDoubt::Recreated;
+    assert_eq!(stored(&store).notes, [format!("segment 1: {doubt}")]);
+    let doubtful = SegmentFailure::Doubtful { place: "segment 1".to_owned(), doubt };
+    assert_eq!(opened(&store, Some(term("lease", 1))).await, Err(doubtful));
+    append(&open(&store, None).await, "two").await.expect("a person");
+}
+
+#[tokio::test]
+async fn what_is_not_only_a_segment_is_not_written_over() {
+    let store = SharedStore::default();
+    let log = open(&store, None).await;
+    append(&log, "one").await.expect("room");
+    let defect = "is being deleted".to_owned();
+    store.0.borrow_mut().segments.get_mut(&1).expect("there").defect = Some(defect.clone());
+    let refused = SegmentFailure::Defect { place: "segment 1".to_owned(), defect };
+    assert_eq!(opened(&store, None).await, Err(refused));
+    assert_eq!(stored(&store).notes, ["segment 1 is being deleted"]);
+    assert_eq!(store.0.borrow().writes, 1);
+}
+
+#[tokio::test]
+async fn a_leader_fences_those_before_it_when_it_begins_and_learns_what_they_did_meanwhile() {
+    let store = SharedStore::default();
+    let old = open(&store, Some(term("lease", 1))).await;
+    append(&old, "old").await.expect("it leads");
+    // The old one appends after the new one has read.
+    let mut opening =
+        std::pin::pin!(SegmentLog::open(store.clone(), Some(term("lease", 2)), SMALL));
+    while store.0.borrow().reads < 1 {
+        assert!(futures::poll!(&mut opening).is_pending());
+    }
+    append(&old, "meanwhile").await.expect("it still leads");
+    let (_, begun) = opening.await.expect("it leads");
+    assert_eq!(begun.added, 1);
+    // From now on the old one is over, although the new one has recorded nothing else.
+    let over = failure(append(&old, "late").await);
+    assert!(matches!(over, SegmentFailure::Overtaken { .. }), "{over}");
+    assert_eq!(opened(&store, Some(term("lease", 3))).await, Ok(0));
+    let history = stored(&store);
+    assert_eq!((volumes(&history), history.notes), (
+        ["old", "meanwhile"].map(str::to_owned).to_vec(), Vec::new()
+    ));
+}
+
+#[tokio::test]
+async fn what_was_stored_after_it_was_given_up_is_closed_as_refused() {
+    let store = SharedStore::default();
+    let log = open(&store, None).await;
+    append(&log, "one").await.expect("room");
+    store.0.borrow_mut().faults.push_back(Fault::Unanswered);
+    let mut appending = std::pin::pin!(append(&log, "given-up"));
+    while store.0.borrow().writes < 2 {
+        assert!(futures::poll!(&mut appending).is_pending());
+    }
+    store.0.borrow_mut().blind = Some("it is down".to_owned());
+    failure(appending.await);
+    // While nobody knows, nothing is recorded.
+    log.settle().await;
+    assert_eq!(store.0.borrow().writes, 2);
+    store.0.borrow_mut().blind = None;
+    log.settle().await;
+    log.settle().await;
+    let history = stored(&store);
+    assert_eq!(history.entry(2).and_then(Entry::last), Some(Outcome::Refused));
+    assert_eq!((history.open().count(), store.0.borrow().writes), (1, 3));
+    // What was not stored needs no end.
+    store.0.borrow_mut().faults.extend([Fault::Lost; 10]);
+    failure(append(&log, "lost").await);
+    log.settle().await;
+    assert_eq!(store.0.borrow().writes, 3);
+}
+
+#[tokio::test]
+async fn how_a_request_ended_is_recorded_for_longer_than_a_write_waits() {
+    let store = SharedStore::default();
+    let bounds = SegmentBounds { awaited: Duration::ZERO, patience: Duration::MAX, ..SMALL };
+    let (log, _) = SegmentLog::open(store.clone(), None, bounds).await.expect("it can be written");
+    append(&log, "one").await.expect("it is tried once at least");
+    store.0.borrow_mut().faults.extend([Fault::Lost; 40]);
+    let unanswered = failure(append(&log, "two").await);
+    assert!(matches!(unanswered, SegmentFailure::Unanswered { tries: 1, .. }), "{unanswered}");
+    let ended = JournalRecord::Outcome {
+        of: 1,
+        at: at(1),
+        outcome: Outcome::Done,
+        detail: String::new(),
+    };
+    log.append_all(&[ended]).await.remove(0).expect("it is tried again and again");
+    assert_eq!(stored(&store).entries[0].last(), Some(Outcome::Done));
 }

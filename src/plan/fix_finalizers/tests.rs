@@ -78,7 +78,7 @@ fn history(saved: Value, written: Time) -> History {
         intent,
         outcomes: Vec::new(),
     };
-    History { entries: vec![entry], notes: Vec::new() }
+    History { entries: vec![entry], ..History::default() }
 }
 
 /// Returns whether the volume would be recreated, or why not.

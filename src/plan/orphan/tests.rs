@@ -89,7 +89,7 @@ fn entry(sequence: u64, name: &str, handle: &str) -> Entry {
 }
 
 fn history(entries: Vec<Entry>) -> History {
-    History { entries, notes: Vec::new() }
+    History { entries, ..History::default() }
 }
 
 /// Plans with a cluster of these rows, all of which was read except `unseen`.
