@@ -9,18 +9,24 @@ use super::{ObjectDetails, Plan, Purpose};
 use crate::cluster::Cx;
 use crate::drivers::{self, meeting};
 use crate::journal::{Backend, Entry, History, Outcome};
-use crate::model::{BackendKey, Kind, ObjectKey, ObjectRef, SecretAssertion, Text};
+use crate::model::{BackendKey, JournalPlace, Kind, ObjectKey, ObjectRef, SecretAssertion, Text};
 use crate::remedies::{Orphan, placeholder};
 
 /// How the user identifies the backend volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OrphanSource {
-    /// By the journal entry that kept it.
-    Entry(u64),
+    /// By the journal entry that kept it; `exclusive` asserts that no other cluster uses the backend of
+    /// its driver.
+    Entry { sequence: u64, exclusive: bool },
     /// By driver and handle; `exclusive` asserts that no other cluster uses the backend of the
     /// driver.
     Named { driver: Text, handle: Box<str>, exclusive: bool },
 }
+
+/// Whoever may create `ConfigMap`s in its namespace can forge an entry.
+const FORGEABLE: &str = "the entry is in the cluster, where others may have forged it: \
+                         --backend-exclusive asserts that no other cluster uses the storage of this \
+                         driver";
 
 /// Plans to have a driver delete a backend volume that no volume references.
 pub fn orphan(cx: &Cx, history: &History, which: &OrphanSource, secret: &SecretAssertion) -> Plan {
@@ -30,7 +36,7 @@ pub fn orphan(cx: &Cx, history: &History, which: &OrphanSource, secret: &SecretA
         uid: None,
     };
     let entry = match which {
-        OrphanSource::Entry(sequence) => history.entry(*sequence),
+        OrphanSource::Entry { sequence, .. } => history.entry(*sequence),
         OrphanSource::Named { .. } => None,
     };
     let fallback = entry.map_or("kubectl-storage-reclaim", |it| &*it.intent.object.key.name);
@@ -71,7 +77,7 @@ fn build(
 ) -> Result<Orphan, String> {
     let mut relies_on = Vec::new();
     let (backend, kept) = match which {
-        OrphanSource::Entry(sequence) => {
+        OrphanSource::Entry { sequence, exclusive } => {
             let entry = entry.ok_or_else(|| {
                 format!(
                     "the journal does not have exactly one entry \
@@ -79,6 +85,12 @@ fn build(
                 )
             })?;
             let (backend, saved) = kept(history, entry)?;
+            if history.place != JournalPlace::Machine {
+                if !exclusive {
+                    return Err(FORGEABLE.to_owned());
+                }
+                relies_on.push("--backend-exclusive");
+            }
             (backend, Some(KeptEntry { sequence: *sequence, saved }))
         }
         OrphanSource::Named { driver, handle, exclusive } => {

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use chrono::TimeDelta;
+
 use crate::apply::StoredConfigMap;
 use crate::model::{Time, format_time, parse_time};
 
@@ -19,6 +21,8 @@ const PAUSED: &str = "paused";
 const SINCE: &str = "since";
 const BY: &str = "by";
 const REASON: &str = "reason";
+/// How much later than `since` it may have been created: who resumes asks for the time first.
+const RESTORED: TimeDelta = TimeDelta::minutes(1);
 
 /// Whether reconcilers may act, and who decided that.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,8 +77,22 @@ impl Pause {
         let text = |key| stored.value(key).filter(|it: &&str| !it.is_empty()).map(str::to_owned);
         let since = stored.value(SINCE).filter(|it| !it.is_empty());
         let since = since.map(|it| parse_time(it).ok().flatten().ok_or(it));
+        let foreign = foreign_keys(stored);
         let record = match (stored.value(PAUSED), &since) {
             (Some("true"), _) => PauseRecord::Paused,
+            (Some("false"), _) if !foreign.is_empty() => {
+                PauseRecord::Malformed(format!("it has other keys: {}", foreign.join(", ")))
+            }
+            (Some("false"), _) if stored.is_immutable() => {
+                PauseRecord::Malformed("it is immutable, so nobody could pause".to_owned())
+            }
+            (Some("false"), Some(Ok(since)))
+                if stored.created().is_some_and(|it| it > *since + RESTORED) =>
+            {
+                PauseRecord::Malformed(format!(
+                    "it was created later than {SINCE}: it was restored or copied"
+                ))
+            }
             (Some("false"), Some(Err(since))) => {
                 PauseRecord::Malformed(format!("{SINCE} is {since:?}, which is not a time"))
             }
@@ -93,8 +111,12 @@ impl Pause {
         matches!(self.record, PauseRecord::Resumed)
     }
 
-    /// Its keys and values, where it is resumed or paused.
-    pub(crate) fn data(&self) -> BTreeMap<String, String> {
+    /// Its keys and values, where it is resumed or paused, with those that others keep in it.
+    pub(crate) fn data(&self, over: Option<&StoredConfigMap>) -> BTreeMap<String, String> {
+        let of_others = over.into_iter().flat_map(|over| {
+            let all = foreign_keys(over).into_iter();
+            all.filter_map(|key| Some((key.to_owned(), over.value(key)?.to_owned())))
+        });
         let since = self.since.as_ref().map(format_time);
         let paused = !self.may_act();
         [
@@ -105,11 +127,18 @@ impl Pause {
         ]
         .into_iter()
         .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+        .chain(of_others)
         .collect()
     }
 }
 
-/// The keys that do not belong to it: something else is stored under its name, and must not be replaced.
+/// Whether a record lets something act for whoever does not look closely: what pauses must not rest on
+/// anything else in it.
+pub(crate) fn says_resumed(stored: Option<&StoredConfigMap>) -> bool {
+    stored.is_some_and(|it| !it.is_terminating() && it.value(PAUSED) == Some("false"))
+}
+
+/// The keys that do not belong to it: something else is stored under its name, and nothing acts by it.
 pub(crate) fn foreign_keys(stored: &StoredConfigMap) -> Vec<&str> {
     stored.keys().filter(|key| ![PAUSED, SINCE, BY, REASON].contains(key)).collect()
 }
@@ -142,6 +171,8 @@ mod tests {
             (json!({"paused": ""}), "malformed"),
             (json!({"paused": false}), "malformed"),
             (json!({"policy.yaml": "kind: WatchPolicy"}), "malformed"),
+            (json!({"paused": "false", "policy.yaml": "kind: WatchPolicy"}), "malformed"),
+            (json!({"paused": "true", "policy.yaml": "kind: WatchPolicy"}), "paused"),
             (json!({}), "malformed"),
             (Value::Null, "malformed"),
         ] {
@@ -169,15 +200,46 @@ mod tests {
                 by: Some("ann".to_owned()),
                 reason: Some("a restore \u{1b}[2J".to_owned()),
             };
-            let stored = stored(&json!(pause.data()));
+            let stored = stored(&json!(pause.data(None)));
             assert_eq!(Pause::of(Ok(Some(&stored))), pause);
             assert!(foreign_keys(&stored).is_empty());
             let brief = Pause { since: None, by: None, reason: None, ..pause };
-            assert_eq!(brief.data().len(), 1);
+            assert_eq!(brief.data(None).len(), 1);
         }
         assert_eq!(
             foreign_keys(&stored(&json!({"paused": "true", "policy.yaml": ""}))),
             ["policy.yaml"]
         );
+    }
+
+    #[test]
+    fn one_that_was_restored_or_that_nobody_could_pause_lets_nothing_act() {
+        let since = "2026-11-01T12:00:00Z";
+        for (created, immutable, record) in [
+            ("2026-11-01T12:00:59Z", false, "resumed"),
+            ("2026-10-01T12:00:00Z", false, "resumed"),
+            ("2026-11-01T12:01:01Z", false, "malformed"),
+            ("2026-10-01T12:00:00Z", true, "malformed"),
+        ] {
+            let object = json!({
+                "metadata": {"name": PAUSE, "uid": "u", "creationTimestamp": created},
+                "immutable": immutable, "data": {"paused": "false", "since": since},
+            });
+            let stored = StoredConfigMap::of(object).expect("it has a uid");
+            assert_eq!(Pause::of(Ok(Some(&stored))).record.name(), record, "{created} {immutable}");
+            // Whoever pauses does not rest on that.
+            assert!(says_resumed(Some(&stored)));
+        }
+        assert!(!says_resumed(None) && !says_resumed(Some(&stored(&json!({"paused": "true"})))));
+    }
+
+    #[test]
+    fn who_pauses_keeps_what_others_keep_in_it() {
+        let over = stored(&json!({"paused": "false", "by": "ann", "policy.yaml": "kind: X"}));
+        let pause =
+            Pause { record: PauseRecord::Paused, since: None, by: None, reason: None };
+        let data = pause.data(Some(&over));
+        assert_eq!(json!(data), json!({"paused": "true", "policy.yaml": "kind: X"}));
+        assert_eq!(Pause::of(Ok(Some(&stored(&json!(data))))), pause);
     }
 }

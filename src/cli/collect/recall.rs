@@ -45,6 +45,10 @@ impl Collected {
     pub(super) async fn cluster_history(&mut self, missing: &str) -> Option<History> {
         let (live, namespace) = self.live.as_ref().zip(self.cluster_journal.as_ref())?;
         match cluster_history(&live.reader, namespace).await {
+            Ok(History { distrusted: Some(why), .. }) => {
+                self.notes.push(format!("the journal in namespace {namespace}: {why}: {missing}"));
+                None
+            }
             Ok(history) => Some(history),
             Err(error) => {
                 self.notes.push(format!("{:#}: {missing}", anyhow::Error::new(error)));

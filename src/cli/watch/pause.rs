@@ -7,7 +7,7 @@ use crate::{
     apply::{ConfigMapWrite, RecordWriter, StoredConfigMap},
     cli::{Exit, Failure, args::ConnectionArgs, connecting::connect, terminal},
     model::escape_control,
-    watch::pause::{ABOUT_PAUSE, PAUSE, Pause, PauseRecord, foreign_keys},
+    watch::pause::{ABOUT_PAUSE, PAUSE, Pause, PauseRecord, foreign_keys, says_resumed},
 };
 
 /// How often it is tried: each conflict means that another client was first.
@@ -59,7 +59,9 @@ impl PauseArgs {
             })
         };
         let before = read().await?;
-        if let Some(stored) = &before {
+        if wanted == PauseRecord::Resumed
+            && let Some(stored) = &before
+        {
             refuse_foreign(&place, stored)?;
         }
         let said = Pause::of(Ok(before.as_ref()));
@@ -79,15 +81,15 @@ impl PauseArgs {
         // Whoever gives another reason for a pause does not begin it.
         let since = said.since.filter(|_| said.record == wanted).or(now);
         let pause = Pause { record: wanted, since, by, reason: self.reason };
-        let data = pause.data();
         let mut over = before.clone();
         let mut why = String::new();
         for _ in 0..TRIES {
-            match writer.write(over.as_ref(), &data, ABOUT_PAUSE).await {
+            match writer.write(over.as_ref(), &pause.data(over.as_ref()), ABOUT_PAUSE).await {
                 ConfigMapWrite::Stored(_) => return Ok(done(&pause, namespace)),
                 ConfigMapWrite::Refused(reason) => {
-                    let now = Pause::of(Ok(read().await?.as_ref()));
-                    if !pause.may_act() && !now.may_act() {
+                    let found = read().await?;
+                    let now = Pause::of(Ok(found.as_ref()));
+                    if !pause.may_act() && !says_resumed(found.as_ref()) {
                         let told = told(&now, namespace);
                         let note = format!("{told}; what you said is not recorded: {reason}");
                         terminal::note(&escape_control(&note));
@@ -117,7 +119,9 @@ impl PauseArgs {
             if Pause::of(Ok(over.as_ref())) == pause {
                 return Ok(done(&pause, namespace));
             }
-            if let Some(stored) = &over {
+            if pause.may_act()
+                && let Some(stored) = &over
+            {
                 refuse_foreign(&place, stored)?;
             }
             // A pause wins over whatever others write; who resumes has not read their reason.
@@ -134,14 +138,14 @@ impl PauseArgs {
     }
 }
 
-/// Something else that is stored under this name must not be replaced.
+/// Where something else is stored under this name, nothing can be resumed.
 fn refuse_foreign(place: &str, stored: &StoredConfigMap) -> Result<(), Failure> {
     let foreign = foreign_keys(stored);
     if foreign.is_empty() {
         return Ok(());
     }
     let keys = foreign.join(", ");
-    let error = anyhow::anyhow!("{place} has other keys, which would be lost: {keys}");
+    let error = anyhow::anyhow!("{place} has other keys, so that nothing acts by it: {keys}");
     Err(Failure { exit: Exit::Refused, error, hint: None }
         .hint(Some("move them to another ConfigMap; until then everything that acts is paused")))
 }

@@ -163,9 +163,15 @@ pub(super) async fn read(collected: &Collected) -> Result<(String, History), Fai
     Ok((journal::file(&folder).display().to_string(), history))
 }
 
-/// Reads it for whoever goes on to write, and tells what is wrong with it.
+/// Reads it for whoever goes on to write, and tells what is wrong with it. Nothing rests on what was
+/// recorded in another cluster.
 pub(super) async fn recall(collected: &Collected) -> Result<History, Failure> {
-    let (_, history) = read(collected).await?;
+    let (file, history) = read(collected).await?;
+    if let Some(why) = &history.distrusted {
+        let error = anyhow::anyhow!(escape_control(&format!("{file}: {why}")).into_owned());
+        return Err(Failure { exit: Exit::Refused, error, hint: None }
+            .hint(Some("`journal` lists it; nothing is undone or destroyed by it")));
+    }
     for note in &history.notes {
         terminal::note(&escape_control(&format!("note: journal: {note}")));
     }

@@ -62,14 +62,13 @@ impl OrphanArgs {
         let from = ClusterSource::Watched { connection, namespace: None };
         let mut collected = collect(from, &settings, None).await?;
         let history = journal::recall(&collected).await?;
-        if let OrphanSource::Entry(wanted) = which
-            && self.backend_exclusive
+        if let OrphanSource::Entry { sequence: wanted, exclusive: true } = which
             && let Some(entry) = history.entry(wanted)
         {
             let name = &entry.intent.object.key.name;
             settings.backend_exclusive.insert(format!("pv/{name}").into());
         }
-        if let OrphanSource::Entry(wanted) = which
+        if let OrphanSource::Entry { sequence: wanted, .. } = which
             && history.entry(wanted).is_none()
         {
             return Err(journal::no_entry(&history, wanted));
@@ -81,7 +80,9 @@ impl OrphanArgs {
 
     fn which(&self) -> Result<OrphanSource, Failure> {
         match (self.from_journal, &self.driver, &self.handle) {
-            (Some(entry), _, _) => Ok(OrphanSource::Entry(entry)),
+            (Some(sequence), _, _) => {
+                Ok(OrphanSource::Entry { sequence, exclusive: self.backend_exclusive })
+            }
             (None, Some(driver), Some(handle)) if !driver.is_empty() && !handle.is_empty() => {
                 Ok(OrphanSource::Named {
                     driver: driver.as_str().into(),

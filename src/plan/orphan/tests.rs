@@ -133,13 +133,15 @@ fn said(
     }
 }
 
+const OF_FOUR: OrphanSource = OrphanSource::Entry { sequence: 4, exclusive: false };
+
 fn named(exclusive: bool) -> OrphanSource {
     OrphanSource::Named { driver: DRIVER.into(), handle: "vol-1".into(), exclusive }
 }
 
 fn from_journal(rows: Vec<Row>) -> Result<Value, String> {
     let history = history(vec![entry(4, "pv-1", "vol-1"), entry(6, "pv-2", "vol-2")]);
-    said(&history, &OrphanSource::Entry(4), &SecretAssertion::Unsaid, rows)
+    said(&history, &OF_FOUR, &SecretAssertion::Unsaid, rows)
 }
 
 fn refused(reason: Result<Value, String>, words: &str) {
@@ -257,7 +259,7 @@ fn a_handle_that_somebody_names_takes_more_words() {
 #[test]
 fn an_entry_has_to_be_one_that_kept_something() {
     let of = |entries| {
-        said(&history(entries), &OrphanSource::Entry(4), &SecretAssertion::Unsaid, Vec::new())
+        said(&history(entries), &OF_FOUR, &SecretAssertion::Unsaid, Vec::new())
     };
     let mut other = entry(4, "pv-1", "vol-1");
     other.intent.keeps = false;
@@ -290,7 +292,7 @@ fn what_was_not_seen_stops_it() {
     ] {
         let plan = planned(
             &history,
-            &OrphanSource::Entry(4),
+            &OF_FOUR,
             &SecretAssertion::Unsaid,
             Vec::new(),
             Some(kind),
@@ -298,4 +300,17 @@ fn what_was_not_seen_stops_it() {
         assert!(plan.changes.is_empty(), "{kind} was not seen");
         assert!(plan.refusals[0].unseen, "{kind}: {}", plan.refusals[0].reason);
     }
+}
+
+#[test]
+fn an_entry_in_the_cluster_can_be_forged_and_needs_the_users_word() {
+    let entries = vec![entry(4, "pv-1", "vol-1")];
+    let in_cluster =
+        History { place: crate::model::JournalPlace::Cluster("ops".into()), ..history(entries) };
+    let asked = |exclusive| {
+        let which = OrphanSource::Entry { sequence: 4, exclusive };
+        said(&in_cluster, &which, &SecretAssertion::Unsaid, Vec::new())
+    };
+    refused(asked(false), "--backend-exclusive");
+    assert!(asked(true).is_ok());
 }

@@ -80,8 +80,17 @@ fn everybody_can_pause_what_acts_and_doubt_pauses_it_too() {
     );
     on.patch(RECORD, &json!({"data": {"policy.yaml": "kind: WatchPolicy"}}));
     let mark = on.cluster.mark();
-    watch(&admin, here, &["resume"]).ends(5).says(&["policy.yaml", "would be lost"]);
+    watch(&admin, here, &["resume"]).ends(5).says(&["policy.yaml", "nothing acts by it"]);
     assert!(admin.writes(mark).is_empty());
+    // A pause always wins, and loses nothing of theirs.
+    on.patch(RECORD, &json!({"data": {"paused": "false"}}));
+    assert_eq!(status(&admin, 0)["pause"]["record"], "malformed");
+    watch(&admin, here, &["pause"]).ends(0).says(&["is paused by"]);
+    let kept = on.read(RECORD)["data"].clone();
+    assert_eq!(
+        (&kept["paused"], &kept["policy.yaml"]),
+        (&json!("true"), &json!("kind: WatchPolicy"))
+    );
     on.delete(RECORD);
     assert_eq!(status(&admin, 0)["pause"]["record"], "missing");
 
