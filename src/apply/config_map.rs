@@ -189,9 +189,7 @@ pub(super) async fn send(writer: &Writer, request: &WriteRequest, dry_run: bool)
         WriteError::Rejected { code: 429, after, .. } => {
             ConfigMapWrite::Failed { reason: error.to_string(), after }
         }
-        WriteError::NotSent(_) => {
-            ConfigMapWrite::Failed { reason: error.to_string(), after: None }
-        }
+        WriteError::NotSent(_) => ConfigMapWrite::Failed { reason: error.to_string(), after: None },
         WriteError::Rejected { .. } => ConfigMapWrite::Refused(error.to_string()),
         WriteError::Unanswered(detail) => ConfigMapWrite::Unanswered(detail),
     }

@@ -6,6 +6,7 @@ use tokio::sync::{Mutex, oneshot};
 
 use super::open_journal::OpenJournal;
 use crate::journal::{JournalError, JournalRecord};
+use crate::model::JournalEntryNumber;
 
 /// A record that waits to be appended, and who waits for its sequence.
 type Waiting = (JournalRecord, oneshot::Sender<Result<u64, JournalError>>);
@@ -23,6 +24,11 @@ impl JournalQueue {
     /// Returns a queue for a journal.
     pub(super) fn new(journal: &OpenJournal) -> Self {
         Self { journal: journal.clone(), waiting: RefCell::default(), writing: Mutex::new(()) }
+    }
+
+    /// Returns how people name the entry with this sequence.
+    pub(super) fn numbered(&self, sequence: u64) -> JournalEntryNumber {
+        self.journal.numbered(sequence)
     }
 
     /// Appends a record and returns its sequence once it is stored.

@@ -237,7 +237,8 @@ impl SegmentStore for ConfigMapSegments {
         if write.closed {
             request.body["immutable"] = json!(true);
         }
-        let Ok(sent) = timeout(WAIT, config_map::send(&self.writer, &request, rehearsal)).await else {
+        let Ok(sent) = timeout(WAIT, config_map::send(&self.writer, &request, rehearsal)).await
+        else {
             return SegmentEnd::Unanswered { reason: unanswered(), after: None };
         };
         match sent {

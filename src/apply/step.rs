@@ -216,13 +216,13 @@ impl ChangeExecutor<'_> {
         request: &WriteRequest,
     ) -> Result<(), ChangeEnd> {
         let action = &change.proposal.steps[done];
-        let unsent = |why: String| {
-            ChangeEnd::new(Outcome::Refused, format!("nothing was sent: {why}"))
-        };
+        let unsent =
+            |why: String| ChangeEnd::new(Outcome::Refused, format!("nothing was sent: {why}"));
         let again = self.read_and_propose_again(change, done).await;
         let live = again.map_err(|ended| unsent(ended.detail))?;
         let live = live.ok_or_else(|| unsent("another client was first".to_owned()))?;
-        let rendered = request::request(action, &live).map_err(|unfit| unsent(unfit.to_string()))?;
+        let rendered =
+            request::request(action, &live).map_err(|unfit| unsent(unfit.to_string()))?;
         if rendered.body != request.body {
             return Err(unsent("it changed while it was being recorded".to_owned()));
         }

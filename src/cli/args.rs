@@ -13,8 +13,8 @@ use super::{Failure, complete};
 use crate::{
     client::{ConnectionOptions, RequestTimeout},
     model::{
-        Kind, Recording, Scope, Selector, Settings, Text, Threshold, escape_control,
-        is_namespace_name, nearest, parse_duration,
+        AskedEntry, JournalPlace, Kind, Recording, Scope, Selector, Settings, Text, Threshold,
+        escape_control, is_namespace_name, nearest, parse_duration,
     },
     rules::REGISTRY,
 };
@@ -173,6 +173,16 @@ pub struct JournalPlaceArgs {
 }
 
 impl JournalPlaceArgs {
+    /// Returns the number of an entry that the user names, in this place.
+    ///
+    /// # Errors
+    /// When it is an entry of the other place.
+    pub fn entry(&self, asked: Option<AskedEntry>) -> Result<Option<u64>, Failure> {
+        let place = self.namespace().map_or(JournalPlace::Machine, JournalPlace::Cluster);
+        let found = asked.map(|it| it.within(&place)).transpose();
+        Ok(found.map_err(|error| Failure::usage(error.to_string()))?.map(|it| it.sequence))
+    }
+
     /// The namespace of the journal in the cluster; `None` for the file of this machine.
     pub fn namespace(&self) -> Option<Text> {
         self.cluster_journal.as_deref().map(Text::from)

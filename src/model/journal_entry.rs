@@ -117,10 +117,9 @@ mod tests {
         let cluster = JournalPlace::Cluster("ops".into());
         let asked = |text: &str| text.parse::<AskedEntry>();
         let of = |text: &str, place: &JournalPlace| asked(text).and_then(|it| it.within(place));
-        for (text, place, arguments) in [
-            ("12", &JournalPlace::Machine, "12"),
-            ("c12", &cluster, "c12 --cluster-journal=ops"),
-        ] {
+        for (text, place, arguments) in
+            [("12", &JournalPlace::Machine, "12"), ("c12", &cluster, "c12 --cluster-journal=ops")]
+        {
             let entry = of(text, place).expect("it is of this place");
             assert_eq!((entry.to_string(), entry.arguments()), (text.into(), arguments.into()));
             assert_eq!(JournalEntryNumber::of_arguments(arguments), Some(entry));

@@ -161,6 +161,6 @@ fn journal_line(journal: &WatchJournal) -> String {
     let object = short_name(&last.object);
     format!(
         "entry {} at {at}: {}, {} {object}: {}{open}",
-        last.entry, last.command, last.action, last.outcome
+        last.name, last.command, last.action, last.outcome
     )
 }

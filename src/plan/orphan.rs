@@ -97,10 +97,11 @@ fn build(
             let backend = BackendKey { driver: driver.clone(), handle: handle.as_ref().into() };
             let known = history.kept().into_iter().find(|it| names(it, &backend));
             if let Some(entry) = known {
-                let entry = entry.sequence;
+                let entry = history.numbered(entry.sequence);
                 return Err(format!(
                     "entry {entry} of the journal kept it and contains its manifest: pass \
-                     --from-journal {entry}"
+                     --from-journal {}",
+                    entry.arguments()
                 ));
             }
             if !exclusive {
@@ -120,11 +121,11 @@ fn build(
 
 /// Returns the backend volume that an entry kept, and the manifest in it.
 fn kept<'a>(history: &History, entry: &'a Entry) -> Result<(BackendKey, &'a Value), String> {
-    let sequence = entry.sequence;
+    let sequence = history.numbered(entry.sequence);
     if !entry.intent.keeps {
         return Err(format!("entry {sequence} kept no backend volume"));
     }
-    if history.undone().contains(&sequence) {
+    if history.undone().contains(&entry.sequence) {
         return Err(format!(
             "entry {sequence} was undone, or its backend volume destroyed, already"
         ));

@@ -236,8 +236,7 @@ mod tests {
     #[test]
     fn who_pauses_keeps_what_others_keep_in_it() {
         let over = stored(&json!({"paused": "false", "by": "ann", "policy.yaml": "kind: X"}));
-        let pause =
-            Pause { record: PauseRecord::Paused, since: None, by: None, reason: None };
+        let pause = Pause { record: PauseRecord::Paused, since: None, by: None, reason: None };
         let data = pause.data(Some(&over));
         assert_eq!(json!(data), json!({"paused": "true", "policy.yaml": "kind: X"}));
         assert_eq!(Pause::of(Ok(Some(&stored(&json!(data))))), pause);

@@ -6,7 +6,7 @@ use super::{Collected, LiveConnection, dump_failure};
 use crate::{
     apply::cluster_history,
     cli::Failure,
-    journal::{self, Entry, History, kept_backend::CONFIG_MAP, sightings},
+    journal::{self, History, kept_backend::CONFIG_MAP, sightings},
     model::{Answer, Question, Sighting, Text},
     sources::answers::Replies,
 };
@@ -69,8 +69,7 @@ impl Collected {
 
     /// Takes in the backend volumes that were left behind on purpose, by a journal.
     fn recall_kept(&mut self, history: &History) -> Result<(), Failure> {
-        let mut kept = history.kept().into_iter().filter_map(Entry::kept_backend);
-        kept.try_for_each(|it| self.intake.kept(it)).map_err(dump_failure)
+        history.kept_backends().try_for_each(|it| self.intake.kept(it)).map_err(dump_failure)
     }
 
     /// The folder of the cluster that was read; `None` where there is none.

@@ -112,7 +112,9 @@ impl PauseArgs {
                     });
                 }
                 ConfigMapWrite::Overtaken => "other clients were first".clone_into(&mut why),
-                ConfigMapWrite::Failed { reason, .. } | ConfigMapWrite::Unanswered(reason) => why = reason,
+                ConfigMapWrite::Failed { reason, .. } | ConfigMapWrite::Unanswered(reason) => {
+                    why = reason
+                }
             }
             over = read().await?;
             // It had been carried out, although no answer came.

@@ -11,7 +11,7 @@ use crate::cli::{
 };
 use crate::cluster::Cluster;
 use crate::journal::{self, Entry, History, Outcome};
-use crate::model::{Answer, Kind, Question, Settings, escape_control};
+use crate::model::{Answer, AskedEntry, Kind, Question, Settings, escape_control};
 use crate::output::{
     format::Format,
     list,
@@ -24,7 +24,7 @@ use crate::sources::answers;
 pub struct JournalArgs {
     /// Show only this entry; with -o yaml, including the request and the object before it
     #[arg(value_name = "ENTRY")]
-    entry: Option<u64>,
+    entry: Option<AskedEntry>,
     /// Show only entries whose outcome is unknown
     #[arg(long, conflicts_with = "entry")]
     open: bool,
@@ -41,10 +41,11 @@ pub struct JournalArgs {
 impl JournalArgs {
     pub(in crate::cli) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
         let format = self.format()?;
+        let wanted = self.place.entry(self.entry)?;
         let journals = if self.all {
             self.of_all_clusters()?
         } else {
-            vec![Box::pin(self.of_this_cluster(connection)).await?]
+            vec![Box::pin(self.of_this_cluster(connection, wanted)).await?]
         };
         let shape = writing::journal(journals);
         let width = terminal::width().map_or(80, usize::from);
@@ -91,7 +92,7 @@ impl JournalArgs {
             // One that cannot be read must not hide the others.
             let file = journal::file(&folder).display().to_string();
             journals.push(match journal::history(&folder) {
-                Ok(history) => self.shape(file, history, &mut |_| {
+                Ok(history) => self.shape(file, history, None, &mut |_| {
                     unknown(
                         "no cluster was \
                  connected to",
@@ -109,6 +110,7 @@ impl JournalArgs {
     async fn of_this_cluster(
         &self,
         connection: &ConnectionArgs,
+        wanted: Option<u64>,
     ) -> Result<ClusterJournal, Failure> {
         let from = ClusterSource::Named { connection, namespace: None, objects: &[] };
         let mut settings = Settings::default();
@@ -122,29 +124,30 @@ impl JournalArgs {
             failure.hint(Some(hint))
         })?;
         let (file, history) = read(&collected).await?;
-        if let Some(wanted) = self.entry
+        if let Some(wanted) = wanted
             && history.entry(wanted).is_none()
         {
             return Err(no_entry(&history, wanted));
         }
-        ask(&mut collected, history.open().filter(|it| self.wants(it))).await?;
+        ask(&mut collected, history.open().filter(|it| self.wants(it, wanted))).await?;
         let cluster = &collected.intake.cluster;
-        Ok(self.shape(file, history, &mut |entry| now(cluster, entry)))
+        Ok(self.shape(file, history, wanted, &mut |entry| now(cluster, entry)))
     }
 
-    fn wants(&self, entry: &Entry) -> bool {
-        self.entry.is_none_or(|wanted| entry.sequence == wanted) && (!self.open || entry.is_open())
+    fn wants(&self, entry: &Entry, wanted: Option<u64>) -> bool {
+        wanted.is_none_or(|wanted| entry.sequence == wanted) && (!self.open || entry.is_open())
     }
 
     fn shape(
         &self,
         file: String,
         history: History,
+        wanted: Option<u64>,
         state: &mut dyn FnMut(&Entry) -> String,
     ) -> ClusterJournal {
-        let whole = self.entry.is_some();
-        let wanted = history.entries.iter().filter(|it| self.wants(it));
-        let entries = wanted
+        let whole = wanted.is_some();
+        let shown = history.entries.iter().filter(|it| self.wants(it, wanted));
+        let entries = shown
             .map(|it| writing::journal_entry(it, &history, whole, |it| to_look_at(it, &state(it))))
             .collect();
         ClusterJournal { file, entries, notes: history.notes }
@@ -188,6 +191,7 @@ pub(super) fn folder(collected: &Collected) -> Option<std::path::PathBuf> {
 /// Complains that there is no such entry.
 pub(super) fn no_entry(history: &History, wanted: u64) -> Failure {
     let twice = history.entries.iter().any(|it| it.sequence == wanted);
+    let wanted = history.numbered(wanted);
     let told = match twice {
         true => format!("the journal has more than one entry {wanted}: it was edited"),
         false => format!("the journal has no entry {wanted}"),

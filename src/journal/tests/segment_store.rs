@@ -164,10 +164,8 @@ impl SegmentStore for SharedStore {
                     false => SegmentEnd::Overtaken,
                 }
             } else {
-                let lost = || SegmentEnd::Unanswered {
-                    reason: "no answer came".to_owned(),
-                    after: None,
-                };
+                let lost =
+                    || SegmentEnd::Unanswered { reason: "no answer came".to_owned(), after: None };
                 match state.faults.pop_front().unwrap_or(Fault::None) {
                     Fault::None => {
                         state.carry_out(&sent).map_or(SegmentEnd::Overtaken, SegmentEnd::Stored)

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::segment_store::{Fault, HERE, SharedStore};
 use super::*;
-use crate::journal::segment::{segment_name, segment_number};
 use crate::journal::chain::ChainDoubt;
+use crate::journal::segment::{segment_name, segment_number};
 use crate::journal::{
-    Entry, JournalConsequence, JournalError, JournalRecord, Segment, SegmentBounds, SegmentFailure, SegmentLog,
-    Term, history_of_segments,
+    Entry, JournalConsequence, JournalError, JournalRecord, Segment, SegmentBounds, SegmentFailure,
+    SegmentLog, Term, history_of_segments,
 };
 
 /// Segments of about three lines.
@@ -460,7 +460,11 @@ async fn no_number_far_away_becomes_the_end_and_the_last_number_is_the_last() {
     assert_eq!(gap, SegmentFailure::Gap { place: "segment 2".to_owned() });
     // Where nothing is before it, it is the end, and no other follows.
     let whole = store.0.borrow_mut().segments.remove(&1).expect("there");
-    store.0.borrow_mut().segments.insert(far.number, Segment { closed: true, text: whole.text, ..far });
+    store
+        .0
+        .borrow_mut()
+        .segments
+        .insert(far.number, Segment { closed: true, text: whole.text, ..far });
     let refused = failure(append(&open(&store, None).await, "two").await);
     assert!(refused.to_string().contains("no number is left"), "{refused}");
 }
@@ -544,9 +548,10 @@ async fn a_leader_fences_those_before_it_when_it_begins_and_learns_what_they_did
     assert!(matches!(over, SegmentFailure::Overtaken { .. }), "{over}");
     assert_eq!(opened(&store, Some(term("lease", 3))).await, Ok(0));
     let history = stored(&store);
-    assert_eq!((volumes(&history), history.notes), (
-        ["old", "meanwhile"].map(str::to_owned).to_vec(), Vec::new()
-    ));
+    assert_eq!(
+        (volumes(&history), history.notes),
+        (["old", "meanwhile"].map(str::to_owned).to_vec(), Vec::new())
+    );
 }
 
 #[tokio::test]
@@ -586,12 +591,8 @@ async fn how_a_request_ended_is_recorded_for_longer_than_a_write_waits() {
     store.0.borrow_mut().faults.extend([Fault::Lost; 40]);
     let unanswered = failure(append(&log, "two").await);
     assert!(matches!(unanswered, SegmentFailure::Unanswered { tries: 1, .. }), "{unanswered}");
-    let ended = JournalRecord::Outcome {
-        of: 1,
-        at: at(1),
-        outcome: Outcome::Done,
-        detail: String::new(),
-    };
+    let ended =
+        JournalRecord::Outcome { of: 1, at: at(1), outcome: Outcome::Done, detail: String::new() };
     log.append_all(&[ended]).await.remove(0).expect("it is tried again and again");
     assert_eq!(stored(&store).entries[0].last(), Some(Outcome::Done));
 }

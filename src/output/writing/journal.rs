@@ -54,8 +54,11 @@ pub struct ClusterJournal {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct JournalEntry {
-    /// Its number, by which `undo` and `journal` know it.
+    /// Its number in its journal.
     pub entry: u64,
+    /// What `undo` and `journal` know it by: `12` in the file of a machine, `c12` in the cluster.
+    #[serde(default)]
+    pub name: String,
     /// When, by the server's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
@@ -171,6 +174,7 @@ pub fn journal_entry(
     let last = entry.outcomes.last();
     JournalEntry {
         entry: entry.sequence,
+        name: history.numbered(entry.sequence).to_string(),
         at: entry.at.as_ref().map(format_time),
         run: entry.run.clone(),
         term: entry.term.as_ref().map(leader_term),
@@ -233,7 +237,7 @@ pub fn journal_table(out: &mut dyn Write, journal: &Journal, width: usize) -> io
             let when = entry.at.as_deref().unwrap_or("?");
             let object = short_name(&entry.object);
             let object = escape_control(&object);
-            writeln!(out, "{:<7}{when:<22}{:<12}{object}", entry.entry, entry.outcome)?;
+            writeln!(out, "{:<7}{when:<22}{:<12}{object}", entry.name, entry.outcome)?;
             for fact in facts(entry) {
                 for line in wrap(&escape_control(&fact), width.max(40) - 4) {
                     writeln!(out, "    {line}")?;

@@ -258,9 +258,7 @@ fn a_handle_that_somebody_names_takes_more_words() {
 
 #[test]
 fn an_entry_has_to_be_one_that_kept_something() {
-    let of = |entries| {
-        said(&history(entries), &OF_FOUR, &SecretAssertion::Unsaid, Vec::new())
-    };
+    let of = |entries| said(&history(entries), &OF_FOUR, &SecretAssertion::Unsaid, Vec::new());
     let mut other = entry(4, "pv-1", "vol-1");
     other.intent.keeps = false;
     refused(of(vec![other]), "kept no backend volume");
@@ -290,13 +288,7 @@ fn what_was_not_seen_stops_it() {
         Kind::VolumeSnapshotContent,
         Kind::VolumeGroupSnapshotContent,
     ] {
-        let plan = planned(
-            &history,
-            &OF_FOUR,
-            &SecretAssertion::Unsaid,
-            Vec::new(),
-            Some(kind),
-        );
+        let plan = planned(&history, &OF_FOUR, &SecretAssertion::Unsaid, Vec::new(), Some(kind));
         assert!(plan.changes.is_empty(), "{kind} was not seen");
         assert!(plan.refusals[0].unseen, "{kind}: {}", plan.refusals[0].reason);
     }
