@@ -115,7 +115,7 @@ impl Pause {
     pub(crate) fn data(&self, over: Option<&StoredConfigMap>) -> BTreeMap<String, String> {
         let of_others = over.into_iter().flat_map(|over| {
             let all = foreign_keys(over).into_iter();
-            all.filter_map(|key| Some((key.to_owned(), over.value(key)?.to_owned())))
+            all.filter_map(move |key| Some((key.to_owned(), over.value(key)?.to_owned())))
         });
         let since = self.since.as_ref().map(format_time);
         let paused = !self.may_act();
