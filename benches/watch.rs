@@ -159,8 +159,8 @@ impl Watched {
         let released: Vec<_> =
             cluster.volumes().map(|it| it.1).filter(is_released).cloned().collect();
         let pods: Vec<_> = cluster.pods().map(|it| it.1).cloned().collect();
-        if released.is_empty() || pods.is_empty() {
-            return Err(io::Error::other("nothing in this cluster can change"));
+        if pods.is_empty() {
+            return Err(io::Error::other("no pod of this cluster can change"));
         }
         let assessor = Assessor::default();
         let reconciler = Reconciler::new(Settings::default(), assessor, cluster, Pace::default());
@@ -168,7 +168,32 @@ impl Watched {
         let began = Instant::now();
         watched.judge();
         say(&format!("everything judged in {:.2} s", began.elapsed().as_secs_f64()));
-        Ok(watched)
+        watched.keep_those_that_tell();
+        match watched.released.is_empty() {
+            true => Err(io::Error::other("no volume of this cluster is a finding")),
+            false => Ok(watched),
+        }
+    }
+
+    /// Leaves out volumes that are no finding when they are Released, such as those that have been so for an hour.
+    fn keep_those_that_tell(&mut self) {
+        for mut volume in std::mem::take(&mut self.released) {
+            let mut tells = true;
+            for phase in [Phase::Available, Phase::Released] {
+                volume.phase = phase;
+                let row = Row::Volume(Box::new(volume.clone()));
+                tells &= !self.take_in(row).findings.is_empty();
+            }
+            if tells {
+                self.released.push(volume);
+            }
+        }
+    }
+
+    fn take_in(&mut self, row: Row) -> News {
+        self.intake.apply(Change::Seen(row));
+        self.reconciler.note(&self.intake.dirty, Duration::ZERO);
+        self.judge()
     }
 
     fn judge(&mut self) -> News {
@@ -197,9 +222,7 @@ impl Watched {
             Row::Pod(Box::new(pod.clone()))
         };
         let began = Instant::now();
-        self.intake.apply(Change::Seen(row));
-        self.reconciler.note(&self.intake.dirty, Duration::ZERO);
-        let news = self.judge();
+        let news = self.take_in(row);
         let took = began.elapsed();
         assert!(
             !is_volume || !news.findings.is_empty(),

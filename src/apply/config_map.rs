@@ -38,11 +38,6 @@ impl StoredConfigMap {
         self.object["metadata"]["name"].as_str().unwrap_or_default()
     }
 
-    /// Its uid: another one, where it was deleted and created again.
-    pub(crate) fn uid(&self) -> &str {
-        self.object["metadata"]["uid"].as_str().unwrap_or_default()
-    }
-
     /// When it was created, by the API server's clock: no client can choose that.
     pub(crate) fn created(&self) -> Option<Time> {
         parse_time(self.object["metadata"]["creationTimestamp"].as_str()?).ok().flatten()

@@ -332,4 +332,26 @@ mod tests {
         assert!(matches!(of(429).await, Err(NoticeError::Unanswered(_))));
         assert!(matches!(of(500).await, Err(NoticeError::Unanswered(_))));
     }
+
+    #[tokio::test]
+    async fn a_refusal_of_admission_is_not_taken_for_a_missing_right() {
+        let end = async |message: &str| {
+            let status =
+                json!({"kind": "Status", "reason": "Forbidden", "code": 403, "message": message});
+            let body = status.to_string();
+            let refused = move || reply(403, "content-type: application/json\r\n", &body);
+            told(&notice(true), refused).await.0
+        };
+        // As the API server words them: the plugins NamespaceLifecycle and ResourceQuota, webhooks and policies.
+        for message in [
+            "events.events.k8s.io \"e\" is forbidden: unable to create new content in namespace shop because it is being terminated",
+            "events.events.k8s.io \"e\" is forbidden: exceeded quota: q, requested: count/events.events.k8s.io=1, used: 9, limited: 9",
+            "admission webhook \"a.example\" denied the request: no",
+            "events.events.k8s.io \"e\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
+        ] {
+            assert!(matches!(end(message).await, Err(NoticeError::Rejected(_))), "{message}");
+        }
+        let lacks = "events.events.k8s.io is forbidden: User \"u\" cannot create resource \"events\" in API group \"events.k8s.io\" in the namespace \"shop\"";
+        assert!(matches!(end(lacks).await, Err(NoticeError::Forbidden(_))));
+    }
 }

@@ -15,6 +15,7 @@ use super::{
     complete,
     reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
     terminal,
+    writing::Interrupt,
 };
 use crate::{
     model::{Scope, Settings, Severity, Text},
@@ -75,14 +76,19 @@ pub struct AuditArgs {
 }
 
 impl AuditArgs {
-    pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
+    pub(super) async fn run(
+        self,
+        connection: &ConnectionArgs,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
         // Everything that was typed is looked at before anything is read.
         let settings = self.settings()?;
         let printer = self.printer()?;
         let sort_by = self.sort_by.as_deref().map(sort_path).transpose()?;
         let fail_on = self.fail_on.as_deref().map(severity).transpose()?;
         if self.watch {
-            return self.follow(connection, settings, printer, sort_by.as_ref(), fail_on).await;
+            let by = watch::Following { settings, printer, sort_by: sort_by.as_ref(), fail_on };
+            return Box::pin(self.follow(connection, by, interrupt)).await;
         }
         let (from, source) = self.dump.from(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, self.save.as_deref()).await?;

@@ -96,7 +96,7 @@ impl Cli {
     /// Runs the command that was typed.
     pub(super) async fn run(self, called: &str, interrupt: &Interrupt) -> Result<Exit, Failure> {
         match self.command {
-            Command::Audit(args) => Box::pin(args.run(&self.connection)).await,
+            Command::Audit(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Watch(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Gc(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::FixFinalizers(args) => Box::pin(args.run(&self.connection, interrupt)).await,

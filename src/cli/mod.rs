@@ -8,11 +8,13 @@ mod complete;
 mod completion;
 mod connecting;
 mod dump;
+mod event_printer;
 mod examples;
 mod exit;
 mod explain;
 mod follow;
 mod gaps;
+mod line_queue;
 mod policy;
 mod progress;
 mod rbac;
@@ -46,6 +48,7 @@ pub fn main() -> ExitCode {
             failure.exit
         }
     };
+    terminal::settle_notes();
     exit.into()
 }
 
@@ -98,13 +101,16 @@ async fn until_signal(
     let mut asked = None;
     loop {
         let signal = tokio::select! {
+            // The signals first: before they are asked about, nothing listens for them, and one that comes while the
+            // work begins would end us as if we had never started.
+            biased;
+            _ = tokio::signal::ctrl_c() => Exit::Interrupted,
+            () = terminated() => Exit::Terminated,
             result = &mut work => return match (result, asked) {
                 // Whatever became of it, it ended because somebody wished so.
                 (Ok(Exit::Interrupted), Some(exit)) => Ok(exit),
                 (result, _) => result,
             },
-            _ = tokio::signal::ctrl_c() => Exit::Interrupted,
-            () = terminated() => Exit::Terminated,
         };
         match interrupt.signal() {
             Ending::Now => return Ok(signal),

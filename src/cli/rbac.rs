@@ -80,17 +80,17 @@ struct PolicyRule {
 
 /// One right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Right {
+struct Right<'a> {
     verb: &'static str,
     group: &'static str,
     resource: &'static str,
     /// The one object of it that matters, in any namespace.
-    name: Option<&'static str>,
+    name: Option<&'a str>,
 }
 
 /// Everything that a command asks for, except secrets: whether one exists is worth knowing, but not
 /// worth the right to read all of them.
-fn rights(command: RoleFor) -> Vec<Right> {
+fn rights(command: RoleFor) -> Vec<Right<'static>> {
     if command == RoleFor::Guard {
         return guard::rights();
     }
@@ -216,7 +216,7 @@ fn rights(command: RoleFor) -> Vec<Right> {
 }
 
 /// What a policy needs where it reports.
-fn rights_of_policy(policy: &WatchPolicy) -> BTreeSet<Right> {
+fn rights_of_policy(policy: &WatchPolicy) -> BTreeSet<Right<'static>> {
     let right = |(verb, group, resource)| Right { verb, group, resource, name: None };
     let ReportPolicy { events, metrics, webhook: _ } = &policy.report;
     let mut rights = Vec::new();
@@ -232,26 +232,26 @@ fn rights_of_policy(policy: &WatchPolicy) -> BTreeSet<Right> {
     rights.into_iter().map(right).collect()
 }
 
-/// The rights to the Lease of an election, in its namespace: each verb, and the one object of it. What
-/// does not exist yet cannot be named.
-const LEASES: &str = "leases";
-const LEASE_RIGHTS: [(&str, Option<&str>); 3] = [
-    ("create", None),
-    ("get", Some(LeaderElectionPolicy::NAME)),
-    ("update", Some(LeaderElectionPolicy::NAME)),
-];
+/// The rights to the Lease of an election, in its namespace. What does not exist yet cannot be named.
+fn lease_rights(election: &LeaderElectionPolicy) -> [Right<'_>; 3] {
+    let name = Some(election.name());
+    [("create", None), ("get", name), ("update", name)].map(|(verb, name)| {
+        let group = Kind::Lease.group().name;
+        Right { verb, group, resource: "leases", name }
+    })
+}
 
 /// The role of the Lease of an election. Where the policy names no namespace it has none, so that
 /// kubectl chooses it.
-fn lease_rules() -> Vec<PolicyRule> {
-    let rule = |verbs, name: Option<&str>| PolicyRule {
-        api_groups: vec![Kind::Lease.group().name],
-        resources: vec![LEASES],
+fn lease_rules(election: &LeaderElectionPolicy) -> Vec<PolicyRule> {
+    let rights = lease_rights(election);
+    let rule = |name: Option<&str>| PolicyRule {
+        api_groups: vec![rights[0].group],
+        resources: vec![rights[0].resource],
         resource_names: name.into_iter().map(str::to_owned).collect(),
-        verbs,
+        verbs: rights.iter().filter(|it| it.name == name).map(|it| it.verb).collect(),
     };
-    let named = LEASE_RIGHTS.iter().filter(|it| it.1.is_some()).map(|it| it.0).collect();
-    vec![rule(vec!["create"], None), rule(named, Some(LeaderElectionPolicy::NAME))]
+    vec![rule(None), rule(Some(election.name()))]
 }
 
 /// The rules that grant rights.
@@ -292,7 +292,12 @@ fn role(
     let of_policy = policy.map(rights_of_policy).unwrap_or_default();
     let all: BTreeSet<_> = rights(command).into_iter().chain(of_policy).collect();
     let of_cluster = Some(rules(all)).filter(|rules| !rules.is_empty());
-    let name = format!("kubectl-storage-{}", command.name());
+    // Policies with Leases of their own have roles of their own.
+    let election = policy.and_then(|it| it.leader_election.as_ref());
+    let name = match election {
+        Some(election) => election.name().to_owned(),
+        None => format!("kubectl-storage-{}", command.name()),
+    };
     let role = |kind, namespace: Option<&str>, rules| RbacRole {
         api_version: "rbac.authorization.k8s.io/v1",
         kind,
@@ -312,9 +317,9 @@ fn role(
         };
         role("Role", Some(namespace), vec![get])
     });
-    let of_lease = policy.and_then(|it| it.leader_election.as_ref()).map(|election| {
+    let of_lease = election.map(|election| {
         let namespace = election.namespace();
-        role("Role", namespace.as_deref(), lease_rules())
+        role("Role", namespace.as_deref(), lease_rules(election))
     });
     let of_cluster = of_cluster.map(|rules| role("ClusterRole", None, rules));
     let of_namespaces =

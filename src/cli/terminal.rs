@@ -1,8 +1,10 @@
 //! Writes to stdout and stderr, where a closed pipe is no error.
 
 use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::sync::OnceLock;
+use std::time::Duration;
 
-use super::Failure;
+use super::{Failure, line_queue::LineQueue};
 use crate::model::escape_control;
 
 /// Writes to stdout. A reader that went away is no error, and ends it.
@@ -52,9 +54,62 @@ impl ClosedPipe for crate::output::jsonpath::RenderError {
     }
 }
 
+/// The lines for stderr of a command that must not wait for whoever reads them.
+static QUEUED: OnceLock<LineQueue> = OnceLock::new();
+
+/// How long the end waits for whoever reads stderr.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// Has a thread write to stderr from now on. What nobody reads in time is lost, and `tell_lost` tells
+/// how many lines were.
+///
+/// # Errors
+/// When no thread can be started.
+pub fn queue_notes(tell_lost: fn(usize)) -> Result<(), Failure> {
+    let queue = LineQueue::start(io::stderr(), tell_lost).map_err(Failure::error)?;
+    // It is set once: by the command that runs.
+    let _ = QUEUED.set(queue);
+    Ok(())
+}
+
 /// Writes a line to stderr; where that is closed, nobody wants to know.
 pub fn note(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(Notes, "{line}");
+}
+
+/// Waits until what was noted is written, if somebody reads it.
+pub fn settle_notes() {
+    if let Some(queue) = QUEUED.get() {
+        queue.settle(LAST_LINES);
+    }
+}
+
+/// Writes to stderr as [`note`] does: each write is one line, or several.
+#[derive(Debug, Clone, Copy)]
+pub struct Notes;
+
+impl Write for Notes {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.write_all(line).map(|()| line.len())
+    }
+
+    fn write_all(&mut self, line: &[u8]) -> io::Result<()> {
+        match QUEUED.get() {
+            None => io::stderr().lock().write_all(line),
+            Some(queue) => {
+                queue.push(line.to_vec());
+                Ok(())
+            }
+        }
+    }
+
+    fn write_fmt(&mut self, line: std::fmt::Arguments<'_>) -> io::Result<()> {
+        self.write_all(line.to_string().as_bytes())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Says what went wrong, in one line, and what to do next in another.
@@ -82,9 +137,14 @@ pub fn message(failure: &Failure) -> String {
     message
 }
 
+/// Whether stdout is a terminal.
+pub fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
 /// The width of the terminal that stdout is, if it is one.
 pub fn width() -> Option<u16> {
-    if !io::stdout().is_terminal() {
+    if !is_terminal() {
         return None;
     }
     terminal_size::terminal_size().map(|(width, _)| width.0)
@@ -95,5 +155,5 @@ pub fn width() -> Option<u16> {
 pub fn colour() -> bool {
     let declined = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let plain = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-    io::stdout().is_terminal() && !declined && !plain
+    is_terminal() && !declined && !plain
 }

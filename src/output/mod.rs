@@ -13,6 +13,7 @@ mod quoting;
 pub(crate) mod table;
 pub(crate) mod screen;
 pub(crate) mod report;
+pub(crate) mod event_backlog;
 pub(crate) mod event_stream;
 pub mod wire;
 pub(crate) mod publish;

@@ -1,5 +1,6 @@
 //! The edge of an election: reads and writes the Lease, and tells whether this process leads.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{oneshot, watch};
@@ -7,13 +8,20 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use super::election::{Bid, Election, ElectionPace};
+use super::probes::Probes;
 use crate::apply::{LeaseWrite, LeaseWriter, run_id};
 use crate::client::Connection;
 use crate::journal::Term;
-use crate::model::escape_control;
+use crate::model::{Text, escape_control};
 
 /// How long giving the Lease back may take.
-const RESIGNING: Duration = Duration::from_secs(2);
+const RESIGNING: Duration = Duration::from_secs(5);
+
+/// Why a process does not stand for election that could.
+const STUCK: &str = "the loop of this process does not turn: the Lease is left to another one";
+/// How many looks in a row find a loop that does not turn before it counts as stuck: that of a process
+/// which was paused turns right after the first one.
+const STUCK_LOOKS: u32 = 2;
 
 /// How this process stands in the election.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,9 +46,36 @@ pub(crate) enum Standing {
 
 /// Whether this process leads. Clones follow the same election.
 #[derive(Debug, Clone)]
-pub(crate) struct Leadership(Option<watch::Receiver<Standing>>);
+pub(crate) struct Leadership(Option<Followed>);
+
+/// An election that is followed.
+#[derive(Debug, Clone)]
+struct Followed {
+    lease: LeaseKey,
+    standing: watch::Receiver<Standing>,
+}
+
+/// The Lease of an election.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LeaseKey {
+    pub(crate) namespace: Text,
+    pub(crate) name: Text,
+}
 
 impl Leadership {
+    /// That of a test, which tells how it stands.
+    #[cfg(test)]
+    pub(super) fn of_test(standing: Standing) -> (watch::Sender<Standing>, Self) {
+        let (tell, standing) = watch::channel(standing);
+        let lease = LeaseKey { namespace: "a".into(), name: "watch".into() };
+        (tell, Self(Some(Followed { lease, standing })))
+    }
+
+    /// The Lease of the election, where there is one.
+    pub(crate) fn lease(&self) -> Option<&LeaseKey> {
+        self.0.as_ref().map(|it| &it.lease)
+    }
+
     /// That of a process which is alone.
     pub(crate) fn alone() -> Self {
         Self(None)
@@ -53,7 +88,7 @@ impl Leadership {
 
     /// The term, while it leads in an election.
     pub(crate) fn term(&self) -> Option<Term> {
-        match &*self.0.as_ref()?.borrow() {
+        match &*self.0.as_ref()?.standing.borrow() {
             Standing::Leads { term, until } if Instant::now() < *until => Some(term.clone()),
             _ => None,
         }
@@ -61,15 +96,15 @@ impl Leadership {
 
     /// Whether it is known that another process leads.
     pub(crate) fn is_led_by_another(&self) -> bool {
-        let standing = self.0.as_ref().map(watch::Receiver::borrow);
+        let standing = self.0.as_ref().map(|it| it.standing.borrow());
         standing.is_some_and(|it| matches!(&*it, Standing::Stands { leader: Some(_), .. }))
     }
 
     /// Waits until it leads.
     pub(crate) async fn wait(&mut self) {
         while !self.leads() {
-            let Some(standing) = &mut self.0 else { return };
-            if standing.changed().await.is_err() {
+            let Some(followed) = &mut self.0 else { return };
+            if followed.standing.changed().await.is_err() {
                 // It has resigned.
                 std::future::pending::<()>().await;
             }
@@ -85,14 +120,21 @@ pub(super) fn instance() -> String {
 
 /// One process of an election, until it is dropped or resigns.
 pub(crate) struct Candidate {
+    lease: LeaseKey,
     standing: watch::Receiver<Standing>,
     resign: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
 impl Candidate {
-    /// Stands for election by the Lease of this namespace and name.
-    pub(crate) fn stand(connection: &Connection, lease: (&str, &str), pace: ElectionPace) -> Self {
+    /// Stands for election by the Lease of this namespace and name, from when the loop has looked, for
+    /// as long as it turns.
+    pub(crate) fn stand(
+        connection: &Connection,
+        lease: (&str, &str),
+        pace: ElectionPace,
+        loop_probes: Arc<Probes>,
+    ) -> Self {
         let identity = format!("{}_{}", instance(), run_id());
         let writer = LeaseWriter::new(connection, lease, pace.deadline / 2);
         let (tell, standing) = watch::channel(Standing::Unknown);
@@ -101,15 +143,18 @@ impl Candidate {
             election: Election::new(identity, pace),
             writer,
             begun: Instant::now(),
+            fitness: Fitness::default(),
+            loop_probes,
             tell,
         };
         let task = tokio::spawn(campaign.run(pace.retry, resigned));
-        Self { standing, resign, task }
+        let lease = LeaseKey { namespace: lease.0.into(), name: lease.1.into() };
+        Self { lease, standing, resign, task }
     }
 
     /// Follows whether this process leads.
     pub(crate) fn leadership(&self) -> Leadership {
-        Leadership(Some(self.standing.clone()))
+        Leadership(Some(Followed { lease: self.lease.clone(), standing: self.standing.clone() }))
     }
 
     /// Gives the Lease back, so that another process can lead at once.
@@ -121,18 +166,62 @@ impl Candidate {
     }
 }
 
+/// What a process does at one turn of the election.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// It bids for the Lease, or renews it.
+    Bid,
+    /// Nothing: it has not looked yet, or may have been paused.
+    Wait,
+    /// It leads no more: its loop is stuck.
+    GiveBack,
+}
+
+/// Whether a process is fit to lead: one that has read nothing, or whose loop does not turn, would
+/// hold the Lease and report nothing.
+#[derive(Debug, Default)]
+struct Fitness {
+    /// How many looks in a row found a loop that does not turn.
+    dead: u32,
+}
+
+impl Fitness {
+    fn step(&mut self, is_ready: bool, is_alive: bool) -> Step {
+        self.dead = if is_alive { 0 } else { self.dead.saturating_add(1) };
+        match self.dead {
+            0 if is_ready => Step::Bid,
+            STUCK_LOOKS.. => Step::GiveBack,
+            _ => Step::Wait,
+        }
+    }
+}
+
 struct Campaign {
     election: Election,
     writer: LeaseWriter,
     begun: Instant,
+    fitness: Fitness,
+    loop_probes: Arc<Probes>,
     tell: watch::Sender<Standing>,
 }
 
 impl Campaign {
     async fn run(mut self, retry: Duration, mut resigned: oneshot::Receiver<()>) {
         loop {
-            let (leader, failure) = self.turn().await;
-            self.say(leader, failure);
+            let probes = &self.loop_probes;
+            match self.fitness.step(probes.is_ready(), probes.is_alive()) {
+                Step::Bid => {
+                    let (leader, failure) = self.turn().await;
+                    self.say(leader, failure);
+                }
+                Step::Wait => {}
+                Step::GiveBack => {
+                    if self.fitness.dead == STUCK_LOOKS {
+                        tracing::warn!("{STUCK}");
+                    }
+                    self.give_back().await;
+                }
+            }
             tokio::select! {
                 _ = &mut resigned => return self.give_back().await,
                 () = sleep(retry) => {}
@@ -186,14 +275,20 @@ impl Campaign {
         }
     }
 
-    async fn give_back(mut self) {
-        let Some(hold) = self.election.release(self.begun.elapsed()) else { return };
+    /// Leads no more, and then says so in the Lease.
+    async fn give_back(&mut self) {
+        let hold = self.election.release(self.begun.elapsed());
+        self.election.resigned();
+        self.say(None, None);
+        let Some(hold) = hold else { return };
         // Only what is still its own.
         if let Ok((Some(lease), now)) = self.writer.read().await
             && lease.holder() == self.election.identity()
         {
             let _ = self.writer.write(Some(&lease), &hold, now).await;
         }
-        self.election.resigned();
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -12,6 +12,7 @@
 //! - `reconciler`: these together. No clock, no I/O and no `async`: tests drive it through any
 //!   order of changes, at any time.
 //! - `refresh`: what no watch keeps current: answers to questions, and records.
+//! - `probes`: whether the loop turns.
 //! - `election`, `leader`: which of several processes reports.
 //! - `pause`: whether reconcilers may act at all.
 //! - [`policy`]: the file that says what `watch` judges and reports.
@@ -28,6 +29,7 @@ mod known_gaps;
 mod reconciler;
 mod refresh;
 mod run;
+mod probes;
 mod election;
 mod leader;
 pub(crate) mod report;
@@ -35,6 +37,7 @@ pub(crate) mod report;
 pub(crate) use election::ElectionPace;
 pub use known_gaps::GapNews;
 pub(crate) use leader::{Candidate, Leadership};
+pub(crate) use probes::Probes;
 pub use reconciler::{News, Reconciler};
 pub(crate) use refresh::Records;
 pub(crate) use run::{Listener, Told, Watching};

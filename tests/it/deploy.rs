@@ -122,6 +122,46 @@ fn what_could_not_run_is_refused() {
 }
 
 #[test]
+fn the_role_follows_the_name_of_the_lease() {
+    let lease = "kubectl-storage-watch-shop";
+    let (_folder, path) = policy(&format!("leaderElection: {{name: {lease}}}"));
+    let all = objects(&printed(&["-f", &path]));
+    let rules = &object(&all, "Role")["rules"];
+    assert_eq!(rules[0]["verbs"], serde_json::json!(["create"]), "{rules}");
+    assert_eq!(rules[1]["verbs"], serde_json::json!(["get", "update"]), "{rules}");
+    assert_eq!(rules[1]["resourceNames"], serde_json::json!([lease]), "{rules}");
+    // Roles of one policy do not replace those of another, wherever that runs.
+    for kind in ["Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"] {
+        assert_eq!(object(&all, kind)["metadata"]["name"], lease, "{kind}");
+    }
+    for kind in ["RoleBinding", "ClusterRoleBinding"] {
+        assert_eq!(object(&all, kind)["roleRef"]["name"], lease, "{kind}");
+        assert_eq!(object(&all, kind)["subjects"][0]["name"], "kubectl-storage-watch", "{kind}");
+    }
+    assert_eq!(object(&all, "Deployment")["spec"]["replicas"], 2);
+}
+
+#[test]
+fn every_alert_is_tested_where_it_fires_and_where_it_does_not() {
+    let yaml = |name: &str| -> Value {
+        let text = read(&root().join("deploy").join(name));
+        serde_yaml::from_str(&text).expect("because it is YAML")
+    };
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let (rules, tests) = (yaml("alerts.yaml"), yaml("alerts.test.yaml"));
+    let tested: Vec<_> =
+        list(&tests["tests"]).iter().flat_map(|it| list(&it["alert_rule_test"])).collect();
+    let rules = list(&rules["groups"][0]["rules"]);
+    assert!(rules.len() > 5, "{rules:?}");
+    for rule in rules {
+        let of_rule = tested.iter().filter(|it| it["alertname"] == rule["alert"]);
+        let (silent, fires): (Vec<_>, Vec<_>) =
+            of_rule.partition(|it| list(&it["exp_alerts"]).is_empty());
+        assert!(!silent.is_empty() && !fires.is_empty(), "{}", rule["alert"]);
+    }
+}
+
+#[test]
 fn alert_rules_name_metrics_that_exist() {
     let rules = read(&root().join("deploy/alerts.yaml"));
     let page = read(&root().join("docs/watch-reports.md"));

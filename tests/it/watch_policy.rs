@@ -89,6 +89,45 @@ fn the_schema_and_the_parser_agree() {
     }
 }
 
+#[test]
+fn the_schema_knows_which_names_a_lease_may_have() {
+    let validator = jsonschema::validator_for(&schema()).expect("the schema is one");
+    let named = |length: usize| format!("kubectl-storage-watch-{}", "a".repeat(length - 22));
+    let (longest, longer) = (named(253), named(254));
+    for (name, is_good) in [
+        ("kubectl-storage-watch", true),
+        ("kubectl-storage-watch-shop", true),
+        ("kubectl-storage-watch--1", true),
+        ("kubectl-storage-watch-a.b-c.0", true),
+        (&*longest, true),
+        (&*longer, false),
+        ("kubectl-storage-watch-", false),
+        ("kubectl-storage-watch-a-", false),
+        ("kubectl-storage-watch-A", false),
+        ("kubectl-storage-watch-a..b", false),
+        ("kubectl-storage-watch-a.", false),
+        ("kubectl-storage-watch-a.-b", false),
+        ("kubectl-storage-watch-a-.b", false),
+        ("kubectl-storage-watch.a", false),
+        ("kubectl-storage-watch-.a", false),
+        ("kubectl-storage-watcher", false),
+        ("kubectl-storage-watch/a", false),
+        ("kubectl-storage-watch-a_b", false),
+        ("kube-controller-manager", false),
+        ("external-provisioner-leader-disk-example-com", false),
+        ("my-kubectl-storage-watch", false),
+        ("", false),
+    ] {
+        let policy = serde_json::json!({
+            "apiVersion": "storage.kubectl.dev/v1alpha1", "kind": "WatchPolicy",
+            "leaderElection": {"name": name},
+        });
+        let parsed = WatchPolicy::parse(&"p", &policy.to_string());
+        assert_eq!(parsed.is_ok(), is_good, "the parser: {name:?}");
+        assert_eq!(validator.is_valid(&policy), is_good, "the schema: {name:?}");
+    }
+}
+
 /// Every key of the schema with its path and its description, depth first.
 fn keys(schema: &Value, part: &Value, path: &str, found: &mut Vec<(String, String)>) {
     let mut part = part;

@@ -5,7 +5,7 @@
 //! and where it stops controllers, a cluster of its own.
 //!
 //! `BUDGET=600 cargo test --test real foretold -- --nocapture` foretells and does random things to random sets for ten
-//! minutes; without `BUDGET` it does 120 of them.
+//! minutes; without `BUDGET` it does 48 of them.
 //!
 //! `RECORD_FIXTURES=1 cargo test --test real` renews the recorded fixtures in `tests/rules`, and
 //! `RECORD_EXAMPLE=examples/leaky-cluster.json.gz cargo test --test real record_example` renews the shipped example.
@@ -37,6 +37,7 @@ mod race;
 mod rebind;
 mod released;
 mod retention;
+mod reused;
 mod support;
 mod survive;
 #[path = "../terminal.rs"]

@@ -17,7 +17,7 @@ kubernetes_version() {
 
 default_components=(
   kubernetes-1.36 etcd csi-provisioner attacher kwok driver supervisor kubernetes-1.32 csi-sanity krew
-  snapshot-crds snapshotter gce-pd compute local-path promlint
+  snapshot-crds snapshotter gce-pd compute local-path promlint promrules
 )
 extra_components=(popeye)
 
@@ -61,6 +61,15 @@ files_snapshot-crds() {
 component driver driver "" .=testbed-csi-driver
 component compute compute "" .=testbed-compute
 component promlint promlint "" .=promlint
+# The code that tests rules is promtool's own, which cannot be imported: it is compiled together with ours.
+component promrules promrules ""
+files_promrules() {
+  mkdir "$1/source"
+  cp go.mod go.sum main.go "$(module_dir github.com/prometheus/prometheus)/cmd/promtool/unittest.go" "$1/source"
+  (cd "$1/source" && go build -ldflags '-s -w' -o "$1/bin/promrules" .)
+  rm -rf "$1/source"
+}
+
 component supervisor supervisor "" .=testbed
 
 component attacher modules/attacher "-X main.version=v4.13.0" \

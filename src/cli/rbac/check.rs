@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 
 use super::{
-    LEASE_RIGHTS, LEASES, NamespacedRights, Right, RoleFor, conditional::ConditionalRight, rights,
+    NamespacedRights, Right, RoleFor, conditional::ConditionalRight, lease_rights, rights,
     rights_of_policy,
 };
 use crate::{
     cli::{Exit, Failure, args::ConnectionArgs, connecting::connect, terminal},
     client::{self, AccessReview, Reader, ResourceAttributes, Served},
-    model::{CUSTOM_KINDS, Kind, Text},
+    model::{CUSTOM_KINDS, Text},
     watch::policy::WatchPolicy,
 };
 
@@ -36,14 +36,11 @@ pub(super) async fn check(
     };
     let of_policy = policy.map(rights_of_policy).unwrap_or_default();
     let all: BTreeSet<_> = rights(command).into_iter().chain(of_policy).collect();
-    let all = all.into_iter().map(|right| (right, None));
+    let all = all.into_iter().map(|right| -> (Right<'_>, Option<Text>) { (right, None) });
     let lease = policy.and_then(|it| it.leader_election.as_ref());
-    let namespace = lease.map(|it| it.lease(&connected.namespace).0);
-    let of_lease = namespace.iter().flat_map(|namespace| {
-        LEASE_RIGHTS.map(|(verb, name)| {
-            let group = Kind::Lease.group().name;
-            (Right { verb, group, resource: LEASES, name }, Some(Text::clone(namespace)))
-        })
+    let of_lease = lease.into_iter().flat_map(|election| {
+        let (namespace, _) = election.lease(&connected.namespace);
+        lease_rights(election).map(|right| (right, Some(Text::clone(&namespace))))
     });
     let of_namespaces = namespaced
         .iter()

@@ -24,7 +24,7 @@ const READS: [(&str, Kind); 4] =
     [("list", POLICY), ("list", BINDING), ("get", Kind::Namespace), ("list", Kind::Namespace)];
 
 /// Everything that it asks for.
-pub(super) fn rights() -> Vec<Right> {
+pub(super) fn rights() -> Vec<Right<'static>> {
     let right = |(verb, kind): (&'static str, Kind)| Right {
         verb,
         group: kind.group().name,

@@ -6,7 +6,7 @@ use super::{Right, RoleFor};
 use crate::{
     cli::Failure,
     model::{Kind, Text},
-    watch::{pause::PAUSE, policy::leader_election::LeaderElectionPolicy},
+    watch::{pause::PAUSE, policy::LeaseName},
 };
 
 const CONFIG_MAPS: &str = "configmaps";
@@ -15,7 +15,7 @@ const CONFIG_MAPS: &str = "configmaps";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NamespacedRights {
     pub(super) namespace: Text,
-    pub(super) rights: BTreeSet<Right>,
+    pub(super) rights: BTreeSet<Right<'static>>,
 }
 
 /// The rights of a command in namespaces: in that of the journal, if it is in the cluster, and in that of
@@ -40,7 +40,7 @@ pub(super) fn namespaced(
 }
 
 /// Segments are numbered, and no right names what does not exist yet.
-fn of_journal(command: RoleFor) -> Result<BTreeSet<Right>, Failure> {
+fn of_journal(command: RoleFor) -> Result<BTreeSet<Right<'static>>, Failure> {
     let verbs: &[&str] = match (command, command.only_reads()) {
         (RoleFor::Journal, _) => &["get", "list"],
         (_, false) if !command.is_of_pause() => &["get", "list", "create", "update"],
@@ -54,7 +54,7 @@ fn of_journal(command: RoleFor) -> Result<BTreeSet<Right>, Failure> {
     Ok(verbs.iter().map(|verb| config_map(verb, None)).collect())
 }
 
-fn of_watch(command: RoleFor) -> BTreeSet<Right> {
+fn of_watch(command: RoleFor) -> BTreeSet<Right<'static>> {
     let rights = match command {
         // Where there is none, everything is paused: it need not be created.
         RoleFor::WatchPause => {
@@ -74,7 +74,7 @@ fn of_watch(command: RoleFor) -> BTreeSet<Right> {
                 verb: "get",
                 group: Kind::Lease.group().name,
                 resource: Kind::Lease.plural(),
-                name: Some(LeaderElectionPolicy::NAME),
+                name: Some(LeaseName::DEFAULT),
             },
         ],
         _ => Vec::new(),
@@ -82,6 +82,6 @@ fn of_watch(command: RoleFor) -> BTreeSet<Right> {
     rights.into_iter().collect()
 }
 
-const fn config_map(verb: &'static str, name: Option<&'static str>) -> Right {
+const fn config_map(verb: &'static str, name: Option<&'static str>) -> Right<'static> {
     Right { verb, group: "", resource: CONFIG_MAPS, name }
 }

@@ -1,6 +1,5 @@
 //! Log lines on stderr, as text or as JSON objects, and what is logged of what the loop tells.
 
-use std::io;
 use std::sync::Arc;
 
 use clap::ValueEnum;
@@ -29,8 +28,12 @@ pub(super) enum LogFormat {
 }
 
 /// Begins to log. Only what this program itself says: its libraries log bodies of answers.
-pub(super) fn start(format: LogFormat) {
-    let lines = fmt::layer().with_writer(io::stderr).with_target(false).with_ansi(false);
+///
+/// # Errors
+/// When the thread that writes cannot be started.
+pub(super) fn start(format: LogFormat) -> Result<(), Failure> {
+    terminal::queue_notes(|lines| warn!(lines, "lines of this log were lost: nobody read stderr"))?;
+    let lines = fmt::layer().with_writer(|| terminal::Notes).with_target(false).with_ansi(false);
     // Where stderr is closed, nobody wants to know.
     let lines = lines.log_internal_errors(false);
     let lines = match format {
@@ -43,6 +46,7 @@ pub(super) fn start(format: LogFormat) {
     let subscriber = tracing_subscriber::registry().with(lines.with_filter(own));
     // It is set once: this is the only command that logs.
     let _ = tracing::subscriber::set_global_default(subscriber);
+    Ok(())
 }
 
 /// Logs why it ends.

@@ -15,6 +15,7 @@ mod print;
 mod reload;
 mod status;
 
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -37,6 +38,7 @@ use super::{
     args::ConnectionArgs,
     collect::{Collected, dump_failure, notes},
     connecting::connect,
+    event_printer::EventPrinter,
     follow,
     policy::refused,
     terminal,
@@ -45,10 +47,10 @@ use super::{
 use crate::{
     client::ReadError,
     cluster::Cluster,
-    model::{FindingEvent, Settings, escape_control},
+    model::{Settings, escape_control},
     output::{event_stream::EventStream, publish, report::Printer, report::ReportStyle},
     watch::{
-        Candidate, ElectionPace, Leadership, Listener, Reconciler, Told,
+        Candidate, ElectionPace, Leadership, Listener, Probes, Reconciler, Told,
         policy::{PolicyFile, PolicySource, report::ReportPolicy},
         report::Reporters,
     },
@@ -122,7 +124,7 @@ impl WatchingArgs {
             let file = PolicyFile::open(source).map_err(|error| refused(&error))?;
             return check::check(connection, &file).await;
         }
-        log::start(self.log_format);
+        log::start(self.log_format)?;
         let opened = PolicyFile::open(source);
         if let (Err(error), LogFormat::Text) = (&opened, self.log_format) {
             // At a terminal it reads as every other command's mistake does.
@@ -148,13 +150,18 @@ impl WatchingArgs {
         let version = env!("CARGO_PKG_VERSION");
         info!(version, policy = %escape_control(&file.source().name()), "started");
         interrupt.order();
+        let stdout = self.output.as_ref().map(|_| EventPrinter::start(json_lines()));
+        let stdout = stdout.transpose().map_err(Failure::error)?;
         let mut candidate = None;
         let end = tokio::select! {
-            end = self.follow(connection, file, &mut candidate) => end,
+            end = self.follow(connection, file, stdout.as_ref(), &mut candidate) => end,
             () = interrupt.ordered() => Ok(Exit::Interrupted),
         };
         if let Some(candidate) = candidate {
             candidate.resign().await;
+        }
+        if let Some(stdout) = &stdout {
+            stdout.settle().await;
         }
         if end.is_ok() {
             info!("stopped");
@@ -166,6 +173,7 @@ impl WatchingArgs {
         &self,
         connection: &ConnectionArgs,
         file: PolicyFile,
+        stdout: Option<&EventPrinter>,
         candidate: &mut Option<Candidate>,
     ) -> Result<Exit, Failure> {
         let policy = Arc::new(file.policy().clone());
@@ -175,16 +183,18 @@ impl WatchingArgs {
         }
         // Reports must not wait for what the loop reads.
         let reporting = connect(connection, None).await?;
+        let probes = Arc::new(Probes::default());
         *candidate = policy.leader_election.as_ref().map(|it| {
             let (namespace, name) = it.lease(&reporting.namespace);
-            Candidate::stand(&reporting, (&namespace, name), ElectionPace::default())
+            let pace = ElectionPace::default();
+            Candidate::stand(&reporting, (&namespace, name), pace, Arc::clone(&probes))
         });
         let leadership = candidate.as_ref().map_or_else(Leadership::alone, Candidate::leadership);
-        let reporters = Reporters::start(&policy.report, &reporting, leadership).await;
+        let reporters = Reporters::start(&policy.report, &reporting, leadership, probes).await;
         let reporters = reporters.map_err(Failure::error)?;
         let watched = reporters.watched();
         let mut audience = Audience {
-            stdout: self.output.as_ref().map(|_| json_lines()),
+            stdout: stdout.cloned(),
             listeners: vec![Box::new(LogLines::default()), Box::new(reporters)],
         };
         let mut collected = audience.first_look(connection, &settings).await?;
@@ -192,19 +202,19 @@ impl WatchingArgs {
         let first =
             Told { news, policy: Some(policy), notes: notes(&collected), ..Told::default() };
         let cluster = &collected.intake.cluster;
-        if let ControlFlow::Break(end) = audience.tell(first, cluster, &reconciler) {
-            return end;
-        }
+        audience.tell(first, cluster, &reconciler);
         let (sender, policies) = mpsc::channel(1);
         let reloading = reload::reload(file, sender);
         let mut watching = follow::go_on(collected, reconciler, Some(policies))?;
         watched.follow(watching.watches.health());
         let tell = &mut |told: Told, cluster: &Cluster, reconciler: &Reconciler| {
-            audience.tell(told, cluster, reconciler)
+            audience.tell(told, cluster, reconciler);
+            ControlFlow::<Infallible>::Continue(())
         };
         tokio::select! {
-            end = watching.run(tell) => end.map_err(dump_failure)?,
+            end = watching.run(tell) => match end.map_err(dump_failure)? {},
             never = reloading => match never {},
+            ended = nobody_reads(stdout) => ended,
         }
     }
 }
@@ -217,10 +227,18 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// How often it is said that it goes on while it waits for the first look.
 const TURN: Duration = Duration::from_secs(5);
 
+/// Waits until nobody reads the findings any more, where the user asked for them.
+async fn nobody_reads(stdout: Option<&EventPrinter>) -> Result<Exit, Failure> {
+    match stdout {
+        Some(stdout) => stdout.ended().await.map(|()| Exit::Done).map_err(Failure::error),
+        None => std::future::pending().await,
+    }
+}
+
 /// Where news go.
 struct Audience {
     /// Findings, if the user asked for them.
-    stdout: Option<EventStream>,
+    stdout: Option<EventPrinter>,
     listeners: Vec<Box<dyn Listener>>,
 }
 
@@ -261,13 +279,8 @@ impl Audience {
         }
     }
 
-    /// Tells everybody, and ends the loop when nobody reads the findings any more.
-    fn tell(
-        &mut self,
-        told: Told,
-        cluster: &Cluster,
-        reconciler: &Reconciler,
-    ) -> ControlFlow<Result<Exit, Failure>> {
+    /// Tells everybody.
+    fn tell(&mut self, told: Told, cluster: &Cluster, reconciler: &Reconciler) {
         let is_news = !told.is_empty() || told.took.is_some();
         for listener in &mut self.listeners {
             if is_news || listener.is_behind() {
@@ -275,21 +288,11 @@ impl Audience {
             }
             listener.turned();
         }
-        match self.print(told.news.findings, cluster) {
-            Ok(true) => ControlFlow::Continue(()),
-            Ok(false) => ControlFlow::Break(Ok(Exit::Done)),
-            Err(failure) => ControlFlow::Break(Err(failure)),
+        if let Some(stdout) = &self.stdout {
+            let now = cluster.clock();
+            let events = told.news.findings.into_iter();
+            stdout.push(events.map(|it| publish::finding_event(it, now)).collect());
         }
-    }
-
-    /// Prints findings, and returns whether anybody is still reading.
-    fn print(&mut self, events: Vec<FindingEvent>, cluster: &Cluster) -> Result<bool, Failure> {
-        let Some(stream) = self.stdout.as_mut().filter(|_| !events.is_empty()) else {
-            return Ok(true);
-        };
-        let now = cluster.clock();
-        let events = events.into_iter().map(|it| publish::finding_event(it, now)).collect();
-        terminal::print_on(|out| stream.print(out, events)).map_err(Failure::error)
     }
 }
 

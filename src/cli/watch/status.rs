@@ -22,7 +22,7 @@ use crate::{
     },
     watch::{
         pause::{PAUSE, Pause, PauseRecord},
-        policy::leader_election::LeaderElectionPolicy,
+        policy::LeaseName,
     },
 };
 
@@ -115,7 +115,7 @@ async fn pause(connection: &Connection, namespace: &str) -> WatchPause {
 }
 
 async fn leader(connection: &Connection, namespace: &str) -> WatchLeader {
-    let lease = LeaseWriter::new(connection, (namespace, LeaderElectionPolicy::NAME), PATIENCE);
+    let lease = LeaseWriter::new(connection, (namespace, LeaseName::DEFAULT), PATIENCE);
     match lease.read().await {
         Err(why) => WatchLeader { unread: Some(why), ..WatchLeader::default() },
         Ok((None, _)) => WatchLeader::default(),

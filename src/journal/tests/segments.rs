@@ -535,9 +535,10 @@ async fn a_leader_fences_those_before_it_when_it_begins_and_learns_what_they_did
     let old = open(&store, Some(term("lease", 1))).await;
     append(&old, "old").await.expect("it leads");
     // The old one appends after the new one has read.
+    let before = store.0.borrow().reads;
     let mut opening =
         std::pin::pin!(SegmentLog::open(store.clone(), Some(term("lease", 2)), SMALL));
-    while store.0.borrow().reads < 1 {
+    while store.0.borrow().reads == before {
         assert!(futures::poll!(&mut opening).is_pending());
     }
     append(&old, "meanwhile").await.expect("it still leads");

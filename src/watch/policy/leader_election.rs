@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::values::NamespaceName;
+use super::values::{LeaseName, NamespaceName};
 use crate::model::Text;
 
 /// Of the processes with the same Lease one reports, and the others stand by: they judge all the
@@ -13,11 +13,15 @@ use crate::model::Text;
 pub struct LeaderElectionPolicy {
     /// The namespace of the Lease; that of the pod or of the kubeconfig, unless it says otherwise.
     namespace: Option<NamespaceName>,
+    /// The name of the Lease, `kubectl-storage-watch` unless it says otherwise: policies that differ need Leases that do.
+    name: Option<LeaseName>,
 }
 
 impl LeaderElectionPolicy {
     /// The name of the Lease.
-    pub(crate) const NAME: &'static str = "kubectl-storage-watch";
+    pub(crate) fn name(&self) -> &str {
+        self.name.as_ref().map_or(LeaseName::DEFAULT, |it| &*it.0)
+    }
 
     /// The namespace of the Lease, if the policy names it.
     pub(crate) fn namespace(&self) -> Option<Text> {
@@ -25,8 +29,8 @@ impl LeaderElectionPolicy {
     }
 
     /// Namespace and name of the Lease. `here` is the namespace of the pod or of the kubeconfig.
-    pub(crate) fn lease(&self, here: &str) -> (Text, &'static str) {
-        (self.namespace().unwrap_or_else(|| here.into()), Self::NAME)
+    pub(crate) fn lease(&self, here: &str) -> (Text, &str) {
+        (self.namespace().unwrap_or_else(|| here.into()), self.name())
     }
 }
 
@@ -40,11 +44,34 @@ mod tests {
 
     #[test]
     fn the_lease_is_where_the_process_is_unless_the_policy_says_otherwise() {
-        for (text, namespace) in [("{}", "here"), ("{namespace: storage}", "storage")] {
-            let lease = parse(text).expect(text).lease("here");
-            assert_eq!(lease, (namespace.into(), "kubectl-storage-watch"), "{text}");
+        const NAME: &str = "kubectl-storage-watch";
+        for (text, namespace, name) in [
+            ("{}", "here", NAME),
+            ("{namespace: storage}", "storage", NAME),
+            ("{name: kubectl-storage-watch}", "here", NAME),
+            ("{name: kubectl-storage-watch-shop}", "here", "kubectl-storage-watch-shop"),
+        ] {
+            let policy = parse(text).expect(text);
+            assert_eq!(policy.lease("here"), (namespace.into(), name), "{text}");
         }
         assert!(parse("{namespace: A_b}").is_err_and(|it| it.contains("not a valid name")));
-        assert!(parse("{name: a}").is_err_and(|it| it.contains("unknown field")));
+        assert!(parse("{nam: a}").is_err_and(|it| it.contains("unknown field")));
+    }
+
+    #[test]
+    fn the_lease_of_another_program_is_refused() {
+        for name in [
+            "kube-controller-manager",
+            "external-provisioner-leader-disk-example-com",
+            "kubectl-storage-watcher",
+            "kubectl-storage-watch-",
+            "kubectl-storage-watch-A",
+            "kubectl-storage-watch-a..b",
+            "kubectl-storage-watch/a",
+            "''",
+        ] {
+            let refused = parse(&format!("{{name: {name}}}")).expect_err(name);
+            assert!(refused.contains("is not a valid name of a Lease"), "{name}: {refused}");
+        }
     }
 }

@@ -22,6 +22,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 pub(crate) use self::file::{PolicyFile, PolicySource, Reloaded};
+pub(crate) use self::values::LeaseName;
 use self::{
     document::{Content, Fault, Node},
     leader_election::LeaderElectionPolicy,

@@ -76,6 +76,8 @@ fn everything_that_is_wrong_is_told_with_its_place() {
         ("rules: {only: []}", &["1:15: the list is empty: nothing would be reported"]),
         ("rules: {off: pv-failed}", &["1:14: expected a list, found \"pv-failed\""]),
         ("scope: ", &["1:6: expected keys and values, found nothing"]),
+        ("report:\n  metrics:", &["2:10: expected keys and values, found nothing"]),
+        ("leaderElection:", &["1:15: expected keys and values, found nothing"]),
         ("rules: [pv-failed]", &["1:8: expected keys and values, found a list"]),
         ("scope: {namespaces: [Shop]}", &["1:22: \"Shop\" is not a valid name of a namespace"]),
         (

@@ -36,6 +36,27 @@ pub struct Reason(pub String);
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NamespaceName(pub Text);
 
+/// The name of the Lease of an election. It begins as all of this program do: whoever stood for election
+/// by the Lease of another program would keep that from working.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseName(pub Text);
+
+impl LeaseName {
+    /// How it begins, and the name where a policy says nothing.
+    pub(crate) const DEFAULT: &'static str = "kubectl-storage-watch";
+
+    /// Whether a Lease may have this name: a DNS subdomain (RFC 1123) that begins so.
+    fn is_valid(text: &str) -> bool {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        let is_label =
+            |it: &str| it.chars().all(plain) && !it.is_empty() && it.trim_matches('-') == it;
+        let own = text.strip_prefix(Self::DEFAULT);
+        text.len() <= 253
+            && text.split('.').all(is_label)
+            && own.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+    }
+}
+
 /// Thresholds by their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ThresholdSettings(pub BTreeMap<Threshold, Duration>);
@@ -152,6 +173,18 @@ impl<'de> Deserialize<'de> for NamespaceName {
     }
 }
 
+impl<'de> Deserialize<'de> for LeaseName {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        text(from, "the name of a Lease", |text| match Self::is_valid(text) {
+            true => Ok(Self(text.into())),
+            false => Err(format!(
+                "{text:?} is not a valid name of a Lease: expected {0} or {0}-NAME",
+                Self::DEFAULT
+            )),
+        })
+    }
+}
+
 impl<'de> Deserialize<'de> for ThresholdSettings {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         #[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
@@ -182,7 +215,8 @@ mod schema {
     use serde_json::{Map, Value};
 
     use super::{
-        NamespaceName, ObjectName, Reason, RuleName, SelectorText, ThresholdSettings, Until,
+        LeaseName, NamespaceName, ObjectName, Reason, RuleName, SelectorText, ThresholdSettings,
+        Until,
     };
     use crate::model::{Severity, Threshold, format_duration};
     use crate::rules::REGISTRY;
@@ -211,6 +245,11 @@ mod schema {
         SelectorText: {"type": "string"}
         Reason: {"type": "string", "pattern": "\\S"}
         NamespaceName: {"type": "string", "pattern": "^[a-z0-9-]{1,63}$"}
+        LeaseName: {
+            "type": "string",
+            "pattern": "^kubectl-storage-watch(-[a-z0-9-]*[a-z0-9](\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*)?$",
+            "maxLength": 253,
+        }
     }
 
     impl JsonSchema for RuleName {

@@ -53,8 +53,8 @@ families! {
     FULL_PASSES: Counter "full_passes" [] "How often everything was judged from scratch.";
     DEFECTS: Counter "defects" []
         "Findings that only a full pass changed, which is a defect of this program.";
-    LEADER: Gauge "leader" []
-        "Whether this process sends reports: of several, only the one that holds the Lease.";
+    LEADER: Gauge "leader" ["lease_namespace", "lease"]
+        "Whether this process sends reports, where there is an election: only the one that holds this Lease does.";
     REPORTS: Counter "reports" ["sink", "outcome"]
         "Findings that were sent to a sink, given up after errors, or left out for want of room.";
 }

@@ -19,6 +19,7 @@ use super::queue::SinkCounts;
 use crate::model::{Kind, RuleId, Severity, Text, Time};
 use crate::rules::{StoragePool, StorageTotals, Totals};
 use crate::sources::live::WatchHealth;
+use crate::watch::leader::Leadership;
 
 /// Of a judgement, in seconds.
 const BUCKETS: [f64; 9] = [0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0];
@@ -43,13 +44,13 @@ struct Numbers {
     full_passes: u64,
     defects: u64,
     health: Option<WatchHealth>,
-    leads: bool,
+    leadership: Leadership,
     sinks: Vec<(&'static str, Arc<SinkCounts>)>,
 }
 
 impl Metrics {
-    /// Numbers of nothing yet, beside what has become of reports to these sinks.
-    pub(super) fn new(sinks: Vec<(&'static str, Arc<SinkCounts>)>) -> Self {
+    /// Numbers of nothing yet, beside who leads and what has become of reports to these sinks.
+    pub(super) fn new(leadership: Leadership, sinks: Vec<(&'static str, Arc<SinkCounts>)>) -> Self {
         Self(Arc::new(Mutex::new(Numbers {
             per_namespace: None,
             labelled: BTreeSet::new(),
@@ -62,7 +63,7 @@ impl Metrics {
             full_passes: 0,
             defects: 0,
             health: None,
-            leads: true,
+            leadership,
             sinks,
         })))
     }
@@ -77,11 +78,6 @@ impl Metrics {
     /// Follows the watches of a loop.
     pub(super) fn follow(&self, health: &WatchHealth) {
         self.numbers().health = Some(health.clone());
-    }
-
-    /// Notes whether this process is the one that sends reports.
-    pub(super) fn lead(&self, leads: bool) {
-        self.numbers().leads = leads;
     }
 
     /// Notes a judgement, how long it took, as far as that was measured, and what was not read.
@@ -219,7 +215,11 @@ impl Numbers {
         counters(encoder, &families::JUDGED, [(vec![], self.judged)])?;
         counters(encoder, &families::FULL_PASSES, [(vec![], self.full_passes)])?;
         counters(encoder, &families::DEFECTS, [(vec![], self.defects)])?;
-        gauges(encoder, &families::LEADER, [(vec![], f64::from(u8::from(self.leads)))])?;
+        // Asked now: a loop that is stuck would not tell that it leads no more.
+        let leads = f64::from(u8::from(self.leadership.leads()));
+        let lease = self.leadership.lease();
+        let leads = lease.map(|it| (vec![&*it.namespace, &*it.name], leads));
+        gauges(encoder, &families::LEADER, leads)?;
         let reports = self.sinks.iter().flat_map(|(sink, counts)| {
             counts.by_outcome().map(|(outcome, count)| (vec![*sink, outcome], count))
         });
@@ -292,91 +292,4 @@ fn encode_all<'a, T: EncodeMetric>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn metrics() -> Metrics {
-        let counts = Arc::new(SinkCounts::default());
-        counts.sent(2);
-        Metrics::new(vec![("events", counts)])
-    }
-
-    fn totals(findings: &[(&'static str, Severity, Option<&str>, usize)]) -> Totals {
-        let mut totals = Totals::default();
-        for (rule, severity, namespace, count) in findings {
-            let place = (*rule, *severity, namespace.map(Text::from));
-            totals.by_namespace.insert(place, *count);
-        }
-        totals
-    }
-
-    /// The samples of a family.
-    fn samples(text: &str, family: &MetricFamily) -> Vec<String> {
-        let name = family.full_name();
-        let lines = text.lines().filter_map(|line| line.strip_prefix(&name));
-        lines.filter(|it| it.starts_with([' ', '{'])).map(str::to_owned).collect()
-    }
-
-    #[test]
-    fn namespaces_have_labels_only_when_asked_for_and_not_too_many() {
-        let metrics = metrics();
-        let high = Severity::High;
-        let found = [
-            ("pv-failed", high, None, 1),
-            ("pv-failed", high, Some("c"), 2),
-            ("pv-failed", high, Some("d"), 4),
-        ];
-        metrics.total(totals(&found));
-        let all = || samples(&metrics.text(), &families::FINDINGS);
-        assert_eq!(all(), [r#"{id="pv-failed",severity="high"} 7.0"#]);
-        metrics.label_namespaces(NonZeroUsize::new(2));
-        assert_eq!(
-            all(),
-            [
-                r#"{id="pv-failed",severity="high"} 1.0"#,
-                r#"{id="pv-failed",severity="high",namespace="c"} 2.0"#,
-                r#"{id="pv-failed",severity="high",namespace="d"} 4.0"#,
-            ]
-        );
-        // Those that have a label keep it.
-        let more = [("pv-failed", high, Some("a"), 8), found[1], found[2]];
-        metrics.total(totals(&more));
-        assert_eq!(
-            all(),
-            [
-                r#"{id="pv-failed",severity="high",namespace="c"} 2.0"#,
-                r#"{id="pv-failed",severity="high",namespace="d"} 4.0"#,
-                r#"{id="pv-failed",severity="high",namespace="other"} 8.0"#,
-            ]
-        );
-    }
-
-    #[test]
-    fn both_texts_say_the_same() {
-        let metrics = metrics();
-        metrics.judged(Some(Duration::from_millis(3)), [Kind::Pod].into());
-        metrics.worked(5, 1, 2);
-        let pool = StoragePool { class: Some("fast \"\\\n".into()), driver: Some("d".into()) };
-        let since = Utc::now();
-        let storage = StorageTotals { released: 7, leaking: 0, oldest_released: Some(since) };
-        metrics.total(Totals { storage: [(pool, storage)].into(), ..Totals::default() });
-        let (open, older) = (metrics.open_metrics(), metrics.text());
-        assert!(open.ends_with("# EOF\n") && !older.contains("# EOF"));
-        assert!(open.contains("# TYPE kubectl_storage_defects counter\n"), "{open}");
-        assert!(older.contains("# TYPE kubectl_storage_defects_total counter\n"), "{older}");
-        for text in [&open, &older] {
-            assert!(text.contains("kubectl_storage_defects_total 2\n"), "{text}");
-            assert_eq!(samples(text, &families::GAP), [r#"{resource="pods"} 1.0"#]);
-            assert_eq!(
-                samples(text, &families::RELEASED),
-                [r#"{storageclass="fast \"\\\n",driver="d"} 7.0"#]
-            );
-            assert!(samples(text, &families::LEAKING).is_empty());
-            assert_eq!(samples(text, &families::REPORTS)[0], r#"{sink="events",outcome="sent"} 2"#);
-            assert!(text.contains("kubectl_storage_judgement_duration_seconds_count 1\n"));
-        }
-        for family in families::FAMILIES.iter().filter(|it| it.labels.is_empty()) {
-            assert!(older.contains(&format!("# HELP {} ", family.full_name())), "{older}");
-        }
-    }
-}
+mod tests;

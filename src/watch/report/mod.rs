@@ -5,7 +5,7 @@
 //!
 //! - here: [`Reporters`], which hands everything on.
 //! - `families`: the table of metrics; `metrics`: their numbers; `server` serves them, with
-//!   `metrics_access`, `certificate` and `probes`.
+//!   `metrics_access` and `certificate`.
 //! - `told_findings`: which findings were told, so that each is told once; `queue`, `token_bucket`.
 //! - `events`: Events about the objects, which `apply` writes.
 //! - `webhook`: messages, which `webhook_message` words and `webhook_post` posts.
@@ -15,9 +15,12 @@ mod events;
 mod families;
 mod metrics;
 mod metrics_access;
-mod probes;
 mod queue;
 mod server;
+#[cfg(test)]
+mod test_authority;
+#[cfg(test)]
+mod tests;
 mod told_findings;
 mod token_bucket;
 mod webhook;
@@ -36,12 +39,12 @@ use self::certificate::ServerCertificate;
 use self::events::{EventPace, EventReporter};
 use self::metrics::Metrics;
 use self::metrics_access::MetricsReviewer;
-use self::probes::Probes;
 use self::queue::SinkCounts;
 use self::server::Served;
 use self::webhook::{WebhookPace, WebhookReporter};
 use super::leader::Leadership;
 use super::policy::report::{MetricsPolicy, ReportPolicy};
+use super::probes::Probes;
 use super::reconciler::Reconciler;
 use super::run::{Listener, Told};
 use crate::client::{Connection, Reader};
@@ -95,7 +98,7 @@ impl WatchedMetrics {
 }
 
 impl Reporters {
-    /// Begins to report, as a policy says; nothing is heard yet.
+    /// Begins to report, as a policy says; nothing is heard yet. `probes` learn how the loop goes on.
     ///
     /// # Errors
     /// [`ReportError`]
@@ -103,6 +106,7 @@ impl Reporters {
         policy: &ReportPolicy,
         connection: &Connection,
         leadership: Leadership,
+        probes: Arc<Probes>,
     ) -> Result<Self, ReportError> {
         let (event_counts, webhook_counts) = (Arc::default(), Arc::default());
         let sinks =
@@ -110,8 +114,8 @@ impl Reporters {
         let mut reporters = Self {
             connection: connection.clone(),
             policy: ReportPolicy::default(),
-            metrics: Metrics::new(sinks),
-            probes: Arc::default(),
+            metrics: Metrics::new(leadership.clone(), sinks),
+            probes,
             server: None,
             events: None,
             webhook: None,
@@ -127,7 +131,6 @@ impl Reporters {
             reporters.serve(listener, served);
         }
         reporters.replace(policy);
-        reporters.metrics.lead(reporters.leadership.leads());
         Ok(reporters)
     }
 
@@ -192,9 +195,7 @@ impl Reporters {
     /// Begins anew where this process leads for another term, and leaves what was not sent to
     /// another process where that leads. While nobody is known to lead, what is to be sent waits.
     fn take_part(&mut self) {
-        let term = self.leadership.term();
-        self.metrics.lead(self.leadership.leads());
-        match term {
+        match self.leadership.term() {
             Some(term) if self.term.as_ref() != Some(&term) => {
                 tracing::info!("leads: Events and messages are sent by this process");
                 (self.events, self.webhook) = (None, None);
@@ -265,7 +266,6 @@ impl Listener for Reporters {
     }
 
     fn turned(&mut self) {
-        self.metrics.lead(self.leadership.leads());
         self.probes.turned();
     }
 }

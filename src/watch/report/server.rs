@@ -22,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use super::certificate::ServerCertificate;
 use super::metrics::Metrics;
 use super::metrics_access::{MetricsAccess, MetricsReviewer};
-use super::probes::Probes;
+use crate::watch::probes::Probes;
 
 /// How many connections are served at a time.
 const CONNECTIONS: usize = 256;
@@ -162,6 +162,7 @@ mod tests {
 
     use super::*;
     use crate::client::test_server::{TestReply, TestServer, json, reply};
+    use crate::watch::leader::Leadership;
 
     /// What an API server says of these tokens.
     fn review(path: &str, body: &str) -> TestReply {
@@ -180,7 +181,7 @@ mod tests {
     }
 
     fn serving(reviewer: Option<MetricsReviewer>) -> Served {
-        let metrics = Metrics::new(Vec::new());
+        let metrics = Metrics::new(Leadership::alone(), Vec::new());
         Served { metrics, probes: Arc::default(), reviewer, certificate: None }
     }
 

@@ -261,6 +261,27 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_waits_when_the_policy_changes_is_sent_where_the_new_one_says() {
+        let mut hook = Hook::start(QUICK, |_| reply(503, "", "")).await;
+        hook.tell(0..3);
+        hook.until([0, 0, 0]).await;
+        let other = TestServer::start(|_| reply(200, "", "")).await;
+        let url_file = hook.folder.path().join("other");
+        std::fs::write(&url_file, format!("{}/other", other.url)).expect("a file");
+        hook.reporter.follow(&WebhookPolicy { url_file, severity: Severity::Critical });
+        hook.until([3, 0, 0]).await;
+        let bodies: String = other.asked().iter().map(|it| it.body.as_str()).collect();
+        assert!(["pv/0", "pv/1", "pv/2"].iter().all(|it| bodies.contains(it)), "{bodies}");
+        // What comes now is looked at by the new policy, and what was told stays told.
+        hook.tell(0..4);
+        let worse = FindingEvent::Changed(finding("4", Severity::Critical));
+        hook.reporter.hear(&[worse], None, false);
+        hook.until([4, 0, 0]).await;
+        let last = other.asked().pop().expect("it was asked").body;
+        assert!(last.contains("pv/4") && !last.contains("pv/3"), "{last}");
+    }
+
+    #[tokio::test]
     async fn the_url_is_read_again_when_it_changes() {
         let mut hook = Hook::start(QUICK, |_| reply(200, "", "")).await;
         let file = hook.folder.path().join("url");

@@ -2,17 +2,19 @@
 
 use std::error::Error;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use http::{Method, Request, Uri};
 use http_body_util::Full;
-use hyper_rustls::HttpsConnectorBuilder;
+use hyper_rustls::{ConfigBuilderExt as _, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connect, HttpConnector};
 use hyper_util::rt::TokioExecutor;
+use rustls::ClientConfig;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::time::timeout;
 
@@ -58,6 +60,17 @@ impl PostError {
 /// # Errors
 /// [`PostError`]
 pub(super) async fn post(url_file: &Path, body: &str, patience: Duration) -> Result<(), PostError> {
+    post_by(&ProxyEnv::read(), &trust_of_machine, url_file, body, patience).await
+}
+
+/// Posts a message by these proxies, to whom is trusted.
+async fn post_by(
+    proxies: &ProxyEnv,
+    trust: Trust<'_>,
+    url_file: &Path,
+    body: &str,
+    patience: Duration,
+) -> Result<(), PostError> {
     let wrong = |reason: String| PostError::Url { file: url_file.display().to_string(), reason };
     let secret = read_url(url_file).map_err(wrong)?;
     let url: Uri = secret.expose_secret().parse().map_err(|_| wrong("it is no URL".to_owned()))?;
@@ -71,7 +84,7 @@ pub(super) async fn post(url_file: &Path, body: &str, patience: Duration) -> Res
         .header(USER_AGENT, concat!("kubectl-storage/", env!("CARGO_PKG_VERSION")))
         .body(Full::new(Bytes::from(body.to_owned())))
         .map_err(|_| wrong("it is no URL".to_owned()))?;
-    let answer = timeout(patience, deliver(request, &url)).await;
+    let answer = timeout(patience, deliver(request, &url, proxies, trust)).await;
     let Ok(answer) = answer else {
         let seconds = patience.as_secs_f32();
         return Err(PostError::Unanswered(format!("no answer came within {seconds}s")));
@@ -90,20 +103,30 @@ pub(super) async fn post(url_file: &Path, body: &str, patience: Duration) -> Res
     }
 }
 
-/// Sends a request: with TLS and by the proxy of the environment, as its URL asks for.
+/// Whom to trust, read anew for each message.
+type Trust<'a> = &'a (dyn Fn() -> Result<ClientConfig, Box<dyn Error + Send + Sync>> + Sync);
+
+/// Trusts whom this machine trusts, or `SSL_CERT_FILE`.
+fn trust_of_machine() -> Result<ClientConfig, Box<dyn Error + Send + Sync>> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider);
+    let config = config.with_safe_default_protocol_versions()?.with_native_roots()?;
+    Ok(config.with_no_client_auth())
+}
+
+/// Sends a request: with TLS and by a proxy, as its URL asks for.
 async fn deliver(
     request: Request<Full<Bytes>>,
     url: &Uri,
+    proxies: &ProxyEnv,
+    trust: Trust<'_>,
 ) -> Result<http::response::Parts, Box<dyn Error + Send + Sync>> {
     let mut plain = HttpConnector::new();
     if url.scheme_str() == Some("http") {
         return Ok(send(plain, request).await?);
     }
     plain.enforce_http(false);
-    let provider = rustls::crypto::ring::default_provider();
-    let tls = HttpsConnectorBuilder::new().with_provider_and_native_roots(provider)?;
-    let tls = tls.https_only().enable_http1();
-    let proxies = ProxyEnv::read();
+    let tls = HttpsConnectorBuilder::new().with_tls_config(trust()?).https_only().enable_http1();
     let Some(proxy) = proxies.proxy_for(url) else {
         return Ok(send(tls.wrap_connector(plain), request).await?);
     };
@@ -173,46 +196,4 @@ fn redact(text: &str, url: &Uri) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    async fn posted(text: &str) -> PostError {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("url");
-        std::fs::write(&file, text).expect("a file");
-        post(&file, "{}", Duration::from_secs(20)).await.expect_err("because it is wrong")
-    }
-
-    #[tokio::test]
-    async fn a_wrong_url_is_named_by_its_file_only() {
-        for (text, reason) in [
-            ("", "the file is empty"),
-            ("\n", "the file is empty"),
-            ("secret", "it does not begin with https://"),
-            ("ftp://secret.example/x", "it does not begin with https://"),
-            ("https://user:secret@host/x", "it holds a password"),
-            ("https://secret example/x", "it is no URL"),
-        ] {
-            let error = posted(text).await;
-            assert!(error.to_string().contains(reason), "{error}");
-            assert!(!format!("{error:?} {error}").contains("secret"), "{error:?}");
-            assert_eq!(error.retry(), Some(None));
-        }
-    }
-
-    #[tokio::test]
-    async fn no_error_holds_the_url() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address");
-        drop(listener);
-        for scheme in ["http", "https"] {
-            let error = posted(&format!("{scheme}://{address}/services/T0/B0/secret")).await;
-            assert!(matches!(error, PostError::Unanswered(_)), "{error:?}");
-            let text = format!("{error:?} {error}");
-            assert!(!text.contains("secret") && !text.contains("127.0.0.1"), "{text}");
-        }
-        let url: Uri = "https://hooks.example/a/secret?b".parse().expect("a URL");
-        let text = "hooks.example: GET https://hooks.example/a/secret?b: /a/secret?b";
-        assert_eq!(redact(text, &url), "<host>: GET <url>: <path>");
-    }
-}
+mod tests;

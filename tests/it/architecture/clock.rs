@@ -43,7 +43,7 @@ const STOPWATCH: [(&str, &str); 28] = [
     ("src/sources/live/watches.rs", "how long ago the server's Date was received"),
     ("src/watch/report/events.rs", "how often Events are sent"),
     ("src/watch/report/metrics_access.rs", "how long an answer about a token counts"),
-    ("src/watch/report/probes.rs", "how long a turn of the loop takes"),
+    ("src/watch/probes.rs", "how long a turn of the loop takes"),
     ("src/watch/report/token_bucket.rs", "how often something is sent"),
     ("src/watch/report/webhook.rs", "when a message is given up"),
     ("src/watch/leader.rs", "how long ago the Lease was seen to change, and when it was renewed"),

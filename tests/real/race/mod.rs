@@ -1,9 +1,10 @@
 //! Random races: while `gc` runs, others make the claim again, flip the policy, attach, delete, replace and reserve the
 //! volume, and no backend folder goes that should not, or stays that nobody knows of.
 //!
-//! `cargo test --test real race -- --nocapture` runs 120 cases, the same ones every time, or as many as fit into four
-//! minutes; with `BUDGET` as many as fit into so many seconds. What a case does is decided by its seed, and some of it is tied to what the tool has just done (read the
-//! volume again, rehearsed the patch, sent it); which of two requests comes first is decided by the machine.
+//! `cargo test --test real race -- --nocapture` runs 48 cases, the same ones every time, or as many as fit into 150
+//! seconds; with `BUDGET` as many as fit into so many. What a case does is decided by its seed, and some of it is tied
+//! to what the tool has just done (read the volume again, rehearsed the patch, sent it); which of two requests comes
+//! first is decided by the machine.
 //! `SEED=n CASES=1` repeats one case. A long run over cases that nobody has seen:
 //! `SEED=$(date +%s)0000 BUDGET=600 cargo test --test real race -- --nocapture`.
 
@@ -39,9 +40,9 @@ const PARALLEL: usize = 16;
 /// What every run of the tests takes.
 const BOUNDS: Bounds = Bounds {
     seed: 17_952_798_020_000,
-    cases: 120,
-    floor: 40,
-    budget: 240,
+    cases: 48,
+    floor: 16,
+    budget: 150,
     one_case: Duration::from_secs(20),
 };
 /// The audit log and the watch are seldom late.

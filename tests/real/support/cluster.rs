@@ -225,6 +225,9 @@ fn seed_file(objects: &[(String, Value)]) -> tempfile::NamedTempFile {
 impl Drop for Cluster {
     fn drop(&mut self) {
         // Should it fail, the end of the supervisor does it.
-        let _ = testbed().try_request("cluster.stop", json!({"cluster": self.name}));
+        // What many have used may have left processes of drivers behind.
+        let failed = self.shared || std::thread::panicking();
+        let _ =
+            testbed().try_request("cluster.stop", json!({"cluster": self.name, "failed": failed}));
     }
 }

@@ -11,6 +11,9 @@ pub(crate) struct RealDrivers {
     pub(crate) local_path: LocalPath,
 }
 
+/// Nobody else asks for this, so the servers of this cluster served no other one.
+const OWN: &str = "--max-mutating-requests-inflight=202";
+
 /// The cluster that these scenarios share. It is stopped when none of them is under way, which is after the last.
 pub(crate) fn real_drivers() -> Arc<RealDrivers> {
     static CURRENT: Mutex<Weak<RealDrivers>> = Mutex::new(Weak::new());
@@ -18,7 +21,8 @@ pub(crate) fn real_drivers() -> Arc<RealDrivers> {
     if let Some(running) = current.upgrade() {
         return running;
     }
-    let cluster = Cluster::start(Options::COMPLETE).of_many();
+    let options = Options { server_args: &[OWN], ..Options::COMPLETE };
+    let cluster = Cluster::start(options).of_many();
     let gce_pd = GcePd::start(&cluster);
     let local_path = LocalPath::start(&cluster);
     let started = Arc::new(RealDrivers { cluster, gce_pd, local_path });

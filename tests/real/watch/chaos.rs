@@ -1,7 +1,7 @@
 //! What is told while parts of the control plane are slow or gone, the line is bad, and much changes at once.
 //!
 //! In the end it is what an audit finds. `BUDGET=600 cargo test --test real many_pods -- --nocapture` has pods come
-//! and go for ten minutes; without it, for a minute.
+//! and go for ten minutes; without it, for twenty seconds.
 
 use std::env;
 use std::sync::Arc;
@@ -48,13 +48,13 @@ fn watches_that_are_cut_every_second_miss_nothing() {
     let cutter = Cutter::start(&cluster, Duration::from_secs(1));
     let (reporting, watcher) = watched(&cutter.kubeconfig());
     watcher.tells("appeared", PAST, &kept);
-    for round in 0..8 {
+    for round in 0..4 {
         let other = released(&on, &format!("other-{round}"));
         watcher.tells("appeared", PAST, &other);
         on.delete(&other);
         watcher.tells("cleared", PAST, &other);
     }
-    assert!(cutter.cuts() > 8, "{}", cutter.cuts());
+    assert!(cutter.cuts() > 4, "{}", cutter.cuts());
     watcher.converges(&cluster);
     assert_eq!(watcher.count("cleared", PAST, &kept), 0);
     counts_no_defect(&reporting);
@@ -68,7 +68,7 @@ fn a_slow_etcd_and_an_absent_controller_manager_clear_nothing() {
     let kept = released(&on, "kept");
     let (reporting, watcher) = watched(cluster.kubeconfig());
     watcher.tells("appeared", PAST, &kept);
-    for round in 0..4 {
+    for round in 0..2 {
         cluster.signal_component("etcd", "STOP");
         sleep(Duration::from_secs(3));
         cluster.signal_component("etcd", "CONT");
@@ -106,7 +106,7 @@ fn many_pods_that_come_and_go_leave_what_an_audit_finds() {
     let (reporting, watcher) = watched(cluster.kubeconfig());
     watcher.tells("appeared", PAST, &kept);
     let seconds = env::var("BUDGET").ok().map(|it| it.parse().expect("BUDGET is in seconds"));
-    let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(60));
+    let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(20));
     let runtime = tokio::runtime::Runtime::new().expect("because the machine has threads");
     let made = Arc::new(AtomicU64::new(0));
     let hands = runtime.block_on(churn(&cluster, &on.name, &made, end));
@@ -122,7 +122,7 @@ fn many_pods_that_come_and_go_leave_what_an_audit_finds() {
     runtime.block_on(hands.join_all());
     let made = made.load(Ordering::Relaxed);
     say(&format!("{made} pods came, and two thirds of them went"));
-    assert!(made > 500, "{made}");
+    assert!(made > 100, "{made}");
     watcher.converges(&cluster);
     assert_eq!(watcher.count("cleared", PAST, &kept), 0);
     // A change is judged where it is, and not everything with it.

@@ -176,7 +176,9 @@ fn what_is_printed_is_accepted_and_is_enough() {
     );
     let prometheus = token(&on.name, "prometheus");
     let leads = |port: u16, so: &str| {
-        let line = format!("kubectl_storage_leader {so}");
+        let line = format!(
+            "kubectl_storage_leader{{lease_namespace=\"{NAMESPACE}\",lease=\"kubectl-storage-watch\"}} {so}"
+        );
         get(port, "/metrics", &prometheus)
             .is_some_and(|it| it.lines().any(|it| it.starts_with(&line)))
     };

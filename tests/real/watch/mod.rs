@@ -1,6 +1,7 @@
 //! `audit --watch` and `watch`: what is told of findings adds up to what an audit says, whatever happens to the cluster and to the
 //! way there.
 
+mod alerts;
 mod chaos;
 mod cutter;
 mod disturbed;
@@ -9,6 +10,7 @@ mod installed;
 mod policy;
 mod reporting;
 mod reports;
+mod stalled;
 mod told;
 mod watcher;
 

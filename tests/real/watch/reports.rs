@@ -7,8 +7,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::pki_types::{PrivatePkcs8KeyDer, ServerName};
+use rustls::{
+    ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned,
+};
 use serde_json::{Value, json};
 
 use super::reporting::{Reporting, ask, count_of, events};
@@ -191,11 +193,6 @@ fn metrics_beyond_loopback_are_for_whoever_may_read_them() {
     );
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]);
     let made = made.expect("because it is a name");
-    let pem = |label: &str, der: &[u8]| {
-        let base64 = serde_json::to_value(k8s_openapi::ByteString(der.to_vec()));
-        let base64 = base64.expect("because it is text").as_str().unwrap_or_default().to_owned();
-        format!("-----BEGIN {label}-----\n{base64}\n-----END {label}-----\n")
-    };
     let write = |name: &str, text: String| {
         fs::write(reporting.folder.path().join(name), text).expect("because it is writable");
     };
@@ -245,9 +242,17 @@ fn metrics_beyond_loopback_are_for_whoever_may_read_them() {
     watcher.terminate();
 }
 
-/// Answers one request with a status, and returns its body.
-fn take(listener: &TcpListener, status: &str) -> Value {
-    let (mut socket, _) = listener.accept().expect("because it listens");
+fn pem(label: &str, der: &[u8]) -> String {
+    let base64 = serde_json::to_value(k8s_openapi::ByteString(der.to_vec()));
+    let base64 = base64.expect("because it is text").as_str().unwrap_or_default().to_owned();
+    format!("-----BEGIN {label}-----\n{base64}\n-----END {label}-----\n")
+}
+
+/// Answers one request over TLS with a status, and returns its body.
+fn take(listener: &TcpListener, tls: &Arc<ServerConfig>, status: &str) -> Value {
+    let (socket, _) = listener.accept().expect("because it listens");
+    let server = ServerConnection::new(Arc::clone(tls)).expect("because it is configured");
+    let mut socket = StreamOwned::new(server, socket);
     let (mut bytes, mut piece) = (Vec::new(), [0; 4096]);
     loop {
         let count = socket.read(&mut piece).expect("because it was sent");
@@ -263,6 +268,7 @@ fn take(listener: &TcpListener, status: &str) -> Value {
         }
         let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
         socket.write_all(answer.as_bytes()).expect("because it is waited for");
+        socket.flush().expect("because it is waited for");
         return serde_json::from_str(body).expect("because it is JSON");
     }
 }
@@ -279,10 +285,23 @@ fn a_webhook_in_trouble_holds_nothing_up_and_loses_nothing() {
     let free = TcpListener::bind("127.0.0.1:0").expect("because loopback has free ports");
     let address = free.local_addr().expect("because it is bound");
     drop(free);
-    let watcher = Watcher::by_policy(cluster.kubeconfig(), &reporting.policy());
+    // It speaks HTTPS, by a certificate that only this machine trusts.
+    let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]);
+    let made = made.expect("because it is a name");
+    let trusted = reporting.folder.path().join("trusted.pem");
+    fs::write(&trusted, pem("CERTIFICATE", made.cert.der())).expect("because it is writable");
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let tls =
+        ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("because it has them")
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key.into());
+    let tls = Arc::new(tls.expect("because they fit together"));
+    let watcher = Watcher::trusting(&trusted, cluster.kubeconfig(), &reporting.policy());
     watcher.tells("appeared", PAST, &first);
     watcher.says("is tried again");
-    let url = format!("http://{address}/services/secret\n");
+    let url = format!("https://{address}/services/secret\n");
     fs::write(reporting.folder.path().join("url"), url).expect("because it is writable");
     // What happens meanwhile is told everywhere else.
     let second = released(&on, "second");
@@ -294,11 +313,11 @@ fn a_webhook_in_trouble_holds_nothing_up_and_loses_nothing() {
     eventually("both are counted", || counted() == 2);
 
     let listener = TcpListener::bind(address).expect("because it is free");
-    take(&listener, "500 Broken");
-    take(&listener, "429 Later");
+    take(&listener, &tls, "500 Broken");
+    take(&listener, &tls, "429 Later");
     let mut told = Vec::new();
     while told.len() < 2 {
-        let message = take(&listener, "200 OK");
+        let message = take(&listener, &tls, "200 OK");
         let text = message["text"].as_str().expect("Slack asks for it").to_owned();
         for finding in message["findings"].as_array().expect("they are there") {
             assert_eq!(finding["event"], "appeared", "{message}");

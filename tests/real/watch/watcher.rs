@@ -33,6 +33,14 @@ impl Watcher {
         Self::of(run.kubeconfig(kubeconfig).start(), &[])
     }
 
+    /// The same, on a machine that trusts the certificates in a file.
+    pub(super) fn trusting(certificates: &Path, kubeconfig: &Path, policy: &Path) -> Self {
+        let policy = policy.to_string_lossy();
+        let run = Run::of(&["watch", "-o", "json", "--log-format", "json", "-f", &policy]);
+        let run = run.kubeconfig(kubeconfig).env("SSL_CERT_FILE", certificates);
+        Self::of(run.start(), &[])
+    }
+
     /// Starts `watch` with a policy that believes what an audit with these arguments finds, in a pod of this name.
     pub(super) fn in_pod(name: &str, kubeconfig: &Path, policy: &Path, args: &[&str]) -> Self {
         let policy = policy.to_string_lossy();
@@ -121,9 +129,19 @@ impl Watcher {
     /// Waits until it believes what an audit finds that is made now.
     #[track_caller]
     pub(super) fn converges(&self, cluster: &Cluster) {
+        self.converges_beside(cluster, &|_| false);
+    }
+
+    /// The same, while somebody writes what is of others.
+    #[track_caller]
+    pub(super) fn converges_beside(
+        &self,
+        cluster: &Cluster,
+        is_of_others: &dyn Fn(&Value) -> bool,
+    ) {
         let args: Vec<_> = self.args.iter().map(String::as_str).collect();
         eventually("it believes what an audit finds", || {
-            self.believed() == cluster.audit(&args).pairs()
+            self.believed() == cluster.audit_beside(&args, is_of_others).pairs()
         });
     }
 

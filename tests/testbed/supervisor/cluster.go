@@ -29,7 +29,8 @@ type cluster struct {
 	mutex      sync.Mutex
 	components map[string]*component
 	drivers    map[string]*driver
-	sockets    int // how many were named
+	sockets    int    // how many were named
+	birth      *birth // nil: it is not used again
 }
 
 func (c *cluster) component(name string) (*component, error) {
@@ -64,19 +65,26 @@ func (c *cluster) start(name string, extra []string) error {
 	return found.start(extra)
 }
 
-// stop ends everything at once: nothing of a cluster is worth a graceful end.
-func (c *cluster) stop() {
+// halt ends components at once: nothing of a cluster is worth a graceful end.
+func (c *cluster) halt(isMeant func(name string) bool) {
 	c.end()
 	c.mutex.Lock()
-	all := slices.Collect(maps.Values(c.components))
+	all := maps.Clone(c.components)
 	c.mutex.Unlock()
 	for _, p := range c.supervisor.proxiesOf(c) {
 		c.supervisor.forgetProxy(p)
 		p.stop()
 	}
-	for _, one := range all {
-		one.kill()
+	for name, one := range all {
+		if isMeant(name) {
+			one.kill()
+		}
 	}
+}
+
+// stop ends everything.
+func (c *cluster) stop() {
+	c.halt(func(string) bool { return true })
 	c.supervisor.forget(c)
 	if !c.supervisor.keep {
 		os.RemoveAll(c.dir)
@@ -111,6 +119,15 @@ type clusterStarted struct {
 const portTaken = "address already in use"
 
 func (o *clusterStart) run(s *supervisor) (any, error) {
+	if o.Version == "" {
+		o.Version = defaultRelease
+	}
+	if c := s.reuse(o.reuseKind()); c != nil {
+		if o.populate(c) == nil {
+			return c.describe(), nil
+		}
+		c.stop()
+	}
 	for attempt := 1; ; attempt++ {
 		c, err := s.newCluster()
 		if err != nil {
@@ -127,9 +144,6 @@ func (o *clusterStart) run(s *supervisor) (any, error) {
 }
 
 func (o *clusterStart) start(c *cluster) error {
-	if o.Version == "" {
-		o.Version = defaultRelease
-	}
 	programs, err := releaseOf(o.Version)
 	if err != nil {
 		return err
@@ -152,6 +166,12 @@ func (o *clusterStart) start(c *cluster) error {
 	if err := c.start("apiserver", o.APIServerArgs); err != nil {
 		return err
 	}
+	c.remember(o.reuseKind())
+	return o.populate(c)
+}
+
+// populate starts what is beside an API server.
+func (o *clusterStart) populate(c *cluster) error {
 	var together errgroup.Group
 	if o.KCM {
 		together.Go(func() error { return c.start("kcm", o.KCMArgs) })
@@ -224,13 +244,18 @@ func plainOnly(kubeconfigs map[string]string) map[string]string {
 
 type clusterStop struct {
 	Cluster string `json:"cluster"`
+	// Failed says that something may still run that uses it.
+	Failed bool `json:"failed"`
 }
 
 func (o *clusterStop) run(s *supervisor) (any, error) {
-	c, err := s.cluster(o.Cluster)
+	c, err := s.release(o.Cluster)
 	if err != nil {
 		return nil, err
 	}
-	c.stop()
+	if o.Failed {
+		c.spoil()
+	}
+	c.retire()
 	return struct{}{}, nil
 }

@@ -109,10 +109,14 @@ func (o *componentSignal) run(s *supervisor) (any, error) {
 	return struct{}{}, p.signal(signal)
 }
 
+// component finds what a test starts, stops or signals by itself.
 func (s *supervisor) component(id, name string) (*component, error) {
 	c, err := s.cluster(id)
 	if err != nil {
 		return nil, err
+	}
+	if name == "etcd" || name == "apiserver" {
+		c.spoil()
 	}
 	return c.component(name)
 }

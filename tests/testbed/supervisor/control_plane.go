@@ -96,6 +96,10 @@ func (c *cluster) defineAPIServer(binary string) error {
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		return err
 	}
+	// Appends to what exists; a file that it made itself would get holes when it is emptied (lumberjack).
+	if err := os.WriteFile(c.auditLog(), nil, 0o600); err != nil {
+		return err
+	}
 	return c.define("apiserver", binary, func(*component, time.Time) error { return c.api.do("GET", "/readyz", "", nil, nil) },
 		"--etcd-servers="+c.etcdURL,
 		"--bind-address=127.0.0.1",

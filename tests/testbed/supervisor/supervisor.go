@@ -18,6 +18,10 @@ type supervisor struct {
 	closed   bool
 	started  int
 	clusters map[string]*cluster
+	// API servers without a cluster, and by what another could ask for: those that will be, and who waits for one.
+	idle      []*cluster
+	resetting map[string]int
+	awaited   map[string]int
 
 	proxiesStarted int
 	proxies        map[string]*proxy
@@ -40,12 +44,14 @@ func newSupervisor(bin, state string, keep bool) (*supervisor, error) {
 		return nil, err
 	}
 	return &supervisor{
-		bin:      bin,
-		share:    filepath.Join(filepath.Dir(bin), "share"),
-		state:    state,
-		keep:     keep,
-		clusters: map[string]*cluster{},
-		proxies:  map[string]*proxy{},
+		bin:       bin,
+		share:     filepath.Join(filepath.Dir(bin), "share"),
+		state:     state,
+		keep:      keep,
+		clusters:  map[string]*cluster{},
+		resetting: map[string]int{},
+		awaited:   map[string]int{},
+		proxies:   map[string]*proxy{},
 	}, nil
 }
 
@@ -65,6 +71,12 @@ func (s *supervisor) newCluster() (*cluster, error) {
 	if s.closed {
 		return nil, errShutdown
 	}
+	c := s.registered()
+	return c, os.Mkdir(c.dir, 0o700)
+}
+
+// registered returns a cluster with a name of its own. The caller has the lock.
+func (s *supervisor) registered() *cluster {
 	s.started++
 	id := fmt.Sprintf("c%d", s.started)
 	c := &cluster{
@@ -75,10 +87,19 @@ func (s *supervisor) newCluster() (*cluster, error) {
 		drivers:    map[string]*driver{},
 	}
 	c.context, c.end = context.WithCancel(context.Background())
-	if err := os.Mkdir(c.dir, 0o700); err != nil {
-		return nil, err
-	}
 	s.clusters[id] = c
+	return c
+}
+
+// release returns a cluster that nobody finds from now on.
+func (s *supervisor) release(id string) (*cluster, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	c, known := s.clusters[id]
+	if !known {
+		return nil, fmt.Errorf("no cluster is called %q", id)
+	}
+	delete(s.clusters, id)
 	return c, nil
 }
 

@@ -1,8 +1,8 @@
 //! Random sets: what `simulate` foretells is what the controllers then do.
 //!
-//! `cargo test --test real foretold -- --nocapture` runs 120 cases, the same ones every time, so that a failure is the
-//! doing of whoever changed something, or as many as fit into four minutes; with `BUDGET` as many as fit into so many
-//! seconds. `SEED=n CASES=1` repeats one case.
+//! `cargo test --test real foretold -- --nocapture` runs 48 cases, the same ones every time, so that a failure is the
+//! doing of whoever changed something, or as many as fit into 150 seconds; with `BUDGET` as many as fit into so
+//! many. `SEED=n CASES=1` repeats one case.
 //! A long run over cases that nobody has seen:
 //! `SEED=$(date +%s)0000 BUDGET=600 cargo test --test real foretold -- --nocapture`.
 
@@ -30,9 +30,9 @@ const PARALLEL: usize = 40;
 /// What every run of the tests takes.
 const BOUNDS: Bounds = Bounds {
     seed: 17_952_798_010_000,
-    cases: 120,
-    floor: 40,
-    budget: 240,
+    cases: 48,
+    floor: 16,
+    budget: 150,
     one_case: Duration::from_secs(20),
 };
 /// How often the controllers get more time before what they did is called wrong.

@@ -1,7 +1,7 @@
 //! Random lives of sets, with `retention apply` between settled steps: no claim that the policy retains is lost after it,
 //! no claim that is wanted is deleted by it, and what `simulate` foretells of a step is what happens.
 //!
-//! `cargo test --test real retained -- --nocapture` runs 40 lives, the same ones every time, or as many as fit into five
+//! `cargo test --test real retained -- --nocapture` runs 14 lives, the same ones every time, or as many as fit into four
 //! minutes; with `BUDGET` as many as fit into so many seconds. `SEED=n CASES=1` repeats one life. A long run over lives
 //! that nobody has seen: `SEED=$(date +%s)0000 BUDGET=900 cargo test --test real retained -- --nocapture`.
 
@@ -33,9 +33,9 @@ const PARALLEL: usize = 40;
 /// What every run of the tests takes.
 const BOUNDS: Bounds = Bounds {
     seed: 17_964_380_010_000,
-    cases: 40,
-    floor: 20,
-    budget: 300,
+    cases: 14,
+    floor: 6,
+    budget: 220,
     one_case: Duration::from_secs(100),
 };
 /// How often the controllers get more time before what they did is called wrong.

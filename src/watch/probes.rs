@@ -8,20 +8,26 @@ use std::time::{Duration, Instant};
 /// most, and for answers of a silent server for some more.
 const STUCK: Duration = Duration::from_secs(180);
 
-/// What a kubelet asks.
+/// What a kubelet asks, and what a leader must be: ready and alive.
 #[derive(Debug)]
-pub(super) struct Probes {
+pub(crate) struct Probes {
     turned: Mutex<Instant>,
     ready: AtomicBool,
+    stuck: Duration,
 }
 
 impl Default for Probes {
     fn default() -> Self {
-        Self { turned: Mutex::new(Instant::now()), ready: AtomicBool::new(false) }
+        Self::stuck_after(STUCK)
     }
 }
 
 impl Probes {
+    /// Those of a loop that counts as stuck when one turn takes so long.
+    pub(super) fn stuck_after(stuck: Duration) -> Self {
+        Self { turned: Mutex::new(Instant::now()), ready: AtomicBool::new(false), stuck }
+    }
+
     /// Notes that the loop turns.
     pub(super) fn turned(&self) {
         *self.turned.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
@@ -44,7 +50,7 @@ impl Probes {
 
     fn is_alive_at(&self, now: Instant) -> bool {
         let turned = *self.turned.lock().unwrap_or_else(PoisonError::into_inner);
-        now.saturating_duration_since(turned) < STUCK
+        now.saturating_duration_since(turned) < self.stuck
     }
 }
 

@@ -1,0 +1,113 @@
+use std::time::Instant;
+
+use super::*;
+use crate::journal::Term;
+use crate::watch::leader::Standing;
+
+fn metrics() -> Metrics {
+    let counts = Arc::new(SinkCounts::default());
+    counts.sent(2);
+    Metrics::new(Leadership::alone(), vec![("events", counts)])
+}
+
+fn totals(findings: &[(&'static str, Severity, Option<&str>, usize)]) -> Totals {
+    let mut totals = Totals::default();
+    for (rule, severity, namespace, count) in findings {
+        let place = (*rule, *severity, namespace.map(Text::from));
+        totals.by_namespace.insert(place, *count);
+    }
+    totals
+}
+
+/// The samples of a family.
+fn samples(text: &str, family: &MetricFamily) -> Vec<String> {
+    let name = family.full_name();
+    let lines = text.lines().filter_map(|line| line.strip_prefix(&name));
+    lines.filter(|it| it.starts_with([' ', '{'])).map(str::to_owned).collect()
+}
+
+#[test]
+fn namespaces_have_labels_only_when_asked_for_and_not_too_many() {
+    let metrics = metrics();
+    let high = Severity::High;
+    let found = [
+        ("pv-failed", high, None, 1),
+        ("pv-failed", high, Some("c"), 2),
+        ("pv-failed", high, Some("d"), 4),
+    ];
+    metrics.total(totals(&found));
+    let all = || samples(&metrics.text(), &families::FINDINGS);
+    assert_eq!(all(), [r#"{id="pv-failed",severity="high"} 7.0"#]);
+    metrics.label_namespaces(NonZeroUsize::new(2));
+    assert_eq!(
+        all(),
+        [
+            r#"{id="pv-failed",severity="high"} 1.0"#,
+            r#"{id="pv-failed",severity="high",namespace="c"} 2.0"#,
+            r#"{id="pv-failed",severity="high",namespace="d"} 4.0"#,
+        ]
+    );
+    // Those that have a label keep it.
+    let more = [("pv-failed", high, Some("a"), 8), found[1], found[2]];
+    metrics.total(totals(&more));
+    assert_eq!(
+        all(),
+        [
+            r#"{id="pv-failed",severity="high",namespace="c"} 2.0"#,
+            r#"{id="pv-failed",severity="high",namespace="d"} 4.0"#,
+            r#"{id="pv-failed",severity="high",namespace="other"} 8.0"#,
+        ]
+    );
+}
+
+#[test]
+fn whether_it_leads_is_asked_when_the_metrics_are_and_nobody_who_is_alone_says_so() {
+    let leader = |metrics: &Metrics| samples(&metrics.text(), &families::LEADER);
+    assert!(leader(&metrics()).is_empty());
+    let (standing, leadership) = Leadership::of_test(Standing::Unknown);
+    let metrics = Metrics::new(leadership, Vec::new());
+    let says = |number: &str| [format!(r#"{{lease_namespace="a",lease="watch"}} {number}"#)];
+    assert_eq!(leader(&metrics), says("0.0"));
+    let leads = |until| {
+        let term = Term { lease: "u".to_owned(), transitions: 1 };
+        standing.send_replace(Standing::Leads { term, until });
+    };
+    let now = Instant::now();
+    leads(now + Duration::from_secs(3600));
+    assert_eq!(leader(&metrics), says("1.0"));
+    // It gives the Lease back, or could not renew it; the loop does nothing meanwhile.
+    leads(now);
+    assert_eq!(leader(&metrics), says("0.0"));
+    leads(now + Duration::from_secs(3600));
+    standing.send_replace(Standing::Stands { leader: None, failure: None });
+    assert_eq!(leader(&metrics), says("0.0"));
+}
+
+#[test]
+fn both_texts_say_the_same() {
+    let metrics = metrics();
+    metrics.judged(Some(Duration::from_millis(3)), [Kind::Pod].into());
+    metrics.worked(5, 1, 2);
+    let pool = StoragePool { class: Some("fast \"\\\n".into()), driver: Some("d".into()) };
+    let since = Utc::now();
+    let storage = StorageTotals { released: 7, leaking: 0, oldest_released: Some(since) };
+    metrics.total(Totals { storage: [(pool, storage)].into(), ..Totals::default() });
+    let (open, older) = (metrics.open_metrics(), metrics.text());
+    assert!(open.ends_with("# EOF\n") && !older.contains("# EOF"));
+    assert!(open.contains("# TYPE kubectl_storage_defects counter\n"), "{open}");
+    assert!(older.contains("# TYPE kubectl_storage_defects_total counter\n"), "{older}");
+    for text in [&open, &older] {
+        assert!(text.contains("kubectl_storage_defects_total 2\n"), "{text}");
+        assert_eq!(samples(text, &families::GAP), [r#"{resource="pods"} 1.0"#]);
+        assert_eq!(
+            samples(text, &families::RELEASED),
+            [r#"{storageclass="fast \"\\\n",driver="d"} 7.0"#]
+        );
+        assert!(samples(text, &families::LEAKING).is_empty());
+        assert_eq!(samples(text, &families::REPORTS)[0], r#"{sink="events",outcome="sent"} 2"#);
+        assert!(text.contains("kubectl_storage_judgement_duration_seconds_count 1\n"));
+    }
+    for family in families::FAMILIES.iter().filter(|it| it.labels.is_empty()) {
+        assert!(older.contains(&format!("# HELP {} ", family.full_name())), "{older}");
+    }
+}
