@@ -2,6 +2,7 @@
 //! only as they were read.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use http::Method;
 use serde_json::{Value, json};
@@ -47,9 +48,20 @@ impl StoredConfigMap {
         self.object["immutable"] == json!(true)
     }
 
+    /// Whether it is being deleted.
+    pub(crate) fn is_terminating(&self) -> bool {
+        self.object["metadata"]["deletionTimestamp"].is_string()
+    }
+
     /// The value of a label.
-    pub(crate) fn label(&self, name: &str) -> Option<&str> {
-        self.object["metadata"]["labels"][name].as_str()
+    pub(crate) fn label(&self, key: &str) -> Option<&str> {
+        self.object["metadata"]["labels"][key].as_str()
+    }
+
+    /// Its keys, with those whose values are no text.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        let of = |field: &str| self.object[field].as_object().into_iter().flat_map(|it| it.keys());
+        of("data").chain(of("binaryData")).map(String::as_str)
     }
 
     /// Its keys and values.
@@ -171,8 +183,9 @@ pub(crate) enum ConfigMapWrite {
     Overtaken,
     /// The API server refused it: nothing was written, and it would refuse it again.
     Refused(String),
-    /// Nothing was written, for another reason.
-    Failed(String),
+    /// Nothing was written, for another reason; the API server may have said `after` how long it can be
+    /// tried again.
+    Failed { reason: String, after: Option<Duration> },
     /// Whether it is stored is not known.
     Unanswered(String),
 }
@@ -196,7 +209,7 @@ pub(super) async fn rehearse(writer: &Writer, request: &WriteRequest) -> ConfigM
 fn rehearsed(sent: ConfigMapWrite) -> ConfigMapWrite {
     match sent {
         ConfigMapWrite::Unanswered(why) => {
-            ConfigMapWrite::Failed(format!("its dry run failed: {why}"))
+            ConfigMapWrite::Failed { reason: format!("its dry run failed: {why}"), after: None }
         }
         sent => sent,
     }
@@ -209,9 +222,10 @@ fn unstored(error: WriteError, request: &WriteRequest) -> ConfigMapWrite {
         WriteError::Rejected { code: 404, .. } if request.method != Method::POST => {
             ConfigMapWrite::Overtaken
         }
-        WriteError::Rejected { code: 429, .. } | WriteError::NotSent(_) => {
-            ConfigMapWrite::Failed(error.to_string())
+        WriteError::Rejected { code: 429, after, .. } => {
+            ConfigMapWrite::Failed { reason: error.to_string(), after }
         }
+        WriteError::NotSent(_) => ConfigMapWrite::Failed { reason: error.to_string(), after: None },
         WriteError::Rejected { .. } => ConfigMapWrite::Refused(error.to_string()),
         WriteError::Unanswered(detail) => ConfigMapWrite::Unanswered(detail),
     }
@@ -255,7 +269,8 @@ mod tests {
     #[test]
     fn a_dry_run_without_an_answer_has_written_nothing() {
         let late = || ConfigMapWrite::Unanswered("timeout".to_owned());
-        let failed = ConfigMapWrite::Failed("its dry run failed: timeout".to_owned());
+        let reason = "its dry run failed: timeout".to_owned();
+        let failed = ConfigMapWrite::Failed { reason, after: None };
         assert_eq!(rehearsed(late()), failed);
         assert_eq!(rehearsed(ConfigMapWrite::Overtaken), ConfigMapWrite::Overtaken);
     }

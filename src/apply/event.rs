@@ -4,7 +4,9 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::request::WriteRequest;
-use crate::model::{ANNOUNCED, Action, ObjectRef, ReclaimPolicy, Time, format_time};
+use crate::model::{
+    ANNOUNCED, Action, JournalEntryNumber, ObjectRef, ReclaimPolicy, Time, format_time,
+};
 use crate::objects::OWN_COMPONENT;
 use crate::plan::{ProposedChange, Purpose};
 
@@ -32,7 +34,7 @@ pub(super) fn request(
     action: &Action,
     object: &ObjectRef,
     command: &str,
-    entry: u64,
+    entry: &JournalEntryNumber,
     now: Option<Time>,
 ) -> WriteRequest {
     let namespace = namespace(object);

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use futures::{StreamExt as _, stream};
 use tokio::sync::Semaphore;
@@ -11,13 +10,13 @@ use super::change_end::ChangeEnd;
 use super::current_cluster::CurrentCluster;
 use super::journal_queue::JournalQueue;
 use super::kept_record::KeptBackendRecorder;
+use super::open_journal::OpenJournal;
 use super::options::RunOptions;
 use super::receipt::{ChangeReceipt, Outcome, Receipt};
 use super::step::ChangeExecutor;
 use super::turn::{LaneTurns, Turn};
 use super::writer::Writer;
 use crate::client::Connection;
-use crate::journal::Log;
 use crate::model::{Settings, Threshold, Uid};
 use crate::plan::{Plan, ProposedChange};
 
@@ -72,7 +71,7 @@ pub struct PlanExecution<'a> {
     /// The field manager of all writes.
     pub field_manager: &'a str,
     /// The journal of writes.
-    pub log: &'a Arc<Log>,
+    pub(crate) journal: &'a OpenJournal,
     /// The options of the run.
     pub options: RunOptions,
     /// Whether the user has interrupted the run: then no other change begins.
@@ -102,7 +101,7 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
     let executor = ChangeExecutor {
         cluster: run.cluster,
         writer: &writer,
-        log: &JournalQueue::new(run.log),
+        log: &JournalQueue::new(run.journal),
         recorder: Some(recorder).filter(|_| !recording.journal_only),
         command: plan.command,
         run: &id,
@@ -134,12 +133,14 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
         .buffer_unordered(width)
         .collect::<()>()
         .await;
+    run.journal.settle().await;
     let ExecutionState { done, mut notes, over, interrupted } = batch.into_inner();
     let kept = |it: &ChangeReceipt| it.entry.is_some() && it.change.proposal.keeps_backend;
     if recording.journal_only && done.values().any(kept) {
         notes.push(format!(
-            "--journal-only: only {} on this machine references the kept backend volumes",
-            run.log.path().display()
+            "--journal-only: only {}{} references the kept backend volumes",
+            run.journal.shown(),
+            if run.journal.is_local() { " on this machine" } else { "" }
         ));
     }
     if let Some(over) = over.filter(|_| !interrupted) {

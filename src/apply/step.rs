@@ -37,6 +37,9 @@ use proposal::{difference, is_fulfilled, is_rest};
 /// How often an object that cannot be judged at the moment is read again.
 const RETRY: Duration = Duration::from_millis(500);
 
+/// For how long what was judged and listed may be acted on.
+const FRESH: Duration = Duration::from_secs(1);
+
 /// Carries out changes.
 pub(super) struct ChangeExecutor<'a> {
     pub(super) cluster: &'a CurrentCluster,
@@ -151,6 +154,7 @@ impl ChangeExecutor<'_> {
         if self.dry_run == DryRun::Server {
             return Ok(dry_run::changes_nothing());
         }
+        let looked = Instant::now();
         self.look_for_users(action).await?;
         let entry = self.begin(change, done, &request, live.clone()).await?;
         let kept = match self.keep_record(record, entry).await {
@@ -161,6 +165,16 @@ impl ChangeExecutor<'_> {
                 return Err(ended);
             }
         };
+        if looked.elapsed() > FRESH
+            && let Err(mut ended) = self.look_again(change, done, &request).await
+        {
+            ended.entry = Some(entry);
+            self.end(&mut ended, entry).await;
+            if let Err(note) = self.revert_record(kept.as_ref()).await {
+                ended.notes.push(note);
+            }
+            return Err(ended);
+        }
         let sent = match self.writer.send(&request, false).await {
             Err(error) if exists_already(&change.purpose, &error) => Ok(WriteAnswer::default()),
             sent => sent,
@@ -206,6 +220,27 @@ impl ChangeExecutor<'_> {
             ended.notes.extend(self.end_record(change).await);
         }
         Ok(ended)
+    }
+
+    /// Judges again what was judged too long ago: the journal may have taken its time.
+    async fn look_again(
+        &self,
+        change: &ProposedChange,
+        done: usize,
+        request: &WriteRequest,
+    ) -> Result<(), ChangeEnd> {
+        let action = &change.proposal.steps[done];
+        let unsent =
+            |why: String| ChangeEnd::new(Outcome::Refused, format!("nothing was sent: {why}"));
+        let again = self.read_and_propose_again(change, done).await;
+        let live = again.map_err(|ended| unsent(ended.detail))?;
+        let live = live.ok_or_else(|| unsent("another client was first".to_owned()))?;
+        let rendered =
+            request::request(action, &live).map_err(|unfit| unsent(unfit.to_string()))?;
+        if rendered.body != request.body {
+            return Err(unsent("it changed while it was being recorded".to_owned()));
+        }
+        self.look_for_users(action).await.map_err(|ended| unsent(ended.detail))
     }
 
     /// Reads the object again and proposes again: only the identical proposal is carried out.

@@ -4,6 +4,7 @@ mod announcement;
 mod check;
 mod conditional;
 mod guard;
+mod namespaced;
 mod role_for;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,10 +13,11 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
+use self::namespaced::{NamespacedRights, namespaced};
 use self::role_for::RoleFor;
 use super::{
     Exit, Failure,
-    args::{ConnectionArgs, namespace, secret},
+    args::{ConnectionArgs, JournalPlaceArgs, WATCH_NAMESPACE, namespace, secret},
     collect,
     policy::refused,
     terminal,
@@ -47,6 +49,11 @@ pub struct RbacArgs {
     /// Grant reading the records of announcements in this namespace instead of kube-system
     #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
     record_namespace: Option<String>,
+    #[command(flatten)]
+    journal: JournalPlaceArgs,
+    /// With `watch-pause`, `watch-resume` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace)]
+    namespace: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -91,6 +98,10 @@ fn rights(command: RoleFor) -> Vec<Right<'static>> {
     if command == RoleFor::Guard {
         return guard::rights();
     }
+    if command.is_of_pause() {
+        // Those in its namespace are all that it needs.
+        return Vec::new();
+    }
     let mut rights: BTreeSet<Right> = BTreeSet::new();
     let mut add = |verb, kind: Kind| {
         rights.insert(Right {
@@ -102,7 +113,13 @@ fn rights(command: RoleFor) -> Vec<Right<'static>> {
     };
     let kinds = match command {
         // It asks for what it is told, by name.
-        RoleFor::Retain | RoleFor::Disown | RoleFor::Guard => Vec::new(),
+        RoleFor::Retain
+        | RoleFor::Disown
+        | RoleFor::Journal
+        | RoleFor::WatchPause
+        | RoleFor::WatchResume
+        | RoleFor::WatchStatus
+        | RoleFor::Guard => Vec::new(),
         RoleFor::Audit
         | RoleFor::Watch
         | RoleFor::Retention
@@ -245,16 +262,10 @@ fn lease_rules(election: &LeaderElectionPolicy) -> Vec<PolicyRule> {
     vec![rule(None), rule(Some(election.name()))]
 }
 
-fn role(
-    command: RoleFor,
-    policy: Option<&WatchPolicy>,
-    secrets: &[(String, String)],
-    records: &str,
-) -> Vec<RbacRole> {
-    let of_policy = policy.map(rights_of_policy).unwrap_or_default();
+/// The rules that grant rights.
+fn rules(rights: BTreeSet<Right>) -> Vec<PolicyRule> {
     let mut by_resource: BTreeMap<(&str, &str, Option<&str>), Vec<&'static str>> = BTreeMap::new();
-    let all: BTreeSet<_> = rights(command).into_iter().chain(of_policy).collect();
-    for right in all {
+    for right in rights {
         let resource = (right.group, right.resource, right.name);
         by_resource.entry(resource).or_default().push(right.verb);
     }
@@ -277,6 +288,19 @@ fn role(
             }
         }
     }
+    rules
+}
+
+fn role(
+    command: RoleFor,
+    policy: Option<&WatchPolicy>,
+    secrets: &[(String, String)],
+    namespaced: Vec<NamespacedRights>,
+    records: &str,
+) -> Vec<RbacRole> {
+    let of_policy = policy.map(rights_of_policy).unwrap_or_default();
+    let all: BTreeSet<_> = rights(command).into_iter().chain(of_policy).collect();
+    let of_cluster = Some(rules(all)).filter(|rules| !rules.is_empty());
     // Policies with Leases of their own have roles of their own.
     let election = policy.and_then(|it| it.leader_election.as_ref());
     let name = match election {
@@ -306,10 +330,15 @@ fn role(
         let namespace = election.namespace();
         role("Role", namespace.as_deref(), lease_rules(election))
     });
+    let of_cluster = of_cluster.map(|rules| role("ClusterRole", None, rules));
     let of_announcements =
         command.reads_announcements().then(|| of_records(command, &name, records));
-    std::iter::once(role("ClusterRole", None, rules))
+    let of_namespaces =
+        namespaced.into_iter().map(|it| role("Role", Some(&it.namespace), rules(it.rights)));
+    of_cluster
+        .into_iter()
         .chain(of_announcements)
+        .chain(of_namespaces)
         .chain(of_lease)
         .chain(of_secrets)
         .collect()
@@ -331,7 +360,7 @@ fn of_records(command: RoleFor, name: &str, namespace: &str) -> RbacRole {
 
 /// The roles of `watch` with a policy, as manifests: those that `rbac watch -f` prints.
 pub(super) fn watch_roles(policy: &WatchPolicy) -> serde_json::Result<Vec<serde_json::Value>> {
-    role(RoleFor::Watch, Some(policy), &[], Recording::NAMESPACE)
+    role(RoleFor::Watch, Some(policy), &[], Vec::new(), Recording::NAMESPACE)
         .iter()
         .map(serde_json::to_value)
         .collect()
@@ -352,10 +381,17 @@ impl RbacArgs {
             return Err(Failure::usage(reason));
         }
         let records = self.record_namespace.as_deref().unwrap_or(Recording::NAMESPACE);
-        if self.check {
-            return check::check(connection, self.command, policy.as_ref(), records).await;
+        if self.namespace.is_some() && !self.command.is_of_pause() {
+            return Err(Failure::usage(
+                "-n is only that of `rbac watch-pause`, `watch-resume` and `watch-status`",
+            ));
         }
-        let roles = role(self.command, policy.as_ref(), &self.secret, records);
+        let watch = self.namespace.as_deref().unwrap_or(WATCH_NAMESPACE);
+        let namespaced = namespaced(self.command, self.journal.namespace(), watch)?;
+        if self.check {
+            return check::check(connection, self.command, policy.as_ref(), &namespaced, records).await;
+        }
+        let roles = role(self.command, policy.as_ref(), &self.secret, namespaced, records);
         terminal::print(|out| {
             for (index, role) in roles.iter().enumerate() {
                 if index > 0 {

@@ -21,6 +21,7 @@ mod event;
 mod fact;
 mod finding;
 mod finding_event;
+mod journal_entry;
 mod kept;
 mod kind;
 mod lease;
@@ -72,6 +73,7 @@ pub(crate) use fact::{
 pub(crate) use finding::{CausedBy, Evidence, Offer, RuleId, Verdict, VolumeColumns};
 pub use finding::{Finding, Severity, VerdictState};
 pub use finding_event::{ClearedFinding, FindingEvent};
+pub use journal_entry::{AskedEntry, EntryError, JournalEntryNumber, JournalPlace};
 pub use kept::{KeptBackend, Recorded};
 pub use kind::Kind;
 pub use lease::Lease;

@@ -105,7 +105,7 @@ impl ChangeExecutor<'_> {
         // Who may not record it annotates nothing.
         if let ended @ (ConfigMapWrite::Refused(_)
         | ConfigMapWrite::Overtaken
-        | ConfigMapWrite::Failed(_)
+        | ConfigMapWrite::Failed { .. }
         | ConfigMapWrite::Unanswered(_)) =
             config_map::rehearse(self.writer, &new.request()).await
         {
@@ -352,7 +352,7 @@ fn unrecorded(shown: &str, ended: &ConfigMapWrite) -> ChangeEnd {
         ConfigMapWrite::Stored(_) | ConfigMapWrite::Overtaken => {
             ChangeEnd::new(Outcome::Failed, format!("{shown} exists already")).ends_batch()
         }
-        ConfigMapWrite::Failed(why) => {
+        ConfigMapWrite::Failed { reason: why, .. } => {
             ChangeEnd::new(Outcome::Failed, format!("{shown} was not created: {why}")).ends_batch()
         }
         ConfigMapWrite::Unanswered(why) => ChangeEnd::new(

@@ -173,7 +173,7 @@ fn unwritten(shown: &str, ended: ConfigMapWrite) -> ChangeEnd {
             format!("unknown whether {shown} was written: {why}"),
         )
         .ends_batch(),
-        ConfigMapWrite::Failed(why) => {
+        ConfigMapWrite::Failed { reason: why, .. } => {
             ChangeEnd::new(Outcome::Failed, format!("{shown} was not written: {why}")).ends_batch()
         }
         ConfigMapWrite::Stored(_) | ConfigMapWrite::Overtaken => {

@@ -124,7 +124,7 @@ impl GcArgs {
         // What is announced was old enough then.
         let older_than = self.older_than.map_or(YOUNGEST, |it| it.0);
         settings.thresholds.set(Threshold::OlderThan, older_than);
-        self.write.take_timeout(&mut settings);
+        self.write.take_into(&mut settings);
         settings.scope = scope(self.namespace.as_deref(), self.selector.as_deref())?;
         settings.include_unknown_age = self.include_unknown_age;
         settings.include_recreated = self.include_recreated;
@@ -134,8 +134,11 @@ impl GcArgs {
             self.provisioner_alive.iter().map(|it| Text::from(&**it)).collect();
         settings.include_wanted = self.include_wanted;
         self.storage.take_into(&mut settings);
-        settings.recording =
-            Recording { journal_only: self.journal_only, ..self.record.recording() };
+        settings.recording = Recording {
+            journal_only: self.journal_only,
+            cluster_journal: self.write.journal.namespace(),
+            ..self.record.recording()
+        };
         Ok(settings)
     }
 

@@ -14,13 +14,14 @@ use super::{
     journal as earlier, outcome, unfinished,
 };
 use crate::apply::{
-    self, Confirmed, CurrentCluster, DryRun, PlanExecution, RunOptions, RunProgress,
+    self, Confirmed, CurrentCluster, DryRun, OpenJournal, PlanExecution, RunOptions, RunProgress,
 };
 use crate::cli::{
     Exit, Failure,
     collect::{Collected, dump_failure, tell},
     terminal,
 };
+use crate::client::Connection;
 use crate::journal::Log;
 use crate::model::escape_control;
 use crate::output::{
@@ -42,7 +43,7 @@ pub(in crate::cli) async fn perform(
     let shape = writing::plan(&plan, &collected.intake.cluster);
     let gaps = !collected.blind.is_empty();
     let dump = collected.live.is_none();
-    unfinished::tell(&collected, &plan);
+    unfinished::tell(&collected, &plan).await;
     if dump || args.only_plans() {
         if let Some(path) = &args.plan_out {
             can_be_saved(&plan)?;
@@ -69,7 +70,7 @@ pub(in crate::cli) async fn perform(
         return Ok(outcome::of_plan(&plan, gaps));
     }
     within_bounds(&plan, args, collected.intake.cluster.count().0)?;
-    let log = Arc::new(open_journal(&collected)?);
+    let journal = open_journal(&collected, args).await?;
 
     // What is about to be done is no data: the receipt is.
     let mut screen = Vec::new();
@@ -90,7 +91,7 @@ pub(in crate::cli) async fn perform(
             Confirmation::No => return Err(refusal("not confirmed: nothing was changed")),
         }
     };
-    Box::pin(carry_out(collected, confirmed, &log, args, format, interrupt)).await
+    Box::pin(carry_out(collected, confirmed, &journal, args, format, interrupt)).await
 }
 
 /// Asks, and meanwhile takes in what changes: a terminal may stand open for hours.
@@ -109,7 +110,7 @@ async fn ask(collected: &mut Collected, plan: Plan) -> Result<Confirmation, Fail
 async fn carry_out(
     mut collected: Collected,
     confirmed: Confirmed,
-    log: &Arc<Log>,
+    journal: &OpenJournal,
     args: &WriteArgs,
     format: &Format,
     interrupt: &Interrupt,
@@ -141,7 +142,7 @@ async fn carry_out(
         cluster: &cluster,
         connection: &live.connection,
         field_manager: &args.field_manager,
-        log,
+        journal,
         options: RunOptions {
             parallel: args.parallel.map(usize::from),
             dry_run: if args.dry_run == DryRunFlag::Server { DryRun::Server } else { DryRun::None },
@@ -160,7 +161,7 @@ async fn carry_out(
         &collected.intake.cluster,
         &ReceiptContext {
             command,
-            journal: log.path().display().to_string(),
+            journal: journal.shown(),
             dry_run: args.dry_run == DryRunFlag::Server,
             blind: &collected.blind,
         },
@@ -286,15 +287,39 @@ fn within_bounds(plan: &Plan, args: &WriteArgs, volumes: usize) -> Result<(), Fa
 }
 
 /// Opens the journal before the question is asked: without it, nothing is written.
-fn open_journal(collected: &Collected) -> Result<Log, Failure> {
+async fn open_journal(collected: &Collected, args: &WriteArgs) -> Result<OpenJournal, Failure> {
+    let place = collected.live.as_ref().zip(collected.cluster_journal.as_deref());
+    if let Some((live, namespace)) = place {
+        return cluster_journal(&live.connection, &args.field_manager, namespace).await;
+    }
     let Some(folder) = earlier::folder(collected) else {
         return Err(refusal("no folder for the journal is known: nothing was changed")
             .hint(Some("set XDG_STATE_HOME to a writable folder")));
     };
-    Log::open(&folder).map_err(|error| {
-        let error = anyhow::Error::new(error);
-        Failure { exit: Exit::Refused, error, hint: None }
-    })
+    let log = Log::open(&folder).map_err(|error| unopened(error.into()))?;
+    Ok(OpenJournal::File(Arc::new(log)))
+}
+
+/// Opens the journal in a namespace of the cluster.
+pub(super) async fn cluster_journal(
+    connection: &Connection,
+    field_manager: &str,
+    namespace: &str,
+) -> Result<OpenJournal, Failure> {
+    let opened = OpenJournal::in_cluster(connection, field_manager, namespace, None).await;
+    let (journal, opening) = opened.map_err(|error| unopened(error.into()))?;
+    for note in &opening.notes {
+        terminal::note(&escape_control(&format!("note: journal: {note}")));
+    }
+    if opening.added > 0 {
+        terminal::note("note: journal: other runs appended to it while it was opened");
+    }
+    Ok(journal)
+}
+
+/// Nothing is written without a journal.
+pub(super) fn unopened(error: anyhow::Error) -> Failure {
+    Failure { exit: Exit::Refused, error, hint: None }
 }
 
 fn refusal(reason: &str) -> Failure {
