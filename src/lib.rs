@@ -12,7 +12,7 @@
 //! 4. [`dump`]: documents in files, folders, archives and on standard input. Like `client`, it
 //!    knows of no cluster.
 //! 5. [`cluster`]: the rows, their indexes, and what was not seen; `apply(Change)`.
-//! 6. [`journal`]: what we recorded in files of our own.
+//! 6. [`journal`]: what we recorded, in files of our own and in the cluster.
 //! 7. [`objects`]: one slim type per kind, decoded from protobuf, JSON or YAML, and its row.
 //! 8. [`sources`]: **door in**. What `client`, `dump`, the journal and answers to questions yield
 //!    becomes the same changes.

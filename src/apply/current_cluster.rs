@@ -6,6 +6,7 @@ mod claim_users;
 mod errors;
 mod expired_leases;
 mod questions;
+mod records;
 mod references;
 mod served;
 

@@ -3,19 +3,19 @@
 use http::Method;
 use serde_json::{Value, json};
 
+use super::open_journal::OpenJournal;
 use super::request::{self, WriteRequest};
 use super::run::run_id;
+use super::who_am_i::{WhoAmI, who_am_i};
 use super::writer::{WriteError, Writer};
 use super::{Outcome, change_end::ChangeEnd};
 use crate::client::Connection;
 use crate::guard::{GUARD, Probe, ProbeAnswer, Step};
-use crate::journal::{Intent, Log, SentRequest};
+use crate::journal::{Intent, SentRequest};
 use crate::model::{ObjectRef, Time, Uid};
 
 const JSON: &str = "application/json";
 const JSON_PATCH: &str = "application/json-patch+json";
-/// Tells who asks, and in which groups (`SelfSubjectReview`).
-const WHO_AM_I: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 
 /// Writes the guard of one cluster.
 pub(crate) struct GuardWriter {
@@ -57,7 +57,7 @@ impl GuardWriter {
         step: &Step,
         command: &str,
         run: &str,
-        log: &Log,
+        journal: &OpenJournal,
         now: Option<Time>,
     ) -> StepEnd {
         let request = render(step);
@@ -80,7 +80,7 @@ impl GuardWriter {
             removes_finalizer: None,
             undoes: None,
         };
-        let entry = match log.begin(run, now, &intent) {
+        let entry = match journal.begin(run, now, intent).await {
             Ok(entry) => entry,
             Err(error) => {
                 let detail = error.with_cause();
@@ -99,7 +99,7 @@ impl GuardWriter {
             }
         };
         let mut end = StepEnd { outcome, detail, entry: Some(entry) };
-        if let Err(error) = log.end(entry, now, outcome, &end.detail) {
+        if let Err(error) = journal.end(entry, now, outcome, &end.detail).await {
             end.detail = format!("{}; {}", end.detail, error.with_cause());
         }
         end
@@ -115,7 +115,7 @@ impl GuardWriter {
         };
         match self.writer.send(&request, true).await {
             Ok(answer) => Ok(ProbeAnswer { refused: None, warnings: answer.warnings }),
-            Err(WriteError::Rejected { code, reason, message }) => Ok(ProbeAnswer {
+            Err(WriteError::Rejected { code, reason, message, .. }) => Ok(ProbeAnswer {
                 refused: Some(format!("the API server answered {code} {reason}: {message}")),
                 warnings: Vec::new(),
             }),
@@ -130,17 +130,8 @@ impl GuardWriter {
     /// # Errors
     /// Why it is not known: the review is served since Kubernetes 1.28.
     pub(crate) async fn who_am_i(&self) -> Result<(String, Vec<String>), String> {
-        let request = WriteRequest {
-            method: Method::POST,
-            path: WHO_AM_I.to_owned(),
-            content_type: JSON,
-            body: json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}),
-        };
-        let answer = self.writer.send(&request, true).await.map_err(|error| error.to_string())?;
-        let user = &answer.value["status"]["userInfo"];
-        let groups = user["groups"].as_array().into_iter().flatten();
-        let groups = groups.filter_map(|it| it.as_str().map(str::to_owned)).collect();
-        Ok((user["username"].as_str().unwrap_or_default().to_owned(), groups))
+        let WhoAmI { username, groups, now: _ } = who_am_i(&self.writer).await?;
+        Ok((username, groups))
     }
 
     /// Returns an id for the entries of one run.

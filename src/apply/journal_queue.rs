@@ -1,19 +1,20 @@
 //! Appends to the journal for changes that are under way at the same time.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 
 use tokio::sync::{Mutex, oneshot};
 
-use crate::journal::{JournalError, JournalRecord, Log};
+use super::open_journal::OpenJournal;
+use crate::journal::{JournalError, JournalRecord};
+use crate::model::JournalEntryNumber;
 
 /// A record that waits to be appended, and who waits for its sequence.
 type Waiting = (JournalRecord, oneshot::Sender<Result<u64, JournalError>>);
 
-/// Appends records that wait at the same time together: they wait for the disk once, and none of them
-/// returns before its line is on disk. The other changes go on meanwhile.
+/// Appends records that wait at the same time together: they wait for the disk, or for the API server,
+/// once, and none of them returns before its line is stored. The other changes go on meanwhile.
 pub(super) struct JournalQueue {
-    log: Arc<Log>,
+    journal: OpenJournal,
     waiting: RefCell<Vec<Waiting>>,
     /// Held while lines are being written.
     writing: Mutex<()>,
@@ -21,11 +22,16 @@ pub(super) struct JournalQueue {
 
 impl JournalQueue {
     /// Returns a queue for a journal.
-    pub(super) fn new(log: &Arc<Log>) -> Self {
-        Self { log: Arc::clone(log), waiting: RefCell::default(), writing: Mutex::new(()) }
+    pub(super) fn new(journal: &OpenJournal) -> Self {
+        Self { journal: journal.clone(), waiting: RefCell::default(), writing: Mutex::new(()) }
     }
 
-    /// Appends a record and returns its sequence once it is on disk.
+    /// Returns how people name the entry with this sequence.
+    pub(super) fn numbered(&self, sequence: u64) -> JournalEntryNumber {
+        self.journal.numbered(sequence)
+    }
+
+    /// Appends a record and returns its sequence once it is stored.
     pub(super) async fn append(&self, record: JournalRecord) -> Result<u64, JournalError> {
         let (answer, mut answered) = oneshot::channel();
         self.waiting.borrow_mut().push((record, answer));
@@ -35,9 +41,7 @@ impl JournalQueue {
             return appended;
         }
         let (records, answers): (Vec<_>, Vec<_>) = self.waiting.take().into_iter().unzip();
-        let log = Arc::clone(&self.log);
-        let appended = tokio::task::spawn_blocking(move || log.append_all(&records)).await;
-        let appended = appended.expect("because appending a line does not panic");
+        let appended = self.journal.append_all(records).await;
         for (answer, appended) in answers.into_iter().zip(appended) {
             // Whoever has stopped waiting needs no answer.
             let _ = answer.send(appended);
@@ -53,7 +57,7 @@ mod tests {
 
     use futures::future::join_all;
 
-    use super::JournalQueue;
+    use super::{JournalQueue, OpenJournal};
     use crate::journal::{JournalRecord, Log, Outcome};
 
     fn outcome(of: u64) -> JournalRecord {
@@ -64,7 +68,7 @@ mod tests {
     async fn each_record_gets_its_own_sequence_in_the_order_of_asking() {
         let folder = tempfile::tempdir().expect("a folder");
         let log = Arc::new(Log::open(folder.path()).expect("writable"));
-        let queue = JournalQueue::new(&log);
+        let queue = JournalQueue::new(&OpenJournal::File(Arc::clone(&log)));
         let sequences = join_all((0..20).map(|of| queue.append(outcome(of)))).await;
         let sequences: Vec<_> = sequences.into_iter().map(|it| it.expect("room")).collect();
         assert_eq!(sequences, (1..=20).collect::<Vec<_>>());
@@ -81,7 +85,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let log = Arc::new(Log::open(folder.path()).expect("writable"));
         std::fs::remove_file(log.path()).expect("it exists");
-        let queue = JournalQueue::new(&log);
+        let queue = JournalQueue::new(&OpenJournal::File(Arc::clone(&log)));
         let ended = join_all((1..4).map(|of| queue.append(outcome(of)))).await;
         let told: Vec<_> = ended.into_iter().map(|it| it.expect_err("gone").to_string()).collect();
         for (of, told) in (1..4).zip(&told) {

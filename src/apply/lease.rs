@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::request::WriteRequest;
 use super::writer::{WriteError, Writer};
 use crate::client::{Connection, ReadError, Reader, collection_path, object_path};
-use crate::model::Time;
+use crate::model::{Time, parse_time};
 use crate::objects::OWN_COMPONENT;
 
 const GROUP: &str = "coordination.k8s.io";
@@ -59,6 +59,11 @@ impl StoredLease {
     /// How often its holder has changed.
     pub(crate) fn transitions(&self) -> u64 {
         self.object["spec"]["leaseTransitions"].as_u64().unwrap_or_default()
+    }
+
+    /// When it was renewed last, by the clock of its holder.
+    pub(crate) fn renewed(&self) -> Option<Time> {
+        parse_time(self.object["spec"]["renewTime"].as_str()?).ok().flatten()
     }
 
     /// Its uid: another one, where it was deleted and created again.

@@ -26,6 +26,7 @@
 //! [`ProposedChange::settles_apart`]: crate::plan::ProposedChange::settles_apart
 
 mod change_end;
+mod config_map;
 mod current_cluster;
 mod event;
 mod finding_event;
@@ -33,19 +34,27 @@ mod guard;
 mod journal_queue;
 mod kept_record;
 mod lease;
+mod open_journal;
 mod options;
 mod receipt;
+mod record_writer;
 pub mod request;
 mod run;
+mod segments;
 mod step;
 mod turn;
 mod verify;
+mod who_am_i;
 mod writer;
 
+pub(crate) use config_map::{ConfigMapWrite, StoredConfigMap};
 pub(crate) use current_cluster::CurrentCluster;
 pub(crate) use finding_event::{EventWriter, FindingNotice, NoticeEnd, NoticeError};
 pub(crate) use guard::GuardWriter;
 pub(crate) use lease::{LeaseHold, LeaseWrite, LeaseWriter, StoredLease};
+pub(crate) use open_journal::OpenJournal;
 pub(crate) use options::{DryRun, RunOptions};
 pub(crate) use receipt::{ChangeReceipt, Outcome, Receipt};
+pub(crate) use record_writer::RecordWriter;
 pub(crate) use run::{Confirmed, PlanExecution, RunProgress, run, run_id};
+pub(crate) use segments::{cluster_history, cluster_journal};

@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use futures::{StreamExt as _, stream};
 use tokio::sync::Semaphore;
@@ -11,13 +10,13 @@ use super::change_end::ChangeEnd;
 use super::current_cluster::CurrentCluster;
 use super::journal_queue::JournalQueue;
 use super::kept_record::KeptBackendRecorder;
+use super::open_journal::OpenJournal;
 use super::options::RunOptions;
 use super::receipt::{ChangeReceipt, Outcome, Receipt};
 use super::step::ChangeExecutor;
 use super::turn::{LaneTurns, Turn};
 use super::writer::Writer;
 use crate::client::Connection;
-use crate::journal::Log;
 use crate::model::{Settings, Threshold, Uid};
 use crate::plan::{Plan, ProposedChange};
 
@@ -72,7 +71,7 @@ pub struct PlanExecution<'a> {
     /// The field manager of all writes.
     pub field_manager: &'a str,
     /// The journal of writes.
-    pub log: &'a Arc<Log>,
+    pub(crate) journal: &'a OpenJournal,
     /// The options of the run.
     pub options: RunOptions,
     /// Whether the user has interrupted the run: then no other change begins.
@@ -102,7 +101,7 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
     let executor = ChangeExecutor {
         cluster: run.cluster,
         writer: &writer,
-        log: &JournalQueue::new(run.log),
+        log: &JournalQueue::new(run.journal),
         recorder: Some(recorder).filter(|_| !recording.journal_only),
         command: plan.command,
         run: &id,
@@ -112,7 +111,10 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
         wait: Some(wait).filter(|_| run.options.wait),
         interrupted: run.interrupted,
         accepted: RefCell::default(),
+        announcements: RefCell::default(),
+        vetoing: tokio::sync::Mutex::default(),
     };
+    executor.announce_all(&plan.changes).await;
     let batch = RefCell::new(ExecutionState::default());
     let lanes = lanes(&plan.changes, run.options.parallel);
     let width = lanes.len().max(1);
@@ -131,12 +133,14 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
         .buffer_unordered(width)
         .collect::<()>()
         .await;
+    run.journal.settle().await;
     let ExecutionState { done, mut notes, over, interrupted } = batch.into_inner();
     let kept = |it: &ChangeReceipt| it.entry.is_some() && it.change.proposal.keeps_backend;
     if recording.journal_only && done.values().any(kept) {
         notes.push(format!(
-            "--journal-only: only {} on this machine references the kept backend volumes",
-            run.log.path().display()
+            "--journal-only: only {}{} references the kept backend volumes",
+            run.journal.shown(),
+            if run.journal.is_local() { " on this machine" } else { "" }
         ));
     }
     if let Some(over) = over.filter(|_| !interrupted) {
@@ -198,7 +202,10 @@ async fn one(
 ) {
     // Ends with this function: then the next change knows how this one has ended.
     let turn = Turn::wait(turns).await;
-    let over = {
+    let announced = executor.announced_end(change);
+    let over = if announced.is_some() {
+        None
+    } else {
         let mut batch = batch.borrow_mut();
         if batch.over.is_none() && (run.interrupted)() {
             batch.interrupted = true;
@@ -210,7 +217,10 @@ async fn one(
         ChangeEnd::new(Outcome::Refused, format!("not started: {over}"))
     } else {
         (run.progress)(RunProgress::Begun(change));
-        executor.carry_out(change, &turn).await
+        match announced {
+            Some(ended) => ended,
+            None => executor.carry_out(change, &turn).await,
+        }
     };
     let ChangeEnd { outcome, detail, entry, ends_batch, notes, partly, before: _ } = ended;
     (run.progress)(RunProgress::Ended);

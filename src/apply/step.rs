@@ -1,5 +1,6 @@
 //! Carries out one change, step by step: from the last read to the verified effect.
 
+mod announce;
 mod binding;
 mod dry_run;
 mod effect;
@@ -10,13 +11,14 @@ mod reclaim;
 mod record;
 mod released;
 mod retention;
+mod veto;
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 
 use super::Outcome;
 use super::change_end::ChangeEnd;
@@ -28,12 +30,15 @@ use super::request::{self, WriteRequest};
 use super::turn::Turn;
 use super::writer::{WriteAnswer, WriteError, Writer};
 use crate::journal::{Backend, Intent, JournalRecord, SentRequest};
-use crate::model::{Action, Text, format_bytes};
+use crate::model::{Action, ObjectKey, Text, format_bytes};
 use crate::plan::{ProposedChange, Purpose};
 use proposal::{difference, is_fulfilled, is_rest};
 
 /// How often an object that cannot be judged at the moment is read again.
 const RETRY: Duration = Duration::from_millis(500);
+
+/// For how long what was judged and listed may be acted on.
+const FRESH: Duration = Duration::from_secs(1);
 
 /// Carries out changes.
 pub(super) struct ChangeExecutor<'a> {
@@ -57,6 +62,10 @@ pub(super) struct ChangeExecutor<'a> {
     pub(super) interrupted: &'a dyn Fn() -> bool,
     /// The namespaces in which the dry run of a removal of owner references was accepted.
     pub(super) accepted: RefCell<BTreeSet<Option<Text>>>,
+    /// How each change has ended that announces.
+    pub(super) announcements: RefCell<BTreeMap<ObjectKey, ChangeEnd>>,
+    /// Held while the record of vetoes is changed.
+    pub(super) vetoing: Mutex<()>,
 }
 
 impl ChangeExecutor<'_> {
@@ -64,6 +73,14 @@ impl ChangeExecutor<'_> {
     pub(super) async fn carry_out(&self, change: &ProposedChange, turn: &Turn<'_>) -> ChangeEnd {
         if let Purpose::SetRetention(request) = &change.purpose {
             return self.set_retention(change, request).await;
+        }
+        match &change.purpose {
+            // Those of a run are announced together.
+            Purpose::Announce(_) => {
+                return ChangeEnd::new(Outcome::Refused, "not announced: the run has ended");
+            }
+            Purpose::RecordVeto => return self.record_veto(change).await,
+            _ => {}
         }
         let mut last = ChangeEnd::new(Outcome::Refused, "there is nothing to do");
         let count = change.proposal.steps.len();
@@ -137,6 +154,7 @@ impl ChangeExecutor<'_> {
         if self.dry_run == DryRun::Server {
             return Ok(dry_run::changes_nothing());
         }
+        let looked = Instant::now();
         self.look_for_users(action).await?;
         let entry = self.begin(change, done, &request, live.clone()).await?;
         let kept = match self.keep_record(record, entry).await {
@@ -147,6 +165,16 @@ impl ChangeExecutor<'_> {
                 return Err(ended);
             }
         };
+        if looked.elapsed() > FRESH
+            && let Err(mut ended) = self.look_again(change, done, &request).await
+        {
+            ended.entry = Some(entry);
+            self.end(&mut ended, entry).await;
+            if let Err(note) = self.revert_record(kept.as_ref()).await {
+                ended.notes.push(note);
+            }
+            return Err(ended);
+        }
         let sent = match self.writer.send(&request, false).await {
             Err(error) if exists_already(&change.purpose, &error) => Ok(WriteAnswer::default()),
             sent => sent,
@@ -192,6 +220,27 @@ impl ChangeExecutor<'_> {
             ended.notes.extend(self.end_record(change).await);
         }
         Ok(ended)
+    }
+
+    /// Judges again what was judged too long ago: the journal may have taken its time.
+    async fn look_again(
+        &self,
+        change: &ProposedChange,
+        done: usize,
+        request: &WriteRequest,
+    ) -> Result<(), ChangeEnd> {
+        let action = &change.proposal.steps[done];
+        let unsent =
+            |why: String| ChangeEnd::new(Outcome::Refused, format!("nothing was sent: {why}"));
+        let again = self.read_and_propose_again(change, done).await;
+        let live = again.map_err(|ended| unsent(ended.detail))?;
+        let live = live.ok_or_else(|| unsent("another client was first".to_owned()))?;
+        let rendered =
+            request::request(action, &live).map_err(|unfit| unsent(unfit.to_string()))?;
+        if rendered.body != request.body {
+            return Err(unsent("it changed while it was being recorded".to_owned()));
+        }
+        self.look_for_users(action).await.map_err(|ended| unsent(ended.detail))
     }
 
     /// Reads the object again and proposes again: only the identical proposal is carried out.
@@ -254,12 +303,7 @@ impl ChangeExecutor<'_> {
             object: action.object().clone(),
             action: action.name().to_owned(),
             because: change.purpose.id().to_owned(),
-            request: SentRequest {
-                method: request.method.to_string(),
-                path: self.writer.uri(request, false),
-                content_type: request.content_type.to_owned(),
-                body: request.body.clone(),
-            },
+            request: self.sent_request(request),
             pre_image: Some(live).filter(|it| !it.is_null()),
             backend: backend(change),
             capacity: capacity.map(format_bytes),
@@ -275,6 +319,16 @@ impl ChangeExecutor<'_> {
             let detail = error.with_cause();
             ChangeEnd::new(Outcome::Failed, detail).ends_batch()
         })
+    }
+
+    /// Returns a request as the journal writes it.
+    fn sent_request(&self, request: &WriteRequest) -> SentRequest {
+        SentRequest {
+            method: request.method.to_string(),
+            path: self.writer.uri(request, false),
+            content_type: request.content_type.to_owned(),
+            body: request.body.clone(),
+        }
     }
 
     /// Appends to the journal how it ended. Where that fails, no other change begins.

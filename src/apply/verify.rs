@@ -18,6 +18,7 @@ use super::current_cluster::CurrentCluster;
 use crate::model::{Action, ReclaimPolicy};
 use crate::plan::{ProposedChange, Purpose};
 pub(super) use bound::until_bound;
+pub(super) use created::until_reclaimed;
 use deletion::until_gone;
 pub(super) use retention::shows;
 
@@ -48,9 +49,6 @@ pub(super) async fn verify(
             }
             // A webhook has changed it.
             (Outcome::Pending, format!("the API server shows the policy {policy:?}"))
-        }
-        Action::CreateVolume { .. } if change.purpose.destroys() => {
-            created::until_reclaimed(cluster, change, wait).await
         }
         Action::CreateVolume { .. } => created::until_settled(cluster, change, wait).await,
         Action::SetReclaimPolicy { .. } | Action::CondemnVolume { .. } => {
@@ -115,6 +113,8 @@ pub(super) async fn verify(
         }
         Action::ReclaimBackend { .. }
         | Action::ReclaimReleased { .. }
+        | Action::Announce { .. }
+        | Action::RecordVeto { .. }
         | Action::AddOwnerReference { .. }
         | Action::CreateSnapshot { .. } => {
             (Outcome::Done, "the API server confirmed the change".to_owned())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use http::Method;
-use http::header::{ACCEPT, CONTENT_TYPE, WARNING};
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WARNING};
 use http_body_util::BodyExt as _;
 use kube::client::{Body, Client};
 use serde_json::{Value, json};
@@ -44,7 +44,13 @@ pub(super) struct WriteAnswer {
 pub(super) enum WriteError {
     /// The API server rejected it: nothing was written.
     #[error("the API server answered {code} {reason}: {message}")]
-    Rejected { code: u16, reason: String, message: String },
+    Rejected {
+        code: u16,
+        reason: String,
+        message: String,
+        /// After how long it may be tried again (`Retry-After`).
+        after: Option<Duration>,
+    },
     /// It never reached the server.
     #[error("it was not sent: {0}")]
     NotSent(String),
@@ -127,7 +133,8 @@ impl Writer {
                 "the API server answered {code} {reason}: {message}"
             )));
         }
-        Err(WriteError::Rejected { code, reason, message })
+        let after = head.headers.get(RETRY_AFTER).and_then(|it| it.to_str().ok()?.parse().ok());
+        Err(WriteError::Rejected { code, reason, message, after: after.map(Duration::from_secs) })
     }
 
     /// Returns the path and query of a request. The API server ignores the query of a DELETE with a
@@ -214,7 +221,7 @@ mod tests {
             (429, "too many requests", false),
         ] {
             let (reason, message) = (String::new(), message.to_owned());
-            let error = WriteError::Rejected { code, reason, message };
+            let error = WriteError::Rejected { code, reason, message, after: None };
             assert_eq!(error.overtaken().is_some(), overtaken, "{error}");
         }
         assert_eq!(WriteError::Unanswered(TEST_FAILED.to_owned()).overtaken(), None);

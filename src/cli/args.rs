@@ -13,11 +13,14 @@ use super::{Failure, complete};
 use crate::{
     client::{ConnectionOptions, RequestTimeout},
     model::{
-        Kind, Recording, Scope, Selector, Settings, Text, Threshold, escape_control,
-        is_namespace_name, nearest, parse_duration,
+        AskedEntry, JournalPlace, Kind, Recording, Scope, Selector, Settings, Text, Threshold,
+        escape_control, is_namespace_name, nearest, parse_duration,
     },
     rules::REGISTRY,
 };
+
+/// The namespace in which `watch` runs, with its journal, unless it is told.
+pub const WATCH_NAMESPACE: &str = "kubectl-storage";
 
 /// kubectl's connection flags.
 #[derive(Debug, Clone, Default, Args)]
@@ -160,6 +163,32 @@ impl RecordArgs {
     }
 }
 
+/// Where the journal is.
+#[derive(Debug, Default, Args)]
+pub struct JournalPlaceArgs {
+    /// Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]
+    #[arg(long, value_name = "NAMESPACE", default_missing_value = WATCH_NAMESPACE,
+          num_args = 0..=1, require_equals = true, value_parser = namespace)]
+    cluster_journal: Option<String>,
+}
+
+impl JournalPlaceArgs {
+    /// Returns the number of an entry that the user names, in this place.
+    ///
+    /// # Errors
+    /// When it is an entry of the other place.
+    pub fn entry(&self, asked: Option<AskedEntry>) -> Result<Option<u64>, Failure> {
+        let place = self.namespace().map_or(JournalPlace::Machine, JournalPlace::Cluster);
+        let found = asked.map(|it| it.within(&place)).transpose();
+        Ok(found.map_err(|error| Failure::usage(error.to_string()))?.map(|it| it.sequence))
+    }
+
+    /// The namespace of the journal in the cluster; `None` for the file of this machine.
+    pub fn namespace(&self) -> Option<Text> {
+        self.cluster_journal.as_deref().map(Text::from)
+    }
+}
+
 /// The user's word about storage that a driver is to delete.
 #[derive(Debug, Args)]
 pub struct StorageArgs {
@@ -195,7 +224,7 @@ fn volume_or_driver(text: &str) -> Result<String, String> {
 }
 
 /// A namespace that there could be.
-fn namespace(text: &str) -> Result<String, String> {
+pub fn namespace(text: &str) -> Result<String, String> {
     match is_namespace_name(text) {
         true => Ok(text.to_owned()),
         false => Err("not a valid name of a namespace".to_owned()),

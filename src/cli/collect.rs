@@ -24,6 +24,7 @@ use crate::{
     client::{Connection, Reader},
     cluster::Cx,
     dump::{DumpWriter, Input, Replace},
+    facts,
     model::{Kind, ObjectKey, Question, Settings, Text, Time},
     remedies::snapshot_first,
     rules::{Assessor, REGISTRY, UnreadGap},
@@ -67,6 +68,8 @@ pub(super) struct Collected {
     pub(super) assessor: Assessor,
     /// The folder whose records were read.
     pub(super) journal: Option<PathBuf>,
+    /// The namespace of the journal in the cluster; `None` where the journal is in that folder.
+    pub(super) cluster_journal: Option<Text>,
     /// The namespace of the context, or that which the user gave; `None` for dumps.
     pub(super) namespace: Option<String>,
     /// Everything that was not seen.
@@ -109,6 +112,7 @@ pub(super) async fn collect(
         intake: Intake::new(saving),
         assessor: Assessor::default(),
         journal: None,
+        cluster_journal: settings.recording.cluster_journal.clone(),
         namespace: None,
         blind: Vec::new(),
         notes: Vec::new(),
@@ -135,6 +139,9 @@ pub(super) async fn collect(
             collected.ask_for(&reader, objects).await?;
             collected.judge(settings);
             return Ok(collected);
+        }
+        ClusterSource::Dumps { .. } if collected.cluster_journal.is_some() => {
+            return Err(Failure::usage("--cluster-journal requires a cluster, not a dump"));
         }
         ClusterSource::Dumps { inputs, complete, taken_at } => {
             let now = Some(chrono::Utc::now());
@@ -173,10 +180,13 @@ impl Collected {
         let namespace = self.namespace.clone().unwrap_or_default();
         let url = self.server_url().to_owned();
         live::identify(reader, &url, &mut self.intake).await.map_err(live_failure)?;
+        let missing = "finalizers that the tool added are unknown and are not removed";
         if let Some(folder) = self.journal_folder()
-            && let Some(history) = self
-                .history(&folder, "finalizers that the tool added are unknown and are not removed")
+            && let Some(history) = self.history(&folder, missing)
         {
+            self.recall_finalizers(&history)?;
+        }
+        if let Some(history) = self.cluster_history(missing).await {
             self.recall_finalizers(&history)?;
         }
         let named = objects
@@ -230,7 +240,11 @@ impl Collected {
         let namespace = &settings.recording.namespace;
         let kept = Question::KeptBackends { namespace: Text::clone(namespace) };
         // Beside the lists: servers are far away.
-        let asked = async { Ok(answers::replies(reader, [kept]).await) };
+        // Whoever writes or watches asks only where something is announced, or is to be.
+        let reports = watch.is_none();
+        let announced = reports.then(|| facts::announcements_question(namespace));
+        let asked = std::iter::once(kept).chain(announced);
+        let asked = async { Ok(answers::replies(reader, asked).await) };
         let read = async {
             let intake = &mut self.intake;
             match watch {
@@ -244,8 +258,11 @@ impl Collected {
         if let Some(live) = &mut self.live {
             live.watches = watches;
         }
-        let known = self.recall()?;
+        let known = self.recall().await?;
         self.take_in_kept(namespace, replies)?;
+        if reports {
+            self.note_unknown_announcements(namespace);
+        }
         let assessor = &mut self.assessor;
         let judge = &mut |intake: &mut Intake| {
             let dirty = std::mem::take(&mut intake.dirty);

@@ -97,12 +97,19 @@ const WATCH: &[Example] = &[
         "watch -f policy.yaml -o json > findings.jsonl",
     ),
     ("Run it in the cluster", "watch print -f policy.yaml | kubectl apply -f -"),
+    ("Stop everything that acts, at once", "watch pause --reason restore"),
+    ("Show whether it may act, who leads, and what was done last", "watch status"),
 ];
 
 /// Examples of `rbac`.
 const RBAC: &[Example] = &[
     ("Grant what an audit reads", "rbac audit | kubectl apply -f -"),
     ("List the permissions that you lack for gc", "rbac gc --check"),
+    (
+        "Grant what gc needs when it writes to the journal in the cluster",
+        "rbac gc --cluster-journal | kubectl apply -f -",
+    ),
+    ("List the permissions that you lack to pause watch", "rbac watch-pause --check"),
     ("Grant what a policy needs", "rbac watch -f policy.yaml | kubectl apply -f -"),
     ("Also grant reading a Secret that gc must find", "rbac gc --secret kube-system/csi-secret"),
 ];
@@ -137,6 +144,11 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
                 "Save the plan for review; apply carries it out",
                 "gc --older-than 30d --plan-out plan.yaml",
             ),
+            (
+                "Announce what would be reclaimed, and reclaim nothing yet",
+                "gc --older-than 30d --announce 72h",
+            ),
+            ("Reclaim what was announced for long enough, and not vetoed", "gc --announced"),
         ],
         "fix-finalizers" => &[
             (
@@ -192,11 +204,13 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
             ("Show what would be reverted", "undo --dry-run"),
             ("Revert the last change that can be reverted", "undo"),
             ("Revert one entry of the journal", "undo 12"),
+            ("Revert one that was made from another machine", "undo 12 --cluster-journal"),
         ],
         "journal" => &[
             ("List all changes, and their outcomes", "journal"),
             ("List interrupted changes, and the present state of their objects", "journal --open"),
             ("Show one entry with its request and the object before it", "journal 12 -o yaml"),
+            ("List the changes in the journal of the cluster", "journal --cluster-journal"),
         ],
         "dump" => &[
             ("Save what an audit reads; the dump contains no Secrets", "dump today.json.gz"),

@@ -1,8 +1,10 @@
 //! `kubectl storage rbac`: prints the smallest role for a command, or the rights that are missing.
 
+mod announcement;
 mod check;
 mod conditional;
 mod guard;
+mod namespaced;
 mod role_for;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,17 +13,18 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
+use self::namespaced::{NamespacedRights, namespaced};
 use self::role_for::RoleFor;
 use super::{
     Exit, Failure,
-    args::{ConnectionArgs, secret},
+    args::{ConnectionArgs, JournalPlaceArgs, WATCH_NAMESPACE, namespace, secret},
     collect,
     policy::refused,
     terminal,
 };
 use crate::{
     journal::kept_backend::CONFIG_MAP,
-    model::{CUSTOM_KINDS, Kind},
+    model::{CUSTOM_KINDS, Kind, Recording},
     output::list,
     watch::policy::{
         PolicyFile, PolicySource, WatchPolicy, leader_election::LeaderElectionPolicy,
@@ -43,6 +46,14 @@ pub struct RbacArgs {
     /// Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "check", value_parser = secret)]
     secret: Vec<(String, String)>,
+    /// Grant reading the records of announcements in this namespace instead of kube-system
+    #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
+    record_namespace: Option<String>,
+    #[command(flatten)]
+    journal: JournalPlaceArgs,
+    /// With `watch-pause`, `watch-resume` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace)]
+    namespace: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -87,6 +98,10 @@ fn rights(command: RoleFor) -> Vec<Right<'static>> {
     if command == RoleFor::Guard {
         return guard::rights();
     }
+    if command.is_of_pause() {
+        // Those in its namespace are all that it needs.
+        return Vec::new();
+    }
     let mut rights: BTreeSet<Right> = BTreeSet::new();
     let mut add = |verb, kind: Kind| {
         rights.insert(Right {
@@ -98,12 +113,19 @@ fn rights(command: RoleFor) -> Vec<Right<'static>> {
     };
     let kinds = match command {
         // It asks for what it is told, by name.
-        RoleFor::Retain | RoleFor::Disown | RoleFor::Guard => Vec::new(),
+        RoleFor::Retain
+        | RoleFor::Disown
+        | RoleFor::Journal
+        | RoleFor::WatchPause
+        | RoleFor::WatchResume
+        | RoleFor::WatchStatus
+        | RoleFor::Guard => Vec::new(),
         RoleFor::Audit
         | RoleFor::Watch
         | RoleFor::Retention
         | RoleFor::RetentionSet
         | RoleFor::Gc
+        | RoleFor::GcAnnounce
         | RoleFor::FixFinalizers
         | RoleFor::Rebind
         | RoleFor::RetentionApply
@@ -117,8 +139,9 @@ fn rights(command: RoleFor) -> Vec<Right<'static>> {
     let reports = matches!(command, RoleFor::Audit | RoleFor::Watch | RoleFor::Retention);
     for kind in kinds.into_iter().filter(|kind| reports || !kind.is_of_guard()) {
         match kind {
-            // An owner may be of any kind: who may not read it learns that it was not seen.
-            Kind::Secret | Kind::PartialObjectMetadata => continue,
+            // An owner may be of any kind: who may not read it learns that it was not seen. The records
+            // of announcements are in one namespace: `gc-announce` has a Role there.
+            Kind::Secret | Kind::ConfigMap | Kind::PartialObjectMetadata => continue,
             Kind::SubjectAccessReview => {
                 add("create", kind);
                 continue;
@@ -186,8 +209,10 @@ fn rights(command: RoleFor) -> Vec<Right<'static>> {
     if !command.reads_by_name() {
         rights.insert(record("get", Some(CONFIG_MAP)));
     }
-    let keeps =
-        !matches!(command, RoleFor::Delete | RoleFor::RetentionApply | RoleFor::RetentionSet);
+    let keeps = !matches!(
+        command,
+        RoleFor::GcAnnounce | RoleFor::Delete | RoleFor::RetentionApply | RoleFor::RetentionSet
+    );
     if !command.only_reads() && !command.reads_by_name() && keeps {
         rights.insert(record("patch", Some(CONFIG_MAP)));
     }
@@ -237,15 +262,10 @@ fn lease_rules(election: &LeaderElectionPolicy) -> Vec<PolicyRule> {
     vec![rule(None), rule(Some(election.name()))]
 }
 
-fn role(
-    command: RoleFor,
-    policy: Option<&WatchPolicy>,
-    secrets: &[(String, String)],
-) -> Vec<RbacRole> {
-    let of_policy = policy.map(rights_of_policy).unwrap_or_default();
+/// The rules that grant rights.
+fn rules(rights: BTreeSet<Right>) -> Vec<PolicyRule> {
     let mut by_resource: BTreeMap<(&str, &str, Option<&str>), Vec<&'static str>> = BTreeMap::new();
-    let all: BTreeSet<_> = rights(command).into_iter().chain(of_policy).collect();
-    for right in all {
+    for right in rights {
         let resource = (right.group, right.resource, right.name);
         by_resource.entry(resource).or_default().push(right.verb);
     }
@@ -268,6 +288,19 @@ fn role(
             }
         }
     }
+    rules
+}
+
+fn role(
+    command: RoleFor,
+    policy: Option<&WatchPolicy>,
+    secrets: &[(String, String)],
+    namespaced: Vec<NamespacedRights>,
+    records: &str,
+) -> Vec<RbacRole> {
+    let of_policy = policy.map(rights_of_policy).unwrap_or_default();
+    let all: BTreeSet<_> = rights(command).into_iter().chain(of_policy).collect();
+    let of_cluster = Some(rules(all)).filter(|rules| !rules.is_empty());
     // Policies with Leases of their own have roles of their own.
     let election = policy.and_then(|it| it.leader_election.as_ref());
     let name = match election {
@@ -297,12 +330,40 @@ fn role(
         let namespace = election.namespace();
         role("Role", namespace.as_deref(), lease_rules(election))
     });
-    std::iter::once(role("ClusterRole", None, rules)).chain(of_lease).chain(of_secrets).collect()
+    let of_cluster = of_cluster.map(|rules| role("ClusterRole", None, rules));
+    let of_announcements =
+        command.reads_announcements().then(|| of_records(command, &name, records));
+    let of_namespaces =
+        namespaced.into_iter().map(|it| role("Role", Some(&it.namespace), rules(it.rights)));
+    of_cluster
+        .into_iter()
+        .chain(of_announcements)
+        .chain(of_namespaces)
+        .chain(of_lease)
+        .chain(of_secrets)
+        .collect()
+}
+
+/// The role of the records of announcements. Its name is its own: the role of a Lease may be in the same
+/// namespace.
+fn of_records(command: RoleFor, name: &str, namespace: &str) -> RbacRole {
+    RbacRole {
+        api_version: "rbac.authorization.k8s.io/v1",
+        kind: "Role",
+        metadata: RoleMetadata {
+            name: format!("{name}-records"),
+            namespace: Some(namespace.to_owned()),
+        },
+        rules: announcement::rules(command),
+    }
 }
 
 /// The roles of `watch` with a policy, as manifests: those that `rbac watch -f` prints.
 pub(super) fn watch_roles(policy: &WatchPolicy) -> serde_json::Result<Vec<serde_json::Value>> {
-    role(RoleFor::Watch, Some(policy), &[]).iter().map(serde_json::to_value).collect()
+    role(RoleFor::Watch, Some(policy), &[], Vec::new(), Recording::NAMESPACE)
+        .iter()
+        .map(serde_json::to_value)
+        .collect()
 }
 
 impl RbacArgs {
@@ -315,10 +376,22 @@ impl RbacArgs {
             }
             Some(_) => return Err(Failure::usage("a policy is only that of `rbac watch`")),
         };
-        if self.check {
-            return check::check(connection, self.command, policy.as_ref()).await;
+        if self.record_namespace.is_some() && !self.command.reads_announcements() {
+            let reason = format!("rbac {} needs no records of announcements", self.command.name());
+            return Err(Failure::usage(reason));
         }
-        let roles = role(self.command, policy.as_ref(), &self.secret);
+        let records = self.record_namespace.as_deref().unwrap_or(Recording::NAMESPACE);
+        if self.namespace.is_some() && !self.command.is_of_pause() {
+            return Err(Failure::usage(
+                "-n is only that of `rbac watch-pause`, `watch-resume` and `watch-status`",
+            ));
+        }
+        let watch = self.namespace.as_deref().unwrap_or(WATCH_NAMESPACE);
+        let namespaced = namespaced(self.command, self.journal.namespace(), watch)?;
+        if self.check {
+            return check::check(connection, self.command, policy.as_ref(), &namespaced, records).await;
+        }
+        let roles = role(self.command, policy.as_ref(), &self.secret, namespaced, records);
         terminal::print(|out| {
             for (index, role) in roles.iter().enumerate() {
                 if index > 0 {

@@ -2,6 +2,9 @@
 
 use std::{fmt, io, path::PathBuf};
 
+pub use super::chain::ChainDoubt;
+use crate::model::escape_control;
+
 /// What an error of the journal means for the write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JournalConsequence {
@@ -60,6 +63,79 @@ pub enum JournalError {
          it, then start again"
     )]
     Shrunk { consequence: JournalConsequence, path: PathBuf },
+    /// The journal is in the cluster.
+    #[error("{consequence}: {failure}")]
+    InCluster { consequence: JournalConsequence, failure: SegmentFailure },
+}
+
+/// Where a line was recorded: the uid of a cluster, if the line says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedIn(pub Option<String>);
+
+impl fmt::Display for RecordedIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(uid) => write!(f, "cluster {}", escape_control(uid)),
+            None => f.write_str("a cluster that it does not name"),
+        }
+    }
+}
+
+/// Why the journal in a cluster cannot be used. `place` is the `ConfigMap`, or all of them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SegmentFailure {
+    /// No permission, or no answer.
+    #[error("failed to read {place}: {reason}")]
+    Unreadable { place: String, reason: String },
+    /// No permission, no such namespace, a quota, an admission webhook.
+    #[error("failed to write {place}: {reason}")]
+    Unwritable { place: String, reason: String },
+    /// No try was answered, or other runs were first each time. The lines may be stored, and count
+    /// for nothing: what they announce was not sent.
+    #[error("failed to append to {place}: {reason}, {tries} times")]
+    Unanswered { place: String, reason: String, tries: u32 },
+    /// What was read of it is not there any more.
+    #[error(
+        "{place} was deleted, or its lines were changed, while this run was writing to it; check \
+         it, then start again"
+    )]
+    Changed { place: String },
+    /// None of its lines was written by this tool.
+    #[error("{place} is not a journal of kubectl-storage; choose another namespace")]
+    Foreign { place: String },
+    /// Its lines may matter, and cannot be read.
+    #[error(
+        "{place} was written by a newer kubectl-storage (version {version} of the journal); use \
+         that one"
+    )]
+    Newer { place: String, version: u32 },
+    /// A `ConfigMap` holds a mebibyte.
+    #[error("the record has {length} bytes, and {place} holds records of up to {longest}")]
+    TooLong { place: String, length: usize, longest: usize },
+    /// Without the uid of its namespace `kube-system`, nobody knows whether the journal is its own.
+    #[error("the identity of the cluster is unknown: {reason}")]
+    Unidentified { reason: String },
+    /// It was restored or copied from another cluster, whose volumes may be in use.
+    #[error(
+        "{place} was recorded in {recorded}, and this is cluster {cluster}: it was restored or \
+         copied; move the ConfigMaps of the journal away, or choose another namespace"
+    )]
+    OtherCluster { place: String, recorded: RecordedIn, cluster: String },
+    /// What was recorded between two segments is not there.
+    #[error(
+        "{place} does not exist, although a later one does; restore it, or move the ConfigMaps of the \
+         journal away"
+    )]
+    Gap { place: String },
+    /// Something else is stored there, or it is being deleted.
+    #[error("{place} {defect}")]
+    Defect { place: String, defect: String },
+    /// It was edited, so it is not known which leader appended last.
+    #[error("{place}: {doubt}; leaders append again when that is resolved")]
+    Doubtful { place: String, doubt: ChainDoubt },
+    /// A later leader has written to it, or a later one is elected.
+    #[error("{place} has records of a later leader: this process does not lead any more")]
+    Overtaken { place: String },
 }
 
 impl JournalError {

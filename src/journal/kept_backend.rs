@@ -11,9 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{Backend, Entry};
+use super::{Backend, Entry, History};
 use crate::model::{
-    BackendKey, ClaimKey, KeptBackend, Recorded, Time, Uid, format_time, parse_quantity, parse_time,
+    BackendKey, ClaimKey, JournalEntryNumber, JournalPlace, KeptBackend, Recorded, Time, Uid,
+    format_time, parse_quantity, parse_time,
 };
 
 /// The name of the `ConfigMap`; `--record-namespace` chooses its namespace.
@@ -139,9 +140,16 @@ impl KeptBackendRecord {
     }
 }
 
+impl History {
+    /// Returns the backend volumes that [`kept`](Self::kept) names.
+    pub fn kept_backends(&self) -> impl Iterator<Item = KeptBackend> {
+        self.kept().into_iter().filter_map(|it| it.kept_backend(&self.place))
+    }
+}
+
 impl Entry {
-    /// Returns the backend volume that it kept, if it kept one.
-    pub fn kept_backend(&self) -> Option<KeptBackend> {
+    /// Returns the backend volume that it kept, if it kept one, by the journal in this place.
+    fn kept_backend(&self, place: &JournalPlace) -> Option<KeptBackend> {
         let backend = self.intent.backend.as_ref().filter(|_| self.intent.keeps)?;
         let spec = &self.intent.pre_image.as_ref().unwrap_or(&Value::Null)["spec"];
         let capacity = self.intent.capacity.as_deref();
@@ -158,7 +166,7 @@ impl Entry {
             capacity: spec["capacity"]["storage"].as_str().or(capacity).and_then(parse_quantity),
             since: self.at,
             recorded: Recorded::Journal,
-            entry: Some(self.sequence),
+            entry: Some(JournalEntryNumber { place: place.clone(), sequence: self.sequence }),
         })
     }
 }

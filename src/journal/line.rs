@@ -2,10 +2,13 @@
 //!
 //! Each line is a JSON object with `version`, `sequence` (its own), `previous` (the SHA-256 of the
 //! line before, without its line break; of nothing for the first), `at` (the API server's time,
-//! where it is known) and `type`:
+//! where it is known), `term` (the epoch of the leader that appended it: `lease`, `transitions`;
+//! absent where a person's command did), `cluster` (only in the journal in a cluster: the uid of its
+//! namespace `kube-system`) and `type`:
 //!
 //! - `intent`: `run`, and the fields of [`Intent`], written before anything is sent;
-//! - `outcome`: `of` (the sequence of the intent), `outcome` and `detail`.
+//! - `outcome`: `of` (the sequence of the intent), `outcome` and `detail`;
+//! - `term`: nothing else. With it a leader begins, and fences those before it.
 //!
 //! Unknown fields are left alone. The format does not depend on other types: [`ObjectRef`], for
 //! example, has its own serialization here.
@@ -16,6 +19,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::term::{Author, Term};
 use crate::model::{ObjectRef, Time, format_time, parse_time};
 
 /// Version of the lines.
@@ -24,6 +28,7 @@ pub(super) const VERSION: u32 = 1;
 const BEGINNING: &[u8] = br#"{"version":1,"sequence":"#;
 const INTENT: &str = "intent";
 const OUTCOME: &str = "outcome";
+const TERM: &str = "term";
 
 /// A request that is about to be sent, and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -124,6 +129,11 @@ pub(super) struct JournalLine {
     pub(super) sequence: u64,
     pub(super) previous: String,
     pub(super) at: Option<Time>,
+    pub(super) term: Option<Term>,
+    /// Whether it has an epoch that cannot be read.
+    pub(super) term_is_unreadable: bool,
+    /// The uid of the cluster in which it was recorded.
+    pub(super) cluster: Option<String>,
     pub(super) body: LineBody,
 }
 
@@ -138,6 +148,8 @@ pub(super) enum LineBody {
         outcome: Outcome,
         detail: String,
     },
+    /// A leader begins.
+    Term,
     /// A type that this version does not know.
     Unknown(String),
     /// A known type with fields that cannot be read.
@@ -148,10 +160,35 @@ pub(super) enum LineBody {
 #[derive(Deserialize)]
 pub(super) struct LineHead {
     pub(super) sequence: u64,
-    previous: String,
+    pub(super) previous: String,
     at: Option<String>,
+    /// One that was edited must not hide the rest of the line.
+    #[serde(default)]
+    term: Option<Value>,
+    #[serde(default)]
+    cluster: Option<Value>,
     #[serde(rename = "type")]
     kind: String,
+}
+
+impl LineHead {
+    /// The epoch of the leader that appended it.
+    ///
+    /// # Errors
+    /// When it has one that cannot be read.
+    pub(super) fn term(&self) -> serde_json::Result<Option<Term>> {
+        self.term.as_ref().map(Term::deserialize).transpose()
+    }
+
+    /// The uid of the cluster in which it was recorded.
+    pub(super) fn cluster(&self) -> Option<&str> {
+        self.cluster.as_ref().and_then(Value::as_str)
+    }
+
+    /// When it was recorded. A time that does not parse counts as unknown: nothing rests on it.
+    pub(super) fn at(&self) -> Option<Time> {
+        self.at.as_deref().and_then(|at| parse_time(at).ok().flatten())
+    }
 }
 
 /// The position of a line in the hash chain.
@@ -159,6 +196,7 @@ pub(super) struct LinePosition<'a> {
     pub(super) sequence: u64,
     pub(super) previous: &'a str,
     pub(super) at: Option<Time>,
+    pub(super) author: Option<&'a Author>,
 }
 
 #[derive(Serialize)]
@@ -168,6 +206,10 @@ struct WrittenLine<'a, Fields> {
     previous: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    term: Option<&'a Term>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<&'a str>,
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(flatten)]
@@ -199,9 +241,12 @@ fn line(
     kind: &'static str,
     fields: impl Serialize,
 ) -> serde_json::Result<Vec<u8>> {
-    let LinePosition { sequence, previous, at } = *place;
-    let at = at.as_ref().map(format_time);
-    serde_json::to_vec(&WrittenLine { version: VERSION, sequence, previous, at, kind, fields })
+    let LinePosition { sequence, previous, at, author } = *place;
+    let (version, at) = (VERSION, at.as_ref().map(format_time));
+    let term = author.and_then(|it| it.term.as_ref());
+    let cluster = author.map(|it| it.cluster.as_str());
+    let written = WrittenLine { version, sequence, previous, at, term, cluster, kind, fields };
+    serde_json::to_vec(&written)
 }
 
 /// Renders the line of an intent, without its line break.
@@ -221,6 +266,13 @@ pub(super) fn outcome(
     detail: &str,
 ) -> serde_json::Result<Vec<u8>> {
     line(place, OUTCOME, OutcomeFields { of, outcome, detail: detail.to_owned() })
+}
+
+/// Renders the line with which a leader begins, without its line break.
+pub(super) fn term(place: &LinePosition) -> serde_json::Result<Vec<u8>> {
+    #[derive(Serialize)]
+    struct NoFields {}
+    line(place, TERM, NoFields {})
 }
 
 /// Returns the hash by which the next line references this one.
@@ -261,12 +313,14 @@ pub(super) fn head(line: &[u8]) -> Result<LineHead, ParsedLine> {
 
 /// Reads a line, without its line break.
 pub(super) fn parse(line: &[u8]) -> ParsedLine {
-    let LineHead { sequence, previous, at, kind } = match head(line) {
+    let head = match head(line) {
         Ok(head) => head,
         Err(other) => return other,
     };
-    // A time that does not parse counts as unknown: nothing rests on it.
-    let at = at.and_then(|at| parse_time(&at).ok().flatten());
+    let (term, at) = (head.term(), head.at());
+    let term_is_unreadable = term.is_err();
+    let cluster = head.cluster().map(str::to_owned);
+    let LineHead { sequence, previous, kind, .. } = head;
     let body = match kind.as_str() {
         INTENT => read::<RunField>(line)
             .zip(read(line))
@@ -276,10 +330,20 @@ pub(super) fn parse(line: &[u8]) -> ParsedLine {
             outcome,
             detail,
         }),
+        TERM => Some(LineBody::Term),
         _ => Some(LineBody::Unknown(kind.clone())),
     };
     let body = body.unwrap_or(LineBody::Malformed(kind));
-    ParsedLine::Known(JournalLine { sequence, previous, at, body })
+    let term = term.ok().flatten();
+    ParsedLine::Known(JournalLine {
+        sequence,
+        previous,
+        at,
+        term,
+        term_is_unreadable,
+        cluster,
+        body,
+    })
 }
 
 fn read<T: DeserializeOwned>(line: &[u8]) -> Option<T> {

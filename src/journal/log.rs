@@ -15,6 +15,7 @@ use super::{
     Intent, JOURNAL, JournalConsequence, JournalError, Outcome, create_private_file,
     create_private_folder,
     line::{self, LinePosition, ParsedLine},
+    term::Author,
 };
 use crate::model::Time;
 
@@ -50,26 +51,42 @@ pub enum JournalRecord {
         /// The evidence for it.
         detail: String,
     },
+    /// A leader begins.
+    Term {
+        /// The API server's time.
+        at: Option<Time>,
+    },
 }
 
 impl JournalRecord {
     /// What it means that it cannot be appended.
-    const fn consequence(&self) -> JournalConsequence {
+    pub(super) const fn consequence(&self) -> JournalConsequence {
         match self {
-            Self::Intent { .. } => JournalConsequence::NothingSent,
+            Self::Intent { .. } | Self::Term { .. } => JournalConsequence::NothingSent,
             Self::Outcome { of, .. } => JournalConsequence::EndUnrecorded(*of),
         }
     }
 
-    /// Renders its line, without its line break.
-    fn line(&self, sequence: u64, previous: &str) -> serde_json::Result<Vec<u8>> {
-        let (Self::Intent { at, .. } | Self::Outcome { at, .. }) = self;
-        let place = LinePosition { sequence, previous, at: *at };
+    /// Whether a write waits for it: then it must not take long.
+    pub(super) const fn is_awaited(&self) -> bool {
+        !matches!(self, Self::Outcome { .. })
+    }
+
+    /// Renders its line, without its line break. `author` is who appends it to the journal in a cluster.
+    pub(super) fn line(
+        &self,
+        sequence: u64,
+        previous: &str,
+        author: Option<&Author>,
+    ) -> serde_json::Result<Vec<u8>> {
+        let (Self::Intent { at, .. } | Self::Outcome { at, .. } | Self::Term { at }) = self;
+        let place = LinePosition { sequence, previous, at: *at, author };
         match self {
             Self::Intent { run, intent, .. } => line::intent(&place, run, intent),
             Self::Outcome { of, outcome, detail, .. } => {
                 line::outcome(&place, *of, *outcome, detail)
             }
+            Self::Term { .. } => line::term(&place),
         }
     }
 }
@@ -169,7 +186,7 @@ impl Log {
             let next = sequence.checked_add(1);
             sequence = next.ok_or_else(|| locked.unwritable(io::ErrorKind::InvalidData.into()))?;
             let line = record
-                .line(sequence, &previous)
+                .line(sequence, &previous, None)
                 .map_err(|error| locked.unwritable(error.into()))?;
             previous = line::hash(&line);
             bytes.extend(line);

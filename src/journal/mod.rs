@@ -1,10 +1,16 @@
-//! Files that this tool keeps for each cluster: the journal of writes, and what earlier runs found.
+//! What this tool records of each cluster: the journal of writes, and what earlier runs found.
 //!
-//! - [`Log`] appends to the journal of writes, `journal.jsonl`: each request before it is sent, and
-//!   its outcome.
-//! - [`history()`] reads the journal, whatever happened to the file since.
+//! The journal of writes is in a file of this machine, or in segments: `ConfigMap`s of a namespace of
+//! the cluster. Both hold the same lines.
+//!
+//! - [`Log`] appends to the file, `journal.jsonl`: each request before it is sent, and its outcome.
+//! - [`SegmentLog`] does so to the segments. It knows no API server: what stores them is a
+//!   [`SegmentStore`], which `apply` implements.
+//! - [`history()`] reads the file, [`history_of_segments`] the segments, whatever happened to them since.
+//! - [`rate`] counts what was done lately, for limits that a restart must not lift.
 //! - [`kept_backend`] is the format of the record of kept backend volumes in the cluster, for the
 //!   code that reads it and for the code that writes it.
+//! - [`announcement`] is the format of the records of announcements in the cluster, and of vetoes.
 //! - [`line`] is the format of the lines of the journal, with a version of its own.
 //! - [`sightings`] is the record of absent controllers.
 //!
@@ -12,12 +18,19 @@
 //! names of Secrets, never their contents. Messages contain line numbers and names of types,
 //! nothing else that was read.
 
+pub(crate) mod announcement;
+pub(crate) mod chain;
 pub(crate) mod error;
 pub mod history;
+pub(crate) mod history_reader;
 pub(crate) mod kept_backend;
 pub(crate) mod line;
 pub(crate) mod log;
+pub mod rate;
+pub(crate) mod segment;
+pub(crate) mod segment_log;
 pub(crate) mod sightings;
+pub(crate) mod term;
 
 use std::{
     env, fs, io,
@@ -26,10 +39,15 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-pub(crate) use error::{JournalConsequence, JournalError};
-pub use history::{Entry, EntryOutcome, History, history};
+pub(crate) use error::{JournalConsequence, JournalError, SegmentFailure};
+pub use history::{Entry, EntryOutcome, History};
+pub use history_reader::history;
+pub(crate) use history_reader::history_of_segments;
 pub use line::{Backend, Intent, Outcome, SentRequest};
 pub use log::{JournalRecord, Log};
+pub(crate) use segment::{Segment, SegmentEnd, SegmentStore, SegmentWrite};
+pub(crate) use segment_log::{Opening, SegmentBounds, SegmentLog};
+pub use term::Term;
 
 /// The name of the journal in the folder of a cluster.
 const JOURNAL: &str = "journal.jsonl";

@@ -1,6 +1,8 @@
 //! Kept backend volumes: the volume object was deleted, the backend volume was not.
 
-use super::{BackendKey, Bytes, ClaimKey, Kind, ObjectKey, ObjectRef, Text, Time, Uid};
+use super::{
+    BackendKey, Bytes, ClaimKey, JournalEntryNumber, Kind, ObjectKey, ObjectRef, Text, Time, Uid,
+};
 
 /// A backend volume whose volume object was deleted on purpose (`gc --keep-backend`): only our
 /// record references it.
@@ -22,8 +24,8 @@ pub struct KeptBackend {
     pub since: Option<Time>,
     /// The records that contain it.
     pub recorded: Recorded,
-    /// Its entry in the journal of this machine.
-    pub entry: Option<u64>,
+    /// Its entry in a journal.
+    pub entry: Option<JournalEntryNumber>,
 }
 
 /// The records that contain an entry.
@@ -66,7 +68,7 @@ impl KeptBackend {
         let (later, earlier) = if other.since > self.since { (other, self) } else { (self, other) };
         // An entry about another volume cannot restore this one.
         let same = later.uid == earlier.uid;
-        let entry = later.entry.or(earlier.entry.filter(|_| same));
+        let entry = later.entry.clone().or(earlier.entry.filter(|_| same));
         Self { recorded, entry, ..later }
     }
 }
@@ -74,8 +76,14 @@ impl KeptBackend {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::JournalPlace;
 
-    fn kept(uid: &str, since: i64, recorded: Recorded, entry: Option<u64>) -> KeptBackend {
+    fn kept(
+        uid: &str,
+        since: i64,
+        recorded: Recorded,
+        entry: Option<JournalEntryNumber>,
+    ) -> KeptBackend {
         KeptBackend {
             backend: BackendKey { driver: "d".into(), handle: "h".into() },
             volume: "v".into(),
@@ -92,8 +100,11 @@ mod tests {
     #[test]
     fn what_both_record_keeps_the_entry_only_if_it_is_about_the_same_volume() {
         let (journal, cluster) = (Recorded::Journal, Recorded::Cluster);
-        for (there, since, entry) in [("a", 10, Some(7)), ("b", 20, None), ("b", 5, Some(7))] {
-            let one = kept("a", 10, journal, Some(7));
+        let seven = Some(JournalEntryNumber { place: JournalPlace::Machine, sequence: 7 });
+        for (there, since, entry) in
+            [("a", 10, seven.clone()), ("b", 20, None), ("b", 5, seven.clone())]
+        {
+            let one = kept("a", 10, journal, seven.clone());
             let other = kept(there, since, cluster, None);
             for both in [one.clone().and(other.clone()), other.and(one)] {
                 assert_eq!(both.recorded, Recorded::Both);
@@ -101,7 +112,8 @@ mod tests {
                 assert_eq!(both.since, Time::from_timestamp(since.max(10), 0));
             }
         }
-        let again = kept("a", 10, journal, Some(7)).and(kept("a", 20, journal, Some(9)));
-        assert_eq!((again.recorded, again.entry), (journal, Some(9)));
+        let nine = JournalEntryNumber { place: JournalPlace::Cluster("ops".into()), sequence: 9 };
+        let again = kept("a", 10, journal, seven).and(kept("a", 20, journal, Some(nine.clone())));
+        assert_eq!((again.recorded, again.entry), (journal, Some(nine)));
     }
 }

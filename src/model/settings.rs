@@ -89,13 +89,16 @@ pub enum SecretAssertion {
     Named { namespace: Text, name: Text },
 }
 
-/// Where kept backend volumes are recorded, besides the journal of this machine.
+/// Where what was done is recorded, and kept backend volumes besides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recording {
     /// The namespace of the record in the cluster (`--record-namespace`).
     pub namespace: Text,
     /// The journal is enough: the record in the cluster is not written.
     pub journal_only: bool,
+    /// The namespace of the journal in the cluster (`--cluster-journal`); `None` where it is in the
+    /// file of this machine.
+    pub cluster_journal: Option<Text>,
 }
 
 impl Recording {
@@ -105,7 +108,7 @@ impl Recording {
 
 impl Default for Recording {
     fn default() -> Self {
-        Self { namespace: Self::NAMESPACE.into(), journal_only: false }
+        Self { namespace: Self::NAMESPACE.into(), journal_only: false, cluster_journal: None }
     }
 }
 

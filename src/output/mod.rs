@@ -17,6 +17,7 @@ pub(crate) mod event_backlog;
 pub(crate) mod event_stream;
 pub mod wire;
 pub(crate) mod publish;
+pub mod watch_status;
 pub mod writing;
 
 pub use publish::finding_event;

@@ -11,6 +11,7 @@ mod gc;
 mod orphan;
 mod purpose;
 mod rebind;
+mod rescue;
 mod retain;
 mod retention_set;
 mod retention_apply;
@@ -21,9 +22,10 @@ use crate::facts::{
     BlockingFinalizer, finalizers_of_attachment, finalizers_of_claim, finalizers_of_volume,
 };
 use crate::model::{
-    Action, Age, AttachmentSource, BackendKey, Bytes, ObjectRef, Proposal, Refusal, Settings, Text,
-    Time, Volume, VolumeColumns,
+    Action, Age, AttachmentSource, BackendKey, Bytes, ObjectRef, Proposal, Refusal, RuleId,
+    Settings, Text, Time, Volume, VolumeColumns,
 };
+use crate::rules;
 
 pub(crate) use delete::{ClaimSelection, delete};
 pub(crate) use delete_with_claims::delete_with_claims;
@@ -31,10 +33,11 @@ pub(crate) use disown::disown;
 pub(crate) use fix_finalizers::{
     FINDINGS as FINALIZER_FINDINGS, FinalizerSelection, fix_finalizers,
 };
-pub(crate) use gc::{GcSelection, gc};
+pub(crate) use gc::{GcSelection, WhenReclaimed, gc};
 pub(crate) use orphan::{OrphanSource, orphan};
 pub(crate) use purpose::Purpose;
 pub(crate) use rebind::{RebindRequest, rebind};
+pub(crate) use rescue::{RESCUED, rescue};
 pub(crate) use retain::retain;
 pub(crate) use retention_apply::{COMMAND as RETENTION_APPLY, retention_apply};
 pub(crate) use retention_set::set_retention;
@@ -88,6 +91,16 @@ impl ProposedChange {
             matches!(it, Action::RemoveOwnerReferences { .. } | Action::AddOwnerReference { .. })
         };
         !self.proposal.steps.is_empty() && self.proposal.steps.iter().all(of_owners)
+    }
+
+    /// Whether it only records something about its object, which stays as it is.
+    pub fn only_records(&self) -> bool {
+        self.purpose == Purpose::RecordVeto
+    }
+
+    /// Returns the capacity of the volume that it changes.
+    pub fn capacity(&self) -> Option<Bytes> {
+        self.about.volume.as_ref().filter(|_| !self.only_records())?.capacity
     }
 
     /// Whether it is one patch that only removes owner references, which the API server carries out as
@@ -145,9 +158,18 @@ impl Plan {
 
     /// Returns the capacity of all volumes that would be changed.
     pub fn bytes(&self) -> Bytes {
-        let capacity =
-            |change: &ProposedChange| change.about.volume.as_ref().and_then(|it| it.capacity);
-        self.changes.iter().filter_map(capacity).fold(0, Bytes::saturating_add)
+        self.changes.iter().filter_map(ProposedChange::capacity).fold(0, Bytes::saturating_add)
+    }
+
+    /// Removes the changes of objects of which the user excluded one of these findings.
+    pub fn spare(&mut self, cx: &Cx, ids: &[RuleId]) {
+        let is_excluded = |object: &ObjectRef| {
+            let subject = cx.cluster().subject(&object.key);
+            subject.is_some_and(|subject| {
+                ids.iter().any(|id| rules::is_left_out(cx.cluster(), cx.settings(), &subject, id))
+            })
+        };
+        self.changes.retain(|it| !is_excluded(&it.object));
     }
 
     /// Adds a proposed change of a volume, or a refusal.

@@ -9,18 +9,24 @@ use super::{ObjectDetails, Plan, Purpose};
 use crate::cluster::Cx;
 use crate::drivers::{self, meeting};
 use crate::journal::{Backend, Entry, History, Outcome};
-use crate::model::{BackendKey, Kind, ObjectKey, ObjectRef, SecretAssertion, Text};
+use crate::model::{BackendKey, JournalPlace, Kind, ObjectKey, ObjectRef, SecretAssertion, Text};
 use crate::remedies::{Orphan, placeholder};
 
 /// How the user identifies the backend volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OrphanSource {
-    /// By the journal entry that kept it.
-    Entry(u64),
+    /// By the journal entry that kept it; `exclusive` asserts that no other cluster uses the backend of
+    /// its driver.
+    Entry { sequence: u64, exclusive: bool },
     /// By driver and handle; `exclusive` asserts that no other cluster uses the backend of the
     /// driver.
     Named { driver: Text, handle: Box<str>, exclusive: bool },
 }
+
+/// Whoever may create `ConfigMap`s in its namespace can forge an entry.
+const FORGEABLE: &str = "the entry is in the cluster, where others may have forged it: \
+                         --backend-exclusive asserts that no other cluster uses the storage of this \
+                         driver";
 
 /// Plans to have a driver delete a backend volume that no volume references.
 pub fn orphan(cx: &Cx, history: &History, which: &OrphanSource, secret: &SecretAssertion) -> Plan {
@@ -30,7 +36,7 @@ pub fn orphan(cx: &Cx, history: &History, which: &OrphanSource, secret: &SecretA
         uid: None,
     };
     let entry = match which {
-        OrphanSource::Entry(sequence) => history.entry(*sequence),
+        OrphanSource::Entry { sequence, .. } => history.entry(*sequence),
         OrphanSource::Named { .. } => None,
     };
     let fallback = entry.map_or("kubectl-storage-reclaim", |it| &*it.intent.object.key.name);
@@ -71,7 +77,7 @@ fn build(
 ) -> Result<Orphan, String> {
     let mut relies_on = Vec::new();
     let (backend, kept) = match which {
-        OrphanSource::Entry(sequence) => {
+        OrphanSource::Entry { sequence, exclusive } => {
             let entry = entry.ok_or_else(|| {
                 format!(
                     "the journal does not have exactly one entry \
@@ -79,16 +85,23 @@ fn build(
                 )
             })?;
             let (backend, saved) = kept(history, entry)?;
+            if history.place != JournalPlace::Machine {
+                if !exclusive {
+                    return Err(FORGEABLE.to_owned());
+                }
+                relies_on.push("--backend-exclusive");
+            }
             (backend, Some(KeptEntry { sequence: *sequence, saved }))
         }
         OrphanSource::Named { driver, handle, exclusive } => {
             let backend = BackendKey { driver: driver.clone(), handle: handle.as_ref().into() };
             let known = history.kept().into_iter().find(|it| names(it, &backend));
             if let Some(entry) = known {
-                let entry = entry.sequence;
+                let entry = history.numbered(entry.sequence);
                 return Err(format!(
                     "entry {entry} of the journal kept it and contains its manifest: pass \
-                     --from-journal {entry}"
+                     --from-journal {}",
+                    entry.arguments()
                 ));
             }
             if !exclusive {
@@ -108,11 +121,11 @@ fn build(
 
 /// Returns the backend volume that an entry kept, and the manifest in it.
 fn kept<'a>(history: &History, entry: &'a Entry) -> Result<(BackendKey, &'a Value), String> {
-    let sequence = entry.sequence;
+    let sequence = history.numbered(entry.sequence);
     if !entry.intent.keeps {
         return Err(format!("entry {sequence} kept no backend volume"));
     }
-    if history.undone().contains(&sequence) {
+    if history.undone().contains(&entry.sequence) {
         return Err(format!(
             "entry {sequence} was undone, or its backend volume destroyed, already"
         ));

@@ -147,7 +147,7 @@ fn recreation(cx: &Cx, request: &RebindRequest) -> Seen<Result<Recreation, Strin
     });
     Ok(kept.next().ok_or_else(|| {
         format!(
-            "there is no such volume, and {object} is Lost; the journal of this machine does not \
+            "there is no such volume, and {object} is Lost; the journal does not \
              contain the volume as it was bound to this claim: --from FILE recreates it from a \
              manifest, of a backup or a dump"
         )
@@ -161,10 +161,10 @@ fn unclaimed(request: &RebindRequest) -> String {
             key.kind == Kind::PersistentVolume && key.name == request.volume
         })
     });
-    match saved {
-        Some(entry) => format!(
+    match saved.zip(request.history) {
+        Some((entry, history)) => format!(
             "there is no such volume; run `kubectl storage undo {}` first, which recreates it",
-            entry.sequence
+            history.numbered(entry.sequence).arguments()
         ),
         None => "there is no such volume, and no claim that was bound to it".to_owned(),
     }

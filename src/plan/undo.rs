@@ -45,7 +45,8 @@ pub fn undo(cx: &Cx, history: &History, entry: &Entry) -> Plan {
     let purpose = match purpose(history, entry) {
         Ok(purpose) => purpose,
         Err(reason) => {
-            let reason = format!("entry {} cannot be undone: {reason}", entry.sequence);
+            let number = history.numbered(entry.sequence);
+            let reason = format!("entry {number} cannot be undone: {reason}");
             plan.refuse(object.clone(), "undo", reason, false);
             return plan;
         }
@@ -112,6 +113,10 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
         ("create-volume", recreate::ID) => {
             Err("`gc --keep-backend` deletes a Released PersistentVolume again".to_owned())
         }
+        ("announce" | "record-announcement", _) => {
+            Err("whoever removes the annotation of an announced volume vetoes it".to_owned())
+        }
+        ("record-veto", _) => Err("--include-vetoed announces the volume again".to_owned()),
         ("create-snapshot", _) => {
             Err("a snapshot is kept until its VolumeSnapshot is deleted by hand".to_owned())
         }
@@ -145,7 +150,8 @@ fn rebinding(history: &History, entry: &Entry, saved: &Value) -> Result<Purpose,
     let volume = saved["spec"]["volumeName"].as_str().filter(|it| !it.is_empty());
     let volume = volume.ok_or_else(|| {
         format!(
-            "the claim had no volume; `kubectl storage journal {undoes} -o yaml` shows its manifest"
+            "the claim had no volume; `kubectl storage journal {} -o yaml` shows its manifest",
+            history.numbered(undoes).arguments()
         )
     })?;
     if let Some(later) =
@@ -153,7 +159,7 @@ fn rebinding(history: &History, entry: &Entry, saved: &Value) -> Result<Purpose,
     {
         return Err(format!(
             "entry {} had its volume reclaimed afterwards, which deletes the backend volume",
-            later.sequence
+            history.numbered(later.sequence)
         ));
     }
     let uid = saved["metadata"]["uid"].as_str().and_then(Uid::parse);

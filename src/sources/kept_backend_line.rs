@@ -5,7 +5,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::{
-    BackendKey, ClaimKey, Interner, KeptBackend, Recorded, Uid, format_time, parse_time,
+    BackendKey, ClaimKey, Interner, JournalEntryNumber, JournalPlace, KeptBackend, Recorded, Uid,
+    format_time, parse_time,
 };
 
 /// The `kind` of such a line.
@@ -31,7 +32,33 @@ pub struct KeptBackendLine {
     since: Option<String>,
     recorded: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    entry: Option<u64>,
+    entry: Option<LineEntry>,
+}
+
+/// A number in the journal of the machine, or what names an entry in the cluster.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum LineEntry {
+    Machine(u64),
+    Cluster(String),
+}
+
+impl LineEntry {
+    fn new(entry: &JournalEntryNumber) -> Self {
+        match entry.place {
+            JournalPlace::Machine => Self::Machine(entry.sequence),
+            JournalPlace::Cluster(_) => Self::Cluster(entry.arguments()),
+        }
+    }
+
+    fn number(&self) -> Option<JournalEntryNumber> {
+        match self {
+            Self::Machine(sequence) => {
+                Some(JournalEntryNumber { place: JournalPlace::Machine, sequence: *sequence })
+            }
+            Self::Cluster(arguments) => JournalEntryNumber::of_arguments(arguments),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,7 +84,7 @@ impl KeptBackendLine {
             capacity: kept.capacity,
             since: kept.since.as_ref().map(format_time),
             recorded: kept.recorded.name().to_owned(),
-            entry: kept.entry,
+            entry: kept.entry.as_ref().map(LineEntry::new),
         }
     }
 
@@ -84,7 +111,7 @@ impl KeptBackendLine {
             since,
             recorded: recorded
                 .ok_or_else(|| format!("{:?} is not journal, cluster or both", self.recorded))?,
-            entry: self.entry,
+            entry: self.entry.as_ref().and_then(LineEntry::number),
         })
     }
 }
@@ -103,7 +130,7 @@ mod tests {
             capacity: Some(10 << 30),
             since: crate::model::Time::from_timestamp(1_800_000_000, 0),
             recorded: Recorded::Both,
-            entry: Some(7),
+            entry: Some(JournalEntryNumber { place: JournalPlace::Machine, sequence: 7 }),
         }
     }
 
@@ -114,6 +141,12 @@ mod tests {
             serde_json::to_string(&KeptBackendLine::new(&kept())).expect("it has a JSON form");
         let line: KeptBackendLine = serde_json::from_str(&text).expect("the same form");
         assert_eq!(line.into_backend(&mut interner), Ok(kept()));
+        assert!(text.contains(r#""entry":7"#), "{text}");
+        let place = JournalPlace::Cluster("ops".into());
+        let entry = Some(JournalEntryNumber { place, sequence: 7 });
+        let in_cluster = KeptBackend { entry, ..kept() };
+        let line = KeptBackendLine::new(&in_cluster);
+        assert_eq!(line.into_backend(&mut interner), Ok(in_cluster));
         for (wrong, said) in [("since", "not a time"), ("recorded", "not journal")] {
             let mut line: serde_json::Value = serde_json::from_str(&text).expect("JSON");
             line[wrong] = "x".into();

@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use crate::apply::{LeaseHold, StoredLease};
+use crate::journal::Term;
 
 /// How long a Lease lasts, and how often it is renewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,16 +30,6 @@ impl Default for ElectionPace {
             retry: Duration::from_secs(2),
         }
     }
-}
-
-/// The time for which one process leads without a break. Of two terms of one Lease the later one has
-/// more transitions; a Lease that was deleted and created again has another uid.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Term {
-    /// The uid of the Lease.
-    pub(crate) lease: String,
-    /// How often the holder had changed when it began.
-    pub(crate) transitions: u64,
 }
 
 /// What to do with a Lease that was read.

@@ -7,10 +7,11 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use super::election::{Bid, Election, ElectionPace, Term};
+use super::election::{Bid, Election, ElectionPace};
 use super::probes::Probes;
 use crate::apply::{LeaseWrite, LeaseWriter, run_id};
 use crate::client::Connection;
+use crate::journal::Term;
 use crate::model::{Text, escape_control};
 
 /// How long giving the Lease back may take.

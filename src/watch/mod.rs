@@ -14,11 +14,15 @@
 //! - `refresh`: what no watch keeps current: answers to questions, and records.
 //! - `probes`: whether the loop turns.
 //! - `election`, `leader`: which of several processes reports.
+//! - `pause`: whether reconcilers may act at all.
 //! - [`policy`]: the file that says what `watch` judges and reports.
 //! - `run`: the edge: waits for changes and for time to pass, asks, and hands over the news.
+//! - `acting`: what reconcilers do in the background, and when.
 //! - `report`: what a policy says about the news: metrics, Events, a webhook.
 
+pub(crate) mod acting;
 pub(crate) mod judging;
+pub(crate) mod pause;
 pub mod policy;
 mod settle;
 mod schedule;

@@ -8,6 +8,7 @@ use kubectl_storage::{
         finding_event,
         guard::{GuardChanges, GuardStatus},
         retention::{RetentionReport, simulation::RetentionSimulation},
+        watch_status::{WatchJournal, WatchLeader, WatchPause, WatchStatus, watch_status},
         wire::{AuditReport, FindingEvent},
         writing::{Plan, Receipt},
     },
@@ -172,6 +173,36 @@ fn the_shipped_schemas_of_the_guard_are_those_of_the_code() {
         let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
         expect_file(&root().join(path), &format!("{text}\n"));
     }
+}
+
+const WATCH_STATUS: &str = "docs/schema/watch-status.v1alpha1.json";
+
+#[test]
+fn the_shipped_schema_of_the_status_of_a_watch_is_that_of_the_code() {
+    let schema = schemars::schema_for!(WatchStatus);
+    let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+    expect_file(&root().join(WATCH_STATUS), &format!("{text}\n"));
+    let validator = jsonschema::validator_for(&serde_json::json!(schema)).expect("it is one");
+    let pause = WatchPause {
+        paused: true,
+        record: "missing".to_owned(),
+        since: None,
+        by: None,
+        reason: None,
+        wrong: None,
+    };
+    let journal = WatchJournal {
+        place: "configmaps storage/kubectl-storage-journal-*".to_owned(),
+        entries: 0,
+        open: 0,
+        last: None,
+        notes: Vec::new(),
+        unread: None,
+    };
+    let status = watch_status("storage", pause, WatchLeader::default(), journal);
+    let status = serde_json::json!(status);
+    assert!(validator.is_valid(&status), "{status:#}");
+    assert!(!validator.is_valid(&serde_json::json!({"kind": "WatchStatus"})));
 }
 
 const PLAN: &str = "docs/schema/plan.v1alpha1.json";

@@ -13,6 +13,7 @@
 mod attachments;
 mod claims;
 mod claims_made;
+mod cluster_journal;
 mod connection;
 mod coverage;
 mod delete;

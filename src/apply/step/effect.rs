@@ -27,8 +27,9 @@ impl ChangeExecutor<'_> {
         let created = written.value["metadata"]["uid"].as_str().and_then(Uid::parse);
         let uid = action.object().uid.clone().or(created);
         let object = ObjectRef { uid, key: action.object().key.clone() };
+        let entry = self.log.numbered(entry);
         let request =
-            event::request(change, action, &object, self.command, entry, self.cluster.clock());
+            event::request(change, action, &object, self.command, &entry, self.cluster.clock());
         match self.writer.send(&request, false).await {
             Ok(_) => None,
             Err(error) => Some(format!("no Event was written about {}: {error}", change.object)),
@@ -53,6 +54,10 @@ impl ChangeExecutor<'_> {
         }
         if let Action::AddOwnerReference { claim, owner, .. } = action {
             return self.confirm_owner(claim, owner).await;
+        }
+        if matches!(action, Action::CreateVolume { .. }) && change.purpose.destroys() {
+            let entry = change.purpose.undoes().map(|it| self.log.numbered(it));
+            return verify::until_reclaimed(self.cluster, change, entry, self.wait).await;
         }
         verify::verify(self.cluster, change, done, &written.value, self.wait).await
     }

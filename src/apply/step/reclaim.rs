@@ -20,6 +20,7 @@ impl ChangeExecutor<'_> {
     ) -> Result<ChangeEnd, ChangeEnd> {
         let left = |why: String| {
             let way = earlier.entry.map_or_else(String::new, |entry| {
+                let entry = self.log.numbered(entry).arguments();
                 format!("; continue with `kubectl storage destroy-orphan --from-journal {entry}`")
             });
             ChangeEnd::new(Outcome::Pending, format!("{why}; the backend volume is kept{way}"))

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::super::Outcome;
 use super::super::current_cluster::{CurrentCluster, claim_of};
 use super::deletion::{ASK_INTERVAL, CHECK_INTERVAL};
-use crate::model::{Claim, ClaimPhase, ObjectRef, format_duration};
+use crate::model::{Claim, ClaimPhase, JournalEntryNumber, ObjectRef, format_duration};
 use crate::plan::ProposedChange;
 
 /// Waits until a recreated volume object is Bound, or Released where its claim does not exist.
@@ -67,10 +67,11 @@ pub(super) async fn until_settled(
 }
 
 /// Waits until a provisioner has deleted a placeholder volume, after its driver has deleted the
-/// backend volume.
-pub(super) async fn until_reclaimed(
+/// backend volume. `entry` is the journal entry that kept the backend volume.
+pub(in super::super) async fn until_reclaimed(
     cluster: &CurrentCluster,
     change: &ProposedChange,
+    entry: Option<JournalEntryNumber>,
     wait: Option<Duration>,
 ) -> (Outcome, String) {
     let Some(wait) = wait else { return unwaited() };
@@ -103,8 +104,10 @@ pub(super) async fn until_reclaimed(
             Err(error) => error.to_string(),
         };
         if began.elapsed() >= wait {
-            let again = match change.purpose.undoes() {
-                Some(entry) => format!("`kubectl storage destroy-orphan --from-journal {entry}`"),
+            let again = match entry {
+                Some(entry) => {
+                    format!("`kubectl storage destroy-orphan --from-journal {}`", entry.arguments())
+                }
                 None => "the same command".to_owned(),
             };
             let waited = format_duration(wait);

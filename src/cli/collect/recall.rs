@@ -4,14 +4,17 @@ use std::path::{Path, PathBuf};
 
 use super::{Collected, LiveConnection, dump_failure};
 use crate::{
+    apply::cluster_history,
     cli::Failure,
-    journal::{self, Entry, History, kept_backend::CONFIG_MAP, sightings},
+    facts,
+    journal::{self, History, kept_backend::CONFIG_MAP, sightings},
     model::{Answer, Question, Sighting, Text},
     sources::answers::Replies,
 };
 
 impl Collected {
-    /// Takes in the backend volumes that were left behind on purpose, by the record in the cluster.
+    /// Takes in the backend volumes that were left behind on purpose, and what is announced, by the
+    /// records in the cluster.
     pub(super) fn take_in_kept(
         &mut self,
         namespace: &Text,
@@ -28,6 +31,14 @@ impl Collected {
         Ok(())
     }
 
+    /// Notes that it is unknown what is announced, where the user may not read that.
+    pub(super) fn note_unknown_announcements(&mut self, namespace: &Text) {
+        let asked = facts::announcements_question(namespace);
+        if self.intake.cluster.answers().get(&asked) == Some(&Answer::Forbidden) {
+            self.notes.push(facts::unreadable(namespace));
+        }
+    }
+
     /// Reads the journal of this machine; where it cannot be read, notes what is missing then.
     pub(super) fn history(&mut self, folder: &Path, missing: &str) -> Option<History> {
         match journal::history(folder) {
@@ -39,7 +50,24 @@ impl Collected {
         }
     }
 
-    /// Takes in the finalizers that this tool added, by the journal of this machine.
+    /// Reads the journal in the cluster, if it is there; where it cannot be read, notes what is missing
+    /// then.
+    pub(super) async fn cluster_history(&mut self, missing: &str) -> Option<History> {
+        let (live, namespace) = self.live.as_ref().zip(self.cluster_journal.as_ref())?;
+        match cluster_history(&live.reader, namespace).await {
+            Ok(History { distrusted: Some(why), .. }) => {
+                self.notes.push(format!("the journal in namespace {namespace}: {why}: {missing}"));
+                None
+            }
+            Ok(history) => Some(history),
+            Err(error) => {
+                self.notes.push(format!("{:#}: {missing}", anyhow::Error::new(error)));
+                None
+            }
+        }
+    }
+
+    /// Takes in the finalizers that this tool added, by a journal.
     pub(super) fn recall_finalizers(&mut self, history: &History) -> Result<(), Failure> {
         let mut added = history.added_finalizers().into_iter();
         added
@@ -49,10 +77,9 @@ impl Collected {
             .map_err(dump_failure)
     }
 
-    /// Takes in the backend volumes that were left behind on purpose, by the journal of this machine.
+    /// Takes in the backend volumes that were left behind on purpose, by a journal.
     fn recall_kept(&mut self, history: &History) -> Result<(), Failure> {
-        let mut kept = history.kept().into_iter().filter_map(Entry::kept_backend);
-        kept.try_for_each(|it| self.intake.kept(it)).map_err(dump_failure)
+        history.kept_backends().try_for_each(|it| self.intake.kept(it)).map_err(dump_failure)
     }
 
     /// The folder of the cluster that was read; `None` where there is none.
@@ -63,7 +90,12 @@ impl Collected {
     }
 
     /// Takes in what earlier runs recorded; `None` when there is no usable record.
-    pub(super) fn recall(&mut self) -> Result<Option<Vec<Sighting>>, Failure> {
+    pub(super) async fn recall(&mut self) -> Result<Option<Vec<Sighting>>, Failure> {
+        let missing = "backend volumes kept by its entries are not listed";
+        if let Some(history) = self.cluster_history(missing).await {
+            self.recall_finalizers(&history)?;
+            self.recall_kept(&history)?;
+        }
         let Some(folder) = self.journal_folder() else { return Ok(None) };
         if let Some(history) =
             self.history(&folder, "backend volumes kept from this machine are not listed")

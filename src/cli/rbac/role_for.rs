@@ -21,6 +21,8 @@ pub(super) enum RoleFor {
     Watch,
     /// What `gc` reads, watches and writes
     Gc,
+    /// What `gc --announce` and `gc --announced` read, watch and write
+    GcAnnounce,
     /// What `fix-finalizers` reads, watches and writes
     FixFinalizers,
     /// What `delete` reads, watches and writes
@@ -45,6 +47,14 @@ pub(super) enum RoleFor {
     DestroyOrphan,
     /// What `guard` reads and writes: admission policies and nothing else
     Guard,
+    /// What `journal` reads
+    Journal,
+    /// What `watch pause` reads and writes, in the namespace of -n: less than `watch-resume`
+    WatchPause,
+    /// What `watch resume` reads and writes, in the namespace of -n
+    WatchResume,
+    /// What `watch status` reads, in the namespace of -n
+    WatchStatus,
 }
 
 impl RoleFor {
@@ -53,6 +63,7 @@ impl RoleFor {
             Self::Audit => "audit",
             Self::Watch => "watch",
             Self::Gc => "gc",
+            Self::GcAnnounce => "gc-announce",
             Self::FixFinalizers => "fix-finalizers",
             Self::Delete => "delete",
             Self::Retain => "retain",
@@ -65,12 +76,24 @@ impl RoleFor {
             Self::Undo => "undo",
             Self::DestroyOrphan => "destroy-orphan",
             Self::Guard => "guard",
+            Self::Journal => "journal",
+            Self::WatchPause => "watch-pause",
+            Self::WatchResume => "watch-resume",
+            Self::WatchStatus => "watch-status",
         }
+    }
+
+    /// Whether it touches only what `watch` keeps in its namespace.
+    pub(super) const fn is_of_pause(self) -> bool {
+        matches!(self, Self::WatchPause | Self::WatchResume | Self::WatchStatus)
     }
 
     /// Whether it writes nothing.
     pub(super) const fn only_reads(self) -> bool {
-        matches!(self, Self::Audit | Self::Watch | Self::Retention)
+        matches!(
+            self,
+            Self::Audit | Self::Watch | Self::Retention | Self::Journal | Self::WatchStatus
+        )
     }
 
     /// Whether it watches what it has listed: what is about to be changed is watched until it has
@@ -81,7 +104,17 @@ impl RoleFor {
 
     /// Whether it reads only the objects that are named.
     pub(super) const fn reads_by_name(self) -> bool {
-        matches!(self, Self::Retain | Self::Disown)
+        matches!(self, Self::Retain | Self::Disown | Self::Journal)
+    }
+
+    /// Whether it reads and writes the records of announcements.
+    pub(super) const fn announces(self) -> bool {
+        matches!(self, Self::GcAnnounce | Self::Apply)
+    }
+
+    /// Whether it reads the records of announcements.
+    pub(super) const fn reads_announcements(self) -> bool {
+        self.announces() || matches!(self, Self::Audit | Self::Watch)
     }
 
     /// What it needs only on some clusters, and why: not in the role unless you add it.
@@ -96,12 +129,17 @@ impl RoleFor {
             | Self::Watch
             | Self::Retention
             | Self::Gc
+            | Self::GcAnnounce
             | Self::FixFinalizers
             | Self::Retain
             | Self::Rebind
             | Self::Undo
             | Self::DestroyOrphan
-            | Self::Guard => &[],
+            | Self::Guard
+            | Self::Journal
+            | Self::WatchPause
+            | Self::WatchResume
+            | Self::WatchStatus => &[],
         }
     }
 
@@ -124,8 +162,16 @@ impl RoleFor {
             ("delete", Kind::VolumeAttachment),
         ];
         match self {
-            Self::Audit | Self::Watch | Self::Retention => Vec::new(),
+            Self::Audit
+            | Self::Watch
+            | Self::Retention
+            | Self::Journal
+            | Self::WatchPause
+            | Self::WatchResume
+            | Self::WatchStatus => Vec::new(),
             Self::Gc => of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN]),
+            // The annotation is a patch too.
+            Self::GcAnnounce => of(&[&RECLAIM]),
             Self::Delete => of(&[&DELETE_CLAIM]),
             Self::Retain => of(&[&RETAIN]),
             Self::Disown => of(&[&DISOWN]),

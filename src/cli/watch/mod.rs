@@ -2,15 +2,18 @@
 //!
 //! - `check`: `--check`, which validates and looks once.
 //! - `log`: log lines, and what is logged of what the loop tells.
+//! - `pause`, `status`: whether it may act, and what it did.
 //! - `place`: what of a policy only a cluster can contradict.
 //! - `print`: the objects with which it runs in a cluster.
 //! - `reload`: the policy file while it is in force.
 
 mod check;
 mod log;
+mod pause;
 mod place;
 mod print;
 mod reload;
+mod status;
 
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -26,7 +29,9 @@ use tracing::{info, warn};
 
 use self::{
     log::{LogFormat, LogLines},
+    pause::PauseArgs,
     print::PrintArgs,
+    status::StatusArgs,
 };
 use super::{
     Exit, Failure,
@@ -66,6 +71,12 @@ pub struct WatchArgs {
 enum WatchCommand {
     /// Print the objects with which it runs in a cluster, as YAML for kubectl apply
     Print(PrintArgs),
+    /// Stop everything that acts, at once; findings are still reported
+    Pause(PauseArgs),
+    /// Let it act again; until this is said once, nothing acts
+    Resume(PauseArgs),
+    /// Show whether it may act, who leads, and what was done last
+    Status(StatusArgs),
 }
 
 impl WatchArgs {
@@ -76,6 +87,9 @@ impl WatchArgs {
     ) -> Result<Exit, Failure> {
         match (self.command, self.watching) {
             (Some(WatchCommand::Print(args)), _) => args.run(),
+            (Some(WatchCommand::Pause(args)), _) => args.pause(connection).await,
+            (Some(WatchCommand::Resume(args)), _) => args.resume(connection).await,
+            (Some(WatchCommand::Status(args)), _) => args.run(connection).await,
             (None, Some(args)) => args.run(connection, interrupt).await,
             (None, None) => Err(Failure::usage("a policy is required: watch -f policy.yaml")),
         }

@@ -46,7 +46,7 @@ impl ApplyArgs {
             )
             .hint(Some("omit --wait=false")));
         }
-        self.write.take_timeout(&mut settings);
+        self.write.take_into(&mut settings);
         let from = ClusterSource::Watched { connection, namespace: None };
         let mut collected = collect(from, &settings, None).await?;
         self.check(&saved, &collected)?;

@@ -149,7 +149,7 @@ impl DeleteArgs {
     fn settings(&self) -> Result<Settings, Failure> {
         let mut settings = Settings::default();
         ThresholdSetting::take_all(&self.threshold, &mut settings);
-        self.write.take_timeout(&mut settings);
+        self.write.take_into(&mut settings);
         // The namespace is that of the context unless it is given, which only the connection knows.
         settings.scope = scope(None, self.selector.as_deref())?;
         settings.keep_data = self.keep_data;

@@ -96,7 +96,7 @@ impl FixFinalizersArgs {
         let from_file = self.recreation()?;
         let from = self.saved.or_watched(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, None).await?;
-        let history = self.history(&collected)?;
+        let history = self.history(&collected).await?;
         let given = self.namespace.clone().or_else(|| collected.namespace.clone());
         let namespace = given.unwrap_or_else(|| "default".to_owned());
         let key = |(kind, name): &(Kind, String)| ObjectKey::named(*kind, &namespace, name);
@@ -137,7 +137,7 @@ impl FixFinalizersArgs {
     fn settings(&self, named: &[(Kind, String)]) -> Result<Settings, Failure> {
         let mut settings = Settings::default();
         ThresholdSetting::take_all(&self.threshold, &mut settings);
-        self.write.take_timeout(&mut settings);
+        self.write.take_into(&mut settings);
         let namespace = self.namespace.as_deref().filter(|_| named.is_empty());
         settings.scope = scope(namespace, self.selector.as_deref())?;
         settings.absent_drivers = self.driver_absent.iter().map(|it| Text::from(&**it)).collect();
@@ -149,16 +149,19 @@ impl FixFinalizersArgs {
         settings.destroy_data = self.destroy_data;
         settings.remove_finalizer = self.remove_finalizer.as_deref().map(Text::from);
         settings.secret = self.secret.word()?;
-        settings.recording =
-            Recording { journal_only: self.journal_only, ..self.record.recording() };
+        settings.recording = Recording {
+            journal_only: self.journal_only,
+            cluster_journal: self.write.journal.namespace(),
+            ..self.record.recording()
+        };
         Ok(settings)
     }
 
     /// What the journal knows; of a dump, nothing is known of what was done.
-    fn history(&self, collected: &Collected) -> Result<Option<History>, Failure> {
+    async fn history(&self, collected: &Collected) -> Result<Option<History>, Failure> {
         match self.saved.is_given() {
             true => Ok(None),
-            false => journal::recall(collected).map(Some),
+            false => journal::recall(collected).await.map(Some),
         }
     }
 

@@ -2,15 +2,16 @@
 
 use clap::Args;
 
+use crate::apply::{cluster_history, cluster_journal};
 use crate::cli::{
     Exit, Failure,
-    args::ConnectionArgs,
+    args::{ConnectionArgs, JournalPlaceArgs},
     collect::{ClusterSource, Collected, collect, dump_failure},
     terminal,
 };
 use crate::cluster::Cluster;
 use crate::journal::{self, Entry, History, Outcome};
-use crate::model::{Answer, Kind, Question, Settings, escape_control};
+use crate::model::{Answer, AskedEntry, Kind, Question, Settings, escape_control};
 use crate::output::{
     format::Format,
     list,
@@ -23,13 +24,15 @@ use crate::sources::answers;
 pub struct JournalArgs {
     /// Show only this entry; with -o yaml, including the request and the object before it
     #[arg(value_name = "ENTRY")]
-    entry: Option<u64>,
+    entry: Option<AskedEntry>,
     /// Show only entries whose outcome is unknown
     #[arg(long, conflicts_with = "entry")]
     open: bool,
     /// Show the journals of all clusters that this machine has, without connecting to any
-    #[arg(long, conflicts_with = "entry")]
+    #[arg(long, conflicts_with_all = ["entry", "cluster_journal"])]
     all: bool,
+    #[command(flatten)]
+    place: JournalPlaceArgs,
     /// Print in this format: table, json or yaml
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: String,
@@ -38,10 +41,11 @@ pub struct JournalArgs {
 impl JournalArgs {
     pub(in crate::cli) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
         let format = self.format()?;
+        let wanted = self.place.entry(self.entry)?;
         let journals = if self.all {
             self.of_all_clusters()?
         } else {
-            vec![Box::pin(self.of_this_cluster(connection)).await?]
+            vec![Box::pin(self.of_this_cluster(connection, wanted)).await?]
         };
         let shape = writing::journal(journals);
         let width = terminal::width().map_or(80, usize::from);
@@ -88,7 +92,7 @@ impl JournalArgs {
             // One that cannot be read must not hide the others.
             let file = journal::file(&folder).display().to_string();
             journals.push(match journal::history(&folder) {
-                Ok(history) => self.shape(file, history, &mut |_| {
+                Ok(history) => self.shape(file, history, None, &mut |_| {
                     unknown(
                         "no cluster was \
                  connected to",
@@ -106,9 +110,12 @@ impl JournalArgs {
     async fn of_this_cluster(
         &self,
         connection: &ConnectionArgs,
+        wanted: Option<u64>,
     ) -> Result<ClusterJournal, Failure> {
         let from = ClusterSource::Named { connection, namespace: None, objects: &[] };
-        let mut collected = collect(from, &Settings::default(), None).await.map_err(|failure| {
+        let mut settings = Settings::default();
+        settings.recording.cluster_journal = self.place.namespace();
+        let mut collected = collect(from, &settings, None).await.map_err(|failure| {
             let here = "`journal --all` lists the journals of this machine without a cluster";
             let hint = match &failure.hint {
                 Some(hint) => format!("{hint}; {here}"),
@@ -116,47 +123,58 @@ impl JournalArgs {
             };
             failure.hint(Some(hint))
         })?;
-        let (folder, history) = read(&collected)?;
-        if let Some(wanted) = self.entry
+        let (file, history) = read(&collected).await?;
+        if let Some(wanted) = wanted
             && history.entry(wanted).is_none()
         {
             return Err(no_entry(&history, wanted));
         }
-        ask(&mut collected, history.open().filter(|it| self.wants(it))).await?;
+        ask(&mut collected, history.open().filter(|it| self.wants(it, wanted))).await?;
         let cluster = &collected.intake.cluster;
-        let file = journal::file(&folder).display().to_string();
-        Ok(self.shape(file, history, &mut |entry| now(cluster, entry)))
+        Ok(self.shape(file, history, wanted, &mut |entry| now(cluster, entry)))
     }
 
-    fn wants(&self, entry: &Entry) -> bool {
-        self.entry.is_none_or(|wanted| entry.sequence == wanted) && (!self.open || entry.is_open())
+    fn wants(&self, entry: &Entry, wanted: Option<u64>) -> bool {
+        wanted.is_none_or(|wanted| entry.sequence == wanted) && (!self.open || entry.is_open())
     }
 
     fn shape(
         &self,
         file: String,
         history: History,
+        wanted: Option<u64>,
         state: &mut dyn FnMut(&Entry) -> String,
     ) -> ClusterJournal {
-        let whole = self.entry.is_some();
-        let wanted = history.entries.iter().filter(|it| self.wants(it));
-        let entries = wanted
+        let whole = wanted.is_some();
+        let shown = history.entries.iter().filter(|it| self.wants(it, wanted));
+        let entries = shown
             .map(|it| writing::journal_entry(it, &history, whole, |it| to_look_at(it, &state(it))))
             .collect();
         ClusterJournal { file, entries, notes: history.notes }
     }
 }
 
-/// Reads the journal of the cluster that was looked at.
-pub(super) fn read(collected: &Collected) -> Result<(std::path::PathBuf, History), Failure> {
+/// Reads the journal of the cluster that was looked at, and names it.
+pub(super) async fn read(collected: &Collected) -> Result<(String, History), Failure> {
+    if let Some((live, namespace)) = collected.live.as_ref().zip(collected.cluster_journal.as_ref())
+    {
+        let history = cluster_history(&live.reader, namespace).await.map_err(Failure::error)?;
+        return Ok((cluster_journal(namespace), history));
+    }
     let Some(folder) = folder(collected) else { return Err(no_home()) };
     let history = journal::history(&folder).map_err(Failure::error)?;
-    Ok((folder, history))
+    Ok((journal::file(&folder).display().to_string(), history))
 }
 
-/// Reads it for whoever goes on to write, and tells what is wrong with it.
-pub(super) fn recall(collected: &Collected) -> Result<History, Failure> {
-    let (_, history) = read(collected)?;
+/// Reads it for whoever goes on to write, and tells what is wrong with it. Nothing rests on what was
+/// recorded in another cluster.
+pub(super) async fn recall(collected: &Collected) -> Result<History, Failure> {
+    let (file, history) = read(collected).await?;
+    if let Some(why) = &history.distrusted {
+        let error = anyhow::anyhow!(escape_control(&format!("{file}: {why}")).into_owned());
+        return Err(Failure { exit: Exit::Refused, error, hint: None }
+            .hint(Some("`journal` lists it; nothing is undone or destroyed by it")));
+    }
     for note in &history.notes {
         terminal::note(&escape_control(&format!("note: journal: {note}")));
     }
@@ -173,6 +191,7 @@ pub(super) fn folder(collected: &Collected) -> Option<std::path::PathBuf> {
 /// Complains that there is no such entry.
 pub(super) fn no_entry(history: &History, wanted: u64) -> Failure {
     let twice = history.entries.iter().any(|it| it.sequence == wanted);
+    let wanted = history.numbered(wanted);
     let told = match twice {
         true => format!("the journal has more than one entry {wanted}: it was edited"),
         false => format!("the journal has no entry {wanted}"),
@@ -223,9 +242,13 @@ pub(super) fn now(cluster: &Cluster, entry: &Entry) -> String {
         let seen = cluster.reach(object.key.kind, object.key.namespace.as_ref());
         return match cluster.answers().get(&Question::Exists(object.key.clone())) {
             Some(Answer::No) => "it does not exist".to_owned(),
-            Some(Answer::Yes | Answer::Is(_) | Answer::Owner(_) | Answer::Users(_)) => {
-                "it exists".to_owned()
-            }
+            Some(
+                Answer::Yes
+                | Answer::Is(_)
+                | Answer::Owner(_)
+                | Answer::Users(_)
+                | Answer::Announcements(_),
+            ) => "it exists".to_owned(),
             Some(Answer::Forbidden) => unknown("reading it is forbidden"),
             Some(Answer::Unanswered(why)) => unknown(why),
             Some(Answer::NotServed { .. }) => unknown("its kind is not served"),

@@ -25,7 +25,7 @@ use clap::{Args, ValueEnum};
 
 use super::{
     Failure,
-    args::ConnectionArgs,
+    args::{ConnectionArgs, JournalPlaceArgs},
     collect::{ClusterSource, Collected, collect},
     reading::dumps,
 };
@@ -175,6 +175,8 @@ pub(super) struct WriteArgs {
     /// Record the changes in managedFields under this name
     #[arg(long, value_name = "NAME", default_value = "kubectl-storage", value_parser = field_manager)]
     field_manager: String,
+    #[command(flatten)]
+    journal: JournalPlaceArgs,
     /// Print in this format: table, json, yaml or name
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: String,
@@ -220,9 +222,10 @@ impl WriteArgs {
         }
     }
 
-    /// Takes over how long to wait for what follows a change, where the user said so. Nothing is
-    /// judged by it.
-    fn take_timeout(&self, settings: &mut Settings) {
+    /// Takes over how long to wait for what follows a change, where the user said so, and where the
+    /// journal is. Nothing is judged by it.
+    fn take_into(&self, settings: &mut Settings) {
+        settings.recording.cluster_journal = self.journal.namespace();
         if let Some(timeout) = self.timeout.and_then(|it| it.0) {
             settings.thresholds.set(Threshold::DeleteWait, timeout);
         }
@@ -240,7 +243,7 @@ impl WriteArgs {
     /// Settings of a command that has no others.
     pub(super) fn settings(&self) -> Settings {
         let mut settings = Settings::default();
-        self.take_timeout(&mut settings);
+        self.take_into(&mut settings);
         settings
     }
 

@@ -8,7 +8,7 @@ use crate::cli::{
     args::ConnectionArgs,
     collect::{ClusterSource, collect},
 };
-use crate::model::Text;
+use crate::model::{AskedEntry, Text};
 use crate::plan::{self, OrphanSource};
 
 /// Arguments of `destroy-orphan`.
@@ -23,7 +23,7 @@ pub struct OrphanArgs {
     handle: Option<String>,
     /// Delete the backend volume that this entry of the journal kept
     #[arg(long, value_name = "ENTRY", group = "which")]
-    from_journal: Option<u64>,
+    from_journal: Option<AskedEntry>,
     /// Assert that no other cluster uses the storage of this driver
     #[arg(long)]
     backend_exclusive: bool,
@@ -53,7 +53,8 @@ impl OrphanArgs {
     ) -> Result<Exit, Failure> {
         let format = self.write.format()?;
         self.write.rests_on_the_journal("destroy-orphan")?;
-        let (which, secret) = (self.which()?, self.secret.word()?);
+        let asked = self.write.journal.entry(self.from_journal)?;
+        let (which, secret) = (self.which(asked)?, self.secret.word()?);
         let mut settings = self.write.settings();
         settings.destroy_snapshots = self.destroy_snapshots;
         if self.backend_exclusive {
@@ -61,15 +62,14 @@ impl OrphanArgs {
         }
         let from = ClusterSource::Watched { connection, namespace: None };
         let mut collected = collect(from, &settings, None).await?;
-        let history = journal::recall(&collected)?;
-        if let OrphanSource::Entry(wanted) = which
-            && self.backend_exclusive
+        let history = journal::recall(&collected).await?;
+        if let OrphanSource::Entry { sequence: wanted, exclusive: true } = which
             && let Some(entry) = history.entry(wanted)
         {
             let name = &entry.intent.object.key.name;
             settings.backend_exclusive.insert(format!("pv/{name}").into());
         }
-        if let OrphanSource::Entry(wanted) = which
+        if let OrphanSource::Entry { sequence: wanted, .. } = which
             && history.entry(wanted).is_none()
         {
             return Err(journal::no_entry(&history, wanted));
@@ -79,9 +79,11 @@ impl OrphanArgs {
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 
-    fn which(&self) -> Result<OrphanSource, Failure> {
-        match (self.from_journal, &self.driver, &self.handle) {
-            (Some(entry), _, _) => Ok(OrphanSource::Entry(entry)),
+    fn which(&self, asked: Option<u64>) -> Result<OrphanSource, Failure> {
+        match (asked, &self.driver, &self.handle) {
+            (Some(sequence), _, _) => {
+                Ok(OrphanSource::Entry { sequence, exclusive: self.backend_exclusive })
+            }
             (None, Some(driver), Some(handle)) if !driver.is_empty() && !handle.is_empty() => {
                 Ok(OrphanSource::Named {
                     driver: driver.as_str().into(),

@@ -14,13 +14,14 @@ use super::{
     journal as earlier, outcome, unfinished,
 };
 use crate::apply::{
-    self, Confirmed, CurrentCluster, DryRun, PlanExecution, RunOptions, RunProgress,
+    self, Confirmed, CurrentCluster, DryRun, OpenJournal, PlanExecution, RunOptions, RunProgress,
 };
 use crate::cli::{
     Exit, Failure,
     collect::{Collected, dump_failure, tell},
     terminal,
 };
+use crate::client::Connection;
 use crate::journal::Log;
 use crate::model::escape_control;
 use crate::output::{
@@ -29,6 +30,7 @@ use crate::output::{
     writing::{self, ReceiptContext},
 };
 use crate::plan::Plan;
+use crate::remedies::RECORD_VETO_ID;
 
 /// Shows a plan, asks, and carries it out.
 pub(in crate::cli) async fn perform(
@@ -41,7 +43,7 @@ pub(in crate::cli) async fn perform(
     let shape = writing::plan(&plan, &collected.intake.cluster);
     let gaps = !collected.blind.is_empty();
     let dump = collected.live.is_none();
-    unfinished::tell(&collected, &plan);
+    unfinished::tell(&collected, &plan).await;
     if dump || args.only_plans() {
         if let Some(path) = &args.plan_out {
             can_be_saved(&plan)?;
@@ -68,7 +70,7 @@ pub(in crate::cli) async fn perform(
         return Ok(outcome::of_plan(&plan, gaps));
     }
     within_bounds(&plan, args, collected.intake.cluster.count().0)?;
-    let log = Arc::new(open_journal(&collected)?);
+    let journal = open_journal(&collected, args).await?;
 
     // What is about to be done is no data: the receipt is.
     let mut screen = Vec::new();
@@ -89,7 +91,7 @@ pub(in crate::cli) async fn perform(
             Confirmation::No => return Err(refusal("not confirmed: nothing was changed")),
         }
     };
-    Box::pin(carry_out(collected, confirmed, &log, args, format, interrupt)).await
+    Box::pin(carry_out(collected, confirmed, &journal, args, format, interrupt)).await
 }
 
 /// Asks, and meanwhile takes in what changes: a terminal may stand open for hours.
@@ -108,7 +110,7 @@ async fn ask(collected: &mut Collected, plan: Plan) -> Result<Confirmation, Fail
 async fn carry_out(
     mut collected: Collected,
     confirmed: Confirmed,
-    log: &Arc<Log>,
+    journal: &OpenJournal,
     args: &WriteArgs,
     format: &Format,
     interrupt: &Interrupt,
@@ -140,7 +142,7 @@ async fn carry_out(
         cluster: &cluster,
         connection: &live.connection,
         field_manager: &args.field_manager,
-        log,
+        journal,
         options: RunOptions {
             parallel: args.parallel.map(usize::from),
             dry_run: if args.dry_run == DryRunFlag::Server { DryRun::Server } else { DryRun::None },
@@ -159,12 +161,17 @@ async fn carry_out(
         &collected.intake.cluster,
         &ReceiptContext {
             command,
-            journal: log.path().display().to_string(),
+            journal: journal.shown(),
             dry_run: args.dry_run == DryRunFlag::Server,
             blind: &collected.blind,
         },
     );
-    let names = || shape.changes.iter().filter(|it| it.outcome == "done").map(|it| &it.object);
+    let names = || {
+        let changes = shape.changes.iter();
+        changes
+            .filter(|it| it.outcome == "done" && it.because != RECORD_VETO_ID)
+            .map(|it| &it.object)
+    };
     let width = terminal::width().map_or(80, usize::from);
     terminal::print(|out| match format {
         Format::Json => list::json(out, &shape),
@@ -184,7 +191,8 @@ async fn carry_out(
 /// Prints a plan as data.
 fn show(shape: &writing::Plan, format: &Format, gaps: bool) -> Result<(), Failure> {
     let width = terminal::width().map_or(80, usize::from);
-    let mut names = shape.changes.iter().map(|it| &it.object);
+    let changes = shape.changes.iter().filter(|it| it.because != RECORD_VETO_ID);
+    let mut names = changes.map(|it| &it.object);
     terminal::print(|out| match format {
         Format::Json => list::json(out, shape),
         Format::Yaml => list::yaml(out, shape),
@@ -210,9 +218,14 @@ fn totals(shape: &writing::Plan, gaps: bool) -> String {
         1 => format!("1 change{size}"),
         count => format!("{count} changes{size}"),
     };
+    let vetoes = match shape.summary.vetoes {
+        0 => String::new(),
+        1 => "; 1 veto to record".to_owned(),
+        count => format!("; {count} vetoes to record"),
+    };
     match shape.summary.refusals {
-        0 => changes,
-        count => format!("{changes}; {count} refused"),
+        0 => format!("{changes}{vetoes}"),
+        count => format!("{changes}{vetoes}; {count} refused"),
     }
 }
 
@@ -259,7 +272,7 @@ fn within_bounds(plan: &Plan, args: &WriteArgs, volumes: usize) -> Result<(), Fa
     let refuse = |told: String| {
         Err(refusal(&told).hint(Some("nothing was changed; --dry-run=client shows the plan")))
     };
-    let count = plan.changes.len();
+    let count = plan.changes.iter().filter(|it| !it.only_records()).count();
     if count > args.max {
         return refuse(format!("the plan changes {count} objects; --max allows {}", args.max));
     }
@@ -274,15 +287,39 @@ fn within_bounds(plan: &Plan, args: &WriteArgs, volumes: usize) -> Result<(), Fa
 }
 
 /// Opens the journal before the question is asked: without it, nothing is written.
-fn open_journal(collected: &Collected) -> Result<Log, Failure> {
+async fn open_journal(collected: &Collected, args: &WriteArgs) -> Result<OpenJournal, Failure> {
+    let place = collected.live.as_ref().zip(collected.cluster_journal.as_deref());
+    if let Some((live, namespace)) = place {
+        return cluster_journal(&live.connection, &args.field_manager, namespace).await;
+    }
     let Some(folder) = earlier::folder(collected) else {
         return Err(refusal("no folder for the journal is known: nothing was changed")
             .hint(Some("set XDG_STATE_HOME to a writable folder")));
     };
-    Log::open(&folder).map_err(|error| {
-        let error = anyhow::Error::new(error);
-        Failure { exit: Exit::Refused, error, hint: None }
-    })
+    let log = Log::open(&folder).map_err(|error| unopened(error.into()))?;
+    Ok(OpenJournal::File(Arc::new(log)))
+}
+
+/// Opens the journal in a namespace of the cluster.
+pub(super) async fn cluster_journal(
+    connection: &Connection,
+    field_manager: &str,
+    namespace: &str,
+) -> Result<OpenJournal, Failure> {
+    let opened = OpenJournal::in_cluster(connection, field_manager, namespace, None).await;
+    let (journal, opening) = opened.map_err(|error| unopened(error.into()))?;
+    for note in &opening.notes {
+        terminal::note(&escape_control(&format!("note: journal: {note}")));
+    }
+    if opening.added > 0 {
+        terminal::note("note: journal: other runs appended to it while it was opened");
+    }
+    Ok(journal)
+}
+
+/// Nothing is written without a journal.
+pub(super) fn unopened(error: anyhow::Error) -> Failure {
+    Failure { exit: Exit::Refused, error, hint: None }
 }
 
 fn refusal(reason: &str) -> Failure {

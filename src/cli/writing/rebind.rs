@@ -66,7 +66,7 @@ impl RebindArgs {
         let portable = self.saved.is_given() || self.write.plan_out.is_some();
         let history = match portable {
             true => None,
-            false => Some(journal::recall(&collected)?),
+            false => Some(journal::recall(&collected).await?),
         };
         let current = collected.namespace.clone().unwrap_or_else(|| "default".to_owned());
         let request = RebindRequest {

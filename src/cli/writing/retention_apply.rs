@@ -108,7 +108,7 @@ impl RetentionApplyArgs {
         if let Some(MinimumAge(age)) = self.older_than {
             settings.thresholds.set(Threshold::OlderThan, age);
         }
-        self.write.take_timeout(&mut settings);
+        self.write.take_into(&mut settings);
         settings.add_owners = self.add_owners;
         settings.delete_leftovers = self.delete_leftovers;
         settings.include_unknown_age = self.include_unknown_age;

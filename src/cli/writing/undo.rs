@@ -10,7 +10,7 @@ use crate::cli::{
     terminal,
 };
 use crate::journal::History;
-use crate::model::escape_control;
+use crate::model::{AskedEntry, escape_control};
 use crate::plan;
 
 /// Arguments of `undo`.
@@ -18,7 +18,7 @@ use crate::plan;
 pub struct UndoArgs {
     /// Revert this entry of the journal [default: the last that can be undone]
     #[arg(value_name = "ENTRY")]
-    entry: Option<u64>,
+    entry: Option<AskedEntry>,
     #[command(flatten)]
     write: WriteArgs,
 }
@@ -34,11 +34,12 @@ impl UndoArgs {
     ) -> Result<Exit, Failure> {
         let format = self.write.format()?;
         self.write.rests_on_the_journal("undo")?;
+        let asked = self.write.journal.entry(self.entry)?;
         let settings = self.write.settings();
         let from = ClusterSource::Watched { connection, namespace: None };
         let mut collected = collect(from, &settings, None).await?;
-        let history = journal::recall(&collected)?;
-        let Some(wanted) = self.entry.or_else(|| last_undoable(&history)) else {
+        let history = journal::recall(&collected).await?;
+        let Some(wanted) = asked.or_else(|| last_undoable(&history)) else {
             terminal::note("no entry of the journal can be undone");
             return Ok(Exit::Done);
         };
@@ -55,6 +56,7 @@ impl UndoArgs {
 fn last_undoable(history: &History) -> Option<u64> {
     let undoable = plan::undoable(history);
     for (entry, reason) in undoable.passed.iter().take(NAMED) {
+        let entry = history.numbered(*entry);
         let told = format!("note: entry {entry} cannot be undone: {reason}");
         terminal::note(&escape_control(&told));
     }
@@ -64,7 +66,7 @@ fn last_undoable(history: &History) -> Option<u64> {
 impl WriteArgs {
     /// A plan that is made from the journal of this machine cannot be carried out by another.
     pub(super) fn rests_on_the_journal(&self, command: &str) -> Result<(), Failure> {
-        self.rests_on(command, "the journal of this machine")
+        self.rests_on(command, "the journal")
     }
 
     /// A plan that is made from what only this machine has cannot be carried out by another.

@@ -1,17 +1,24 @@
 //! Warnings about changes to the same objects that earlier runs began, and whose end is not recorded.
 
-use super::journal::folder;
+use super::journal::read;
 use crate::cli::{collect::Collected, terminal};
-use crate::journal::{self, Entry, Outcome};
+use crate::journal::{Entry, History, Outcome};
 use crate::model::{Kind, ObjectKey, escape_control, format_time};
 use crate::plan::{Plan, ProposedChange};
 
 /// Tells of every open entry of the journal about an object that a plan changes or refuses. Nothing
 /// is sent again on its account: what is there now was judged anew.
-pub(super) fn tell(collected: &Collected, plan: &Plan) {
-    // Whoever goes on to write learns from opening it what is wrong with the journal.
-    let Some(history) = folder(collected).and_then(|it| journal::history(&it).ok()) else {
-        return;
+pub(super) async fn tell(collected: &Collected, plan: &Plan) {
+    let history = match read(collected).await {
+        Ok((_, history)) => history,
+        Err(failure) => {
+            if collected.live.is_some() {
+                let missing = "what earlier runs left unfinished is not told";
+                let told = format!("{:#}: {missing}", failure.error);
+                terminal::note(&format!("note: {}", escape_control(&told)));
+            }
+            return;
+        }
     };
     let steps = |it: &'_ ProposedChange| {
         it.proposal.steps.iter().map(|step| step.object().key.clone()).collect::<Vec<_>>()
@@ -24,7 +31,7 @@ pub(super) fn tell(collected: &Collected, plan: &Plan) {
             || snapshot_of(entry).is_some_and(|it| concerned.contains(&&it))
     };
     for entry in history.open().filter(concerns) {
-        terminal::note(&format!("note: {}", escape_control(&told(entry))));
+        terminal::note(&format!("note: {}", escape_control(&told(&history, entry))));
     }
 }
 
@@ -36,7 +43,7 @@ fn snapshot_of(entry: &Entry) -> Option<ObjectKey> {
     Some(ObjectKey::named(Kind::PersistentVolumeClaim, text("namespace")?, text("name")?))
 }
 
-fn told(entry: &Entry) -> String {
+fn told(history: &History, entry: &Entry) -> String {
     let state = match entry.last() {
         Some(Outcome::Sent) => "the request succeeded, but its effect was not verified",
         Some(Outcome::Unanswered) => "the request was sent but not answered",
@@ -46,6 +53,8 @@ fn told(entry: &Entry) -> String {
     format!(
         "entry {} of the journal, about {}, is open: {}{at}, {state}; it is not sent again, and \
          this plan rests on the present state",
-        entry.sequence, entry.intent.object, entry.intent.command
+        history.numbered(entry.sequence),
+        entry.intent.object,
+        entry.intent.command
     )
 }

@@ -11,7 +11,7 @@ fn what_is_written_comes_back_in_the_order_in_which_it_was_begun() {
     log.end(second, at(3), Outcome::Sent, "").expect("room");
     log.end(first, None, Outcome::Refused, "admission\nsaid \"no\"").expect("room");
     log.end(second, at(4), Outcome::Done, "gone").expect("room");
-    let History { entries, notes } = read(folder.path());
+    let History { entries, notes, .. } = read(folder.path());
     assert_eq!(notes, [""; 0]);
     assert_eq!(sequences(&entries), [1, 2]);
     assert_eq!((&*entries[0].run, entries[0].at, &entries[0].intent), ("a", at(0), &keep("one")));
@@ -56,7 +56,7 @@ fn any_object_that_has_a_name_comes_back() {
     for intent in &intents {
         log.begin("run", None, intent).expect("room");
     }
-    let History { entries, notes } = read(folder.path());
+    let History { entries, notes, .. } = read(folder.path());
     assert_eq!(notes, [""; 0]);
     let read: Vec<_> = entries.into_iter().map(|entry| entry.intent).collect();
     assert_eq!(read, intents);

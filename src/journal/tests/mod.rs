@@ -4,6 +4,9 @@ mod appending;
 mod processes;
 mod random;
 mod reading;
+mod segment_store;
+mod segments;
+mod segment_writers;
 mod unwritable;
 
 use std::{fs, path::Path};

@@ -116,7 +116,8 @@ proptest! {
                 Event::Begin(at, run, intent) => {
                     let sequence = log.begin(&run, at, &intent).expect("room");
                     let outcomes = Vec::new();
-                    expected.push(Entry { sequence, at, run, intent: *intent, outcomes });
+                    let term = None;
+                    expected.push(Entry { sequence, at, run, term, intent: *intent, outcomes });
                 }
                 Event::End(of, ended) if !expected.is_empty() => {
                     let place = of % expected.len();
@@ -134,7 +135,7 @@ proptest! {
                 Event::End(..) | Event::Tear(_) => {}
             }
         }
-        let History { entries, notes } = read(folder.path());
+        let History { entries, notes, .. } = read(folder.path());
         prop_assert_eq!(entries, expected);
         prop_assert_eq!(torn > 0, !notes.is_empty(), "{:?}", notes);
         prop_assert!(!notes.iter().any(|note| note.contains("edited")), "{:?}", notes);

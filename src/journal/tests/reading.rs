@@ -194,7 +194,7 @@ fn unknown_fields_are_left_alone_and_unknown_types_are_told() {
             2,
         )
     });
-    let History { entries, notes } = read(folder.path());
+    let History { entries, notes, .. } = read(folder.path());
     assert_eq!(entries.len(), 3);
     let open: Vec<_> = entries.iter().map(super::super::Entry::is_open).collect();
     assert_eq!(open, [true, true, false]);

@@ -10,7 +10,7 @@ use super::super::report::{short_name, wrap};
 use super::super::wire::{API_VERSION, ObjectReference, Tool};
 use super::plan::BackendVolume;
 use super::receipt;
-use crate::journal::{Entry, History};
+use crate::journal::{Entry, History, Term};
 use crate::model::{escape_control, format_time};
 
 /// What was done, by one or more clusters.
@@ -40,8 +40,8 @@ pub struct JournalMetadata {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClusterJournal {
-    /// The file that holds it. Its folder is named after the uid of the cluster's namespace
-    /// `kube-system`.
+    /// The file that holds it, whose folder is named after the uid of the cluster's namespace
+    /// `kube-system`; or the `ConfigMap`s that do.
     pub file: String,
     /// The newest last.
     pub entries: Vec<JournalEntry>,
@@ -54,13 +54,19 @@ pub struct ClusterJournal {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct JournalEntry {
-    /// Its number, by which `undo` and `journal` know it.
+    /// Its number in its journal.
     pub entry: u64,
+    /// What `undo` and `journal` know it by: `12` in the file of a machine, `c12` in the cluster.
+    #[serde(default)]
+    pub name: String,
     /// When, by the server's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     /// Which run.
     pub run: String,
+    /// The epoch of the leader that recorded it; absent where a person's command did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub term: Option<LeaderTerm>,
     /// The command that asked for it.
     pub command: String,
     /// What was written.
@@ -106,6 +112,16 @@ pub struct JournalEntry {
     /// The object as it was before, where a single entry was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pre_image: Option<Value>,
+}
+
+/// The epoch of a leader.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LeaderTerm {
+    /// The uid of the Lease.
+    pub lease: String,
+    /// How often its holder had changed.
+    pub transitions: u64,
 }
 
 /// What became of an entry.
@@ -158,8 +174,10 @@ pub fn journal_entry(
     let last = entry.outcomes.last();
     JournalEntry {
         entry: entry.sequence,
+        name: history.numbered(entry.sequence).to_string(),
         at: entry.at.as_ref().map(format_time),
         run: entry.run.clone(),
+        term: entry.term.as_ref().map(leader_term),
         command: intent.command.clone(),
         object: reference(&intent.object),
         action: intent.action.clone(),
@@ -197,6 +215,11 @@ pub fn journal_entry(
     }
 }
 
+/// Puts the epoch of a leader into its public shape.
+pub fn leader_term(term: &Term) -> LeaderTerm {
+    LeaderTerm { lease: term.lease.clone(), transitions: term.transitions }
+}
+
 /// Prints what was done, the newest last.
 ///
 /// # Errors
@@ -214,7 +237,7 @@ pub fn journal_table(out: &mut dyn Write, journal: &Journal, width: usize) -> io
             let when = entry.at.as_deref().unwrap_or("?");
             let object = short_name(&entry.object);
             let object = escape_control(&object);
-            writeln!(out, "{:<7}{when:<22}{:<12}{object}", entry.entry, entry.outcome)?;
+            writeln!(out, "{:<7}{when:<22}{:<12}{object}", entry.name, entry.outcome)?;
             for fact in facts(entry) {
                 for line in wrap(&escape_control(&fact), width.max(40) - 4) {
                     writeln!(out, "    {line}")?;

@@ -8,7 +8,10 @@ mod saved;
 mod step;
 mod table;
 
-pub use journal::{ClusterJournal, Journal, JournalEntry, journal, journal_entry, journal_table};
+pub use journal::{
+    ClusterJournal, Journal, JournalEntry, LeaderTerm, journal, journal_entry, journal_table,
+    leader_term,
+};
 pub use plan::{Plan, PlanMetadata, PlannedChange, RefusedChange, SavedSettings, change, plan};
 pub use receipt::{Receipt, ReceiptContext, ReceiptMetadata, name as outcome_name, receipt};
 pub use saved::{PlanError, read};

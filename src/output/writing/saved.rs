@@ -132,6 +132,8 @@ impl SavedSettings {
             recording: Recording {
                 namespace: self.record_namespace.as_str().into(),
                 journal_only: self.journal_only,
+                // Whoever carries the plan out says where that is recorded.
+                cluster_journal: None,
             },
             ..Settings::default()
         };

@@ -70,9 +70,15 @@ fn history(saved: Value, written: Time) -> History {
         removes_finalizer: None,
         undoes: None,
     };
-    let entry =
-        Entry { sequence: 1, at: Some(written), run: String::new(), intent, outcomes: Vec::new() };
-    History { entries: vec![entry], notes: Vec::new() }
+    let entry = Entry {
+        sequence: 1,
+        at: Some(written),
+        run: String::new(),
+        term: None,
+        intent,
+        outcomes: Vec::new(),
+    };
+    History { entries: vec![entry], ..History::default() }
 }
 
 /// Returns whether the volume would be recreated, or why not.

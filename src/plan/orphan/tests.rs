@@ -61,6 +61,7 @@ fn entry(sequence: u64, name: &str, handle: &str) -> Entry {
         sequence,
         at: None,
         run: "run".to_owned(),
+        term: None,
         intent: Intent {
             command: "gc".to_owned(),
             object: ObjectRef {
@@ -88,7 +89,7 @@ fn entry(sequence: u64, name: &str, handle: &str) -> Entry {
 }
 
 fn history(entries: Vec<Entry>) -> History {
-    History { entries, notes: Vec::new() }
+    History { entries, ..History::default() }
 }
 
 /// Plans with a cluster of these rows, all of which was read except `unseen`.
@@ -132,13 +133,15 @@ fn said(
     }
 }
 
+const OF_FOUR: OrphanSource = OrphanSource::Entry { sequence: 4, exclusive: false };
+
 fn named(exclusive: bool) -> OrphanSource {
     OrphanSource::Named { driver: DRIVER.into(), handle: "vol-1".into(), exclusive }
 }
 
 fn from_journal(rows: Vec<Row>) -> Result<Value, String> {
     let history = history(vec![entry(4, "pv-1", "vol-1"), entry(6, "pv-2", "vol-2")]);
-    said(&history, &OrphanSource::Entry(4), &SecretAssertion::Unsaid, rows)
+    said(&history, &OF_FOUR, &SecretAssertion::Unsaid, rows)
 }
 
 fn refused(reason: Result<Value, String>, words: &str) {
@@ -255,9 +258,7 @@ fn a_handle_that_somebody_names_takes_more_words() {
 
 #[test]
 fn an_entry_has_to_be_one_that_kept_something() {
-    let of = |entries| {
-        said(&history(entries), &OrphanSource::Entry(4), &SecretAssertion::Unsaid, Vec::new())
-    };
+    let of = |entries| said(&history(entries), &OF_FOUR, &SecretAssertion::Unsaid, Vec::new());
     let mut other = entry(4, "pv-1", "vol-1");
     other.intent.keeps = false;
     refused(of(vec![other]), "kept no backend volume");
@@ -287,14 +288,21 @@ fn what_was_not_seen_stops_it() {
         Kind::VolumeSnapshotContent,
         Kind::VolumeGroupSnapshotContent,
     ] {
-        let plan = planned(
-            &history,
-            &OrphanSource::Entry(4),
-            &SecretAssertion::Unsaid,
-            Vec::new(),
-            Some(kind),
-        );
+        let plan = planned(&history, &OF_FOUR, &SecretAssertion::Unsaid, Vec::new(), Some(kind));
         assert!(plan.changes.is_empty(), "{kind} was not seen");
         assert!(plan.refusals[0].unseen, "{kind}: {}", plan.refusals[0].reason);
     }
+}
+
+#[test]
+fn an_entry_in_the_cluster_can_be_forged_and_needs_the_users_word() {
+    let entries = vec![entry(4, "pv-1", "vol-1")];
+    let in_cluster =
+        History { place: crate::model::JournalPlace::Cluster("ops".into()), ..history(entries) };
+    let asked = |exclusive| {
+        let which = OrphanSource::Entry { sequence: 4, exclusive };
+        said(&in_cluster, &which, &SecretAssertion::Unsaid, Vec::new())
+    };
+    refused(asked(false), "--backend-exclusive");
+    assert!(asked(true).is_ok());
 }

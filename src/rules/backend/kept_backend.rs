@@ -1,7 +1,10 @@
 //! F94: a kept backend volume that no volume references.
 
 use crate::cluster::{Cx, Placed, Seen};
-use crate::model::{Age, Finding, KeptBackend, Kind, Severity, Trust, VolumeColumns, format_bytes};
+use crate::model::{
+    Age, Finding, JournalEntryNumber, KeptBackend, Kind, Severity, Trust, VolumeColumns,
+    format_bytes,
+};
 use crate::rules::finding::time;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -46,7 +49,7 @@ fn judge(cx: &Cx, kept: &KeptBackend) -> Seen<Option<Finding>> {
         .shows("storage class", kept.class.as_deref().unwrap_or("<none>"))
         .shows("kept since", time(kept.since))
         .shows("recorded", kept.recorded.name());
-    if let Some(entry) = kept.entry {
+    if let Some(entry) = &kept.entry {
         finding = finding.shows("journal entry", entry.to_string());
     }
     finding.volume = Some(VolumeColumns {
@@ -58,7 +61,8 @@ fn judge(cx: &Cx, kept: &KeptBackend) -> Seen<Option<Finding>> {
         phase: "<none>".to_owned(),
     });
     let (handle, driver) = (&kept.backend.handle, &kept.backend.driver);
-    Ok(Some(finding.report_only(match kept.entry {
+    let entry = kept.entry.as_ref().map(JournalEntryNumber::arguments);
+    Ok(Some(finding.report_only(match entry {
         Some(entry) => format!(
             "`undo {entry}` creates its PersistentVolume again; if it is not needed, `destroy-orphan --from-journal {entry}` lets {driver} delete {handle}"
         ),

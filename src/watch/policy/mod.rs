@@ -25,6 +25,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 pub(crate) use self::file::{PolicyFile, PolicySource, Reloaded};
+pub(crate) use self::values::LeaseName;
 use self::{
     acting::{BoundsPolicy, OLDEST_LOOK, ReconcilersPolicy},
     document::{Content, Fault, Node},

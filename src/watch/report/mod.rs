@@ -42,7 +42,6 @@ use self::metrics_access::MetricsReviewer;
 use self::queue::SinkCounts;
 use self::server::Served;
 use self::webhook::{WebhookPace, WebhookReporter};
-use super::election::Term;
 use super::leader::Leadership;
 use super::policy::report::{MetricsPolicy, ReportPolicy};
 use super::probes::Probes;
@@ -50,6 +49,7 @@ use super::reconciler::Reconciler;
 use super::run::{Listener, Told};
 use crate::client::{Connection, Reader};
 use crate::cluster::Cluster;
+use crate::journal::Term;
 use crate::model::{FindingEvent, Time};
 use crate::sources::live::WatchHealth;
 

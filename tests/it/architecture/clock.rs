@@ -17,7 +17,7 @@ const DATE: [(&str, &str); 5] = [
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
-const STOPWATCH: [(&str, &str); 27] = [
+const STOPWATCH: [(&str, &str); 28] = [
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/step/leases.rs", "how long to wait before expired Leases are read again"),
     ("src/apply/step/released.rs", "how long to wait before a step for a watch that broke"),
@@ -34,6 +34,7 @@ const STOPWATCH: [(&str, &str); 27] = [
     ("src/client/credential.rs", "how long the failure of a credential plugin is remembered"),
     ("src/client/open_response.rs", "how long the body of an answer may take"),
     ("src/client/reader.rs", "how long an answer took"),
+    ("src/journal/segment_log.rs", "when a record is given up for which a write waits"),
     ("src/sources/answers/mod.rs", "until when answers are waited for"),
     ("src/sources/live/fresh_list.rs", "when the server's Date was received"),
     ("src/sources/live/message.rs", "when the server's Date was received"),

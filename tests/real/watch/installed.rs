@@ -150,7 +150,8 @@ fn what_is_printed_is_accepted_and_is_enough() {
     eventually("both pods are created", || cluster.list(NAMESPACE, "pods").len() == 2);
 
     // The policy is the one in the cluster; each process has a port of its own here.
-    let mounted = cluster.get(NAMESPACE, &format!("configmap/{ACCOUNT}")).expect("it is applied");
+    let mounted =
+        cluster.get(NAMESPACE, "configmap/kubectl-storage-watch-policy").expect("it is applied");
     let mounted = mounted["data"]["policy.yaml"].as_str().expect("it has the policy").to_owned();
     assert_eq!(mounted, policy);
     let other = mounted.replace(&ports[0].to_string(), &ports[1].to_string());

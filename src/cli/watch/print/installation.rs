@@ -5,8 +5,11 @@ use serde_json::{Value, json};
 use super::mounted::MountedSecret;
 use crate::watch::policy::WatchPolicy;
 
-/// The name of every object but the namespace.
+/// The name of every object but the namespace and the policy.
 pub(super) const NAME: &str = "kubectl-storage-watch";
+/// The name of the `ConfigMap` with the policy. That of the others would be the one by which everybody
+/// can pause what acts, and with it the right to change the policy.
+pub(super) const POLICY_NAME: &str = "kubectl-storage-watch-policy";
 /// The key of the policy in its `ConfigMap`, and the name of its file.
 pub(super) const POLICY_FILE: &str = "policy.yaml";
 

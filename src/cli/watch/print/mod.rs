@@ -18,14 +18,12 @@ use clap::Args;
 
 use self::installation::Installation;
 use crate::{
-    cli::{Exit, Failure, policy::refused, terminal},
+    cli::{Exit, Failure, args::WATCH_NAMESPACE, policy::refused, terminal},
     model::{escape_control, is_namespace_name},
     output::list,
     watch::policy::{PolicyFile, PolicySource, WatchPolicy},
 };
 
-/// Where it runs, unless it is told.
-const NAMESPACE: &str = "kubectl-storage";
 /// The image that is built from the `Containerfile`.
 const IMAGE: &str = concat!("ghcr.io/kubectl-storage/kubectl-storage:v", env!("CARGO_PKG_VERSION"));
 
@@ -48,7 +46,7 @@ pub(super) struct PrintArgs {
     #[arg(short, long = "filename", value_name = "POLICY", value_hint = clap::ValueHint::FilePath)]
     filename: Option<PathBuf>,
     /// Run in this namespace, which is created, and restricted to pods of the restricted pod security standard
-    #[arg(short, long, value_name = "NAMESPACE", default_value = NAMESPACE, value_parser = namespace)]
+    #[arg(short, long, value_name = "NAMESPACE", default_value = WATCH_NAMESPACE, value_parser = namespace)]
     namespace: String,
     /// Run this image
     #[arg(long, value_name = "IMAGE", default_value = IMAGE, value_parser = image)]
@@ -105,7 +103,7 @@ impl PrintArgs {
             Ok::<_, std::io::Error>(())
         })
         .map_err(Failure::error)?;
-        if self.namespace != NAMESPACE {
+        if self.namespace != WATCH_NAMESPACE {
             terminal::note(&format!(
                 "note: namespace {} gets the restricted pod security standard: nothing else should run there",
                 self.namespace

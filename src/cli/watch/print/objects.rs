@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    installation::{Installation, NAME, POLICY_FILE},
+    installation::{Installation, NAME, POLICY_FILE, POLICY_NAME},
     monitoring, workload,
 };
 use crate::cli::rbac::watch_roles;
@@ -25,7 +25,9 @@ impl Installation {
             objects.extend(self.bound(role));
         }
         let data = json!({POLICY_FILE: self.text});
-        objects.push(self.object("v1", "ConfigMap", ("data", data)));
+        let mut policy = self.object("v1", "ConfigMap", ("data", data));
+        policy["metadata"]["name"] = json!(POLICY_NAME);
+        objects.push(policy);
         objects.push(self.object("apps/v1", "Deployment", ("spec", workload::spec(self))));
         objects.push(self.disruption_budget());
         if self.port.is_some() {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    installation::{Installation, NAME, POLICY_FILE},
+    installation::{Installation, NAME, POLICY_FILE, POLICY_NAME},
     mounted::{MountedSecret, POLICY_FOLDER},
 };
 
@@ -16,7 +16,7 @@ pub(super) fn spec(of: &Installation) -> Value {
         "whenUnsatisfiable": "ScheduleAnyway",
         "labelSelector": {"matchLabels": labels},
     });
-    let policy = json!({"name": "policy", "configMap": {"name": NAME}});
+    let policy = json!({"name": "policy", "configMap": {"name": POLICY_NAME}});
     let state = json!({"name": "state", "emptyDir": {"sizeLimit": "64Mi"}});
     let secrets = of.secrets.iter().map(MountedSecret::volume);
     let volumes: Vec<_> = [policy, state].into_iter().chain(secrets).collect();

@@ -1,11 +1,14 @@
 //! Shows the writes of `guard install` and `guard uninstall`, asks, and sends them.
 
+use std::sync::Arc;
+
 use clap::Args;
 
+use super::super::perform::{cluster_journal, unopened};
 use super::super::{DryRunFlag, Interrupt, confirm, field_manager};
 use super::{GuardFormat, GuardOutput, GuardedCluster};
-use crate::apply::{GuardWriter, Outcome};
-use crate::cli::{Exit, Failure, terminal};
+use crate::apply::{GuardWriter, OpenJournal, Outcome};
+use crate::cli::{Exit, Failure, args::JournalPlaceArgs, terminal};
 use crate::client;
 use crate::guard::Step;
 use crate::journal::{self, Log};
@@ -26,6 +29,8 @@ pub(super) struct GuardWriteArgs {
     /// Record the changes in managedFields under this name
     #[arg(long, value_name = "NAME", default_value = "kubectl-storage", value_parser = field_manager)]
     field_manager: String,
+    #[command(flatten)]
+    journal: JournalPlaceArgs,
     #[command(flatten)]
     output: GuardOutput,
 }
@@ -86,7 +91,7 @@ pub(super) async fn carry_out(
         return Ok(Carried::None);
     }
     // Opened before the question is asked: without it, nothing is written.
-    let log = open_journal(cluster).await?;
+    let journal = open_journal(cluster, args).await?;
     if !args.yes {
         if !confirm::somebody_there() {
             return Err(refused(
@@ -98,9 +103,9 @@ pub(super) async fn carry_out(
             return Err(refused("not confirmed", "nothing was changed"));
         }
     }
-    shape.metadata.journal = Some(log.path().display().to_string());
+    shape.metadata.journal = Some(journal.shown());
     interrupt.begin();
-    let ended = send(&writer, cluster, steps, shape, &log, format, interrupt).await;
+    let ended = send(&writer, cluster, steps, shape, &journal, format, interrupt).await;
     interrupt.finish();
     ended
 }
@@ -110,7 +115,7 @@ async fn send(
     cluster: &GuardedCluster,
     steps: &[Step],
     shape: &mut GuardChanges,
-    log: &Log,
+    journal: &OpenJournal,
     format: GuardFormat,
     interrupt: &Interrupt,
 ) -> Result<Carried, Failure> {
@@ -121,7 +126,7 @@ async fn send(
             terminal::note(&interrupted(done, steps.len(), &command));
             return Ok(Carried::Ended(Exit::Interrupted));
         }
-        let end = writer.write(step, &command, &run, log, cluster.now).await;
+        let end = writer.write(step, &command, &run, journal, cluster.now).await;
         change.outcome = Some(writing::outcome_name(end.outcome).to_owned());
         change.detail = end.detail;
         change.entry = end.entry;
@@ -145,15 +150,19 @@ fn interrupted(done: usize, all: usize, command: &str) -> String {
     format!("{done} of {all} changes were made; run `kubectl storage {command}` again for the rest")
 }
 
-async fn open_journal(cluster: &GuardedCluster) -> Result<Log, Failure> {
+async fn open_journal(
+    cluster: &GuardedCluster,
+    args: &GuardWriteArgs,
+) -> Result<OpenJournal, Failure> {
     let connection = &cluster.connection;
+    if let Some(namespace) = args.journal.namespace() {
+        return cluster_journal(connection, &args.field_manager, &namespace).await;
+    }
     let uid = client::cluster_uid(&cluster.reader).await.map_err(super::read_failure)?;
     let folder = journal::folder(uid.as_deref(), &connection.server, &connection.authority);
     let folder = folder.ok_or_else(|| {
         refused("no folder for the journal is known", "set XDG_STATE_HOME to a writable folder")
     })?;
-    Log::open(&folder).map_err(|error| {
-        let error = anyhow::Error::new(error);
-        Failure { exit: Exit::Refused, error, hint: None }
-    })
+    let log = Log::open(&folder).map_err(|error| unopened(error.into()))?;
+    Ok(OpenJournal::File(Arc::new(log)))
 }

@@ -1,7 +1,7 @@
 use std::time::Instant;
 
 use super::*;
-use crate::watch::election::Term;
+use crate::journal::Term;
 use crate::watch::leader::Standing;
 
 fn metrics() -> Metrics {

@@ -1,0 +1,275 @@
+//! The segments of the journal in a cluster, as `ConfigMap`s of a namespace.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::config_map::{self, ConfigMapWrite, NewConfigMap, StoredConfigMap};
+use super::lease::LeaseWriter;
+use super::writer::Writer;
+use crate::client::{self, Connection, ReadError, Reader, collection_path};
+use crate::journal::segment::{SEGMENT_KEY, number_after, segment_name, segment_number, shown};
+use crate::journal::{
+    History, JournalConsequence, JournalError, Segment, SegmentEnd, SegmentFailure, SegmentStore,
+    SegmentWrite, history_of_segments,
+};
+use crate::model::JournalPlace;
+
+/// The label of all segments.
+const LABEL: (&str, &str) = ("storage.kubectl.dev/record", "journal");
+/// An annotation that explains a segment.
+const ABOUT: &str = "Changes that kubectl storage made, each recorded before it was sent; \
+                     `kubectl storage journal --cluster-journal` lists them. Do not edit: each line \
+                     has the hash of the line before.";
+
+/// How many segments are listed at once: about a mebibyte.
+const PAGE: u32 = 50;
+/// How many segments that are not listed are looked for by name.
+const MISSING: u32 = 100;
+/// How long an answer about a segment may take: a write waits for it.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// Reads and writes the segments of a namespace.
+pub(crate) struct ConfigMapSegments {
+    reader: Reader,
+    writer: Writer,
+    namespace: String,
+    /// The Lease by which leaders are elected, if one is.
+    lease: Option<LeaseWriter>,
+}
+
+/// A list of `ConfigMap`s.
+#[derive(Deserialize)]
+struct ConfigMaps {
+    #[serde(default)]
+    metadata: ConfigMapsMetadata,
+    items: Vec<Value>,
+}
+
+#[derive(Deserialize, Default)]
+struct ConfigMapsMetadata {
+    #[serde(rename = "continue")]
+    go_on: Option<String>,
+}
+
+impl ConfigMapSegments {
+    pub(super) fn new(
+        connection: &Connection,
+        field_manager: &str,
+        namespace: &str,
+        lease: Option<LeaseWriter>,
+    ) -> Self {
+        Self {
+            reader: Reader::new(connection),
+            writer: Writer::new(connection, field_manager),
+            namespace: namespace.to_owned(),
+            lease,
+        }
+    }
+}
+
+/// Reads the journal in a namespace of the cluster; without segments, it is an empty history.
+///
+/// # Errors
+/// When it cannot be read.
+pub(crate) async fn cluster_history(
+    reader: &Reader,
+    namespace: &str,
+) -> Result<History, JournalError> {
+    let (segments, cluster) = futures::join!(list(reader, namespace), cluster(reader));
+    let segments = segments.map_err(|error| JournalError::InCluster {
+        consequence: JournalConsequence::NotRead,
+        failure: SegmentFailure::Unreadable { place: shown(namespace), reason: told(&error) },
+    })?;
+    let cluster = cluster.as_deref().map_err(String::as_str);
+    let mut history = history_of_segments(&segments, cluster);
+    history.place = JournalPlace::Cluster(namespace.into());
+    Ok(history)
+}
+
+/// Names the journal in a namespace.
+pub(crate) fn cluster_journal(namespace: &str) -> String {
+    shown(namespace)
+}
+
+/// Reads the uid of the cluster. `Err` is why it is not known.
+async fn cluster(reader: &Reader) -> Result<String, String> {
+    match client::cluster_uid(reader).await {
+        Ok(Some(uid)) if !uid.is_empty() => Ok(uid),
+        Ok(_) => Err("you may not get namespace kube-system".to_owned()),
+        Err(error) => Err(told(&error)),
+    }
+}
+
+/// Reads all segments of a namespace, in the order of their numbers, page by page.
+async fn list(
+    reader: &Reader,
+    namespace: &str,
+) -> Result<Vec<Segment<StoredConfigMap>>, ReadError> {
+    let (key, value) = LABEL;
+    let all = collection_path("", "v1", Some(namespace), "configmaps");
+    let path = format!("{all}?labelSelector={}%3D{value}&limit={PAGE}", key.replace('/', "%2F"));
+    let mut segments = BTreeMap::new();
+    let mut page = path.clone();
+    loop {
+        let listed = reader.get_json::<ConfigMaps>(&page).await?.value;
+        let stored = listed.items.into_iter().filter_map(StoredConfigMap::of);
+        segments.extend(stored.filter_map(segment).map(|it| (it.number, it)));
+        match listed.metadata.go_on.filter(|it| !it.is_empty()) {
+            Some(token) => page = format!("{path}&continue={token}"),
+            None => break,
+        }
+    }
+    // One whose label was removed is not listed. None may be missed: what is appended follows from the
+    // last ones, and what is judged rests on all of them.
+    let mut looked = 0;
+    let mut before = 0;
+    let mut unlisted = BTreeMap::new();
+    for &number in segments.keys() {
+        // The first ones may have been moved away.
+        if before > 0 {
+            for missing in before + 1..number {
+                looked += 1;
+                if looked > MISSING {
+                    break;
+                }
+                unlisted.extend(read(reader, namespace, missing).await?.map(|it| (missing, it)));
+            }
+        }
+        before = number;
+    }
+    let mut first = segments.keys().next().copied().unwrap_or_default();
+    while first > 1 {
+        first -= 1;
+        let Some(found) = read(reader, namespace, first).await? else { break };
+        unlisted.insert(first, found);
+    }
+    segments.extend(unlisted);
+    let mut last = segments.keys().next_back().copied().unwrap_or_default();
+    while let Some(next) = number_after(last) {
+        let Some(found) = read(reader, namespace, next).await? else { break };
+        segments.insert(next, found);
+        last = next;
+    }
+    Ok(segments.into_values().collect())
+}
+
+async fn read(
+    reader: &Reader,
+    namespace: &str,
+    number: u32,
+) -> Result<Option<Segment<StoredConfigMap>>, ReadError> {
+    let stored = config_map::read(reader, namespace, &segment_name(number)).await?;
+    Ok(stored.and_then(segment))
+}
+
+/// Returns what a `ConfigMap` holds of the journal; `None` where its name is not that of a segment.
+fn segment(stored: StoredConfigMap) -> Option<Segment<StoredConfigMap>> {
+    let (key, value) = LABEL;
+    let foreign = stored.keys().any(|it| it != SEGMENT_KEY);
+    let defect = if stored.is_terminating() {
+        Some("is being deleted".to_owned())
+    } else if foreign || stored.value(SEGMENT_KEY).is_none() {
+        Some(format!("is not a segment of the journal: its only key must be {SEGMENT_KEY}"))
+    } else if stored.label(key) != Some(value) {
+        Some(format!("has no label {key}={value}: it was edited"))
+    } else {
+        None
+    };
+    Some(Segment {
+        number: segment_number(stored.name())?,
+        created: stored.created(),
+        defect,
+        text: stored.value(SEGMENT_KEY).unwrap_or_default().to_owned(),
+        closed: stored.is_immutable(),
+        version: stored,
+    })
+}
+
+fn unanswered() -> String {
+    format!("no answer came within {}s", WAIT.as_secs())
+}
+
+fn told(error: &ReadError) -> String {
+    match error.hint() {
+        Some(hint) => format!("{error}; {hint}"),
+        None => error.to_string(),
+    }
+}
+
+impl SegmentStore for ConfigMapSegments {
+    type Version = StoredConfigMap;
+
+    async fn cluster(&self) -> Result<String, String> {
+        cluster(&self.reader).await
+    }
+
+    async fn list(&self) -> Result<Vec<Segment<StoredConfigMap>>, String> {
+        list(&self.reader, &self.namespace).await.map_err(|error| told(&error))
+    }
+
+    async fn read(&self, number: u32) -> Result<Option<Segment<StoredConfigMap>>, String> {
+        let read = read(&self.reader, &self.namespace, number);
+        timeout(WAIT, read).await.map_err(|_| unanswered())?.map_err(|error| told(&error))
+    }
+
+    async fn write(
+        &self,
+        write: SegmentWrite<'_, StoredConfigMap>,
+        rehearsal: bool,
+    ) -> SegmentEnd<StoredConfigMap> {
+        let data = BTreeMap::from([(SEGMENT_KEY.to_owned(), write.text.to_owned())]);
+        let mut request = match write.over {
+            Some(stored) => config_map::replace(stored, &data),
+            None => NewConfigMap {
+                namespace: &self.namespace,
+                name: &segment_name(write.number),
+                labels: &[LABEL],
+                about: ABOUT,
+                data: &data,
+                immutable: false,
+            }
+            .request(),
+        };
+        if write.closed {
+            request.body["immutable"] = json!(true);
+        }
+        let Ok(sent) = timeout(WAIT, config_map::send(&self.writer, &request, rehearsal)).await
+        else {
+            return SegmentEnd::Unanswered { reason: unanswered(), after: None };
+        };
+        match sent {
+            ConfigMapWrite::Stored(stored) => match segment(stored) {
+                Some(segment) => SegmentEnd::Stored(segment),
+                None => SegmentEnd::Unanswered {
+                    reason: "the answer is no segment".to_owned(),
+                    after: None,
+                },
+            },
+            ConfigMapWrite::Overtaken => SegmentEnd::Overtaken,
+            ConfigMapWrite::Refused(reason) => SegmentEnd::Refused(format!(
+                "{reason} (requires get, list, create and update of configmaps in namespace {}, \
+                 which must exist)",
+                self.namespace
+            )),
+            ConfigMapWrite::Failed { reason, after } => SegmentEnd::Unanswered { reason, after },
+            ConfigMapWrite::Unanswered(reason) => SegmentEnd::Unanswered { reason, after: None },
+        }
+    }
+
+    async fn lease(&self) -> Result<Option<String>, String> {
+        let Some(lease) = &self.lease else { return Ok(None) };
+        let (lease, _) = lease.read().await?;
+        Ok(lease.map(|it| it.uid().to_owned()))
+    }
+
+    fn shown(&self, number: Option<u32>) -> String {
+        match number {
+            Some(number) => format!("configmap {}/{}", self.namespace, segment_name(number)),
+            None => shown(&self.namespace),
+        }
+    }
+}

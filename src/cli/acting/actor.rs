@@ -1,0 +1,258 @@
+//! What is done, when, and within which bounds.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::{
+    news::ActingNews,
+    permit::Permit,
+    session::{Looked, Session},
+};
+use crate::apply::{Confirmed, DryRun, LeaseWriter, OpenJournal, Outcome, RunOptions, cluster_history};
+use crate::cli::{
+    Failure,
+    args::ConnectionArgs,
+    collect::Collected,
+    terminal,
+    writing::{
+        journal,
+        perform::{self, Execution},
+    },
+};
+use crate::journal::{self as records, Log};
+use crate::model::Settings;
+use crate::watch::acting::{
+    ActingBounds, ActingCounts, ChangeCount, Wanted, Work, WorkSchedule, WorkTerms, room,
+};
+
+/// How soon it is asked again whether anything may be changed.
+const NOT_NOW: Duration = Duration::from_secs(3);
+/// How soon other findings are looked at after a look.
+const PAUSE: Duration = Duration::from_secs(5);
+/// How often the same findings are looked at again: ages grow, and what was refused may not be any more.
+const AGAIN: Duration = Duration::from_secs(600);
+/// The same after a look that failed.
+const FAILED: Duration = Duration::from_secs(60);
+/// Nothing is to be done.
+const LONG: Duration = Duration::from_secs(3600);
+/// How long the API server may take to say who leads.
+const LEASE: Duration = Duration::from_secs(5);
+
+/// What is done, and within which bounds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::cli) struct ActingTerms {
+    /// The work that is switched on, and whether it acts rather than reports.
+    pub(in crate::cli) works: Vec<(Work, bool)>,
+    pub(in crate::cli) terms: WorkTerms,
+    /// The settings of judgements.
+    pub(in crate::cli) judged: Settings,
+    pub(in crate::cli) bounds: ActingBounds,
+}
+
+impl ActingTerms {
+    /// The work that is switched on.
+    pub(in crate::cli) fn on(&self) -> Vec<Work> {
+        self.works.iter().map(|it| it.0).collect()
+    }
+
+    /// Whether anything is changed by it.
+    pub(in crate::cli) fn acts(&self) -> bool {
+        self.works.iter().any(|it| it.1)
+    }
+
+    /// How soon a work is looked at again for the same findings. A short grace period is looked at more often than
+    /// a long one.
+    fn again(&self, work: Work) -> Duration {
+        match work {
+            Work::Announce => (self.terms.older_than / 6).clamp(PAUSE, AGAIN),
+            Work::Reclaim => (self.terms.grace / 6).clamp(PAUSE, AGAIN),
+            Work::Rescue | Work::Retention | Work::Finalizers => AGAIN,
+        }
+    }
+}
+
+/// Where changes are recorded before they are sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::cli) enum JournalSource {
+    /// In a file of this machine.
+    Machine,
+    /// In this namespace of the cluster.
+    Cluster(String),
+}
+
+/// Does what is wanted.
+pub(in crate::cli) struct Actor<'a> {
+    pub(in crate::cli) connection: &'a ConnectionArgs,
+    pub(in crate::cli) terms: watch::Receiver<Arc<ActingTerms>>,
+    pub(in crate::cli) wanted: watch::Receiver<Wanted>,
+    pub(in crate::cli) permit: Permit,
+    pub(in crate::cli) journal: JournalSource,
+    pub(in crate::cli) field_manager: &'a str,
+    pub(in crate::cli) options: RunOptions,
+    pub(in crate::cli) counts: ActingCounts,
+    pub(in crate::cli) tell: &'a mut dyn FnMut(ActingNews<'_>),
+    /// Whether the last look at what is to be announced found a flood.
+    pub(in crate::cli) breaker_open: bool,
+}
+
+/// What came of a look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// There is nothing to do, or not now: it is looked at again in a while.
+    Idle,
+    /// Something was changed: there may be more to do.
+    Changed,
+    /// It may not be changed now.
+    NotNow,
+}
+
+impl Actor<'_> {
+    /// Goes on for ever.
+    pub(in crate::cli) async fn run(mut self) -> Infallible {
+        let begun = Instant::now();
+        let mut schedule = WorkSchedule::default();
+        loop {
+            let terms = Arc::clone(&self.terms.borrow_and_update());
+            let wanted = self.wanted.borrow_and_update().clone();
+            let at = begun.elapsed();
+            let next = schedule.next(&wanted, at);
+            let Some(work) = next.filter(|(_, due)| *due <= at).map(|it| it.0) else {
+                let wait = next.map_or(LONG, |(_, due)| due.saturating_sub(at));
+                tokio::select! {
+                    () = sleep(wait) => {}
+                    Ok(()) = self.wanted.changed() => {}
+                    Ok(()) = self.terms.changed() => schedule.reset(),
+                }
+                continue;
+            };
+            let ended = self.work(work, &terms).await;
+            let at = begun.elapsed();
+            let (again, pause) = match ended {
+                Ok(Ended::Idle) => (terms.again(work), PAUSE),
+                Ok(Ended::Changed) => (PAUSE, PAUSE),
+                Ok(Ended::NotNow) => (NOT_NOW, NOT_NOW),
+                Err(failure) => {
+                    (self.tell)(ActingNews::Failed { work, message: terminal::message(&failure) });
+                    (FAILED, FAILED)
+                }
+            };
+            schedule.served(work, &wanted, at + again, at + pause);
+        }
+    }
+
+    async fn work(&mut self, work: Work, terms: &ActingTerms) -> Result<Ended, Failure> {
+        let acts = terms.works.iter().any(|it| *it == (work, true));
+        let may_go_on = |permit: &Permit| if acts { permit.allows() } else { permit.leads() };
+        if !may_go_on(&self.permit) {
+            return Ok(Ended::NotNow);
+        }
+        let settings = terms.terms.settings(work, &terms.judged);
+        let Self { connection, .. } = self;
+        let session =
+            Session { connection, work, terms: &terms.terms, settings, bounds: &terms.bounds };
+        let looked = Box::pin(session.look()).await?;
+        if let Some(counts) = looked.announcements {
+            self.counts.announced(counts);
+        }
+        if work == Work::Announce {
+            self.breaker_open = looked.breaker.is_some();
+            self.counts.break_circuit(self.breaker_open);
+        }
+        if let Some(breaker) = looked.breaker {
+            (self.tell)(ActingNews::BreakerOpen { work, breaker });
+            return Ok(Ended::Idle);
+        }
+        if looked.plan.changes.is_empty() || (work == Work::Reclaim && self.breaker_open) {
+            return Ok(Ended::Idle);
+        }
+        if !acts {
+            (self.tell)(ActingNews::Would { work, changes: &looked.plan.changes });
+            return Ok(Ended::Idle);
+        }
+        if !may_go_on(&self.permit) || !looked.is_fresh() {
+            return Ok(Ended::NotNow);
+        }
+        Box::pin(self.act(work, terms, looked)).await
+    }
+
+    /// Makes the changes for which there is room.
+    async fn act(
+        &mut self,
+        work: Work,
+        terms: &ActingTerms,
+        looked: Looked,
+    ) -> Result<Ended, Failure> {
+        let Looked { mut collected, mut plan, .. } = looked;
+        let (journal, made) = self.open_journal(work, &collected).await?;
+        // What saves data waits for nothing: bounding it would lose what it is there for.
+        let per_hour = if work == Work::Rescue { usize::MAX } else { terms.bounds.per_hour };
+        let room = room(terms.bounds.per_run, per_hour, made);
+        if room == 0 {
+            let waiting = plan.changes.len();
+            (self.tell)(ActingNews::NoRoom { work, waiting, made });
+            return Ok(Ended::Idle);
+        }
+        plan.changes.truncate(room);
+        let permit = self.permit.clone();
+        let execution = Execution {
+            journal: &journal,
+            field_manager: self.field_manager,
+            options: self.options,
+            interrupted: &|| !permit.allows(),
+            progress: &|_| {},
+        };
+        let receipt = perform::execute(&mut collected, Confirmed::by_policy(plan), execution).await?;
+        for done in &receipt.done {
+            let (reconciler, outcome) = (work.reconciler().name(), done.outcome.name());
+            self.counts.count(ChangeCount { reconciler, outcome });
+        }
+        let is_done = receipt.count(Outcome::Done) > 0;
+        if is_done {
+            self.counts.changed(receipt.ended);
+        }
+        let (cluster, blind) = (&collected.intake.cluster, &*collected.blind);
+        let journal = &*journal.shown();
+        (self.tell)(ActingNews::Changed { work, receipt: &receipt, cluster, journal, blind });
+        Ok(if is_done { Ended::Changed } else { Ended::Idle })
+    }
+
+    /// Opens the journal, and counts what was changed within the hour. Without it nothing is changed.
+    async fn open_journal(
+        &self,
+        work: Work,
+        collected: &Collected,
+    ) -> Result<(OpenJournal, usize), Failure> {
+        let live = collected.live.as_ref().ok_or_else(|| Failure::usage("a dump cannot be changed"))?;
+        let now = collected.intake.cluster.clock();
+        let now = now.ok_or_else(|| Failure::error(anyhow::anyhow!("the API server tells no time")))?;
+        let (journal, history) = match &self.journal {
+            JournalSource::Machine => {
+                let folder = journal::folder(collected).ok_or_else(journal::no_home)?;
+                let log = Log::open(&folder).map_err(Failure::error)?;
+                (OpenJournal::File(Arc::new(log)), records::history(&folder).map_err(Failure::error)?)
+            }
+            JournalSource::Cluster(namespace) => {
+                let leading = self.permit.leadership.term().zip(self.permit.leadership.lease());
+                let leading = leading.map(|(term, lease)| {
+                    let lease = (&*lease.namespace, &*lease.name);
+                    (term, LeaseWriter::new(&live.connection, lease, LEASE))
+                });
+                let opened =
+                    OpenJournal::in_cluster(&live.connection, self.field_manager, namespace, leading);
+                let (journal, _) = opened.await.map_err(Failure::error)?;
+                let history = cluster_history(&live.reader, namespace).await;
+                (journal, history.map_err(Failure::error)?)
+            }
+        };
+        let made = records::rate(&history, now).get(work.command()).copied().unwrap_or_default();
+        Ok((journal, made))
+    }
+}
+
+/// How background changes are made.
+pub(in crate::cli) const OPTIONS: RunOptions =
+    RunOptions { parallel: None, dry_run: DryRun::None, events: true, wait: true };

@@ -1,0 +1,18 @@
+//! Acts in the background: what `watch` does by a policy, and `-w` on commands that write.
+//!
+//! The loop finds what there is to do, at no cost; before anything is done about it the cluster is listed anew, judged
+//! several times, planned and changed by the same code as the commands.
+//!
+//! - `session`: the look before anything is changed.
+//! - `permit`: whether anything may be changed now.
+//! - `actor`: what is done, when, and within which bounds.
+//! - `news`: what is told of that.
+
+mod actor;
+mod news;
+mod permit;
+mod session;
+
+pub(super) use actor::{ActingTerms, Actor, JournalSource};
+pub(super) use news::ActingNews;
+pub(super) use permit::{PauseFollower, Permit, is_paused};

@@ -1,0 +1,28 @@
+//! What is told of what is done in the background.
+
+use crate::apply::Receipt;
+use crate::cluster::Cluster;
+use crate::plan::ProposedChange;
+use crate::rules::UnreadGap;
+use crate::watch::acting::{Breaker, Work};
+
+/// What is told of what is done in the background.
+pub(in crate::cli) enum ActingNews<'a> {
+    /// A reconciler that only reports would make these changes.
+    Would { work: Work, changes: &'a [ProposedChange] },
+    /// Nothing is announced or reclaimed.
+    BreakerOpen { work: Work, breaker: Breaker },
+    /// Changes wait, since so many were made within the hour.
+    NoRoom { work: Work, waiting: usize, made: usize },
+    /// Changes were made, or were not.
+    Changed {
+        work: Work,
+        receipt: &'a Receipt,
+        cluster: &'a Cluster,
+        /// The name of the journal.
+        journal: &'a str,
+        blind: &'a [UnreadGap],
+    },
+    /// It could not look, or not write.
+    Failed { work: Work, message: String },
+}

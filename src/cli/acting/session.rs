@@ -1,0 +1,103 @@
+//! A look of its own before anything is changed: the cluster is listed anew, and judged several times.
+
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use tokio::time::sleep;
+
+use crate::cli::{
+    Failure,
+    args::ConnectionArgs,
+    collect::{ClusterSource, Collected, collect, dump_failure},
+    writing::journal,
+};
+use crate::journal::History;
+use crate::model::Settings;
+use crate::plan::Plan;
+use crate::watch::acting::{
+    ActingBounds, AnnouncementCounts, Breaker, Candidates, Work, WorkTerms, announcements, breaker,
+};
+
+/// A view that is older counts no more: this process was stopped meanwhile.
+const OLDEST_VIEW: Duration = Duration::from_secs(300);
+
+/// What is looked at, and how often.
+pub(super) struct Session<'a> {
+    pub(super) connection: &'a ConnectionArgs,
+    pub(super) work: Work,
+    pub(super) terms: &'a WorkTerms,
+    pub(super) settings: Settings,
+    pub(super) bounds: &'a ActingBounds,
+}
+
+/// What was seen.
+pub(super) struct Looked {
+    pub(super) collected: Collected,
+    /// The changes that stood unchanged.
+    pub(super) plan: Plan,
+    /// Volumes by what is known of their announcement, where that was read.
+    pub(super) announcements: Option<AnnouncementCounts>,
+    /// Why nothing is announced or reclaimed.
+    pub(super) breaker: Option<Breaker>,
+    begun: Instant,
+}
+
+impl Looked {
+    /// Whether it may still be acted on.
+    pub(super) fn is_fresh(&self) -> bool {
+        let judged = self.begun.elapsed();
+        judged < OLDEST_VIEW
+    }
+}
+
+impl Session<'_> {
+    /// Looks, and judges so many times. It ends as soon as there is nothing to do.
+    pub(super) async fn look(&self) -> Result<Looked, Failure> {
+        let begun = Instant::now();
+        let Self { connection, work, terms, settings, bounds } = self;
+        let from = ClusterSource::Watched { connection, namespace: None };
+        let mut collected = collect(from, settings, None).await?;
+        let history = self.history(&collected).await?;
+        let mut candidates = Candidates::default();
+        let mut judgement = 0;
+        loop {
+            judgement += 1;
+            let judged = collected.make(settings, |cx| {
+                let plan = terms.plan(*work, cx, history.as_ref());
+                let breaker = match work {
+                    Work::Announce => breaker(cx, &plan, bounds.newly_eligible_percent),
+                    _ => None,
+                };
+                (plan, breaker, announcements(cx))
+            });
+            let (mut plan, breaker, announcements) = judged.await?;
+            candidates.judge(std::mem::take(&mut plan.changes));
+            if candidates.is_empty() || judgement >= bounds.judgements {
+                plan.changes = candidates.settled(bounds.judgements);
+                return Ok(Looked { collected, plan, announcements, breaker, begun });
+            }
+            follow(&mut collected, bounds.interval).await?;
+        }
+    }
+
+    /// What was recorded of earlier volumes, where a plan rests on that.
+    async fn history(&self, collected: &Collected) -> Result<Option<History>, Failure> {
+        match self.work {
+            Work::Finalizers => Ok(Some(journal::read(collected).await?.1)),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Takes in what changes, for so long.
+async fn follow(collected: &mut Collected, time: Duration) -> Result<(), Failure> {
+    let Collected { intake, live, .. } = collected;
+    let Some(watches) = live.as_mut().and_then(|live| live.watches.as_mut()) else { return Ok(()) };
+    let mut over = pin!(sleep(time));
+    loop {
+        tokio::select! {
+            taken = watches.next(intake) => taken.map_err(dump_failure)?,
+            () = &mut over => return watches.drain(intake).map_err(dump_failure),
+        }
+    }
+}

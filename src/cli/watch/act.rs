@@ -1,0 +1,264 @@
+//! Reconcilers that act or say what they would do: which findings call for them, and what is logged of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tracing::{error, info, warn};
+
+use crate::{
+    apply::Outcome,
+    cli::{
+        acting::{ActingNews, ActingTerms, Actor, JournalSource, OPTIONS, PauseFollower, Permit},
+        args::ConnectionArgs,
+        writing::Interrupt,
+    },
+    client::Connection,
+    cluster::Cluster,
+    model::{FindingEvent, ObjectRef, RuleId, escape_control},
+    watch::{
+        Leadership, Listener, Reconciler, Told,
+        acting::{ActingBounds, ActingCounts, Wanted, Work, WorkTerms},
+        pause::{Pause, PauseRecord},
+        policy::{WatchPolicy, acting::ReconcilerMode},
+    },
+};
+
+/// The field manager of what is changed in the background.
+const FIELD_MANAGER: &str = "kubectl-storage-watch";
+
+/// What a policy says of work.
+pub(super) fn terms(policy: &WatchPolicy) -> ActingTerms {
+    let works = Work::ALL.into_iter().filter_map(|work| {
+        match policy.reconcilers.mode(work.reconciler()) {
+            ReconcilerMode::Off => None,
+            ReconcilerMode::Report => Some((work, false)),
+            ReconcilerMode::Act => Some((work, true)),
+        }
+    });
+    let times = policy.reconcilers.reclaim.times();
+    let bounds = &policy.bounds;
+    ActingTerms {
+        works: works.collect(),
+        terms: WorkTerms {
+            grace: times.map(|it| it.grace).unwrap_or_default(),
+            older_than: times.map(|it| it.older_than).unwrap_or_default(),
+            ..WorkTerms::default()
+        },
+        judged: policy.settings(),
+        bounds: ActingBounds {
+            per_run: bounds.changes_per_run.get(),
+            per_hour: bounds.changes_per_hour.get(),
+            judgements: bounds.unchanged_judgements.get(),
+            interval: bounds.judgement_interval,
+            newly_eligible_percent: bounds.newly_eligible_percent.get(),
+        },
+    }
+}
+
+/// Hears for what there are findings.
+pub(super) struct WantedFindings {
+    terms: watch::Sender<Arc<ActingTerms>>,
+    wanted: watch::Sender<Wanted>,
+    /// Those that call for any work.
+    findings: BTreeSet<(RuleId, ObjectRef)>,
+}
+
+impl WantedFindings {
+    /// Begins with no findings, and returns what follows them.
+    pub(super) fn follow(
+        policy: &WatchPolicy,
+    ) -> (Self, watch::Receiver<Arc<ActingTerms>>, watch::Receiver<Wanted>) {
+        let (terms, follow_terms) = watch::channel(Arc::new(self::terms(policy)));
+        let (wanted, follow_wanted) = watch::channel(Wanted::default());
+        (Self { terms, wanted, findings: BTreeSet::new() }, follow_terms, follow_wanted)
+    }
+}
+
+impl Listener for WantedFindings {
+    fn hear(&mut self, told: &Told, _: &Cluster, _: &Reconciler) {
+        if let Some(policy) = &told.policy {
+            let terms = Arc::new(terms(policy));
+            self.terms.send_if_modified(|known| {
+                let is_new = *known != terms;
+                *known = terms;
+                is_new
+            });
+        }
+        for event in &told.news.findings {
+            match event {
+                FindingEvent::Appeared(it) | FindingEvent::Changed(it) => {
+                    if Work::ALL.iter().any(|work| work.findings().contains(&it.rule)) {
+                        self.findings.insert((it.rule, it.object.clone()));
+                    }
+                }
+                FindingEvent::Cleared(it) => {
+                    self.findings.remove(&(it.rule, it.object.clone()));
+                }
+            }
+        }
+        let on = self.terms.borrow().on();
+        let findings = self.findings.iter().map(|(rule, object)| (*rule, object));
+        let wanted = Wanted::by(&on, findings);
+        self.wanted.send_if_modified(|known| {
+            let is_new = *known != wanted;
+            *known = wanted;
+            is_new
+        });
+    }
+}
+
+/// What acts beside the loop.
+pub(super) struct Acting {
+    pub(super) terms: watch::Receiver<Arc<ActingTerms>>,
+    pub(super) wanted: watch::Receiver<Wanted>,
+    pub(super) leadership: Leadership,
+    pub(super) interrupt: Interrupt,
+    pub(super) counts: ActingCounts,
+    /// The namespace of the journal, and of the record by which everybody can pause it.
+    pub(super) namespace: String,
+}
+
+impl Acting {
+    /// Acts for as long as it is polled.
+    pub(super) async fn run(
+        self,
+        connection: &ConnectionArgs,
+        connected: &Connection,
+    ) -> Infallible {
+        let Self { terms, wanted, leadership, interrupt, counts, namespace } = self;
+        // Nobody has to be able to pause what only reports.
+        let mut switched = terms.clone();
+        while switched.borrow_and_update().works.is_empty() {
+            if switched.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+        let (follower, pause) = PauseFollower::new(connected, &namespace);
+        let permit = Permit { leadership, pause: Some(pause.clone()), interrupt };
+        let mut log = ActingLog::default();
+        let actor = Actor {
+            connection,
+            terms: terms.clone(),
+            wanted,
+            permit,
+            journal: JournalSource::Cluster(namespace),
+            field_manager: FIELD_MANAGER,
+            options: OPTIONS,
+            counts: counts.clone(),
+            tell: &mut |news| log.tell(&news),
+            breaker_open: false,
+        };
+        tokio::select! {
+            never = actor.run() => match never {},
+            never = follower.follow() => match never {},
+            never = log_pauses(terms, pause, counts) => match never {},
+        }
+    }
+}
+
+/// Says when somebody pauses what acts, and when it goes on.
+async fn log_pauses(
+    terms: watch::Receiver<Arc<ActingTerms>>,
+    mut pause: watch::Receiver<Pause>,
+    counts: ActingCounts,
+) -> Infallible {
+    loop {
+        if pause.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        let now = pause.borrow_and_update().clone();
+        counts.pause(!now.may_act());
+        if !terms.borrow().acts() {
+            continue;
+        }
+        let text = |it: &Option<String>| escape_control(it.as_deref().unwrap_or("-")).into_owned();
+        let (by, reason) = (text(&now.by), text(&now.reason));
+        match &now.record {
+            PauseRecord::Resumed => info!(by, reason, "resumed: reconcilers may act"),
+            PauseRecord::Paused => warn!(by, reason, "paused: nothing is changed"),
+            PauseRecord::Missing => {
+                warn!("paused: nothing is changed until `watch resume` says that it may be");
+            }
+            PauseRecord::Malformed(why) | PauseRecord::Unreadable(why) => {
+                warn!(why = %escape_control(why), "paused: it is not certain that anything may be changed");
+            }
+        }
+    }
+}
+
+/// What was logged last of each work, so that nothing is said twice.
+#[derive(Default)]
+struct ActingLog(BTreeMap<Work, String>);
+
+impl ActingLog {
+    fn tell(&mut self, news: &ActingNews<'_>) {
+        match news {
+            ActingNews::Would { work, changes } => {
+                let lines: Vec<_> = changes
+                    .iter()
+                    .map(|it| (it.object.to_string(), it.proposal.effect.what.clone()))
+                    .collect();
+                if self.is_new(*work, format!("{lines:?}")) {
+                    for (object, effect) in &lines {
+                        info!(
+                            reconciler = %work.reconciler(),
+                            object = %escape_control(object),
+                            effect = %escape_control(effect),
+                            "would change"
+                        );
+                    }
+                }
+            }
+            ActingNews::BreakerOpen { work, breaker } => {
+                if self.is_new(*work, breaker.to_string()) {
+                    error!(
+                        reconciler = %work.reconciler(),
+                        "breaker open: {breaker}; nothing is announced or reclaimed; \
+                         `gc --announce` announces after a look at them"
+                    );
+                }
+            }
+            ActingNews::NoRoom { work, waiting, made } => {
+                if self.is_new(*work, "no room".to_owned()) {
+                    warn!(
+                        reconciler = %work.reconciler(), waiting, made,
+                        "as many changes as the policy allows were made within the hour"
+                    );
+                }
+            }
+            ActingNews::Failed { work, message } => {
+                if self.is_new(*work, message.clone()) {
+                    error!(reconciler = %work.reconciler(), "{}", escape_control(message));
+                }
+            }
+            ActingNews::Changed { work, receipt, journal, .. } => {
+                self.0.remove(work);
+                for done in &receipt.done {
+                    let object = done.change.object.to_string();
+                    let object = escape_control(&object);
+                    let detail = escape_control(&done.detail);
+                    let (reconciler, outcome) = (work.reconciler(), done.outcome.name());
+                    let action = done.change.purpose.id();
+                    match done.outcome {
+                        Outcome::Done => {
+                            info!(%reconciler, %object, action, outcome, %detail, journal, "changed");
+                        }
+                        _ => {
+                            warn!(%reconciler, %object, action, outcome, %detail, journal, "not changed, or not known to be");
+                        }
+                    }
+                }
+                for note in &receipt.notes {
+                    warn!(reconciler = %work.reconciler(), "{}", escape_control(note));
+                }
+            }
+        }
+    }
+
+    fn is_new(&mut self, work: Work, text: String) -> bool {
+        let known = self.0.insert(work, text.clone());
+        known.as_ref() != Some(&text)
+    }
+}

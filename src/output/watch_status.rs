@@ -1,0 +1,166 @@
+//! `kind: WatchStatus`: whether `watch` may act, who leads, and what was done last.
+
+use serde::{Deserialize, Serialize};
+
+use super::publish::tool;
+use super::report::short_name;
+use super::wire::{API_VERSION, Tool};
+use super::writing::{JournalEntry, LeaderTerm};
+
+/// What there is of `watch` in a namespace.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct WatchStatus {
+    /// `storage.kubectl.dev/v1alpha1`.
+    pub api_version: String,
+    /// `WatchStatus`.
+    pub kind: String,
+    /// Where, and by which version.
+    pub metadata: WatchStatusMetadata,
+    /// Whether it may act.
+    pub pause: WatchPause,
+    /// Who leads.
+    pub leader: WatchLeader,
+    /// What was done.
+    pub journal: WatchJournal,
+}
+
+/// Where, and by which version.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WatchStatusMetadata {
+    /// The namespace.
+    pub namespace: String,
+    /// The tool.
+    pub tool: Tool,
+}
+
+/// Whether `watch` may act.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WatchPause {
+    /// Whether it changes nothing. Only a ConfigMap that says so lets it act.
+    pub paused: bool,
+    /// What the ConfigMap is: `paused`, `resumed`, `missing`, `malformed` or `unreadable`.
+    pub record: String,
+    /// Since when, by the server's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Who paused or resumed it, as the ConfigMap has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What is wrong with the ConfigMap, or why it could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wrong: Option<String>,
+}
+
+/// Who leads.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WatchLeader {
+    /// The holder of the Lease; absent where it was given back, or does not exist.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub holder: Option<String>,
+    /// When the holder renewed it last, by its own clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renewed: Option<String>,
+    /// The epoch, which each of its journal entries has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub term: Option<LeaderTerm>,
+    /// Why the Lease could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
+}
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WatchJournal {
+    /// The `ConfigMap`s that hold the journal.
+    pub place: String,
+    /// How many entries there are.
+    pub entries: usize,
+    /// How many of them have an unknown outcome.
+    pub open: usize,
+    /// The last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<JournalEntry>,
+    /// What is wrong with the journal.
+    pub notes: Vec<String>,
+    /// Why it could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
+}
+
+/// Puts a status into its public shape.
+pub fn watch_status(
+    namespace: &str,
+    pause: WatchPause,
+    leader: WatchLeader,
+    journal: WatchJournal,
+) -> WatchStatus {
+    WatchStatus {
+        api_version: API_VERSION.to_owned(),
+        kind: "WatchStatus".to_owned(),
+        metadata: WatchStatusMetadata { namespace: namespace.to_owned(), tool: tool() },
+        pause,
+        leader,
+        journal,
+    }
+}
+
+/// A status as text, a line for each part of it. What others wrote is in it as they wrote it.
+pub fn watch_status_lines(status: &WatchStatus) -> Vec<String> {
+    vec![
+        format!("acting   {}", pause_line(&status.pause)),
+        format!("leader   {}", leader_line(&status.leader)),
+        format!("journal  {}", journal_line(&status.journal)),
+    ]
+}
+
+fn pause_line(pause: &WatchPause) -> String {
+    let state = match (&*pause.record, &pause.wrong) {
+        ("missing", _) => "paused: no ConfigMap says that it may act".to_owned(),
+        (_, Some(wrong)) => format!("paused: the ConfigMap is {}: {wrong}", pause.record),
+        (_, None) if pause.paused => "paused".to_owned(),
+        (_, None) => "not paused".to_owned(),
+    };
+    let since = pause.since.as_ref().map(|it| format!(" since {it}")).unwrap_or_default();
+    let by = pause.by.as_ref().map(|it| format!(" by {it}")).unwrap_or_default();
+    let reason = pause.reason.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
+    format!("{state}{since}{by}{reason}")
+}
+
+fn leader_line(leader: &WatchLeader) -> String {
+    if let Some(why) = &leader.unread {
+        return format!("unknown: {why}");
+    }
+    let Some(term) = &leader.term else { return "none: there is no Lease".to_owned() };
+    let holder = match (&leader.holder, &leader.renewed) {
+        (None, _) => "none: the Lease was given back".to_owned(),
+        (Some(holder), None) => holder.clone(),
+        (Some(holder), Some(renewed)) => format!("{holder}, renewed {renewed}"),
+    };
+    format!("{holder}; term {} of Lease {}", term.transitions, term.lease)
+}
+
+fn journal_line(journal: &WatchJournal) -> String {
+    if let Some(why) = &journal.unread {
+        return format!("unknown: {why}");
+    }
+    let Some(last) = &journal.last else { return format!("no entry in {}", journal.place) };
+    let at = last.at.as_deref().unwrap_or("?");
+    let open = match journal.open {
+        0 => String::new(),
+        count => format!("; {count} open"),
+    };
+    let object = short_name(&last.object);
+    format!(
+        "entry {} at {at}: {}, {} {object}: {}{open}",
+        last.name, last.command, last.action, last.outcome
+    )
+}

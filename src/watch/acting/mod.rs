@@ -1,0 +1,75 @@
+//! What `watch` and `-w` do in the background, and when: decided here, without a clock or I/O.
+//!
+//! - [`Work`]: the kinds of it, each with the plan of one command.
+//! - `candidates`: proposals that stood unchanged for several judgements.
+//! - `bounds`: how many changes there is room for, and the circuit breaker.
+//! - `plans`: the plan of each work, and what it counts.
+//! - `wanted`: for which of it there are findings, and when it is looked at again.
+//! - `counts`: what came of it, for metrics.
+
+mod bounds;
+mod candidates;
+mod counts;
+mod plans;
+mod wanted;
+
+pub(crate) use bounds::{ActingBounds, Breaker, room};
+pub(crate) use candidates::Candidates;
+pub(crate) use counts::{ActingCounts, AnnouncementCounts, ChangeCount};
+pub(crate) use plans::{WorkTerms, announcements, breaker};
+pub(crate) use wanted::{Wanted, WorkSchedule};
+
+use super::policy::acting::ReconcilerName;
+use crate::model::RuleId;
+
+/// What a reconciler does, as one command would.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Work {
+    /// Keeps data that is about to be lost.
+    Rescue,
+    /// `retention apply`, without flags.
+    Retention,
+    /// `fix-finalizers`, without flags.
+    Finalizers,
+    /// `gc --announce`.
+    Announce,
+    /// `gc --announced`.
+    Reclaim,
+}
+
+impl Work {
+    /// All, in the order in which they are done: what saves data first.
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Rescue, Self::Retention, Self::Finalizers, Self::Announce, Self::Reclaim];
+
+    /// The reconciler of a policy that does it.
+    pub(crate) const fn reconciler(self) -> ReconcilerName {
+        match self {
+            Self::Rescue => ReconcilerName::Rescue,
+            Self::Retention => ReconcilerName::Retention,
+            Self::Finalizers => ReconcilerName::Finalizers,
+            Self::Announce | Self::Reclaim => ReconcilerName::Reclaim,
+        }
+    }
+
+    /// Its name in plans, in the journal and in logs.
+    pub(crate) const fn command(self) -> &'static str {
+        match self {
+            Self::Rescue => "watch-rescue",
+            Self::Retention => "watch-retention",
+            Self::Finalizers => "watch-finalizers",
+            Self::Announce => "watch-announce",
+            Self::Reclaim => "watch-reclaim",
+        }
+    }
+
+    /// The findings that call for it.
+    pub(crate) const fn findings(self) -> &'static [RuleId] {
+        match self {
+            Self::Reclaim => &["pv-reclaim-announced"],
+            Self::Rescue | Self::Retention | Self::Finalizers | Self::Announce => {
+                self.reconciler().answers()
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The plan of each [`Work`]: that of a command without danger flags, and less.
+
+use std::time::Duration;
+
+use super::{Breaker, Work};
+use super::counts::AnnouncementCounts;
+use crate::cluster::Cx;
+use crate::facts::{self, AnnouncementStatus};
+use crate::journal::History;
+use crate::model::{Kind, Settings, Threshold};
+use crate::plan::{self, FinalizerSelection, GcSelection, Plan, WhenReclaimed};
+use crate::remedies::Announcing;
+
+/// Within which volumes count as newly eligible.
+const NEWLY: chrono::Duration = chrono::Duration::hours(1);
+
+/// What a policy or flags say of work, beside the settings of judgements.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct WorkTerms {
+    /// The grace period of what is announced. What others announced for shorter is not due earlier.
+    pub(crate) grace: Duration,
+    /// Volumes have to be Released for so long before they are announced.
+    pub(crate) older_than: Duration,
+    /// Which volumes are reclaimed, besides the scope of the settings.
+    pub(crate) selection: GcSelection,
+}
+
+impl WorkTerms {
+    /// The settings with which work is planned and carried out: those of the judgements, without danger flags. Which
+    /// findings are reported decides nothing; of which objects none are, that does.
+    pub(crate) fn settings(&self, work: Work, judged: &Settings) -> Settings {
+        let Settings { thresholds, scope, recording, .. } = judged.clone();
+        let mut settings = Settings { thresholds, scope, recording, ..Settings::default() };
+        settings.scope.rules.clear();
+        settings.scope.ignored.clear();
+        match work {
+            Work::Announce => settings.thresholds.set(Threshold::OlderThan, self.older_than),
+            // What is announced was old enough then.
+            Work::Reclaim => settings.thresholds.set(Threshold::OlderThan, Duration::from_secs(1)),
+            Work::Rescue | Work::Retention | Work::Finalizers => {}
+        }
+        settings
+    }
+
+    /// Plans a work. Objects whose findings are exempted are left alone, and nothing destroys data but what was announced.
+    pub(crate) fn plan(&self, work: Work, cx: &Cx, history: Option<&History>) -> Plan {
+        let gc = |when| plan::gc(cx, &GcSelection { when, ..self.selection.clone() });
+        let mut plan = match work {
+            Work::Rescue => plan::rescue(cx),
+            Work::Retention => plan::retention_apply(cx, &[]),
+            Work::Finalizers => {
+                plan::fix_finalizers(cx, &FinalizerSelection { history, ..Default::default() })
+            }
+            Work::Announce => gc(WhenReclaimed::Announce(Announcing {
+                grace: self.grace,
+                include_vetoed: false,
+            })),
+            Work::Reclaim => gc(WhenReclaimed::Announced),
+        };
+        plan.command = work.command();
+        plan.spare(cx, work.findings());
+        match work {
+            Work::Reclaim => {
+                plan.spare(cx, Work::Announce.findings());
+                plan.changes.retain(|it| !it.destroys() || self.is_over(cx, &it.object.key.name));
+            }
+            _ => plan.changes.retain(|it| !it.destroys()),
+        }
+        plan
+    }
+
+    /// Whether the grace period of these terms is over as well.
+    fn is_over(&self, cx: &Cx, volume: &str) -> bool {
+        let Ok(Some(volume)) = cx.volume(volume) else { return false };
+        match facts::announcement_status(cx, volume, None) {
+            Ok(AnnouncementStatus::Due(period)) => {
+                cx.passed(facts::grace_end(period.since, self.grace), Duration::ZERO)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Counts volumes by what is known of their announcement; `None` where that was not read.
+pub(crate) fn announcements(cx: &Cx) -> Option<AnnouncementCounts> {
+    let mut counts = AnnouncementCounts::default();
+    for (_, volume) in cx.cluster().volumes() {
+        match facts::announcement_status(cx, volume, None).ok()? {
+            AnnouncementStatus::Running(_) => counts.announced += 1,
+            AnnouncementStatus::Due(_) => counts.due += 1,
+            AnnouncementStatus::Vetoed(_) => counts.vetoed += 1,
+            AnnouncementStatus::NotAnnounced
+            | AnnouncementStatus::Changed(_)
+            | AnnouncementStatus::Void(_) => {}
+        }
+    }
+    Some(counts)
+}
+
+/// The breaker, by a plan that announces: what would be announced, and what was within the last hour, by whomever.
+pub(crate) fn breaker(cx: &Cx, announced: &Plan, percent: u8) -> Option<Breaker> {
+    let mut all = 0;
+    let mut newly = announced.changes.iter().filter(|it| it.object.key.kind == Kind::PersistentVolume).count();
+    for (_, volume) in cx.cluster().volumes() {
+        all += 1;
+        if let Ok(AnnouncementStatus::Running(period) | AnnouncementStatus::Due(period)) =
+            facts::announcement_status(cx, volume, None)
+            && cx.clock().is_none_or(|now| period.since > now - NEWLY)
+        {
+            newly += 1;
+        }
+    }
+    Breaker::of(newly, all, percent)
+}

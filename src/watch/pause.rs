@@ -1,0 +1,244 @@
+//! Whether reconcilers may act, by the `ConfigMap` with which everybody can stop them at once.
+//!
+//! Doubt stops them: one that is missing, is being deleted, cannot be read or makes no sense means paused.
+//! Its keys: `paused` (`true` or `false`), and for people `since`, `by` and `reason`, which anybody who
+//! may write it can choose.
+
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+
+use crate::apply::StoredConfigMap;
+use crate::model::{Time, format_time, parse_time};
+
+/// The name of the `ConfigMap`, in the namespace in which `watch` runs.
+pub(crate) const PAUSE: &str = "kubectl-storage-watch";
+/// What it is, for people who find it.
+pub(crate) const ABOUT_PAUSE: &str = "Whether kubectl storage watch may act. Without this ConfigMap, and with any other value of \
+                                      `paused` than \"false\", it changes nothing.";
+/// The key that decides.
+const PAUSED: &str = "paused";
+const SINCE: &str = "since";
+const BY: &str = "by";
+const REASON: &str = "reason";
+/// How much later than `since` it may have been created: who resumes asks for the time first.
+const RESTORED: TimeDelta = TimeDelta::minutes(1);
+
+/// Whether reconcilers may act, and who decided that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pause {
+    /// What the `ConfigMap` is.
+    pub(crate) record: PauseRecord,
+    /// Since when, by the API server's clock.
+    pub(crate) since: Option<Time>,
+    /// Who, by the name that the API server knew.
+    pub(crate) by: Option<String>,
+    /// Why.
+    pub(crate) reason: Option<String>,
+}
+
+/// What the `ConfigMap` is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum PauseRecord {
+    /// It says that reconcilers may act.
+    Resumed,
+    /// It says that they may not.
+    Paused,
+    /// There is none.
+    Missing,
+    /// It makes no sense, for this reason.
+    Malformed(String),
+    /// It could not be read, for this reason.
+    Unreadable(String),
+}
+
+impl PauseRecord {
+    /// Its public name.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Resumed => "resumed",
+            Self::Paused => "paused",
+            Self::Missing => "missing",
+            Self::Malformed(_) => "malformed",
+            Self::Unreadable(_) => "unreadable",
+        }
+    }
+}
+
+impl Pause {
+    /// Returns what the `ConfigMap` says; `Err` is why it could not be read.
+    pub(crate) fn of(read: Result<Option<&StoredConfigMap>, String>) -> Self {
+        let alone = |record| Self { record, since: None, by: None, reason: None };
+        let stored = match read {
+            Ok(Some(stored)) if !stored.is_terminating() => stored,
+            Ok(_) => return alone(PauseRecord::Missing),
+            Err(reason) => return alone(PauseRecord::Unreadable(reason)),
+        };
+        let text = |key| stored.value(key).filter(|it: &&str| !it.is_empty()).map(str::to_owned);
+        let since = stored.value(SINCE).filter(|it| !it.is_empty());
+        let since = since.map(|it| parse_time(it).ok().flatten().ok_or(it));
+        let foreign = foreign_keys(stored);
+        let record = match (stored.value(PAUSED), &since) {
+            (Some("true"), _) => PauseRecord::Paused,
+            (Some("false"), _) if !foreign.is_empty() => {
+                PauseRecord::Malformed(format!("it has other keys: {}", foreign.join(", ")))
+            }
+            (Some("false"), _) if stored.is_immutable() => {
+                PauseRecord::Malformed("it is immutable, so nobody could pause".to_owned())
+            }
+            (Some("false"), Some(Ok(since)))
+                if stored.created().is_some_and(|it| it > *since + RESTORED) =>
+            {
+                PauseRecord::Malformed(format!(
+                    "it was created later than {SINCE}: it was restored or copied"
+                ))
+            }
+            (Some("false"), Some(Err(since))) => {
+                PauseRecord::Malformed(format!("{SINCE} is {since:?}, which is not a time"))
+            }
+            (Some("false"), _) => PauseRecord::Resumed,
+            (Some(other), _) => {
+                PauseRecord::Malformed(format!("{PAUSED} is {other:?}, not \"true\" or \"false\""))
+            }
+            (None, _) => PauseRecord::Malformed(format!("it has no key {PAUSED}")),
+        };
+        let since = since.and_then(Result::ok);
+        Self { record, since, by: text(BY), reason: text(REASON) }
+    }
+
+    /// Whether reconcilers may act: only where everybody can see that somebody said so.
+    pub(crate) const fn may_act(&self) -> bool {
+        matches!(self.record, PauseRecord::Resumed)
+    }
+
+    /// Its keys and values, where it is resumed or paused, with those that others keep in it.
+    pub(crate) fn data(&self, over: Option<&StoredConfigMap>) -> BTreeMap<String, String> {
+        let of_others = over.into_iter().flat_map(|over| {
+            let all = foreign_keys(over).into_iter();
+            all.filter_map(move |key| Some((key.to_owned(), over.value(key)?.to_owned())))
+        });
+        let since = self.since.as_ref().map(format_time);
+        let paused = !self.may_act();
+        [
+            (PAUSED, Some(paused.to_string())),
+            (SINCE, since),
+            (BY, self.by.clone()),
+            (REASON, self.reason.clone()),
+        ]
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+        .chain(of_others)
+        .collect()
+    }
+}
+
+/// Whether a record lets something act for whoever does not look closely: what pauses must not rest on
+/// anything else in it.
+pub(crate) fn says_resumed(stored: Option<&StoredConfigMap>) -> bool {
+    stored.is_some_and(|it| !it.is_terminating() && it.value(PAUSED) == Some("false"))
+}
+
+/// The keys that do not belong to it: something else is stored under its name, and nothing acts by it.
+pub(crate) fn foreign_keys(stored: &StoredConfigMap) -> Vec<&str> {
+    stored.keys().filter(|key| ![PAUSED, SINCE, BY, REASON].contains(key)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn stored(data: &Value) -> StoredConfigMap {
+        let object = json!({"metadata": {"name": PAUSE, "uid": "u"}, "data": data});
+        StoredConfigMap::of(object).expect("it has a uid")
+    }
+
+    fn read(data: &Value) -> Pause {
+        Pause::of(Ok(Some(&stored(data))))
+    }
+
+    #[test]
+    fn only_what_says_so_lets_reconcilers_act() {
+        for (data, record) in [
+            (json!({"paused": "false"}), "resumed"),
+            (json!({"paused": "false", "since": "2026-11-01T12:00:00Z", "by": "ann"}), "resumed"),
+            (json!({"paused": "true"}), "paused"),
+            (json!({"paused": "true", "since": "yesterday"}), "paused"),
+            (json!({"paused": "false", "since": "yesterday"}), "malformed"),
+            (json!({"paused": "False"}), "malformed"),
+            (json!({"paused": "false\n"}), "malformed"),
+            (json!({"paused": ""}), "malformed"),
+            (json!({"paused": false}), "malformed"),
+            (json!({"policy.yaml": "kind: WatchPolicy"}), "malformed"),
+            (json!({"paused": "false", "policy.yaml": "kind: WatchPolicy"}), "malformed"),
+            (json!({"paused": "true", "policy.yaml": "kind: WatchPolicy"}), "paused"),
+            (json!({}), "malformed"),
+            (Value::Null, "malformed"),
+        ] {
+            let pause = read(&data);
+            assert_eq!(pause.record.name(), record, "{data}");
+            assert_eq!(pause.may_act(), record == "resumed", "{data}");
+        }
+        assert_eq!(Pause::of(Ok(None)).record, PauseRecord::Missing);
+        let unread = Pause::of(Err("403".to_owned()));
+        assert_eq!((unread.record.name(), unread.may_act()), ("unreadable", false));
+        let going = json!({
+            "metadata": {"name": PAUSE, "uid": "u", "deletionTimestamp": "2026-11-01T12:00:00Z"},
+            "data": {"paused": "false"},
+        });
+        let going = StoredConfigMap::of(going).expect("it has a uid");
+        assert_eq!(Pause::of(Ok(Some(&going))).record, PauseRecord::Missing);
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        for record in [PauseRecord::Paused, PauseRecord::Resumed] {
+            let pause = Pause {
+                record,
+                since: Time::from_timestamp(1_700_000_000, 0),
+                by: Some("ann".to_owned()),
+                reason: Some("a restore \u{1b}[2J".to_owned()),
+            };
+            let stored = stored(&json!(pause.data(None)));
+            assert_eq!(Pause::of(Ok(Some(&stored))), pause);
+            assert!(foreign_keys(&stored).is_empty());
+            let brief = Pause { since: None, by: None, reason: None, ..pause };
+            assert_eq!(brief.data(None).len(), 1);
+        }
+        assert_eq!(
+            foreign_keys(&stored(&json!({"paused": "true", "policy.yaml": ""}))),
+            ["policy.yaml"]
+        );
+    }
+
+    #[test]
+    fn one_that_was_restored_or_that_nobody_could_pause_lets_nothing_act() {
+        let since = "2026-11-01T12:00:00Z";
+        for (created, immutable, record) in [
+            ("2026-11-01T12:00:59Z", false, "resumed"),
+            ("2026-10-01T12:00:00Z", false, "resumed"),
+            ("2026-11-01T12:01:01Z", false, "malformed"),
+            ("2026-10-01T12:00:00Z", true, "malformed"),
+        ] {
+            let object = json!({
+                "metadata": {"name": PAUSE, "uid": "u", "creationTimestamp": created},
+                "immutable": immutable, "data": {"paused": "false", "since": since},
+            });
+            let stored = StoredConfigMap::of(object).expect("it has a uid");
+            assert_eq!(Pause::of(Ok(Some(&stored))).record.name(), record, "{created} {immutable}");
+            // Whoever pauses does not rest on that.
+            assert!(says_resumed(Some(&stored)));
+        }
+        assert!(!says_resumed(None) && !says_resumed(Some(&stored(&json!({"paused": "true"})))));
+    }
+
+    #[test]
+    fn who_pauses_keeps_what_others_keep_in_it() {
+        let over = stored(&json!({"paused": "false", "by": "ann", "policy.yaml": "kind: X"}));
+        let pause = Pause { record: PauseRecord::Paused, since: None, by: None, reason: None };
+        let data = pause.data(Some(&over));
+        assert_eq!(json!(data), json!({"paused": "true", "policy.yaml": "kind: X"}));
+        assert_eq!(Pause::of(Ok(Some(&stored(&json!(data))))), pause);
+    }
+}
