@@ -43,7 +43,9 @@ pub(super) fn namespaced(
 fn of_journal(command: RoleFor) -> Result<BTreeSet<Right<'static>>, Failure> {
     let verbs: &[&str] = match (command, command.only_reads()) {
         (RoleFor::Journal, _) => &["get", "list"],
-        (_, false) if !command.is_of_pause() => &["get", "list", "create", "update"],
+        (_, false) if !command.is_of_pause() => {
+            return Ok(journal_writer().collect());
+        }
         _ => {
             return Err(Failure::usage(format!(
                 "{} does not use the journal of --cluster-journal",
@@ -52,6 +54,11 @@ fn of_journal(command: RoleFor) -> Result<BTreeSet<Right<'static>>, Failure> {
         }
     };
     Ok(verbs.iter().map(|verb| config_map(verb, None)).collect())
+}
+
+/// What writes the journal, and reads whether it may.
+pub(super) fn journal_writer() -> impl Iterator<Item = Right<'static>> {
+    ["get", "list", "create", "update"].into_iter().map(|verb| config_map(verb, None))
 }
 
 fn of_watch(command: RoleFor) -> BTreeSet<Right<'static>> {
