@@ -389,7 +389,8 @@ impl RbacArgs {
         let watch = self.namespace.as_deref().unwrap_or(WATCH_NAMESPACE);
         let namespaced = namespaced(self.command, self.journal.namespace(), watch)?;
         if self.check {
-            return check::check(connection, self.command, policy.as_ref(), &namespaced, records).await;
+            return check::check(connection, self.command, policy.as_ref(), &namespaced, records)
+                .await;
         }
         let roles = role(self.command, policy.as_ref(), &self.secret, namespaced, records);
         terminal::print(|out| {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 
 use super::{
-    NamespacedRights, Right, RoleFor, announcement, conditional::ConditionalRight, lease_rights, rights,
-    rights_of_policy,
+    NamespacedRights, Right, RoleFor, announcement, conditional::ConditionalRight, lease_rights,
+    rights, rights_of_policy,
 };
 use crate::{
     cli::{Exit, Failure, args::ConnectionArgs, connecting::connect, terminal},

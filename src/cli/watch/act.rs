@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -10,7 +11,7 @@ use tracing::{error, info, warn};
 use crate::{
     apply::Outcome,
     cli::{
-        acting::{ActingNews, ActingTerms, Actor, JournalSource, OPTIONS, PauseFollower, Permit},
+        acting::{ActingNews, ActingTerms, Actor, Busy, OPTIONS, PauseFollower, Permit},
         args::ConnectionArgs,
         writing::Interrupt,
     },
@@ -28,17 +29,19 @@ use crate::{
 /// The field manager of what is changed in the background.
 const FIELD_MANAGER: &str = "kubectl-storage-watch";
 
-/// What a policy says of work.
-pub(super) fn terms(policy: &WatchPolicy) -> ActingTerms {
-    let works = Work::ALL.into_iter().filter_map(|work| {
-        match policy.reconcilers.mode(work.reconciler()) {
+/// What a policy says of work. `namespace` is that of the journal.
+fn terms(policy: &WatchPolicy, namespace: &str) -> ActingTerms {
+    let works =
+        Work::ALL.into_iter().filter_map(|work| match policy.reconcilers.mode(work.reconciler()) {
             ReconcilerMode::Off => None,
             ReconcilerMode::Report => Some((work, false)),
             ReconcilerMode::Act => Some((work, true)),
-        }
-    });
+        });
     let times = policy.reconcilers.reclaim.times();
     let bounds = &policy.bounds;
+    let mut judged = policy.settings();
+    judged.recording.cluster_journal = Some(namespace.into());
+    let count = |it: NonZeroU32| usize::try_from(it.get()).unwrap_or(usize::MAX);
     ActingTerms {
         works: works.collect(),
         terms: WorkTerms {
@@ -46,13 +49,13 @@ pub(super) fn terms(policy: &WatchPolicy) -> ActingTerms {
             older_than: times.map(|it| it.older_than).unwrap_or_default(),
             ..WorkTerms::default()
         },
-        judged: policy.settings(),
+        judged,
         bounds: ActingBounds {
-            per_run: bounds.changes_per_run.get(),
-            per_hour: bounds.changes_per_hour.get(),
+            per_run: count(bounds.changes_per_run),
+            per_hour: count(bounds.changes_per_hour),
             judgements: bounds.unchanged_judgements.get(),
-            interval: bounds.judgement_interval,
             newly_eligible_percent: bounds.newly_eligible_percent.get(),
+            ..ActingBounds::default()
         },
     }
 }
@@ -63,23 +66,28 @@ pub(super) struct WantedFindings {
     wanted: watch::Sender<Wanted>,
     /// Those that call for any work.
     findings: BTreeSet<(RuleId, ObjectRef)>,
+    /// That of the journal.
+    namespace: String,
 }
 
 impl WantedFindings {
     /// Begins with no findings, and returns what follows them.
     pub(super) fn follow(
         policy: &WatchPolicy,
+        namespace: &str,
     ) -> (Self, watch::Receiver<Arc<ActingTerms>>, watch::Receiver<Wanted>) {
-        let (terms, follow_terms) = watch::channel(Arc::new(self::terms(policy)));
+        let (terms, follow_terms) = watch::channel(Arc::new(self::terms(policy, namespace)));
         let (wanted, follow_wanted) = watch::channel(Wanted::default());
-        (Self { terms, wanted, findings: BTreeSet::new() }, follow_terms, follow_wanted)
+        let namespace = namespace.to_owned();
+        let heard = Self { terms, wanted, findings: BTreeSet::new(), namespace };
+        (heard, follow_terms, follow_wanted)
     }
 }
 
 impl Listener for WantedFindings {
     fn hear(&mut self, told: &Told, _: &Cluster, _: &Reconciler) {
         if let Some(policy) = &told.policy {
-            let terms = Arc::new(terms(policy));
+            let terms = Arc::new(terms(policy, &self.namespace));
             self.terms.send_if_modified(|known| {
                 let is_new = *known != terms;
                 *known = terms;
@@ -116,6 +124,7 @@ pub(super) struct Acting {
     pub(super) leadership: Leadership,
     pub(super) interrupt: Interrupt,
     pub(super) counts: ActingCounts,
+    pub(super) busy: Busy,
     /// The namespace of the journal, and of the record by which everybody can pause it.
     pub(super) namespace: String,
 }
@@ -127,7 +136,7 @@ impl Acting {
         connection: &ConnectionArgs,
         connected: &Connection,
     ) -> Infallible {
-        let Self { terms, wanted, leadership, interrupt, counts, namespace } = self;
+        let Self { terms, wanted, leadership, interrupt, counts, busy, namespace } = self;
         // Nobody has to be able to pause what only reports.
         let mut switched = terms.clone();
         while switched.borrow_and_update().works.is_empty() {
@@ -143,12 +152,12 @@ impl Acting {
             terms: terms.clone(),
             wanted,
             permit,
-            journal: JournalSource::Cluster(namespace),
             field_manager: FIELD_MANAGER,
             options: OPTIONS,
             counts: counts.clone(),
             tell: &mut |news| log.tell(&news),
             breaker_open: false,
+            busy,
         };
         tokio::select! {
             never = actor.run() => match never {},

@@ -71,9 +71,7 @@ impl ReconcilerName {
     /// The findings that it answers.
     pub const fn answers(self) -> &'static [RuleId] {
         match self {
-            Self::Rescue => {
-                &["pvc-terminating-in-use", "pvc-doomed-by-gc", "sts-ownerref-contradicts-retain"]
-            }
+            Self::Rescue => &plan::RESCUED,
             // R-1847-15: what is removed without a flag.
             Self::Retention => &[
                 "sts-ownerref-contradicts-retain",

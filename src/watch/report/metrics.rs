@@ -19,6 +19,7 @@ use super::queue::SinkCounts;
 use crate::model::{Kind, RuleId, Severity, Text, Time};
 use crate::rules::{StoragePool, StorageTotals, Totals};
 use crate::sources::live::WatchHealth;
+use crate::watch::acting::ActingCounts;
 use crate::watch::leader::Leadership;
 
 /// Of a judgement, in seconds.
@@ -44,6 +45,7 @@ struct Numbers {
     full_passes: u64,
     defects: u64,
     health: Option<WatchHealth>,
+    acting: Option<ActingCounts>,
     leadership: Leadership,
     sinks: Vec<(&'static str, Arc<SinkCounts>)>,
 }
@@ -63,6 +65,7 @@ impl Metrics {
             full_passes: 0,
             defects: 0,
             health: None,
+            acting: None,
             leadership,
             sinks,
         })))
@@ -78,6 +81,11 @@ impl Metrics {
     /// Follows the watches of a loop.
     pub(super) fn follow(&self, health: &WatchHealth) {
         self.numbers().health = Some(health.clone());
+    }
+
+    /// Follows what came of acting.
+    pub(super) fn act(&self, counts: &ActingCounts) {
+        self.numbers().acting = Some(counts.clone());
     }
 
     /// Notes a judgement, how long it took, as far as that was measured, and what was not read.
