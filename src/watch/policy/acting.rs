@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
 
+pub(crate) use self::bounds::OLDEST_LOOK;
 pub use self::bounds::{BoundsPolicy, Percent};
 use super::values;
 use crate::model::RuleId;
@@ -208,12 +209,24 @@ struct ReclaimingKeys {
     mode: ReconcilerMode,
     /// How long a volume must have been Released before it is announced; required unless it is off.
     #[serde(default, deserialize_with = "age")]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "values::duration_schema"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "values::duration_schema", transform = no_default)
+    )]
     older_than: Option<Duration>,
     /// How long a volume stays announced, and can be vetoed, before it is reclaimed; required unless it is off.
     #[serde(default, deserialize_with = "grace")]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "values::duration_schema"))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(schema_with = "values::duration_schema", transform = no_default)
+    )]
     grace: Option<Duration>,
+}
+
+/// What is required of some has no default.
+#[cfg(feature = "schema")]
+fn no_default(schema: &mut schemars::Schema) {
+    schema.remove("default");
 }
 
 /// The shortest grace period and age: announcements are dated in whole seconds.

@@ -27,13 +27,13 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 pub(crate) use self::file::{PolicyFile, PolicySource, Reloaded};
 pub(crate) use self::values::LeaseName;
 use self::{
-    acting::{BoundsPolicy, ReconcilersPolicy},
+    acting::{BoundsPolicy, OLDEST_LOOK, ReconcilersPolicy},
     document::{Content, Fault, Node},
     leader_election::LeaderElectionPolicy,
     report::ReportPolicy,
     values::{NamespaceName, ObjectName, Reason, RuleName, SelectorText, ThresholdSettings, Until},
 };
-use crate::model::{Exemption, Scope, Settings, Text};
+use crate::model::{Exemption, Scope, Settings, Text, format_duration};
 
 /// The policy file of `watch`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -285,5 +285,14 @@ fn parse_root(mut root: Node, faults: &mut Vec<Fault>) -> Option<WatchPolicy> {
         root.add(key, expected);
     }
     contradictions::find(&mut root, faults);
-    decode::decode(root, faults)
+    let bounds = root.get("bounds").map(|it| it.at);
+    let policy: WatchPolicy = decode::decode(root, faults)?;
+    if let Some(at) = bounds.filter(|_| policy.bounds.never_settles()) {
+        let longest = format_duration(OLDEST_LOOK);
+        let message = format!(
+            "so many judgements take {longest} or more, and nothing is done by a look that is so old"
+        );
+        faults.push(Fault { at, message });
+    }
+    Some(policy)
 }

@@ -203,7 +203,8 @@ fn threshold<'de, D: Deserializer<'de>>(from: D) -> Result<Threshold, D::Error> 
     })
 }
 
-fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+/// Reads a duration.
+pub(super) fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     text(from, "a duration such as 7d", parse_duration)
 }
 

@@ -57,6 +57,15 @@ families! {
         "Whether this process sends reports, where there is an election: only the one that holds this Lease does.";
     REPORTS: Counter "reports" ["sink", "outcome"]
         "Findings that were sent to a sink, given up after errors, or left out for want of room.";
+    CHANGES: Counter "watch_changes" ["reconciler", "outcome"]
+        "Changes that reconcilers made or did not make, by what came of each.";
+    LAST_CHANGE: Gauge "watch_last_change_timestamp_seconds" [] "When a reconciler changed something last.";
+    ANNOUNCED: Gauge "watch_announced" [] "Volumes that are announced and whose grace period runs.";
+    DUE: Gauge "watch_due" [] "Volumes that are announced, unchanged, and whose grace period is over.";
+    VETOED: Gauge "watch_vetoed" [] "Volumes whose announcement somebody vetoed.";
+    PAUSED: Gauge "watch_paused" [] "Whether reconcilers that could act may change nothing, because of `watch pause`.";
+    BREAKER_OPEN: Gauge "watch_breaker_open" []
+        "Whether nothing is announced or reclaimed, because too many volumes became reclaimable within an hour.";
 }
 
 impl MetricFamily {

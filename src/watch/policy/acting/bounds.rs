@@ -1,36 +1,55 @@
 //! `bounds:` of the policy file: how much reconcilers do, and when they stop.
 
 use std::fmt;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::time::Duration;
 
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer};
+
+use super::{SHORTEST, values};
 
 /// How much is done, and when no more is.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 pub struct BoundsPolicy {
-    /// The most changes at a time, of all reconcilers together.
+    /// The most changes at a time, of each reconciler.
     #[serde(deserialize_with = "count")]
-    pub changes_per_run: NonZeroU32,
-    /// The most changes within an hour, of all reconcilers together, counted from the journal.
+    pub changes_per_run: NonZeroUsize,
+    /// The most changes of a reconciler within an hour, counted from the journal; what saves data waits for no hour.
     #[serde(deserialize_with = "count")]
-    pub changes_per_hour: NonZeroU32,
+    pub changes_per_hour: NonZeroUsize,
     /// How many judgements in a row must propose the same before it is done.
     #[serde(deserialize_with = "count")]
     pub unchanged_judgements: NonZeroU32,
+    /// How long after each other these judgements are made.
+    #[serde(deserialize_with = "interval")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "values::duration_schema"))]
+    pub judgement_interval: Duration,
     /// The share of all volumes, in percent: if more become reclaimable within an hour, nothing is reclaimed.
     pub newly_eligible_percent: Percent,
 }
 
+/// How old a look may be that is acted on.
+pub(crate) const OLDEST_LOOK: Duration = Duration::from_secs(300);
+
+impl BoundsPolicy {
+    /// Whether the look at the cluster is too old before its last judgement is made.
+    pub(in crate::watch::policy) fn never_settles(&self) -> bool {
+        let intervals = self.unchanged_judgements.get() - 1;
+        self.judgement_interval.checked_mul(intervals).is_none_or(|it| it >= OLDEST_LOOK)
+    }
+}
+
 impl Default for BoundsPolicy {
     fn default() -> Self {
-        let count = |it| NonZeroU32::new(it).unwrap_or(NonZeroU32::MIN);
+        let changes = |it| NonZeroUsize::new(it).unwrap_or(NonZeroUsize::MIN);
         Self {
-            changes_per_run: count(10),
-            changes_per_hour: count(20),
-            unchanged_judgements: count(3),
+            changes_per_run: changes(10),
+            changes_per_hour: changes(20),
+            unchanged_judgements: NonZeroU32::new(3).unwrap_or(NonZeroU32::MIN),
+            judgement_interval: Duration::from_secs(5),
             newly_eligible_percent: Percent(10),
         }
     }
@@ -71,15 +90,24 @@ fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     from.deserialize_u64(Whole)
 }
 
-fn count<'de, D: Deserializer<'de>>(from: D) -> Result<NonZeroU32, D::Error> {
+/// Reads a number that is not zero, of whichever size.
+fn count<'de, D: Deserializer<'de>, T: TryFrom<NonZeroU32>>(from: D) -> Result<T, D::Error> {
     let number = whole(from)?;
     let small = u32::try_from(number)
         .map_err(|_| de::Error::custom(format!("{number} is more than {}", u32::MAX)))?;
-    NonZeroU32::new(small).ok_or_else(|| {
+    let count = NonZeroU32::new(small).and_then(|it| T::try_from(it).ok());
+    count.ok_or_else(|| {
         de::Error::custom(
             "zero would keep every reconciler from acting: write mode: report instead",
         )
     })
+}
+
+fn interval<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    match values::duration(from)? {
+        short if short < SHORTEST => Err(de::Error::custom("an interval is at least 1s")),
+        interval => Ok(interval),
+    }
 }
 
 impl<'de> Deserialize<'de> for Percent {

@@ -25,6 +25,7 @@ fn nothing_acts_unless_the_policy_says_so() {
         "{bounds:?}"
     );
     assert_eq!(bounds.unchanged_judgements.get(), 3);
+    assert_eq!(bounds.judgement_interval, Duration::from_secs(5));
     assert_eq!(bounds.newly_eligible_percent.get(), 10);
 }
 
@@ -37,7 +38,7 @@ reconcilers:
   retention: {mode: report}
   finalizers: {mode: off}
   reclaim: {mode: act, olderThan: 30d, grace: 72h}
-bounds: {changesPerRun: 1, changesPerHour: 4294967295, unchangedJudgements: 2, newlyEligiblePercent: 100}
+bounds: {changesPerRun: 1, changesPerHour: 4294967295, unchangedJudgements: 2, judgementInterval: 1m, newlyEligiblePercent: 100}
 clusterJournal: storage-system
 ",
     )
@@ -54,8 +55,9 @@ clusterJournal: storage-system
     };
     assert_eq!(times, Some(expected));
     assert_eq!(policy.bounds.changes_per_run.get(), 1);
-    assert_eq!(policy.bounds.changes_per_hour.get(), u32::MAX);
+    assert_eq!(policy.bounds.changes_per_hour.get(), 4_294_967_295);
     assert_eq!(policy.bounds.unchanged_judgements.get(), 2);
+    assert_eq!(policy.bounds.judgement_interval, Duration::from_secs(60));
     assert_eq!(policy.bounds.newly_eligible_percent.get(), 100);
     assert_eq!(policy.cluster_journal().as_deref(), Some("storage-system"));
     // The times stay in the file while it is off, and count for nothing.
@@ -168,6 +170,16 @@ fn what_is_wrong_with_bounds_is_told_with_its_place() {
             "bounds: {changesPerRn: 1}",
             "unknown key \"changesPerRn\"; did you mean \"changesPerRun\" or \"changesPerHour\"?",
         ),
+        ("bounds: {judgementInterval: 5}", "\"5\" has no unit: write 5d, 5h, 5m or 5s"),
+        ("bounds: {judgementInterval: 100ms}", "an interval is at least 1s"),
+        (
+            "bounds: {unchangedJudgements: 61}",
+            "so many judgements take 5m or more, and nothing is done by a look that is so old",
+        ),
+        (
+            "bounds: {judgementInterval: 150s}",
+            "so many judgements take 5m or more, and nothing is done by a look that is so old",
+        ),
         ("bounds:", "expected keys and values, found nothing"),
         ("clusterJournal: Storage", "\"Storage\" is not a valid name of a namespace"),
     ] {
@@ -234,6 +246,10 @@ fn what_contradicts_acting_is_told_with_its_place() {
         ),
     ] {
         assert_eq!(wrong(text), expected, "{text}");
+    }
+    for bounds in ["unchangedJudgements: 60", "judgementInterval: 149s", "unchangedJudgements: 1"] {
+        let fine = format!("reconcilers: {{rescue: {{mode: report}}}}\nbounds: {{{bounds}}}");
+        assert!(parse(&fine).is_ok(), "{bounds}");
     }
     // What a reconciler that is off would answer may be hidden, and what no reconciler answers too.
     let fine = "rules: {only: [pv-released-past-threshold, pv-failed]}\nleaderElection: {}\n\
