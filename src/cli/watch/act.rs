@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -41,7 +40,6 @@ fn terms(policy: &WatchPolicy, namespace: &str) -> ActingTerms {
     let bounds = &policy.bounds;
     let mut judged = policy.settings();
     judged.recording.cluster_journal = Some(namespace.into());
-    let count = |it: NonZeroU32| usize::try_from(it.get()).unwrap_or(usize::MAX);
     ActingTerms {
         works: works.collect(),
         terms: WorkTerms {
@@ -51,11 +49,11 @@ fn terms(policy: &WatchPolicy, namespace: &str) -> ActingTerms {
         },
         judged,
         bounds: ActingBounds {
-            per_run: count(bounds.changes_per_run),
-            per_hour: count(bounds.changes_per_hour),
+            per_run: bounds.changes_per_run.get(),
+            per_hour: bounds.changes_per_hour.get(),
             judgements: bounds.unchanged_judgements.get(),
             newly_eligible_percent: bounds.newly_eligible_percent.get(),
-            ..ActingBounds::default()
+            interval: bounds.judgement_interval,
         },
     }
 }

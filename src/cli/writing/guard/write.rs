@@ -13,7 +13,6 @@ use crate::client;
 use crate::guard::Step;
 use crate::journal::{self, Log};
 use crate::output::guard::{GuardChanges, difference_lines, ended};
-use crate::output::writing;
 
 /// Flags of the commands that write the guard.
 #[derive(Debug, Args)]
