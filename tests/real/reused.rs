@@ -17,8 +17,16 @@ fn config_map(name: &str) -> serde_json::Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}})
 }
 
+/// Beside others the servers may take too long to become what they were; then nobody gets them.
+const TRIES: usize = 5;
+
 #[test]
 fn a_cluster_on_servers_of_another_is_as_new() {
+    assert!((0..TRIES).any(|_| serves_another_as_new()), "no cluster got the servers of another");
+}
+
+/// Panics where the second cluster is not as new; says whether it has the servers of the first.
+fn serves_another_as_new() -> bool {
     let first = start();
     first.install_snapshot_api();
     first.create(
@@ -56,7 +64,9 @@ fn a_cluster_on_servers_of_another_is_as_new() {
     drop(first);
 
     let second = start();
-    assert_eq!(second.server(), server);
+    if second.server() != server {
+        return false;
+    }
     let log = fs::read_to_string(second.audit_log_file()).expect("the API server writes it");
     assert!(log.starts_with('{') && !log.contains("left-behind"), "{}", log.len());
     for object in ["namespace/left-behind", "pv/left-behind"] {
@@ -72,4 +82,5 @@ fn a_cluster_on_servers_of_another_is_as_new() {
     let may = ["auth", "can-i", "list", "pods", "--as", "user-1"];
     assert!(second.try_kubectl(&may, "").is_err());
     second.create(&config_map("refused-not"));
+    true
 }

@@ -80,13 +80,14 @@ fn whatever_comes_and_goes_meanwhile_no_claim_in_use_is_deleted_and_kept_data_co
     let Tally { cases: count, counts, divergences } = tally;
     cases.end(count, &format!(": {counts:#?}"), &divergences);
     // It would prove nothing if nothing had been deleted, or nobody had been in the way.
-    for outcome in [
-        "delete and keep: exit 0",
-        "delete and keep: exit 5",
-        "delete and destroy: exit 0",
-        "rebind: exit 0, at rest",
+    for (outcome, cases) in [
+        ("delete and keep: exit 0", BOUNDS.floor),
+        ("rebind: exit 0, at rest", BOUNDS.floor),
+        // One life of six or so ends so, and when is not in the seed alone: it depends on who comes first.
+        ("delete and keep: exit 5", 36),
+        ("delete and destroy: exit 0", 36),
     ] {
-        assert!(count < BOUNDS.floor || counts.contains_key(outcome), "never {outcome}");
+        assert!(count < cases || counts.contains_key(outcome), "never {outcome} in {count} cases");
     }
 }
 

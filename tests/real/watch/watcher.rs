@@ -129,9 +129,19 @@ impl Watcher {
     /// Waits until it believes what an audit finds that is made now.
     #[track_caller]
     pub(super) fn converges(&self, cluster: &Cluster) {
+        self.converges_beside(cluster, &|_| false);
+    }
+
+    /// The same, while somebody writes what is of others.
+    #[track_caller]
+    pub(super) fn converges_beside(
+        &self,
+        cluster: &Cluster,
+        is_of_others: &dyn Fn(&Value) -> bool,
+    ) {
         let args: Vec<_> = self.args.iter().map(String::as_str).collect();
         eventually("it believes what an audit finds", || {
-            self.believed() == cluster.audit(&args).pairs()
+            self.believed() == cluster.audit_beside(&args, is_of_others).pairs()
         });
     }
 

@@ -103,9 +103,19 @@ func (s *supervisor) withEtcd(id string, exchange func(context.Context, *clientv
 	if err != nil {
 		return nil, err
 	}
+	var answer any
+	err = c.withEtcd(func(ctx context.Context, client *clientv3.Client) error {
+		var err error
+		answer, err = exchange(ctx, client)
+		return err
+	})
+	return answer, err
+}
+
+func (c *cluster) withEtcd(exchange func(context.Context, *clientv3.Client) error) error {
 	client, err := c.etcdClient()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), etcdTimeout)

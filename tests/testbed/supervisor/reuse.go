@@ -114,8 +114,8 @@ func (c *cluster) retire() {
 		if err := c.reset(born); err != nil {
 			fmt.Fprintf(os.Stderr, "testbed: %s is not used again: %v\n", c.id, err)
 			c.stop()
-		} else if !s.keepIdle(c) {
-			c.stop()
+		} else {
+			s.keepIdle(c)
 		}
 	}()
 }
@@ -194,31 +194,24 @@ func (c *cluster) restore(born *birth) (bool, error) {
 	if len(ops) == 0 {
 		return true, nil
 	}
-	client, err := c.etcdClient()
-	if err != nil {
-		return false, err
-	}
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), etcdTimeout)
-	defer cancel()
-	for batch := range slices.Chunk(ops, seedBatchItems) {
-		if _, err := client.Txn(ctx).Then(batch...).Commit(); err != nil {
-			return false, err
+	return false, c.withEtcd(func(ctx context.Context, client *clientv3.Client) error {
+		for batch := range slices.Chunk(ops, seedBatchItems) {
+			if _, err := client.Txn(ctx).Then(batch...).Commit(); err != nil {
+				return err
+			}
 		}
-	}
-	return false, nil
+		return nil
+	})
 }
 
 // stored is what etcd holds, without what the API server goes on writing.
 func (c *cluster) stored() (map[string]string, error) {
-	client, err := c.etcdClient()
-	if err != nil {
-		return nil, err
-	}
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), etcdTimeout)
-	defer cancel()
-	answer, err := client.Get(ctx, registry, clientv3.WithPrefix())
+	var answer *clientv3.GetResponse
+	err := c.withEtcd(func(ctx context.Context, client *clientv3.Client) error {
+		var err error
+		answer, err = client.Get(ctx, registry, clientv3.WithPrefix())
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -274,15 +267,27 @@ func (c *cluster) isSeenAs(born *birth) bool {
 	return true
 }
 
-// keepIdle says whether it is kept: there was room, and nobody has touched it meanwhile.
-func (s *supervisor) keepIdle(c *cluster) bool {
+// keepIdle keeps it, unless somebody has touched it meanwhile. Where there is no room, that which has waited longest ends.
+func (s *supervisor) keepIdle(c *cluster) {
+	if out := s.makeIdle(c); out != nil {
+		out.stop()
+	}
+}
+
+// makeIdle returns the one that has to end.
+func (s *supervisor) makeIdle(c *cluster) *cluster {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.closed || len(s.idle) >= mostIdle || c.bornAs() == nil {
-		return false
+	if s.closed || c.bornAs() == nil {
+		return c
 	}
 	s.idle = append(s.idle, c)
-	return true
+	if len(s.idle) <= mostIdle {
+		return nil
+	}
+	oldest := s.idle[0]
+	s.idle = slices.Delete(s.idle, 0, 1)
+	return oldest
 }
 
 // reuse returns a cluster that is as if it had just been born, if there is one of this kind, or soon will be.
