@@ -26,6 +26,7 @@
 //! [`ProposedChange::settles_apart`]: crate::plan::ProposedChange::settles_apart
 
 mod change_end;
+mod config_map;
 mod current_cluster;
 mod event;
 mod finding_event;

@@ -1,5 +1,6 @@
 //! `kubectl storage rbac`: prints the smallest role for a command, or the rights that are missing.
 
+mod announcement;
 mod check;
 mod conditional;
 mod guard;
@@ -14,14 +15,14 @@ use serde::Serialize;
 use self::role_for::RoleFor;
 use super::{
     Exit, Failure,
-    args::{ConnectionArgs, secret},
+    args::{ConnectionArgs, namespace, secret},
     collect,
     policy::refused,
     terminal,
 };
 use crate::{
     journal::kept_backend::CONFIG_MAP,
-    model::{CUSTOM_KINDS, Kind},
+    model::{CUSTOM_KINDS, Kind, Recording},
     output::list,
     watch::policy::{
         PolicyFile, PolicySource, WatchPolicy, leader_election::LeaderElectionPolicy,
@@ -43,6 +44,9 @@ pub struct RbacArgs {
     /// Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "check", value_parser = secret)]
     secret: Vec<(String, String)>,
+    /// Grant reading the records of announcements in this namespace instead of kube-system
+    #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
+    record_namespace: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -104,6 +108,7 @@ fn rights(command: RoleFor) -> Vec<Right<'static>> {
         | RoleFor::Retention
         | RoleFor::RetentionSet
         | RoleFor::Gc
+        | RoleFor::GcAnnounce
         | RoleFor::FixFinalizers
         | RoleFor::Rebind
         | RoleFor::RetentionApply
@@ -117,8 +122,9 @@ fn rights(command: RoleFor) -> Vec<Right<'static>> {
     let reports = matches!(command, RoleFor::Audit | RoleFor::Watch | RoleFor::Retention);
     for kind in kinds.into_iter().filter(|kind| reports || !kind.is_of_guard()) {
         match kind {
-            // An owner may be of any kind: who may not read it learns that it was not seen.
-            Kind::Secret | Kind::PartialObjectMetadata => continue,
+            // An owner may be of any kind: who may not read it learns that it was not seen. The records
+            // of announcements are in one namespace: `gc-announce` has a Role there.
+            Kind::Secret | Kind::ConfigMap | Kind::PartialObjectMetadata => continue,
             Kind::SubjectAccessReview => {
                 add("create", kind);
                 continue;
@@ -186,8 +192,10 @@ fn rights(command: RoleFor) -> Vec<Right<'static>> {
     if !command.reads_by_name() {
         rights.insert(record("get", Some(CONFIG_MAP)));
     }
-    let keeps =
-        !matches!(command, RoleFor::Delete | RoleFor::RetentionApply | RoleFor::RetentionSet);
+    let keeps = !matches!(
+        command,
+        RoleFor::GcAnnounce | RoleFor::Delete | RoleFor::RetentionApply | RoleFor::RetentionSet
+    );
     if !command.only_reads() && !command.reads_by_name() && keeps {
         rights.insert(record("patch", Some(CONFIG_MAP)));
     }
@@ -241,6 +249,7 @@ fn role(
     command: RoleFor,
     policy: Option<&WatchPolicy>,
     secrets: &[(String, String)],
+    records: &str,
 ) -> Vec<RbacRole> {
     let of_policy = policy.map(rights_of_policy).unwrap_or_default();
     let mut by_resource: BTreeMap<(&str, &str, Option<&str>), Vec<&'static str>> = BTreeMap::new();
@@ -297,12 +306,35 @@ fn role(
         let namespace = election.namespace();
         role("Role", namespace.as_deref(), lease_rules(election))
     });
-    std::iter::once(role("ClusterRole", None, rules)).chain(of_lease).chain(of_secrets).collect()
+    let of_announcements =
+        command.reads_announcements().then(|| of_records(command, &name, records));
+    std::iter::once(role("ClusterRole", None, rules))
+        .chain(of_announcements)
+        .chain(of_lease)
+        .chain(of_secrets)
+        .collect()
+}
+
+/// The role of the records of announcements. Its name is its own: the role of a Lease may be in the same
+/// namespace.
+fn of_records(command: RoleFor, name: &str, namespace: &str) -> RbacRole {
+    RbacRole {
+        api_version: "rbac.authorization.k8s.io/v1",
+        kind: "Role",
+        metadata: RoleMetadata {
+            name: format!("{name}-records"),
+            namespace: Some(namespace.to_owned()),
+        },
+        rules: announcement::rules(command),
+    }
 }
 
 /// The roles of `watch` with a policy, as manifests: those that `rbac watch -f` prints.
 pub(super) fn watch_roles(policy: &WatchPolicy) -> serde_json::Result<Vec<serde_json::Value>> {
-    role(RoleFor::Watch, Some(policy), &[]).iter().map(serde_json::to_value).collect()
+    role(RoleFor::Watch, Some(policy), &[], Recording::NAMESPACE)
+        .iter()
+        .map(serde_json::to_value)
+        .collect()
 }
 
 impl RbacArgs {
@@ -315,10 +347,15 @@ impl RbacArgs {
             }
             Some(_) => return Err(Failure::usage("a policy is only that of `rbac watch`")),
         };
-        if self.check {
-            return check::check(connection, self.command, policy.as_ref()).await;
+        if self.record_namespace.is_some() && !self.command.reads_announcements() {
+            let reason = format!("rbac {} needs no records of announcements", self.command.name());
+            return Err(Failure::usage(reason));
         }
-        let roles = role(self.command, policy.as_ref(), &self.secret);
+        let records = self.record_namespace.as_deref().unwrap_or(Recording::NAMESPACE);
+        if self.check {
+            return check::check(connection, self.command, policy.as_ref(), records).await;
+        }
+        let roles = role(self.command, policy.as_ref(), &self.secret, records);
         terminal::print(|out| {
             for (index, role) in roles.iter().enumerate() {
                 if index > 0 {

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 
 use super::{
-    Right, RoleFor, conditional::ConditionalRight, lease_rights, rights, rights_of_policy,
+    Right, RoleFor, announcement, conditional::ConditionalRight, lease_rights, rights,
+    rights_of_policy,
 };
 use crate::{
     cli::{Exit, Failure, args::ConnectionArgs, connecting::connect, terminal},
@@ -19,6 +20,7 @@ pub(super) async fn check(
     connection: &ConnectionArgs,
     command: RoleFor,
     policy: Option<&WatchPolicy>,
+    records: &str,
 ) -> Result<Exit, Failure> {
     let connected = connect(connection, None).await?;
     let reader = Reader::new(&connected);
@@ -40,7 +42,9 @@ pub(super) async fn check(
         let (namespace, _) = election.lease(&connected.namespace);
         lease_rights(election).map(|right| (right, Some(Text::clone(&namespace))))
     });
-    let all = all.chain(of_lease).filter(|(right, _)| matters(right));
+    let of_announcements =
+        announcement::rights(command).map(|right| (right, Some(Text::from(records))));
+    let all = all.chain(of_announcements).chain(of_lease).filter(|(right, _)| matters(right));
     let asked = all.map(|(right, namespace)| {
         let reader = reader.clone();
         async move {

@@ -1,0 +1,289 @@
+//! `ConfigMap`s in which this tool records what must outlive a process: read, created, and replaced
+//! only as they were read.
+
+use std::collections::BTreeMap;
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::request::WriteRequest;
+use super::writer::{WriteError, Writer};
+use crate::client::{ReadError, Reader, collection_path, object_path};
+use crate::model::{Time, parse_time};
+
+const VERSION: &str = "v1";
+const RESOURCE: &str = "configmaps";
+const JSON: &str = "application/json";
+/// The label of everything that this tool creates.
+pub(crate) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "kubectl-storage");
+/// An annotation that explains a record.
+const ABOUT: &str = "storage.kubectl.dev/about";
+
+/// A `ConfigMap` as the API server stored it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StoredConfigMap {
+    /// The object, with whatever else others keep in it.
+    object: Value,
+}
+
+impl StoredConfigMap {
+    /// Returns what the API server has answered; `None` where that is no object.
+    pub(crate) fn of(object: Value) -> Option<Self> {
+        object["metadata"]["uid"].is_string().then_some(Self { object })
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        self.object["metadata"]["name"].as_str().unwrap_or_default()
+    }
+
+    /// When it was created, by the API server's clock: no client can choose that.
+    pub(crate) fn created(&self) -> Option<Time> {
+        parse_time(self.object["metadata"]["creationTimestamp"].as_str()?).ok().flatten()
+    }
+
+    /// Whether nobody can change it.
+    pub(crate) fn is_immutable(&self) -> bool {
+        self.object["immutable"] == json!(true)
+    }
+
+    /// The value of a label.
+    pub(crate) fn label(&self, name: &str) -> Option<&str> {
+        self.object["metadata"]["labels"][name].as_str()
+    }
+
+    /// Its keys and values.
+    pub(crate) fn data(&self) -> BTreeMap<String, String> {
+        let all = self.object["data"].as_object().into_iter().flatten();
+        all.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+    }
+
+    /// The value of a key.
+    pub(crate) fn value(&self, key: &str) -> Option<&str> {
+        self.object["data"][key].as_str()
+    }
+}
+
+/// A `ConfigMap` that is to be created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewConfigMap<'a> {
+    /// Its namespace.
+    pub(crate) namespace: &'a str,
+    /// Its name.
+    pub(crate) name: &'a str,
+    /// Its labels, besides [`MANAGED_BY`].
+    pub(crate) labels: &'a [(&'a str, &'a str)],
+    /// What it is, for people who find it.
+    pub(crate) about: &'a str,
+    /// Its keys and values.
+    pub(crate) data: &'a BTreeMap<String, String>,
+    /// Whether nobody can change it: only delete it.
+    pub(crate) immutable: bool,
+}
+
+impl NewConfigMap<'_> {
+    /// Renders the request that creates it.
+    pub(crate) fn request(&self) -> WriteRequest {
+        let labels: BTreeMap<&str, &str> =
+            std::iter::once(MANAGED_BY).chain(self.labels.iter().copied()).collect();
+        let mut body = json!({
+            "apiVersion": VERSION, "kind": "ConfigMap",
+            "metadata": {
+                "name": self.name, "namespace": self.namespace, "labels": labels,
+                "annotations": {ABOUT: self.about},
+            },
+            "data": self.data,
+        });
+        if self.immutable {
+            body["immutable"] = json!(true);
+        }
+        let path = collection_path("", VERSION, Some(self.namespace), RESOURCE);
+        WriteRequest { method: Method::POST, path, content_type: JSON, body }
+    }
+}
+
+/// Reads a `ConfigMap`; `None` where it does not exist.
+///
+/// # Errors
+/// Why it could not be read. A namespace that does not exist has no `ConfigMap`s.
+pub(crate) async fn read(
+    reader: &Reader,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<StoredConfigMap>, ReadError> {
+    let path = path(namespace, name);
+    match reader.get_json::<Value>(&path).await {
+        Ok(answer) => match StoredConfigMap::of(answer.value) {
+            Some(stored) => Ok(Some(stored)),
+            None => Err(ReadError::Undecodable { path, detail: "it has no uid".to_owned() }),
+        },
+        Err(error) if error.is_absence_of(name) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Looks for a `ConfigMap` among those of its namespace, for whoever may list and not get them; `None`
+/// where it is not there.
+///
+/// # Errors
+/// Why they could not be listed.
+pub(crate) async fn find(
+    reader: &Reader,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<StoredConfigMap>, ReadError> {
+    let all = collection_path("", VERSION, Some(namespace), RESOURCE);
+    let path = format!("{all}?fieldSelector=metadata.name%3D{name}");
+    let mut list = reader.get_json::<Value>(&path).await?.value;
+    let items = match list["items"].take() {
+        Value::Array(items) => items,
+        _ => Vec::new(),
+    };
+    Ok(items.into_iter().filter_map(StoredConfigMap::of).find(|it| it.name() == name))
+}
+
+/// Renders the request that gives a `ConfigMap` other keys and values, only if it is as it was read:
+/// otherwise the API server answers 409.
+pub(crate) fn replace(over: &StoredConfigMap, data: &BTreeMap<String, String>) -> WriteRequest {
+    let mut body = over.object.clone();
+    // The managed fields that were read would be taken for those that are wanted.
+    if let Some(metadata) = body["metadata"].as_object_mut() {
+        metadata.remove("managedFields");
+    }
+    body["apiVersion"] = json!(VERSION);
+    body["kind"] = json!("ConfigMap");
+    body["data"] = json!(data);
+    let namespace = over.object["metadata"]["namespace"].as_str().unwrap_or_default();
+    WriteRequest {
+        method: Method::PUT,
+        path: path(namespace, over.name()),
+        content_type: JSON,
+        body,
+    }
+}
+
+/// How a write of a `ConfigMap` ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ConfigMapWrite {
+    /// It is stored.
+    Stored(StoredConfigMap),
+    /// Another client was first: it exists, it does not any more, or it has changed.
+    Overtaken,
+    /// The API server refused it: nothing was written, and it would refuse it again.
+    Refused(String),
+    /// Nothing was written, for another reason.
+    Failed(String),
+    /// Whether it is stored is not known.
+    Unanswered(String),
+}
+
+/// Sends the request that creates or replaces a `ConfigMap`, once.
+pub(super) async fn send(writer: &Writer, request: &WriteRequest, dry_run: bool) -> ConfigMapWrite {
+    match writer.send(request, dry_run).await {
+        Ok(answer) => StoredConfigMap::of(answer.value).map_or_else(
+            || ConfigMapWrite::Unanswered("the answer is no ConfigMap".to_owned()),
+            ConfigMapWrite::Stored,
+        ),
+        Err(error) => unstored(error, request),
+    }
+}
+
+/// Sends it as a dry run: whatever the answer is, nothing was written.
+pub(super) async fn rehearse(writer: &Writer, request: &WriteRequest) -> ConfigMapWrite {
+    rehearsed(send(writer, request, true).await)
+}
+
+fn rehearsed(sent: ConfigMapWrite) -> ConfigMapWrite {
+    match sent {
+        ConfigMapWrite::Unanswered(why) => {
+            ConfigMapWrite::Failed(format!("its dry run failed: {why}"))
+        }
+        sent => sent,
+    }
+}
+
+fn unstored(error: WriteError, request: &WriteRequest) -> ConfigMapWrite {
+    match error {
+        WriteError::Rejected { code: 409, .. } => ConfigMapWrite::Overtaken,
+        // What is created was not deleted: its namespace does not exist.
+        WriteError::Rejected { code: 404, .. } if request.method != Method::POST => {
+            ConfigMapWrite::Overtaken
+        }
+        WriteError::Rejected { code: 429, .. } | WriteError::NotSent(_) => {
+            ConfigMapWrite::Failed(error.to_string())
+        }
+        WriteError::Rejected { .. } => ConfigMapWrite::Refused(error.to_string()),
+        WriteError::Unanswered(detail) => ConfigMapWrite::Unanswered(detail),
+    }
+}
+
+/// The path of a `ConfigMap`.
+pub(crate) fn path(namespace: &str, name: &str) -> String {
+    object_path("", VERSION, Some(namespace), RESOURCE, name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_created_says_what_it_is_and_an_immutable_one_cannot_be_changed() {
+        let data = BTreeMap::from([("a".to_owned(), "1".to_owned())]);
+        let new = NewConfigMap {
+            namespace: "kube-system",
+            name: "record",
+            labels: &[("storage.kubectl.dev/record", "x")],
+            about: "What it is.",
+            data: &data,
+            immutable: true,
+        };
+        let request = new.request();
+        assert_eq!(request.method, Method::POST);
+        assert_eq!(request.path, "/api/v1/namespaces/kube-system/configmaps");
+        assert_eq!(request.body["immutable"], true);
+        assert_eq!(request.body["data"], json!({"a": "1"}));
+        assert_eq!(
+            request.body["metadata"]["labels"],
+            json!({
+                "app.kubernetes.io/managed-by": "kubectl-storage", "storage.kubectl.dev/record": "x",
+            })
+        );
+        let mutable = NewConfigMap { immutable: false, ..new };
+        assert!(mutable.request().body.get("immutable").is_none());
+    }
+
+    #[test]
+    fn a_dry_run_without_an_answer_has_written_nothing() {
+        let late = || ConfigMapWrite::Unanswered("timeout".to_owned());
+        let failed = ConfigMapWrite::Failed("its dry run failed: timeout".to_owned());
+        assert_eq!(rehearsed(late()), failed);
+        assert_eq!(rehearsed(ConfigMapWrite::Overtaken), ConfigMapWrite::Overtaken);
+    }
+
+    #[test]
+    fn what_is_replaced_is_what_was_read_and_keeps_what_others_wrote() {
+        let stored = StoredConfigMap::of(json!({
+            "metadata": {
+                "namespace": "ops", "name": "record", "uid": "u", "resourceVersion": "7",
+                "labels": {"team": "a"}, "managedFields": [{}],
+                "creationTimestamp": "2026-11-01T12:00:00Z",
+            },
+            "data": {"a": "1"},
+        }))
+        .expect("it has a uid");
+        assert_eq!(stored.created(), parse_time("2026-11-01T12:00:00Z").expect("a time"));
+        assert_eq!((stored.value("a"), stored.value("b")), (Some("1"), None));
+        let request = replace(&stored, &BTreeMap::from([("b".to_owned(), "2".to_owned())]));
+        assert_eq!(request.method, Method::PUT);
+        assert_eq!(request.path, "/api/v1/namespaces/ops/configmaps/record");
+        assert_eq!(
+            request.body["metadata"],
+            json!({
+                "namespace": "ops", "name": "record", "uid": "u", "resourceVersion": "7",
+                "labels": {"team": "a"}, "creationTimestamp": "2026-11-01T12:00:00Z",
+            })
+        );
+        assert_eq!(request.body["data"], json!({"b": "2"}));
+        assert_eq!(StoredConfigMap::of(json!({"kind": "Status"})), None);
+    }
+}
