@@ -176,10 +176,10 @@ async fn log_pauses(
             std::future::pending::<()>().await;
         }
         let now = pause.borrow_and_update().clone();
-        counts.pause(!now.may_act());
         if !terms.borrow().acts() {
             continue;
         }
+        counts.pause(!now.may_act());
         let text = |it: &Option<String>| escape_control(it.as_deref().unwrap_or("-")).into_owned();
         let (by, reason) = (text(&now.by), text(&now.reason));
         match &now.record {
