@@ -37,6 +37,11 @@ impl Confirmed {
         Self(plan)
     }
 
+    /// Marks a plan that a policy allows: its changes stood unchanged, within its bounds.
+    pub fn by_policy(plan: Plan) -> Self {
+        Self(plan)
+    }
+
     /// Returns the command for which it was made.
     pub fn command(&self) -> &'static str {
         self.0.command

@@ -1,5 +1,6 @@
 //! The command line: flags in, exit code out. The only module that knows a terminal.
 
+mod acting;
 mod args;
 mod audit;
 mod collect;

@@ -114,6 +114,21 @@ pub enum Outcome {
     Pending,
 }
 
+impl Outcome {
+    /// Its public name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Done => "done",
+            Self::Refused => "refused",
+            Self::Stale => "stale",
+            Self::Failed => "failed",
+            Self::Unanswered => "unanswered",
+            Self::Pending => "pending",
+        }
+    }
+}
+
 /// A line as far as it can be read.
 pub(super) enum ParsedLine {
     /// A line of this version.

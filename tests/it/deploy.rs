@@ -157,8 +157,8 @@ fn a_policy_is_kept_as_it_is_written() {
     let namespaced = own.iter().filter_map(|it| it["metadata"]["namespace"].as_str());
     assert!(namespaced.clone().count() > 5 && namespaced.clone().all(|it| it == "storage"));
     // A Role and its binding, where the records are.
-    let namespaces: Vec<_> = records.iter().map(|it| &it["metadata"]["namespace"]).collect();
-    assert_eq!(namespaces, ["kube-system", "kube-system"]);
+    let places: Vec<_> = records.iter().map(|it| &it["metadata"]["namespace"]).collect();
+    assert_eq!(places, ["kube-system", "kube-system"]);
     assert_eq!(object(&all, "Service")["spec"]["ports"][0]["port"], 9000);
     // Without an election there is no Lease, and one process.
     assert!(own.iter().all(|it| it["kind"] != "Role"));

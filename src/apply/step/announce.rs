@@ -110,7 +110,9 @@ impl ChangeExecutor<'_> {
             config_map::rehearse(self.writer, &new.request()).await
         {
             let ended = unrecorded(&shown(&new), &ended);
-            volumes.iter().for_each(|it| self.ends(it.change, ended.same()));
+            for it in volumes {
+                self.ends(it.change, ended.same());
+            }
             return ended.ends_batch.is_none();
         }
         let mut marked = Vec::new();

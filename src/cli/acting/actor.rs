@@ -9,10 +9,10 @@ use tokio::time::sleep;
 
 use super::{
     news::ActingNews,
-    permit::Permit,
+    permit::{Busy, Permit},
     session::{Looked, Session},
 };
-use crate::apply::{Confirmed, DryRun, LeaseWriter, OpenJournal, Outcome, RunOptions, cluster_history};
+use crate::apply::{Confirmed, DryRun, LeaseWriter, OpenJournal, Outcome, RunOptions};
 use crate::cli::{
     Failure,
     args::ConnectionArgs,
@@ -23,7 +23,7 @@ use crate::cli::{
         perform::{self, Execution},
     },
 };
-use crate::journal::{self as records, Log};
+use crate::journal::rate::rate;
 use crate::model::Settings;
 use crate::watch::acting::{
     ActingBounds, ActingCounts, ChangeCount, Wanted, Work, WorkSchedule, WorkTerms, room,
@@ -75,28 +75,20 @@ impl ActingTerms {
     }
 }
 
-/// Where changes are recorded before they are sent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::cli) enum JournalSource {
-    /// In a file of this machine.
-    Machine,
-    /// In this namespace of the cluster.
-    Cluster(String),
-}
-
 /// Does what is wanted.
 pub(in crate::cli) struct Actor<'a> {
     pub(in crate::cli) connection: &'a ConnectionArgs,
     pub(in crate::cli) terms: watch::Receiver<Arc<ActingTerms>>,
     pub(in crate::cli) wanted: watch::Receiver<Wanted>,
     pub(in crate::cli) permit: Permit,
-    pub(in crate::cli) journal: JournalSource,
     pub(in crate::cli) field_manager: &'a str,
     pub(in crate::cli) options: RunOptions,
     pub(in crate::cli) counts: ActingCounts,
     pub(in crate::cli) tell: &'a mut dyn FnMut(ActingNews<'_>),
     /// Whether the last look at what is to be announced found a flood.
     pub(in crate::cli) breaker_open: bool,
+    /// Whether changes are being made.
+    pub(in crate::cli) busy: Busy,
 }
 
 /// What came of a look.
@@ -187,7 +179,7 @@ impl Actor<'_> {
         looked: Looked,
     ) -> Result<Ended, Failure> {
         let Looked { mut collected, mut plan, .. } = looked;
-        let (journal, made) = self.open_journal(work, &collected).await?;
+        let (journal, made) = self.open_journal(&collected).await?;
         // What saves data waits for nothing: bounding it would lose what it is there for.
         let per_hour = if work == Work::Rescue { usize::MAX } else { terms.bounds.per_hour };
         let room = room(terms.bounds.per_run, per_hour, made);
@@ -205,7 +197,10 @@ impl Actor<'_> {
             interrupted: &|| !permit.allows(),
             progress: &|_| {},
         };
-        let receipt = perform::execute(&mut collected, Confirmed::by_policy(plan), execution).await?;
+        let receipt = {
+            let _busy = self.busy.begin();
+            perform::execute(&mut collected, Confirmed::by_policy(plan), execution).await?
+        };
         for done in &receipt.done {
             let (reconciler, outcome) = (work.reconciler().name(), done.outcome.name());
             self.counts.count(ChangeCount { reconciler, outcome });
@@ -214,42 +209,27 @@ impl Actor<'_> {
         if is_done {
             self.counts.changed(receipt.ended);
         }
-        let (cluster, blind) = (&collected.intake.cluster, &*collected.blind);
         let journal = &*journal.shown();
-        (self.tell)(ActingNews::Changed { work, receipt: &receipt, cluster, journal, blind });
+        (self.tell)(ActingNews::Changed { work, receipt: &receipt, journal });
         Ok(if is_done { Ended::Changed } else { Ended::Idle })
     }
 
     /// Opens the journal, and counts what was changed within the hour. Without it nothing is changed.
-    async fn open_journal(
-        &self,
-        work: Work,
-        collected: &Collected,
-    ) -> Result<(OpenJournal, usize), Failure> {
-        let live = collected.live.as_ref().ok_or_else(|| Failure::usage("a dump cannot be changed"))?;
-        let now = collected.intake.cluster.clock();
-        let now = now.ok_or_else(|| Failure::error(anyhow::anyhow!("the API server tells no time")))?;
-        let (journal, history) = match &self.journal {
-            JournalSource::Machine => {
-                let folder = journal::folder(collected).ok_or_else(journal::no_home)?;
-                let log = Log::open(&folder).map_err(Failure::error)?;
-                (OpenJournal::File(Arc::new(log)), records::history(&folder).map_err(Failure::error)?)
-            }
-            JournalSource::Cluster(namespace) => {
-                let leading = self.permit.leadership.term().zip(self.permit.leadership.lease());
-                let leading = leading.map(|(term, lease)| {
-                    let lease = (&*lease.namespace, &*lease.name);
-                    (term, LeaseWriter::new(&live.connection, lease, LEASE))
-                });
-                let opened =
-                    OpenJournal::in_cluster(&live.connection, self.field_manager, namespace, leading);
-                let (journal, _) = opened.await.map_err(Failure::error)?;
-                let history = cluster_history(&live.reader, namespace).await;
-                (journal, history.map_err(Failure::error)?)
-            }
+    async fn open_journal(&self, collected: &Collected) -> Result<(OpenJournal, usize), Failure> {
+        let (Some(live), Some(now)) = (&collected.live, collected.intake.cluster.clock()) else {
+            return Err(Failure::error(anyhow::anyhow!("the API server tells no time")));
         };
-        let made = records::rate(&history, now).get(work.command()).copied().unwrap_or_default();
-        Ok((journal, made))
+        let leading = self.permit.leadership.term().zip(self.permit.leadership.lease());
+        let leading = leading.map(|(term, lease)| {
+            let lease = (&*lease.namespace, &*lease.name);
+            (term, LeaseWriter::new(&live.connection, lease, LEASE))
+        });
+        let opened = perform::open_journal(collected, self.field_manager, leading).await?;
+        let (_, history) = journal::read(collected).await?;
+        let rates = rate(&history, now);
+        let counts = |work: &Work| *work != Work::Rescue;
+        let made = Work::ALL.iter().filter(|it| counts(it));
+        Ok((opened, made.filter_map(|it| rates.get(it.command())).sum()))
     }
 }
 

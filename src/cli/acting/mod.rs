@@ -13,6 +13,6 @@ mod news;
 mod permit;
 mod session;
 
-pub(super) use actor::{ActingTerms, Actor, JournalSource};
+pub(super) use actor::{ActingTerms, Actor, OPTIONS};
 pub(super) use news::ActingNews;
-pub(super) use permit::{PauseFollower, Permit, is_paused};
+pub(super) use permit::{Busy, PauseFollower, Permit};

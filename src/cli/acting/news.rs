@@ -1,9 +1,7 @@
 //! What is told of what is done in the background.
 
 use crate::apply::Receipt;
-use crate::cluster::Cluster;
 use crate::plan::ProposedChange;
-use crate::rules::UnreadGap;
 use crate::watch::acting::{Breaker, Work};
 
 /// What is told of what is done in the background.
@@ -18,10 +16,8 @@ pub(in crate::cli) enum ActingNews<'a> {
     Changed {
         work: Work,
         receipt: &'a Receipt,
-        cluster: &'a Cluster,
         /// The name of the journal.
         journal: &'a str,
-        blind: &'a [UnreadGap],
     },
     /// It could not look, or not write.
     Failed { work: Work, message: String },

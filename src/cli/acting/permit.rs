@@ -43,6 +43,43 @@ impl Permit {
     }
 }
 
+/// Whether changes are being made. Clones share it.
+#[derive(Clone)]
+pub(in crate::cli) struct Busy(watch::Sender<bool>);
+
+impl Default for Busy {
+    fn default() -> Self {
+        Self(watch::channel(false).0)
+    }
+}
+
+/// Changes are being made until this is dropped.
+pub(super) struct Making<'a>(&'a Busy);
+
+impl Drop for Making<'_> {
+    fn drop(&mut self) {
+        self.0.0.send_replace(false);
+    }
+}
+
+impl Busy {
+    /// Says that changes are being made.
+    pub(super) fn begin(&self) -> Making<'_> {
+        self.0.send_replace(true);
+        Making(self)
+    }
+
+    /// Whether changes are being made.
+    pub(in crate::cli) fn is_busy(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits until none are.
+    pub(in crate::cli) async fn wait(&self) {
+        let _ = self.0.subscribe().wait_for(|it| !it).await;
+    }
+}
+
 /// Follows the record by which everybody can pause what acts.
 pub(in crate::cli) struct PauseFollower {
     record: RecordWriter,
@@ -51,7 +88,10 @@ pub(in crate::cli) struct PauseFollower {
 
 impl PauseFollower {
     /// Begins with doubt: paused.
-    pub(in crate::cli) fn new(connection: &Connection, namespace: &str) -> (Self, watch::Receiver<Pause>) {
+    pub(in crate::cli) fn new(
+        connection: &Connection,
+        namespace: &str,
+    ) -> (Self, watch::Receiver<Pause>) {
         let (tell, pause) = watch::channel(Pause::of(Err("not read yet".to_owned())));
         let record = RecordWriter::new(connection, "kubectl-storage", (namespace, PAUSE));
         (Self { record, tell }, pause)

@@ -17,9 +17,7 @@ use crate::plan::Plan;
 use crate::watch::acting::{
     ActingBounds, AnnouncementCounts, Breaker, Candidates, Work, WorkTerms, announcements, breaker,
 };
-
-/// A view that is older counts no more: this process was stopped meanwhile.
-const OLDEST_VIEW: Duration = Duration::from_secs(300);
+use crate::watch::policy::acting::OLDEST_LOOK;
 
 /// What is looked at, and how often.
 pub(super) struct Session<'a> {
@@ -45,8 +43,7 @@ pub(super) struct Looked {
 impl Looked {
     /// Whether it may still be acted on.
     pub(super) fn is_fresh(&self) -> bool {
-        let judged = self.begun.elapsed();
-        judged < OLDEST_VIEW
+        self.begun.elapsed() < OLDEST_LOOK
     }
 }
 

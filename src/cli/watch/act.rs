@@ -10,7 +10,7 @@ use tracing::{error, info, warn};
 use crate::{
     apply::Outcome,
     cli::{
-        acting::{ActingNews, ActingTerms, Actor, JournalSource, OPTIONS, PauseFollower, Permit},
+        acting::{ActingNews, ActingTerms, Actor, Busy, OPTIONS, PauseFollower, Permit},
         args::ConnectionArgs,
         writing::Interrupt,
     },
@@ -28,17 +28,18 @@ use crate::{
 /// The field manager of what is changed in the background.
 const FIELD_MANAGER: &str = "kubectl-storage-watch";
 
-/// What a policy says of work.
-pub(super) fn terms(policy: &WatchPolicy) -> ActingTerms {
-    let works = Work::ALL.into_iter().filter_map(|work| {
-        match policy.reconcilers.mode(work.reconciler()) {
+/// What a policy says of work. `namespace` is that of the journal.
+fn terms(policy: &WatchPolicy, namespace: &str) -> ActingTerms {
+    let works =
+        Work::ALL.into_iter().filter_map(|work| match policy.reconcilers.mode(work.reconciler()) {
             ReconcilerMode::Off => None,
             ReconcilerMode::Report => Some((work, false)),
             ReconcilerMode::Act => Some((work, true)),
-        }
-    });
+        });
     let times = policy.reconcilers.reclaim.times();
     let bounds = &policy.bounds;
+    let mut judged = policy.settings();
+    judged.recording.cluster_journal = Some(namespace.into());
     ActingTerms {
         works: works.collect(),
         terms: WorkTerms {
@@ -46,13 +47,13 @@ pub(super) fn terms(policy: &WatchPolicy) -> ActingTerms {
             older_than: times.map(|it| it.older_than).unwrap_or_default(),
             ..WorkTerms::default()
         },
-        judged: policy.settings(),
+        judged,
         bounds: ActingBounds {
             per_run: bounds.changes_per_run.get(),
             per_hour: bounds.changes_per_hour.get(),
             judgements: bounds.unchanged_judgements.get(),
-            interval: bounds.judgement_interval,
             newly_eligible_percent: bounds.newly_eligible_percent.get(),
+            interval: bounds.judgement_interval,
         },
     }
 }
@@ -63,23 +64,28 @@ pub(super) struct WantedFindings {
     wanted: watch::Sender<Wanted>,
     /// Those that call for any work.
     findings: BTreeSet<(RuleId, ObjectRef)>,
+    /// That of the journal.
+    namespace: String,
 }
 
 impl WantedFindings {
     /// Begins with no findings, and returns what follows them.
     pub(super) fn follow(
         policy: &WatchPolicy,
+        namespace: &str,
     ) -> (Self, watch::Receiver<Arc<ActingTerms>>, watch::Receiver<Wanted>) {
-        let (terms, follow_terms) = watch::channel(Arc::new(self::terms(policy)));
+        let (terms, follow_terms) = watch::channel(Arc::new(self::terms(policy, namespace)));
         let (wanted, follow_wanted) = watch::channel(Wanted::default());
-        (Self { terms, wanted, findings: BTreeSet::new() }, follow_terms, follow_wanted)
+        let namespace = namespace.to_owned();
+        let heard = Self { terms, wanted, findings: BTreeSet::new(), namespace };
+        (heard, follow_terms, follow_wanted)
     }
 }
 
 impl Listener for WantedFindings {
     fn hear(&mut self, told: &Told, _: &Cluster, _: &Reconciler) {
         if let Some(policy) = &told.policy {
-            let terms = Arc::new(terms(policy));
+            let terms = Arc::new(terms(policy, &self.namespace));
             self.terms.send_if_modified(|known| {
                 let is_new = *known != terms;
                 *known = terms;
@@ -116,6 +122,7 @@ pub(super) struct Acting {
     pub(super) leadership: Leadership,
     pub(super) interrupt: Interrupt,
     pub(super) counts: ActingCounts,
+    pub(super) busy: Busy,
     /// The namespace of the journal, and of the record by which everybody can pause it.
     pub(super) namespace: String,
 }
@@ -127,7 +134,7 @@ impl Acting {
         connection: &ConnectionArgs,
         connected: &Connection,
     ) -> Infallible {
-        let Self { terms, wanted, leadership, interrupt, counts, namespace } = self;
+        let Self { terms, wanted, leadership, interrupt, counts, busy, namespace } = self;
         // Nobody has to be able to pause what only reports.
         let mut switched = terms.clone();
         while switched.borrow_and_update().works.is_empty() {
@@ -143,12 +150,12 @@ impl Acting {
             terms: terms.clone(),
             wanted,
             permit,
-            journal: JournalSource::Cluster(namespace),
             field_manager: FIELD_MANAGER,
             options: OPTIONS,
             counts: counts.clone(),
             tell: &mut |news| log.tell(&news),
             breaker_open: false,
+            busy,
         };
         tokio::select! {
             never = actor.run() => match never {},
@@ -169,10 +176,10 @@ async fn log_pauses(
             std::future::pending::<()>().await;
         }
         let now = pause.borrow_and_update().clone();
-        counts.pause(!now.may_act());
         if !terms.borrow().acts() {
             continue;
         }
+        counts.pause(!now.may_act());
         let text = |it: &Option<String>| escape_control(it.as_deref().unwrap_or("-")).into_owned();
         let (by, reason) = (text(&now.by), text(&now.reason));
         match &now.record {

@@ -1,5 +1,6 @@
 //! `kubectl storage watch`: the audit that goes on by a policy file, for a process that nobody looks at.
 //!
+//! - `act`: reconcilers that act, or say what they would do.
 //! - `check`: `--check`, which validates and looks once.
 //! - `log`: log lines, and what is logged of what the loop tells.
 //! - `pause`, `status`: whether it may act, and what it did.
@@ -7,6 +8,7 @@
 //! - `print`: the objects with which it runs in a cluster.
 //! - `reload`: the policy file while it is in force.
 
+mod act;
 mod check;
 mod log;
 mod pause;
@@ -24,10 +26,11 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use tokio::sync::mpsc;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 use self::{
+    act::{Acting, WantedFindings},
     log::{LogFormat, LogLines},
     pause::PauseArgs,
     print::PrintArgs,
@@ -35,6 +38,7 @@ use self::{
 };
 use super::{
     Exit, Failure,
+    acting::Busy,
     args::ConnectionArgs,
     collect::{Collected, dump_failure, notes},
     connecting::connect,
@@ -51,6 +55,7 @@ use crate::{
     output::{event_stream::EventStream, publish, report::Printer, report::ReportStyle},
     watch::{
         Candidate, ElectionPace, Leadership, Listener, Probes, Reconciler, Told,
+        acting::ActingCounts,
         policy::{PolicyFile, PolicySource, report::ReportPolicy},
         report::Reporters,
     },
@@ -153,9 +158,12 @@ impl WatchingArgs {
         let stdout = self.output.as_ref().map(|_| EventPrinter::start(json_lines()));
         let stdout = stdout.transpose().map_err(Failure::error)?;
         let mut candidate = None;
+        let busy = Busy::default();
+        let follow =
+            self.follow(connection, file, stdout.as_ref(), &mut candidate, (interrupt, &busy));
         let end = tokio::select! {
-            end = self.follow(connection, file, stdout.as_ref(), &mut candidate) => end,
-            () = interrupt.ordered() => Ok(Exit::Interrupted),
+            end = follow => end,
+            () = ended(interrupt, &busy) => Ok(Exit::Interrupted),
         };
         if let Some(candidate) = candidate {
             candidate.resign().await;
@@ -175,6 +183,7 @@ impl WatchingArgs {
         file: PolicyFile,
         stdout: Option<&EventPrinter>,
         candidate: &mut Option<Candidate>,
+        (interrupt, busy): (&Interrupt, &Busy),
     ) -> Result<Exit, Failure> {
         let policy = Arc::new(file.policy().clone());
         let settings = policy.settings();
@@ -190,12 +199,27 @@ impl WatchingArgs {
             Candidate::stand(&reporting, (&namespace, name), pace, Arc::clone(&probes))
         });
         let leadership = candidate.as_ref().map_or_else(Leadership::alone, Candidate::leadership);
-        let reporters = Reporters::start(&policy.report, &reporting, leadership, probes).await;
+        let reporters =
+            Reporters::start(&policy.report, &reporting, leadership.clone(), probes).await;
         let reporters = reporters.map_err(Failure::error)?;
         let watched = reporters.watched();
+        let namespace = policy.cluster_journal();
+        let namespace = namespace.map_or_else(|| reporting.namespace.clone(), |it| it.to_string());
+        let (findings, terms, wanted) = WantedFindings::follow(&policy, &namespace);
+        let counts = ActingCounts::default();
+        watched.act(&counts);
+        let acting = Acting {
+            terms,
+            wanted,
+            leadership,
+            interrupt: interrupt.clone(),
+            counts,
+            busy: busy.clone(),
+            namespace,
+        };
         let mut audience = Audience {
             stdout: stdout.cloned(),
-            listeners: vec![Box::new(LogLines::default()), Box::new(reporters)],
+            listeners: vec![Box::new(LogLines::default()), Box::new(reporters), Box::new(findings)],
         };
         let mut collected = audience.first_look(connection, &settings).await?;
         let (reconciler, news) = follow::begin(&mut collected, settings);
@@ -213,6 +237,7 @@ impl WatchingArgs {
         };
         tokio::select! {
             end = watching.run(tell) => match end.map_err(dump_failure)? {},
+            never = acting.run(connection, &reporting) => match never {},
             never = reloading => match never {},
             ended = nobody_reads(stdout) => ended,
         }
@@ -224,8 +249,21 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest of these pauses.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
+/// How long a change may go on after a signal: Kubernetes waits 30 seconds before it kills a pod.
+const LAST_CHANGE: Duration = Duration::from_secs(20);
+
 /// How often it is said that it goes on while it waits for the first look.
 const TURN: Duration = Duration::from_secs(5);
+
+/// Waits for a signal, and until the change that is being made is made: no other one begins. Whoever
+/// takes too long is found open in the journal.
+async fn ended(interrupt: &Interrupt, busy: &Busy) {
+    interrupt.ordered().await;
+    if busy.is_busy() {
+        info!("ends after the change that is being made");
+        let _ = timeout(LAST_CHANGE, busy.wait()).await;
+    }
+}
 
 /// Waits until nobody reads the findings any more, where the user asked for them.
 async fn nobody_reads(stdout: Option<&EventPrinter>) -> Result<Exit, Failure> {

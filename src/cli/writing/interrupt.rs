@@ -43,7 +43,7 @@ impl Interrupt {
     }
 
     /// Whether somebody has asked for the end.
-    pub(super) fn asked(&self) -> bool {
+    pub(in crate::cli) fn asked(&self) -> bool {
         self.0.asked.load(Ordering::SeqCst)
     }
 

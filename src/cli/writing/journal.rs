@@ -155,7 +155,7 @@ impl JournalArgs {
 }
 
 /// Reads the journal of the cluster that was looked at, and names it.
-pub(super) async fn read(collected: &Collected) -> Result<(String, History), Failure> {
+pub(in crate::cli) async fn read(collected: &Collected) -> Result<(String, History), Failure> {
     if let Some((live, namespace)) = collected.live.as_ref().zip(collected.cluster_journal.as_ref())
     {
         let history = cluster_history(&live.reader, namespace).await.map_err(Failure::error)?;

@@ -14,7 +14,8 @@ use super::{
     journal as earlier, outcome, unfinished,
 };
 use crate::apply::{
-    self, Confirmed, CurrentCluster, DryRun, OpenJournal, PlanExecution, RunOptions, RunProgress,
+    self, Confirmed, CurrentCluster, DryRun, LeaseWriter, OpenJournal, PlanExecution, Receipt,
+    RunOptions, RunProgress,
 };
 use crate::cli::{
     Exit, Failure,
@@ -22,7 +23,7 @@ use crate::cli::{
     terminal,
 };
 use crate::client::Connection;
-use crate::journal::Log;
+use crate::journal::{Log, Term};
 use crate::model::escape_control;
 use crate::output::{
     format::Format,
@@ -70,7 +71,7 @@ pub(in crate::cli) async fn perform(
         return Ok(outcome::of_plan(&plan, gaps));
     }
     within_bounds(&plan, args, collected.intake.cluster.count().0)?;
-    let journal = open_journal(&collected, args).await?;
+    let journal = open_journal(&collected, &args.field_manager, None).await?;
 
     // What is about to be done is no data: the receipt is.
     let mut screen = Vec::new();
@@ -107,6 +108,46 @@ async fn ask(collected: &mut Collected, plan: Plan) -> Result<Confirmation, Fail
     }
 }
 
+/// How a plan is carried out.
+pub(in crate::cli) struct Execution<'a> {
+    pub(in crate::cli) journal: &'a OpenJournal,
+    pub(in crate::cli) field_manager: &'a str,
+    pub(in crate::cli) options: RunOptions,
+    /// Whether no other change begins.
+    pub(in crate::cli) interrupted: &'a dyn Fn() -> bool,
+    pub(in crate::cli) progress: &'a dyn Fn(RunProgress<'_>),
+}
+
+/// Carries out a plan. What was looked at stays current meanwhile, and no longer.
+pub(in crate::cli) async fn execute(
+    collected: &mut Collected,
+    confirmed: Confirmed,
+    execution: Execution<'_>,
+) -> Result<Receipt, Failure> {
+    let Some(live) = collected.live.take() else {
+        return Err(refusal("a dump cannot be changed"));
+    };
+    let cluster = CurrentCluster::new(
+        live.reader,
+        confirmed.settings().clone(),
+        std::mem::take(&mut collected.intake),
+        live.watches,
+    );
+    let Execution { journal, field_manager, options, interrupted, progress } = execution;
+    let run = PlanExecution {
+        cluster: &cluster,
+        connection: &live.connection,
+        field_manager,
+        journal,
+        options,
+        interrupted,
+        progress,
+    };
+    let receipt = apply::run(confirmed, &run).await;
+    collected.intake = cluster.into_intake();
+    Ok(receipt)
+}
+
 async fn carry_out(
     mut collected: Collected,
     confirmed: Confirmed,
@@ -115,18 +156,8 @@ async fn carry_out(
     format: &Format,
     interrupt: &Interrupt,
 ) -> Result<Exit, Failure> {
-    let Some(live) = collected.live.take() else {
-        return Err(refusal("a dump cannot be changed"));
-    };
     let command = confirmed.command();
-    let total = confirmed.count();
-    let cluster = CurrentCluster::new(
-        live.reader,
-        confirmed.settings().clone(),
-        std::mem::take(&mut collected.intake),
-        live.watches,
-    );
-    let bar = bar(total);
+    let bar = bar(confirmed.count());
     let done = RefCell::new(0_usize);
     let progress = |it: RunProgress| match it {
         RunProgress::Begun(change) => {
@@ -138,11 +169,9 @@ async fn carry_out(
         }
     };
     interrupt.begin();
-    let run = PlanExecution {
-        cluster: &cluster,
-        connection: &live.connection,
-        field_manager: &args.field_manager,
+    let execution = Execution {
         journal,
+        field_manager: &args.field_manager,
         options: RunOptions {
             parallel: args.parallel.map(usize::from),
             dry_run: if args.dry_run == DryRunFlag::Server { DryRun::Server } else { DryRun::None },
@@ -152,10 +181,10 @@ async fn carry_out(
         interrupted: &|| interrupt.asked(),
         progress: &progress,
     };
-    let receipt = apply::run(confirmed, &run).await;
+    let executed = execute(&mut collected, confirmed, execution).await;
     interrupt.finish();
     bar.finish_and_clear();
-    collected.intake = cluster.into_intake();
+    let receipt = executed?;
     let shape = writing::receipt(
         &receipt,
         &collected.intake.cluster,
@@ -287,10 +316,15 @@ fn within_bounds(plan: &Plan, args: &WriteArgs, volumes: usize) -> Result<(), Fa
 }
 
 /// Opens the journal before the question is asked: without it, nothing is written.
-async fn open_journal(collected: &Collected, args: &WriteArgs) -> Result<OpenJournal, Failure> {
+/// `leading` is the term of a leader, with the Lease that elected it.
+pub(in crate::cli) async fn open_journal(
+    collected: &Collected,
+    field_manager: &str,
+    leading: Option<(Term, LeaseWriter)>,
+) -> Result<OpenJournal, Failure> {
     let place = collected.live.as_ref().zip(collected.cluster_journal.as_deref());
     if let Some((live, namespace)) = place {
-        return cluster_journal(&live.connection, &args.field_manager, namespace).await;
+        return cluster_journal(&live.connection, field_manager, namespace, leading).await;
     }
     let Some(folder) = earlier::folder(collected) else {
         return Err(refusal("no folder for the journal is known: nothing was changed")
@@ -305,8 +339,9 @@ pub(super) async fn cluster_journal(
     connection: &Connection,
     field_manager: &str,
     namespace: &str,
+    leading: Option<(Term, LeaseWriter)>,
 ) -> Result<OpenJournal, Failure> {
-    let opened = OpenJournal::in_cluster(connection, field_manager, namespace, None).await;
+    let opened = OpenJournal::in_cluster(connection, field_manager, namespace, leading).await;
     let (journal, opening) = opened.map_err(|error| unopened(error.into()))?;
     for note in &opening.notes {
         terminal::note(&escape_control(&format!("note: journal: {note}")));

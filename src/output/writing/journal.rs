@@ -9,8 +9,7 @@ use super::super::publish::{reference, tool};
 use super::super::report::{short_name, wrap};
 use super::super::wire::{API_VERSION, ObjectReference, Tool};
 use super::plan::BackendVolume;
-use super::receipt;
-use crate::journal::{Entry, History, Term};
+use crate::journal::{Entry, History, Outcome, Term};
 use crate::model::{escape_control, format_time};
 
 /// What was done, by one or more clusters.
@@ -192,7 +191,7 @@ pub fn journal_entry(
         removes_finalizer: intent.removes_finalizer.clone(),
         undoes: intent.undoes,
         undone: history.undone().contains(&entry.sequence),
-        outcome: entry.last().map_or("open", receipt::name).to_owned(),
+        outcome: entry.last().map_or("open", Outcome::name).to_owned(),
         open: entry.is_open(),
         detail: last.map(|it| it.detail.clone()).unwrap_or_default(),
         look: entry.is_open().then(|| look(entry)),
@@ -201,7 +200,7 @@ pub fn journal_entry(
             .iter()
             .map(|it| JournalOutcome {
                 at: it.at.as_ref().map(format_time),
-                outcome: receipt::name(it.outcome).to_owned(),
+                outcome: it.outcome.name().to_owned(),
                 detail: it.detail.clone(),
             })
             .collect(),

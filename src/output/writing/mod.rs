@@ -13,6 +13,6 @@ pub use journal::{
     leader_term,
 };
 pub use plan::{Plan, PlanMetadata, PlannedChange, RefusedChange, SavedSettings, change, plan};
-pub use receipt::{Receipt, ReceiptContext, ReceiptMetadata, name as outcome_name, receipt};
+pub use receipt::{Receipt, ReceiptContext, ReceiptMetadata, receipt};
 pub use saved::{PlanError, read};
 pub use table::{names, plan_table, receipt_table, receipt_totals};

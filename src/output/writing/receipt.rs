@@ -120,19 +120,6 @@ pub struct ReceiptContext<'a> {
     pub blind: &'a [UnreadGap],
 }
 
-/// The name of an outcome.
-pub const fn name(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Sent => "sent",
-        Outcome::Done => "done",
-        Outcome::Refused => "refused",
-        Outcome::Stale => "stale",
-        Outcome::Failed => "failed",
-        Outcome::Unanswered => "unanswered",
-        Outcome::Pending => "pending",
-    }
-}
-
 /// Puts a receipt into its public shape.
 pub fn receipt(receipt: &inner::Receipt, cluster: &Cluster, besides: &ReceiptContext) -> Receipt {
     let capacity = |done: &inner::ChangeReceipt| done.change.capacity();
@@ -175,7 +162,7 @@ fn change(done: &inner::ChangeReceipt, dry_run: bool) -> DoneChange {
         because: done.change.purpose.id().to_owned(),
         volume: done.change.about.volume.clone().map(volume),
         backend: backend(&done.change.about),
-        outcome: name(done.outcome).to_owned(),
+        outcome: done.outcome.name().to_owned(),
         detail: done.detail.clone(),
         entry: done.entry,
         undo: wrote.then(|| undo(done.change.proposal.undo)),

@@ -49,7 +49,7 @@ fn is_same(a: &ProposedChange, b: &ProposedChange) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Effect, Kind, ObjectKey, Proposal, Undo};
+    use crate::model::{Effect, Kind, ObjectKey, Proposal, Uid, Undo};
     use crate::plan::{ObjectDetails, Purpose};
 
     fn change(name: &str, what: &str) -> ProposedChange {
@@ -95,7 +95,7 @@ mod tests {
     fn another_object_of_the_same_name_begins_anew() {
         let mut candidates = Candidates::default();
         let mut other = change("a", "a");
-        other.object.uid = Some("9c6d9a3e-0000-4000-8000-000000000001".into());
+        other.object.uid = Uid::parse("9c6d9a3e-0000-4000-8000-000000000001");
         candidates.judge(vec![change("a", "a")]);
         candidates.judge(vec![other]);
         assert_eq!(candidates.settled(2), []);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Breaker, Work};
 use super::counts::AnnouncementCounts;
+use super::{Breaker, Work};
 use crate::cluster::Cx;
 use crate::facts::{self, AnnouncementStatus};
 use crate::journal::History;
@@ -51,10 +51,9 @@ impl WorkTerms {
             Work::Finalizers => {
                 plan::fix_finalizers(cx, &FinalizerSelection { history, ..Default::default() })
             }
-            Work::Announce => gc(WhenReclaimed::Announce(Announcing {
-                grace: self.grace,
-                include_vetoed: false,
-            })),
+            Work::Announce => {
+                gc(WhenReclaimed::Announce(Announcing { grace: self.grace, include_vetoed: false }))
+            }
             Work::Reclaim => gc(WhenReclaimed::Announced),
         };
         plan.command = work.command();
@@ -100,7 +99,8 @@ pub(crate) fn announcements(cx: &Cx) -> Option<AnnouncementCounts> {
 /// The breaker, by a plan that announces: what would be announced, and what was within the last hour, by whomever.
 pub(crate) fn breaker(cx: &Cx, announced: &Plan, percent: u8) -> Option<Breaker> {
     let mut all = 0;
-    let mut newly = announced.changes.iter().filter(|it| it.object.key.kind == Kind::PersistentVolume).count();
+    let mut newly =
+        announced.changes.iter().filter(|it| it.object.key.kind == Kind::PersistentVolume).count();
     for (_, volume) in cx.cluster().volumes() {
         all += 1;
         if let Ok(AnnouncementStatus::Running(period) | AnnouncementStatus::Due(period)) =

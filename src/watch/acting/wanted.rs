@@ -57,13 +57,7 @@ impl WorkSchedule {
 
     /// Notes that a work was looked at for what is wanted, and when that is to be repeated: at the latest, and at the
     /// earliest if other findings come.
-    pub(crate) fn served(
-        &mut self,
-        work: Work,
-        wanted: &Wanted,
-        again: Duration,
-        pause: Duration,
-    ) {
+    pub(crate) fn served(&mut self, work: Work, wanted: &Wanted, again: Duration, pause: Duration) {
         let digest = wanted.0.get(&work).copied().unwrap_or_default();
         self.0.insert(work, Served { digest, again, pause });
     }

@@ -19,6 +19,7 @@ use super::queue::SinkCounts;
 use crate::model::{Kind, RuleId, Severity, Text, Time};
 use crate::rules::{StoragePool, StorageTotals, Totals};
 use crate::sources::live::WatchHealth;
+use crate::watch::acting::{ActingCounts, ActingNumbers};
 use crate::watch::leader::Leadership;
 
 /// Of a judgement, in seconds.
@@ -44,6 +45,7 @@ struct Numbers {
     full_passes: u64,
     defects: u64,
     health: Option<WatchHealth>,
+    acting: Option<ActingCounts>,
     leadership: Leadership,
     sinks: Vec<(&'static str, Arc<SinkCounts>)>,
 }
@@ -63,6 +65,7 @@ impl Metrics {
             full_passes: 0,
             defects: 0,
             health: None,
+            acting: None,
             leadership,
             sinks,
         })))
@@ -78,6 +81,11 @@ impl Metrics {
     /// Follows the watches of a loop.
     pub(super) fn follow(&self, health: &WatchHealth) {
         self.numbers().health = Some(health.clone());
+    }
+
+    /// Follows what came of acting.
+    pub(super) fn act(&self, counts: &ActingCounts) {
+        self.numbers().acting = Some(counts.clone());
     }
 
     /// Notes a judgement, how long it took, as far as that was measured, and what was not read.
@@ -223,8 +231,26 @@ impl Numbers {
         let reports = self.sinks.iter().flat_map(|(sink, counts)| {
             counts.by_outcome().map(|(outcome, count)| (vec![*sink, outcome], count))
         });
-        counters(encoder, &families::REPORTS, reports)
+        counters(encoder, &families::REPORTS, reports)?;
+        self.acting.as_ref().map_or(Ok(()), |it| encode_acting(encoder, &it.now()))
     }
+}
+
+/// What came of acting.
+fn encode_acting(encoder: &mut DescriptorEncoder, acting: &ActingNumbers) -> fmt::Result {
+    let changes = acting.changes.iter();
+    let changes =
+        changes.map(|((reconciler, outcome), count)| (vec![*reconciler, *outcome], *count));
+    counters(encoder, &families::CHANGES, changes)?;
+    let last = acting.last_change.map(|it| (vec![], seconds(it)));
+    gauges(encoder, &families::LAST_CHANGE, last)?;
+    let known = acting.announcements;
+    gauges(encoder, &families::ANNOUNCED, known.map(|it| (vec![], number(it.announced))))?;
+    gauges(encoder, &families::DUE, known.map(|it| (vec![], number(it.due))))?;
+    gauges(encoder, &families::VETOED, known.map(|it| (vec![], number(it.vetoed))))?;
+    let flag = |it: Option<bool>| it.map(|it| (vec![], f64::from(u8::from(it))));
+    gauges(encoder, &families::PAUSED, flag(acting.paused))?;
+    gauges(encoder, &families::BREAKER_OPEN, flag(acting.breaker_open))
 }
 
 impl Collector for Metrics {

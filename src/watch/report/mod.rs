@@ -42,6 +42,7 @@ use self::metrics_access::MetricsReviewer;
 use self::queue::SinkCounts;
 use self::server::Served;
 use self::webhook::{WebhookPace, WebhookReporter};
+use super::acting::ActingCounts;
 use super::leader::Leadership;
 use super::policy::report::{MetricsPolicy, ReportPolicy};
 use super::probes::Probes;
@@ -94,6 +95,11 @@ impl WatchedMetrics {
     /// Follows the watches of a loop.
     pub(crate) fn follow(&self, health: &WatchHealth) {
         self.0.follow(health);
+    }
+
+    /// Follows what came of acting.
+    pub(crate) fn act(&self, counts: &ActingCounts) {
+        self.0.act(counts);
     }
 }
 

@@ -156,7 +156,7 @@ impl Cluster {
     }
 
     /// The same, but for what other processes of the tool may write meanwhile.
-    pub(super) fn assert_no_write_but(&self, since: Mark, is_of_others: &dyn Fn(&Value) -> bool) {
+    pub(crate) fn assert_no_write_but(&self, since: Mark, is_of_others: &dyn Fn(&Value) -> bool) {
         let mut writes = self.requests_since(since);
         writes.retain(|it| is_write(it) && !is_of_others(it));
         assert!(writes.is_empty(), "the tool wrote: {writes:#?}");

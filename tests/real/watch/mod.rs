@@ -1,6 +1,7 @@
 //! `audit --watch` and `watch`: what is told of findings adds up to what an audit says, whatever happens to the cluster and to the
 //! way there.
 
+mod acting;
 mod alerts;
 mod chaos;
 mod cutter;

@@ -13,7 +13,6 @@ use crate::client;
 use crate::guard::Step;
 use crate::journal::{self, Log};
 use crate::output::guard::{GuardChanges, difference_lines, ended};
-use crate::output::writing;
 
 /// Flags of the commands that write the guard.
 #[derive(Debug, Args)]
@@ -127,7 +126,7 @@ async fn send(
             return Ok(Carried::Ended(Exit::Interrupted));
         }
         let end = writer.write(step, &command, &run, journal, cluster.now).await;
-        change.outcome = Some(writing::outcome_name(end.outcome).to_owned());
+        change.outcome = Some(end.outcome.name().to_owned());
         change.detail = end.detail;
         change.entry = end.entry;
         if format.is_text() {
@@ -156,7 +155,7 @@ async fn open_journal(
 ) -> Result<OpenJournal, Failure> {
     let connection = &cluster.connection;
     if let Some(namespace) = args.journal.namespace() {
-        return cluster_journal(connection, &args.field_manager, &namespace).await;
+        return cluster_journal(connection, &args.field_manager, &namespace, None).await;
     }
     let uid = client::cluster_uid(&cluster.reader).await.map_err(super::read_failure)?;
     let folder = journal::folder(uid.as_deref(), &connection.server, &connection.authority);
