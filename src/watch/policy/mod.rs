@@ -67,7 +67,7 @@ pub struct WatchPolicy {
     /// How much reconcilers do, and when they stop.
     #[serde(default)]
     pub bounds: BoundsPolicy,
-    /// The namespace of the journal of reconcilers; that of the pod or of the kubeconfig, unless it says otherwise.
+    /// The namespace of the journal of reconcilers, and of the record by which they are paused; that of the pod or of the kubeconfig, unless it says otherwise.
     cluster_journal: Option<NamespaceName>,
 }
 

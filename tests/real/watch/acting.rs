@@ -76,7 +76,7 @@ impl<'a> Acting<'a> {
 }
 
 /// A volume of the cluster's driver whose claim is gone.
-fn left(on: &Scenario, name: &str) -> String {
+pub(super) fn left(on: &Scenario, name: &str) -> String {
     let driver = on.cluster.driver();
     let name = on.named(name);
     driver.make(&name);
@@ -86,7 +86,7 @@ fn left(on: &Scenario, name: &str) -> String {
     name
 }
 
-fn policy_of(on: &Scenario, volume: &str) -> String {
+pub(super) fn policy_of(on: &Scenario, volume: &str) -> String {
     let live = on.read(&format!("pv/{volume}"));
     live["spec"]["persistentVolumeReclaimPolicy"].as_str().unwrap_or_default().to_owned()
 }
