@@ -209,8 +209,9 @@ impl Actor<'_> {
         if is_done {
             self.counts.changed(receipt.ended);
         }
-        let journal = &*journal.shown();
-        (self.tell)(ActingNews::Changed { work, receipt: &receipt, journal });
+        let shape =
+            perform::shape(&receipt, &collected, work.command(), &journal, self.options.dry_run);
+        (self.tell)(ActingNews::Changed { work, receipt: &receipt, shape: &shape });
         Ok(if is_done { Ended::Changed } else { Ended::Idle })
     }
 
