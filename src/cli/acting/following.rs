@@ -85,7 +85,7 @@ impl Following<'_> {
                 options,
                 counts: ActingCounts::default(),
                 tell: &mut show,
-                breaker_open: false,
+                breaker_open: true,
                 busy: busy.clone(),
             };
             let hear = &mut |told: Told, _: &Cluster, _: &Reconciler| {

@@ -98,7 +98,7 @@ impl Acting {
             options: OPTIONS,
             counts: counts.clone(),
             tell: &mut |news| log.tell(&news),
-            breaker_open: false,
+            breaker_open: true,
             busy,
         };
         tokio::select! {

@@ -167,7 +167,9 @@ pub(in crate::cli) fn shape(
 }
 
 /// The objects that were changed.
-pub(in crate::cli) fn changed(receipt: &writing::Receipt) -> impl Iterator<Item = &ObjectReference> {
+pub(in crate::cli) fn changed(
+    receipt: &writing::Receipt,
+) -> impl Iterator<Item = &ObjectReference> {
     let changes = receipt.changes.iter();
     let done = changes.filter(|it| it.outcome == "done" && it.because != RECORD_VETO_ID);
     done.map(|it| &it.object)

@@ -168,7 +168,7 @@ fn what_was_announced_is_reclaimed_unless_somebody_objects_and_data_in_danger_is
     let sent = cluster.requests_since(paused);
     let sent: Vec<_> = sent.iter().filter(|it| is_of_actor(it) && writes(it)).collect();
     assert_eq!(sent, Vec::<&Value>::new());
-    let status = admin.run(&["watch", "status", "-n", &on.name, "-o", "json"]).ends(0);
+    let status = admin.run(&["watch", "status", "-n", &on.name]).ends(0);
     assert_eq!(status.json["pause"]["paused"], true, "{:#}", status.json);
     switch(&on, "resume");
     acting.is_announced(&late);
@@ -184,7 +184,7 @@ fn what_was_announced_is_reclaimed_unless_somebody_objects_and_data_in_danger_is
     assert!(driver.has(&late), "reclaimed although the breaker was open");
 
     // Whatever was changed is in the journal, with the term of who led.
-    let journal = admin.run(&["journal", &format!("--cluster-journal={}", on.name), "-o", "json"]);
+    let journal = admin.run(&["journal", &format!("--cluster-journal={}", on.name)]);
     let entries = journal.ends(0).json["entries"].as_array().cloned().unwrap_or_default();
     let commands: BTreeSet<_> =
         entries.iter().filter_map(|it| it["command"].as_str().map(str::to_owned)).collect();
