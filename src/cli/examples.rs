@@ -86,6 +86,7 @@ const RETENTION: &[Example] = &[
         "Delete what scale-downs left 30 days ago, where whenScaled is Delete, and keep the data",
         "retention apply -A --delete-leftovers --older-than 30d --keep-data",
     ),
+    ("Go on removing owner references that contradict a policy", "retention apply -A -w --yes"),
 ];
 
 /// Examples of `watch`.
@@ -154,6 +155,7 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
                 "gc --older-than 30d --announce 72h",
             ),
             ("Reclaim what was announced for long enough, and not vetoed", "gc --announced"),
+            ("Go on announcing and reclaiming", "gc --older-than 30d --announce 72h -w --yes"),
         ],
         "fix-finalizers" => &[
             (
@@ -161,6 +163,7 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
                 "fix-finalizers --dry-run",
             ),
             ("Unblock one claim, and keep its data", "fix-finalizers pvc/data -n shop --keep-data"),
+            ("Go on unblocking what destroys no data", "fix-finalizers -w --yes"),
             (
                 "Repair after HonorPVReclaimPolicy was disabled, without leaking",
                 "fix-finalizers --rolled-back --reclaim",

@@ -46,6 +46,12 @@ pub fn json(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     writeln!(out)
 }
 
+/// Writes a value as JSON in one line.
+pub fn json_line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    writeln!(out)
+}
+
 /// Writes a value as YAML, which readers of YAML 1.1 read as it is meant.
 pub fn yaml(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     let mut quoted = QuotedBooleans::new(out);

@@ -26,7 +26,8 @@ use crate::cli::{
 use crate::journal::rate::rate;
 use crate::model::Settings;
 use crate::watch::acting::{
-    ActingBounds, ActingCounts, ChangeCount, Wanted, Work, WorkSchedule, WorkTerms, room,
+    ActingBounds, ActingCounts, AnnouncementCounts, ChangeCount, Wanted, Work, WorkSchedule,
+    WorkTerms, room,
 };
 
 /// How soon it is asked again whether anything may be changed.
@@ -85,7 +86,7 @@ pub(in crate::cli) struct Actor<'a> {
     pub(in crate::cli) options: RunOptions,
     pub(in crate::cli) counts: ActingCounts,
     pub(in crate::cli) tell: &'a mut dyn FnMut(ActingNews<'_>),
-    /// Whether the last look at what is to be announced found a flood.
+    /// Whether the last look at what is to be announced found a flood, or there was none.
     pub(in crate::cli) breaker_open: bool,
     /// Whether changes are being made.
     pub(in crate::cli) busy: Busy,
@@ -110,6 +111,9 @@ impl Actor<'_> {
         loop {
             let terms = Arc::clone(&self.terms.borrow_and_update());
             let wanted = self.wanted.borrow_and_update().clone();
+            if !wanted.has(Work::Reclaim) && terms.on().contains(&Work::Reclaim) {
+                self.counts.announced(AnnouncementCounts::default());
+            }
             let at = begun.elapsed();
             let next = schedule.next(&wanted, at);
             let Some(work) = next.filter(|(_, due)| *due <= at).map(|it| it.0) else {
@@ -209,8 +213,9 @@ impl Actor<'_> {
         if is_done {
             self.counts.changed(receipt.ended);
         }
-        let journal = &*journal.shown();
-        (self.tell)(ActingNews::Changed { work, receipt: &receipt, journal });
+        let shape =
+            perform::shape(&receipt, &collected, work.command(), &journal, self.options.dry_run);
+        (self.tell)(ActingNews::Changed { work, receipt: &receipt, shape: &shape });
         Ok(if is_done { Ended::Changed } else { Ended::Idle })
     }
 

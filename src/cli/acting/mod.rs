@@ -7,12 +7,18 @@
 //! - `permit`: whether anything may be changed now.
 //! - `actor`: what is done, when, and within which bounds.
 //! - `news`: what is told of that.
+//! - `wanted`: hears from the loop for what there are findings.
+//! - `following`: `-w` on a command.
 
 mod actor;
+mod following;
 mod news;
 mod permit;
 mod session;
+mod wanted;
 
 pub(super) use actor::{ActingTerms, Actor, OPTIONS};
+pub(super) use following::{Following, ended};
 pub(super) use news::ActingNews;
 pub(super) use permit::{Busy, PauseFollower, Permit};
+pub(super) use wanted::{FollowedFindings, WantedFindings};

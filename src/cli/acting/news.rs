@@ -1,6 +1,7 @@
 //! What is told of what is done in the background.
 
 use crate::apply::Receipt;
+use crate::output::writing;
 use crate::plan::ProposedChange;
 use crate::watch::acting::{Breaker, Work};
 
@@ -13,12 +14,7 @@ pub(in crate::cli) enum ActingNews<'a> {
     /// Changes wait, since so many were made within the hour.
     NoRoom { work: Work, waiting: usize, made: usize },
     /// Changes were made, or were not.
-    Changed {
-        work: Work,
-        receipt: &'a Receipt,
-        /// The name of the journal.
-        journal: &'a str,
-    },
+    Changed { work: Work, receipt: &'a Receipt, shape: &'a writing::Receipt },
     /// It could not look, or not write.
     Failed { work: Work, message: String },
 }

@@ -3,8 +3,9 @@
 use crate::{
     cli::{
         Failure,
-        args::{object_name, scope},
+        args::{ConnectionArgs, object_name, scope},
         collect::Collected,
+        connecting::connect,
         explain::not_found,
     },
     cluster::Cluster,
@@ -47,6 +48,19 @@ impl NamedSets {
         if self.scope.namespaces.is_empty() && !self.everywhere {
             self.scope.namespaces.extend(collected.namespace.as_deref().map(Text::from));
         }
+    }
+
+    /// The scope of whoever does not look at once: with the namespace of the context, unless another one or
+    /// all are meant.
+    pub(in crate::cli) async fn scope_of(
+        mut self,
+        connection: &ConnectionArgs,
+    ) -> Result<Scope, Failure> {
+        if self.scope.namespaces.is_empty() && !self.everywhere {
+            let connected = connect(connection, None).await?;
+            self.scope.namespaces.insert(connected.namespace.as_str().into());
+        }
+        Ok(self.scope)
     }
 
     /// Whether a set is one of them.

@@ -1,6 +1,6 @@
 //! Reconcilers that act or say what they would do: which findings call for them, and what is logged of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -10,16 +10,17 @@ use tracing::{error, info, warn};
 use crate::{
     apply::Outcome,
     cli::{
-        acting::{ActingNews, ActingTerms, Actor, Busy, OPTIONS, PauseFollower, Permit},
+        acting::{
+            ActingNews, ActingTerms, Actor, Busy, FollowedFindings, OPTIONS, PauseFollower, Permit,
+        },
         args::ConnectionArgs,
         writing::Interrupt,
     },
     client::Connection,
-    cluster::Cluster,
-    model::{FindingEvent, ObjectRef, RuleId, escape_control},
+    model::escape_control,
     watch::{
-        Leadership, Listener, Reconciler, Told,
-        acting::{ActingBounds, ActingCounts, Wanted, Work, WorkTerms},
+        Leadership,
+        acting::{ActingBounds, ActingCounts, Work, WorkTerms},
         pause::{Pause, PauseRecord},
         policy::{WatchPolicy, acting::ReconcilerMode},
     },
@@ -29,7 +30,7 @@ use crate::{
 const FIELD_MANAGER: &str = "kubectl-storage-watch";
 
 /// What a policy says of work. `namespace` is that of the journal.
-fn terms(policy: &WatchPolicy, namespace: &str) -> ActingTerms {
+pub(super) fn terms(policy: &WatchPolicy, namespace: &str) -> ActingTerms {
     let works =
         Work::ALL.into_iter().filter_map(|work| match policy.reconcilers.mode(work.reconciler()) {
             ReconcilerMode::Off => None,
@@ -58,67 +59,9 @@ fn terms(policy: &WatchPolicy, namespace: &str) -> ActingTerms {
     }
 }
 
-/// Hears for what there are findings.
-pub(super) struct WantedFindings {
-    terms: watch::Sender<Arc<ActingTerms>>,
-    wanted: watch::Sender<Wanted>,
-    /// Those that call for any work.
-    findings: BTreeSet<(RuleId, ObjectRef)>,
-    /// That of the journal.
-    namespace: String,
-}
-
-impl WantedFindings {
-    /// Begins with no findings, and returns what follows them.
-    pub(super) fn follow(
-        policy: &WatchPolicy,
-        namespace: &str,
-    ) -> (Self, watch::Receiver<Arc<ActingTerms>>, watch::Receiver<Wanted>) {
-        let (terms, follow_terms) = watch::channel(Arc::new(self::terms(policy, namespace)));
-        let (wanted, follow_wanted) = watch::channel(Wanted::default());
-        let namespace = namespace.to_owned();
-        let heard = Self { terms, wanted, findings: BTreeSet::new(), namespace };
-        (heard, follow_terms, follow_wanted)
-    }
-}
-
-impl Listener for WantedFindings {
-    fn hear(&mut self, told: &Told, _: &Cluster, _: &Reconciler) {
-        if let Some(policy) = &told.policy {
-            let terms = Arc::new(terms(policy, &self.namespace));
-            self.terms.send_if_modified(|known| {
-                let is_new = *known != terms;
-                *known = terms;
-                is_new
-            });
-        }
-        for event in &told.news.findings {
-            match event {
-                FindingEvent::Appeared(it) | FindingEvent::Changed(it) => {
-                    if Work::ALL.iter().any(|work| work.findings().contains(&it.rule)) {
-                        self.findings.insert((it.rule, it.object.clone()));
-                    }
-                }
-                FindingEvent::Cleared(it) => {
-                    self.findings.remove(&(it.rule, it.object.clone()));
-                }
-            }
-        }
-        let on = self.terms.borrow().on();
-        let findings = self.findings.iter().map(|(rule, object)| (*rule, object));
-        let wanted = Wanted::by(&on, findings);
-        self.wanted.send_if_modified(|known| {
-            let is_new = *known != wanted;
-            *known = wanted;
-            is_new
-        });
-    }
-}
-
 /// What acts beside the loop.
 pub(super) struct Acting {
-    pub(super) terms: watch::Receiver<Arc<ActingTerms>>,
-    pub(super) wanted: watch::Receiver<Wanted>,
+    pub(super) followed: FollowedFindings,
     pub(super) leadership: Leadership,
     pub(super) interrupt: Interrupt,
     pub(super) counts: ActingCounts,
@@ -134,7 +77,8 @@ impl Acting {
         connection: &ConnectionArgs,
         connected: &Connection,
     ) -> Infallible {
-        let Self { terms, wanted, leadership, interrupt, counts, busy, namespace } = self;
+        let Self { followed, leadership, interrupt, counts, busy, namespace } = self;
+        let FollowedFindings { terms, wanted } = followed;
         // Nobody has to be able to pause what only reports.
         let mut switched = terms.clone();
         while switched.borrow_and_update().works.is_empty() {
@@ -154,7 +98,7 @@ impl Acting {
             options: OPTIONS,
             counts: counts.clone(),
             tell: &mut |news| log.tell(&news),
-            breaker_open: false,
+            breaker_open: true,
             busy,
         };
         tokio::select! {
@@ -240,8 +184,9 @@ impl ActingLog {
                     error!(reconciler = %work.reconciler(), "{}", escape_control(message));
                 }
             }
-            ActingNews::Changed { work, receipt, journal, .. } => {
+            ActingNews::Changed { work, receipt, shape } => {
                 self.0.remove(work);
+                let journal = &*shape.metadata.journal;
                 for done in &receipt.done {
                     let object = done.change.object.to_string();
                     let object = escape_control(&object);

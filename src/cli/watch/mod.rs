@@ -26,11 +26,11 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tracing::{info, warn};
 
 use self::{
-    act::{Acting, WantedFindings},
+    act::Acting,
     log::{LogFormat, LogLines},
     pause::PauseArgs,
     print::PrintArgs,
@@ -38,7 +38,7 @@ use self::{
 };
 use super::{
     Exit, Failure,
-    acting::Busy,
+    acting::{Busy, WantedFindings, ended},
     args::ConnectionArgs,
     collect::{Collected, dump_failure, notes},
     connecting::connect,
@@ -56,7 +56,7 @@ use crate::{
     watch::{
         Candidate, ElectionPace, Leadership, Listener, Probes, Reconciler, Told,
         acting::ActingCounts,
-        policy::{PolicyFile, PolicySource, report::ReportPolicy},
+        policy::{PolicyFile, PolicySource, WatchPolicy, report::ReportPolicy},
         report::Reporters,
     },
 };
@@ -205,12 +205,13 @@ impl WatchingArgs {
         let watched = reporters.watched();
         let namespace = policy.cluster_journal();
         let namespace = namespace.map_or_else(|| reporting.namespace.clone(), |it| it.to_string());
-        let (findings, terms, wanted) = WantedFindings::follow(&policy, &namespace);
+        let of = namespace.clone();
+        let terms_of = Box::new(move |policy: &WatchPolicy| act::terms(policy, &of));
+        let (findings, followed) = WantedFindings::by_policy(&policy, terms_of);
         let counts = ActingCounts::default();
         watched.act(&counts);
         let acting = Acting {
-            terms,
-            wanted,
+            followed,
             leadership,
             interrupt: interrupt.clone(),
             counts,
@@ -249,21 +250,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest of these pauses.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// How long a change may go on after a signal: Kubernetes waits 30 seconds before it kills a pod.
-const LAST_CHANGE: Duration = Duration::from_secs(20);
-
 /// How often it is said that it goes on while it waits for the first look.
 const TURN: Duration = Duration::from_secs(5);
-
-/// Waits for a signal, and until the change that is being made is made: no other one begins. Whoever
-/// takes too long is found open in the journal.
-async fn ended(interrupt: &Interrupt, busy: &Busy) {
-    interrupt.ordered().await;
-    if busy.is_busy() {
-        info!("ends after the change that is being made");
-        let _ = timeout(LAST_CHANGE, busy.wait()).await;
-    }
-}
 
 /// Waits until nobody reads the findings any more, where the user asked for them.
 async fn nobody_reads(stdout: Option<&EventPrinter>) -> Result<Exit, Failure> {

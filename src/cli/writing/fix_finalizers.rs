@@ -19,6 +19,7 @@ use crate::journal::History;
 use crate::model::{Kind, ObjectKey, Recording, Settings, Text, escape_control};
 use crate::plan::{self, FinalizerSelection};
 use crate::remedies::Recreation;
+use crate::watch::acting::{Work, WorkTerms};
 
 /// What it repairs.
 const KINDS: [Kind; 3] =
@@ -79,6 +80,13 @@ pub struct FixFinalizersArgs {
     threshold: Vec<ThresholdSetting>,
     #[command(flatten)]
     saved: SavedArgs,
+    /// Go on: repair what needs no flag as soon as it is found, except where that destroys data
+    #[arg(short, long, requires = "yes", conflicts_with_all = [
+        "objects", "driver_absent", "rolled_back", "accept_leak", "reclaim", "backend_exclusive", "destroy_snapshots",
+        "keep_data", "destroy_data", "secret", "no_secret", "journal_only", "filename", "dry_run", "plan_out",
+        "max_percent",
+    ])]
+    watch: bool,
     #[command(flatten)]
     write: WriteArgs,
 }
@@ -92,6 +100,10 @@ impl FixFinalizersArgs {
         let named = typed_objects(&self.objects, &KINDS)?;
         self.fits(&named)?;
         let settings = self.settings(&named)?;
+        if self.watch {
+            let (works, terms) = (&[Work::Finalizers], WorkTerms::default());
+            return self.write.follow(connection, works, terms, settings, interrupt).await;
+        }
         let format = self.write.format()?;
         let from_file = self.recreation()?;
         let from = self.saved.or_watched(connection, self.namespace.as_deref())?;

@@ -17,6 +17,7 @@ use crate::facts;
 use crate::model::{Kind, Recording, Settings, Text, Threshold};
 use crate::plan::{self, GcSelection, WhenReclaimed};
 use crate::remedies::Announcing;
+use crate::watch::acting::{Work, WorkTerms};
 
 /// The shortest age: what was announced needs no other.
 const YOUNGEST: Duration = Duration::from_secs(1);
@@ -95,6 +96,13 @@ pub struct GcArgs {
     threshold: Vec<ThresholdSetting>,
     #[command(flatten)]
     saved: SavedArgs,
+    /// Go on: announce volumes as soon as they are old enough, and reclaim them when their grace period is over
+    #[arg(short, long, requires_all = ["announce", "yes"], conflicts_with_all = [
+        "volumes", "announced", "include_vetoed", "keep_backend", "journal_only", "include_unknown_age",
+        "include_recreated", "backend_verified", "provisioner_alive", "include_wanted", "backend_exclusive",
+        "destroy_snapshots", "destroy_data", "filename", "dry_run", "plan_out", "max_percent",
+    ])]
+    watch: bool,
     #[command(flatten)]
     write: WriteArgs,
 }
@@ -105,6 +113,9 @@ impl GcArgs {
         connection: &ConnectionArgs,
         interrupt: &Interrupt,
     ) -> Result<Exit, Failure> {
+        if self.watch {
+            return self.follow(connection, interrupt).await;
+        }
         let settings = self.settings()?;
         let selection = self.selection()?;
         let format = self.write.format()?;
@@ -116,6 +127,23 @@ impl GcArgs {
             known(&collected, &settings)?;
         }
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
+    }
+
+    /// Announces and reclaims until somebody ends it.
+    async fn follow(
+        self,
+        connection: &ConnectionArgs,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
+        self.announces()?;
+        let (judged, selection) = (self.settings()?, self.selection()?);
+        let terms = WorkTerms {
+            grace: self.announce.map(|it| it.0).unwrap_or_default(),
+            older_than: judged.thresholds.get(Threshold::OlderThan),
+            selection,
+        };
+        let works = &[Work::Announce, Work::Reclaim];
+        self.write.follow(connection, works, terms, judged, interrupt).await
     }
 
     fn settings(&self) -> Result<Settings, Failure> {

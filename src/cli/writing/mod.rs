@@ -24,15 +24,18 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::{
-    Failure,
+    Exit, Failure,
+    acting::{ActingTerms, Following},
     args::{ConnectionArgs, JournalPlaceArgs},
     collect::{ClusterSource, Collected, collect},
     reading::dumps,
 };
 use crate::{
+    apply::{DryRun, RunOptions},
     client::RequestTimeout,
     model::{Kind, ObjectKey, SecretAssertion, Settings, Threshold, escape_control},
     output::format::Format,
+    watch::acting::{ActingBounds, Work, WorkTerms},
 };
 
 pub use interrupt::{Ending, Interrupt};
@@ -254,6 +257,48 @@ impl WriteArgs {
             Some(_) => Err(Failure::usage(format!(
                 "--max-percent requires the count of all volumes, but {reads}"
             ))),
+        }
+    }
+
+    /// Does such work until somebody ends it.
+    async fn follow(
+        &self,
+        connection: &ConnectionArgs,
+        works: &[Work],
+        terms: WorkTerms,
+        judged: Settings,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
+        let format = self.format()?;
+        let following = Following {
+            connection,
+            terms: ActingTerms {
+                works: works.iter().map(|work| (*work, true)).collect(),
+                terms,
+                judged,
+                bounds: ActingBounds {
+                    per_run: self.max,
+                    per_hour: usize::MAX,
+                    ..ActingBounds::default()
+                },
+            },
+            field_manager: &self.field_manager,
+            options: self.options(),
+            format: &format,
+        };
+        Box::pin(following.run(interrupt)).await
+    }
+
+    /// How changes are made.
+    pub(super) fn options(&self) -> RunOptions {
+        RunOptions {
+            parallel: self.parallel.map(usize::from),
+            dry_run: match self.dry_run {
+                DryRunFlag::Server => DryRun::Server,
+                DryRunFlag::None | DryRunFlag::Client => DryRun::None,
+            },
+            events: !self.no_events,
+            wait: self.wait,
         }
     }
 

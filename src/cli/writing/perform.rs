@@ -28,6 +28,7 @@ use crate::model::escape_control;
 use crate::output::{
     format::Format,
     list,
+    wire::ObjectReference,
     writing::{self, ReceiptContext},
 };
 use crate::plan::Plan;
@@ -148,6 +149,32 @@ pub(in crate::cli) async fn execute(
     Ok(receipt)
 }
 
+/// Puts a receipt into its public shape.
+pub(in crate::cli) fn shape(
+    receipt: &Receipt,
+    collected: &Collected,
+    command: &str,
+    journal: &OpenJournal,
+    dry_run: DryRun,
+) -> writing::Receipt {
+    let context = ReceiptContext {
+        command,
+        journal: journal.shown(),
+        dry_run: dry_run == DryRun::Server,
+        blind: &collected.blind,
+    };
+    writing::receipt(receipt, &collected.intake.cluster, &context)
+}
+
+/// The objects that were changed.
+pub(in crate::cli) fn changed(
+    receipt: &writing::Receipt,
+) -> impl Iterator<Item = &ObjectReference> {
+    let changes = receipt.changes.iter();
+    let done = changes.filter(|it| it.outcome == "done" && it.because != RECORD_VETO_ID);
+    done.map(|it| &it.object)
+}
+
 async fn carry_out(
     mut collected: Collected,
     confirmed: Confirmed,
@@ -157,6 +184,7 @@ async fn carry_out(
     interrupt: &Interrupt,
 ) -> Result<Exit, Failure> {
     let command = confirmed.command();
+    let options = args.options();
     let bar = bar(confirmed.count());
     let done = RefCell::new(0_usize);
     let progress = |it: RunProgress| match it {
@@ -172,12 +200,7 @@ async fn carry_out(
     let execution = Execution {
         journal,
         field_manager: &args.field_manager,
-        options: RunOptions {
-            parallel: args.parallel.map(usize::from),
-            dry_run: if args.dry_run == DryRunFlag::Server { DryRun::Server } else { DryRun::None },
-            events: !args.no_events,
-            wait: args.wait,
-        },
+        options,
         interrupted: &|| interrupt.asked(),
         progress: &progress,
     };
@@ -185,27 +208,12 @@ async fn carry_out(
     interrupt.finish();
     bar.finish_and_clear();
     let receipt = executed?;
-    let shape = writing::receipt(
-        &receipt,
-        &collected.intake.cluster,
-        &ReceiptContext {
-            command,
-            journal: journal.shown(),
-            dry_run: args.dry_run == DryRunFlag::Server,
-            blind: &collected.blind,
-        },
-    );
-    let names = || {
-        let changes = shape.changes.iter();
-        changes
-            .filter(|it| it.outcome == "done" && it.because != RECORD_VETO_ID)
-            .map(|it| &it.object)
-    };
+    let shape = shape(&receipt, &collected, command, journal, options.dry_run);
     let width = terminal::width().map_or(80, usize::from);
     terminal::print(|out| match format {
         Format::Json => list::json(out, &shape),
         Format::Yaml => list::yaml(out, &shape),
-        Format::Name => writing::names(out, &mut names()),
+        Format::Name => writing::names(out, &mut changed(&shape)),
         _ => writing::receipt_table(out, &shape, width),
     })
     .map_err(Failure::error)?;

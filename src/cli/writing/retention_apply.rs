@@ -11,6 +11,7 @@ use crate::cli::{
 };
 use crate::model::{Settings, Text, Threshold};
 use crate::plan;
+use crate::watch::acting::{Work, WorkTerms};
 
 /// Arguments of `retention apply`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a danger of its own")]
@@ -68,6 +69,12 @@ pub struct RetentionApplyArgs {
     threshold: Vec<ThresholdSetting>,
     #[command(flatten)]
     saved: SavedArgs,
+    /// Go on: remove owner references as soon as they contradict a policy
+    #[arg(short, long, requires = "yes", conflicts_with_all = [
+        "names", "selector", "add_owners", "delete_leftovers", "backend_exclusive", "destroy_snapshots", "filename",
+        "dry_run", "plan_out", "max_percent",
+    ])]
+    watch: bool,
     #[command(flatten)]
     write: WriteArgs,
 }
@@ -86,6 +93,11 @@ impl RetentionApplyArgs {
         )?;
         let format = self.write.format()?;
         let mut settings = self.settings()?;
+        if self.watch {
+            settings.scope = sets.scope_of(connection).await?;
+            let (works, terms) = (&[Work::Retention], WorkTerms::default());
+            return self.write.follow(connection, works, terms, settings, interrupt).await;
+        }
         let from = self.saved.or_watched(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, None).await?;
         // The namespace is that of the context unless it is given, which only the connection knows.

@@ -67,9 +67,9 @@ impl Work {
     pub(crate) const fn findings(self) -> &'static [RuleId] {
         match self {
             Self::Reclaim => &["pv-reclaim-announced"],
-            Self::Rescue | Self::Retention | Self::Finalizers | Self::Announce => {
-                self.reconciler().answers()
-            }
+            // Whether the breaker is open is found out here, and nothing is reclaimed before that.
+            Self::Announce => &["pv-released-past-threshold", "pv-reclaim-announced"],
+            Self::Rescue | Self::Retention | Self::Finalizers => self.reconciler().answers(),
         }
     }
 }

@@ -61,6 +61,7 @@ impl WorkTerms {
         match work {
             Work::Reclaim => {
                 plan.spare(cx, Work::Announce.findings());
+                // Others announce for less.
                 plan.changes.retain(|it| !it.destroys() || self.is_over(cx, &it.object.key.name));
             }
             _ => plan.changes.retain(|it| !it.destroys()),

@@ -29,6 +29,11 @@ impl Wanted {
         }
         Self(wanted)
     }
+
+    /// Whether there are findings for a work.
+    pub(crate) fn has(&self, work: Work) -> bool {
+        self.0.contains_key(&work)
+    }
 }
 
 /// When each work was looked at, and when it will be again.

@@ -33,7 +33,7 @@ use self::{
     report::ReportPolicy,
     values::{NamespaceName, ObjectName, Reason, RuleName, SelectorText, ThresholdSettings, Until},
 };
-use crate::model::{Exemption, Scope, Settings, Text, format_duration};
+use crate::model::{Exemption, Scope, Settings, Text, Threshold, format_duration};
 
 /// The policy file of `watch`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -244,6 +244,11 @@ impl WatchPolicy {
         let mut settings = Settings::default();
         for (threshold, duration) in &self.thresholds.0 {
             settings.thresholds.set(*threshold, *duration);
+        }
+        // What is announced is reported before.
+        if let Some(times) = self.reconcilers.reclaim.times() {
+            let reported = settings.thresholds.get(Threshold::OlderThan);
+            settings.thresholds.set(Threshold::OlderThan, reported.min(times.older_than));
         }
         let ids = |names: &BTreeSet<RuleName>| names.iter().map(|it| Text::clone(&it.0)).collect();
         let exemption = |it: &PolicyExemption| Exemption {

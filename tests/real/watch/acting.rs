@@ -9,7 +9,9 @@ use serde_json::{Value, json};
 
 use super::Watcher;
 use super::reporting::{Reporting, count_of};
-use crate::support::{Admin, Cluster, Options, PersistentVolume, Scenario, claim, eventually, pod};
+use crate::support::{
+    Admin, Cluster, Options, PersistentVolume, Run, Scenario, claim, eventually, pod,
+};
 
 const MARK: &str = "storage.kubectl.dev/announced";
 /// Longer than two looks and all judgements of them.
@@ -86,6 +88,13 @@ pub(super) fn left(on: &Scenario, name: &str) -> String {
     name
 }
 
+/// Pauses what acts, or lets it go on.
+pub(super) fn switch(on: &Scenario, how: &str) {
+    let run = Run::of(&["watch", how, "-n", &on.name, "--reason", "tried"]);
+    let outcome = run.kubeconfig(on.cluster.kubeconfig()).go();
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+}
+
 pub(super) fn policy_of(on: &Scenario, volume: &str) -> String {
     let live = on.read(&format!("pv/{volume}"));
     live["spec"]["persistentVolumeReclaimPolicy"].as_str().unwrap_or_default().to_owned()
@@ -110,7 +119,7 @@ fn what_was_announced_is_reclaimed_unless_somebody_objects_and_data_in_danger_is
     cluster.assert_no_write_but(begun, &|it| of_lease(it));
     assert_eq!(acting.records().len(), 0);
 
-    admin.run(&["watch", "resume", "-n", &on.name, "--reason", "looked at"]).ends(0);
+    switch(&on, "resume");
     for volume in [&plain, &vetoed, &kept, &reused] {
         acting.is_announced(volume);
     }
@@ -146,7 +155,7 @@ fn what_was_announced_is_reclaimed_unless_somebody_objects_and_data_in_danger_is
     assert!(on.get("pod/shop").is_some());
 
     // What is paused does nothing, from whenever that was said.
-    admin.run(&["watch", "pause", "-n", &on.name]).ends(0);
+    switch(&on, "pause");
     acting.waits_for("paused", 1);
     let paused = cluster.mark();
     let late = left(&on, "late");
@@ -159,9 +168,9 @@ fn what_was_announced_is_reclaimed_unless_somebody_objects_and_data_in_danger_is
     let sent = cluster.requests_since(paused);
     let sent: Vec<_> = sent.iter().filter(|it| is_of_actor(it) && writes(it)).collect();
     assert_eq!(sent, Vec::<&Value>::new());
-    let status = admin.run(&["watch", "status", "-n", &on.name, "-o", "json"]).ends(0);
+    let status = admin.run(&["watch", "status", "-n", &on.name]).ends(0);
     assert_eq!(status.json["pause"]["paused"], true, "{:#}", status.json);
-    admin.run(&["watch", "resume", "-n", &on.name]).ends(0);
+    switch(&on, "resume");
     acting.is_announced(&late);
 
     // A flood is more likely a mistake than garbage.
@@ -175,7 +184,7 @@ fn what_was_announced_is_reclaimed_unless_somebody_objects_and_data_in_danger_is
     assert!(driver.has(&late), "reclaimed although the breaker was open");
 
     // Whatever was changed is in the journal, with the term of who led.
-    let journal = admin.run(&["journal", &format!("--cluster-journal={}", on.name), "-o", "json"]);
+    let journal = admin.run(&["journal", &format!("--cluster-journal={}", on.name)]);
     let entries = journal.ends(0).json["entries"].as_array().cloned().unwrap_or_default();
     let commands: BTreeSet<_> =
         entries.iter().filter_map(|it| it["command"].as_str().map(str::to_owned)).collect();

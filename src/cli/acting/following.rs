@@ -1,0 +1,141 @@
+//! `-w` on commands that write: goes on until somebody ends it.
+
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::{
+    actor::{ActingTerms, Actor},
+    news::ActingNews,
+    permit::{Busy, Permit},
+    wanted::WantedFindings,
+};
+use crate::apply::RunOptions;
+use crate::cli::{
+    Exit, Failure,
+    args::ConnectionArgs,
+    collect::{dump_failure, notes, tell_gaps},
+    follow, terminal,
+    writing::{Interrupt, perform},
+};
+use crate::cluster::Cluster;
+use crate::model::escape_control;
+use crate::output::{format::Format, list, writing};
+use crate::watch::{Leadership, Reconciler, Told, acting::ActingCounts};
+
+/// How long a change may go on after a signal: Kubernetes waits 30 seconds before it kills a pod.
+const LAST_CHANGE: Duration = Duration::from_secs(20);
+
+/// Waits for a signal, and until the change that is being made is made: no other one begins. Whatever
+/// takes longer is found open in the journal.
+pub(in crate::cli) async fn ended(interrupt: &Interrupt, busy: &Busy) {
+    interrupt.ordered().await;
+    if busy.is_busy() {
+        let _ = timeout(LAST_CHANGE, busy.wait()).await;
+    }
+}
+
+/// A command that goes on.
+pub(in crate::cli) struct Following<'a> {
+    pub(in crate::cli) connection: &'a ConnectionArgs,
+    pub(in crate::cli) terms: ActingTerms,
+    pub(in crate::cli) field_manager: &'a str,
+    pub(in crate::cli) options: RunOptions,
+    pub(in crate::cli) format: &'a Format,
+}
+
+impl Following<'_> {
+    /// Goes on until somebody ends it.
+    pub(in crate::cli) async fn run(self, interrupt: &Interrupt) -> Result<Exit, Failure> {
+        let Self { connection, terms, field_manager, options, format } = self;
+        interrupt.order();
+        let busy = Busy::default();
+        let judged = terms.judged.clone();
+        let (mut findings, followed) = WantedFindings::by(terms);
+        let act = async {
+            let mut collected = follow::look(connection, None, &judged, None).await?;
+            let (reconciler, news) = follow::begin(&mut collected, judged.clone());
+            for note in notes(&collected) {
+                terminal::note(&escape_control(&format!("note: {note}")));
+            }
+            tell_gaps("not read", collected.blind.iter().map(|it| &it.gap));
+            findings.take_in(&Told { news, ..Told::default() });
+            let mut watching = follow::go_on(collected, reconciler, None)?;
+            let (end, mut ended) = tokio::sync::mpsc::unbounded_channel();
+            let mut show = |news: ActingNews<'_>| {
+                // Whoever reads its output no more has ended it.
+                match tell(&news, format) {
+                    Ok(true) => {}
+                    Ok(false) => drop(end.send(Ok(Exit::Done))),
+                    Err(error) => drop(end.send(Err(Failure::error(error)))),
+                }
+            };
+            let actor = Actor {
+                connection,
+                terms: followed.terms,
+                wanted: followed.wanted,
+                permit: Permit {
+                    leadership: Leadership::alone(),
+                    pause: None,
+                    interrupt: interrupt.clone(),
+                },
+                field_manager,
+                options,
+                counts: ActingCounts::default(),
+                tell: &mut show,
+                breaker_open: true,
+                busy: busy.clone(),
+            };
+            let hear = &mut |told: Told, _: &Cluster, _: &Reconciler| {
+                for note in &told.notes {
+                    terminal::note(&escape_control(&format!("note: {note}")));
+                }
+                findings.take_in(&told);
+                ControlFlow::<Infallible>::Continue(())
+            };
+            tokio::select! {
+                end = watching.run(hear) => match end.map_err(dump_failure)? {},
+                never = actor.run() => match never {},
+                Some(end) = ended.recv() => end,
+            }
+        };
+        tokio::select! {
+            end = act => end,
+            () = ended(interrupt, &busy) => Ok(Exit::Interrupted),
+        }
+    }
+}
+
+/// Prints what was done, and says why something was not. Returns whether anybody reads it.
+fn tell(news: &ActingNews<'_>, format: &Format) -> std::io::Result<bool> {
+    match news {
+        ActingNews::Changed { shape, .. } => {
+            let width = terminal::width().map_or(80, usize::from);
+            let is_read = terminal::print_on(|out| match format {
+                Format::Json => list::json_line(out, shape),
+                Format::Yaml => writeln!(out, "---").and_then(|()| list::yaml(out, shape)),
+                Format::Name => writing::names(out, &mut perform::changed(shape)),
+                _ => writing::receipt_table(out, shape, width),
+            })?;
+            for note in &shape.notes {
+                terminal::note(&format!("note: {}", escape_control(note)));
+            }
+            return Ok(is_read);
+        }
+        ActingNews::BreakerOpen { breaker, .. } => terminal::note(&format!(
+            "warning: {breaker}; nothing is announced or reclaimed: `gc --announce` without -w announces them"
+        )),
+        ActingNews::NoRoom { waiting, made, .. } => terminal::note(&format!(
+            "{waiting} changes wait: {made} were made within the last hour"
+        )),
+        ActingNews::Failed { message, .. } => {
+            terminal::note(&escape_control(&format!(
+                "warning: {message}; tried again in a minute"
+            )));
+        }
+        ActingNews::Would { .. } => {}
+    }
+    Ok(true)
+}
