@@ -26,7 +26,7 @@ impl Assessor {
         let of_kinds =
             cluster.gaps().map(|gap| UnreadGap { gap: gap.clone(), rules: rules_needing(gap) });
         let mut places: BTreeMap<_, (Gap, usize, BTreeSet<RuleId>)> = BTreeMap::new();
-        for (rule, unseen) in self.cases.values().flat_map(|noted| &noted.unseen) {
+        for (rule, unseen) in self.cases.unseen() {
             let Unseen { kind, namespace, reason } = unseen.clone();
             let gap = Gap { kind, namespace, reason };
             let place = (gap.kind, gap.namespace.clone());
