@@ -12,12 +12,14 @@ use crate::cli::{
         threshold_candidates,
     },
     collect::{Collected, collect},
+    terminal,
 };
 use crate::facts;
-use crate::model::{Kind, Recording, Settings, Text, Threshold};
+use crate::model::{Kind, Recording, Settings, Text, Threshold, escape_control};
 use crate::plan::{self, GcSelection, WhenReclaimed};
 use crate::remedies::Announcing;
 use crate::watch::acting::{Work, WorkTerms};
+use crate::sources::answers;
 
 /// The shortest age: what was announced needs no other.
 const YOUNGEST: Duration = Duration::from_secs(1);
@@ -125,6 +127,14 @@ impl GcArgs {
         let plan = collected.make(&settings, |cx| plan::gc(cx, &selection)).await?;
         if announces {
             known(&collected, &settings)?;
+            if let Some(live) = &collected.live {
+                let namespace = &settings.recording.namespace;
+                let elsewhere = answers::other_namespaces(&live.reader, namespace).await;
+                // Before anything is confirmed.
+                if let Some(told) = facts::records_elsewhere(&elsewhere.unwrap_or_default()) {
+                    terminal::note(&format!("note: {}", escape_control(&told)));
+                }
+            }
         }
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
