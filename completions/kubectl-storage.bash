@@ -5577,7 +5577,7 @@ _kubectl__storage() {
             return 0
             ;;
         kubectl__subcmd__storage__subcmd__watch__subcmd__status)
-            opts="-n -o -s -h --namespace --output --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
+            opts="-n -o -s -h --namespace --cluster-journal --output --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -5588,6 +5588,10 @@ _kubectl__storage() {
                     return 0
                     ;;
                 -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cluster-journal)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

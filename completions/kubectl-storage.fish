@@ -189,6 +189,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; a
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -s n -l namespace -d 'Look in the namespace in which watch runs' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l cluster-journal -d 'Look at the journal in this namespace' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l context -d 'Use this context of the kubeconfig' -r
@@ -231,7 +232,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l w
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l context -d 'Use this context of the kubeconfig' -r
@@ -285,7 +286,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-fina
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l context -d 'Use this context of the kubeconfig' -r
@@ -329,7 +330,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" 
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l context -d 'Use this context of the kubeconfig' -r
@@ -374,7 +375,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" 
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l context -d 'Use this context of the kubeconfig' -r
@@ -420,7 +421,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" 
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l context -d 'Use this context of the kubeconfig' -r
@@ -553,7 +554,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retentio
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l context -d 'Use this context of the kubeconfig' -r
@@ -596,7 +597,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retentio
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l context -d 'Use this context of the kubeconfig' -r
@@ -640,7 +641,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" 
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l context -d 'Use this context of the kubeconfig' -r
@@ -695,7 +696,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; a
 client\t'Plan, and send no change'
 server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l context -d 'Use this context of the kubeconfig' -r
@@ -787,7 +788,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; a
 client\t'Plan, and send no change'
 server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l context -d 'Use this context of the kubeconfig' -r
@@ -820,7 +821,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l context -d 'Use this context of the kubeconfig' -r
@@ -857,7 +858,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l context -d 'Use this context of the kubeconfig' -r
@@ -893,7 +894,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l context -d 'Use this context of the kubeconfig' -r
@@ -915,7 +916,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l context -d 'Use this context of the kubeconfig' -r
@@ -985,7 +986,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -s h -l help -d 'Print help'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -s f -l filename -d 'With `watch`: also what this policy needs where it reports; - reads stdin' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l secret -d 'Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -s n -l namespace -d 'With `watch-pause`, `watch-resume` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l context -d 'Use this context of the kubeconfig' -r

@@ -11,7 +11,7 @@ use crate::cli::{
     },
     collect::collect,
 };
-use crate::model::{Kind, Recording, Settings, Text, Threshold};
+use crate::model::{Kind, Settings, Text, Threshold};
 use crate::plan::{self, GcSelection};
 
 /// Arguments of `gc`.
@@ -105,11 +105,8 @@ impl GcArgs {
             self.provisioner_alive.iter().map(|it| Text::from(&**it)).collect();
         settings.include_wanted = self.include_wanted;
         self.storage.take_into(&mut settings);
-        settings.recording = Recording {
-            journal_only: self.journal_only,
-            cluster_journal: self.write.journal.namespace(),
-            ..self.record.recording()
-        };
+        self.record.take_into(&mut settings);
+        settings.recording.journal_only = self.journal_only;
         Ok(settings)
     }
 

@@ -285,7 +285,7 @@ async fn open_journal(collected: &Collected, args: &WriteArgs) -> Result<OpenJou
             .hint(Some("set XDG_STATE_HOME to a writable folder")));
     };
     let log = Log::open(&folder).map_err(|error| unopened(error.into()))?;
-    Ok(OpenJournal::File(Arc::new(log)))
+    Ok(OpenJournal::in_file(Arc::new(log)))
 }
 
 /// Opens the journal in a namespace of the cluster.
