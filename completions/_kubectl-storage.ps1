@@ -256,6 +256,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
         }
         'kubectl-storage;gc' {
             [CompletionResult]::new('--older-than', '--older-than', [CompletionResultType]::ParameterName, 'Reclaim volumes that have been Released for at least this long, such as 7d')
+            [CompletionResult]::new('--announce', '--announce', [CompletionResultType]::ParameterName, 'Reclaim nothing, but announce that it may be reclaimed after this long, such as 72h')
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Reclaim only volumes whose claim was in this namespace')
             [CompletionResult]::new('--namespace', '--namespace', [CompletionResultType]::ParameterName, 'Reclaim only volumes whose claim was in this namespace')
             [CompletionResult]::new('-l', '-l', [CompletionResultType]::ParameterName, 'Reclaim only volumes with these labels')
@@ -297,6 +298,8 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             [CompletionResult]::new('--tls-server-name', '--tls-server-name', [CompletionResultType]::ParameterName, 'Verify the server''s certificate against this name')
             [CompletionResult]::new('--request-timeout', '--request-timeout', [CompletionResultType]::ParameterName, 'Wait this long for one request: seconds or a duration; 0 means without limit')
             [CompletionResult]::new('--chunk-size', '--chunk-size', [CompletionResultType]::ParameterName, 'Request lists in pages of this many objects; 0 requests each list whole')
+            [CompletionResult]::new('--announced', '--announced', [CompletionResultType]::ParameterName, 'Reclaim only what was announced, whose grace period is over, and that is still the same')
+            [CompletionResult]::new('--include-vetoed', '--include-vetoed', [CompletionResultType]::ParameterName, 'Announce volumes again although their announcement was vetoed')
             [CompletionResult]::new('-A', '-A ', [CompletionResultType]::ParameterName, 'Reclaim volumes of the whole cluster, which is the default')
             [CompletionResult]::new('--all-namespaces', '--all-namespaces', [CompletionResultType]::ParameterName, 'Reclaim volumes of the whole cluster, which is the default')
             [CompletionResult]::new('--keep-backend', '--keep-backend', [CompletionResultType]::ParameterName, 'Delete only the PersistentVolume; keep the backend volume and record it')
@@ -1175,6 +1178,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             [CompletionResult]::new('--cluster-journal', '--cluster-journal', [CompletionResultType]::ParameterName, 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]')
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'With `watch-pause`, `watch-resume` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]')
             [CompletionResult]::new('--namespace', '--namespace', [CompletionResultType]::ParameterName, 'With `watch-pause`, `watch-resume` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]')
+            [CompletionResult]::new('--record-namespace', '--record-namespace', [CompletionResultType]::ParameterName, 'Grant reading the records of announcements in this namespace instead of kube-system')
             [CompletionResult]::new('--kubeconfig', '--kubeconfig', [CompletionResultType]::ParameterName, 'Use this kubeconfig file')
             [CompletionResult]::new('--context', '--context', [CompletionResultType]::ParameterName, 'Use this context of the kubeconfig')
             [CompletionResult]::new('--cluster', '--cluster', [CompletionResultType]::ParameterName, 'Use this cluster of the kubeconfig')

@@ -1912,13 +1912,17 @@ _kubectl__storage() {
             return 0
             ;;
         kubectl__subcmd__storage__subcmd__gc)
-            opts="-n -A -l -f -y -o -s -h --older-than --namespace --all-namespaces --selector --storage-class --driver --keep-backend --record-namespace --journal-only --include-unknown-age --include-recreated --backend-verified --provisioner-alive --include-wanted --backend-exclusive --destroy-snapshots --destroy-data --threshold --filename --taken-at --complete --yes --dry-run --plan-out --max --max-percent --parallel --no-events --wait --timeout --field-manager --cluster-journal --output --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
+            opts="-n -A -l -f -y -o -s -h --older-than --announce --announced --include-vetoed --namespace --all-namespaces --selector --storage-class --driver --keep-backend --record-namespace --journal-only --include-unknown-age --include-recreated --backend-verified --provisioner-alive --include-wanted --backend-exclusive --destroy-snapshots --destroy-data --threshold --filename --taken-at --complete --yes --dry-run --plan-out --max --max-percent --parallel --no-events --wait --timeout --field-manager --cluster-journal --output --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
                 --older-than)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --announce)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3119,7 +3123,7 @@ _kubectl__storage() {
             return 0
             ;;
         kubectl__subcmd__storage__subcmd__rbac)
-            opts="-f -n -s -h --check --filename --secret --cluster-journal --namespace --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help audit watch gc fix-finalizers delete retain rebind retention retention-set retention-apply disown apply undo destroy-orphan guard journal watch-pause watch-resume watch-status"
+            opts="-f -n -s -h --check --filename --secret --cluster-journal --namespace --record-namespace --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help audit watch gc gc-announce fix-finalizers delete retain rebind retention retention-set retention-apply disown apply undo destroy-orphan guard journal watch-pause watch-resume watch-status"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3168,6 +3172,10 @@ _kubectl__storage() {
                     return 0
                     ;;
                 -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --record-namespace)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -210,6 +210,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; a
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l older-than -d 'Reclaim volumes that have been Released for at least this long, such as 7d' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l announce -d 'Reclaim nothing, but announce that it may be reclaimed after this long, such as 72h' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s n -l namespace -d 'Reclaim only volumes whose claim was in this namespace' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s l -l selector -d 'Reclaim only volumes with these labels' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l storage-class -d 'Reclaim only volumes of this StorageClass' -r
@@ -249,6 +250,8 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l c
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l tls-server-name -d 'Verify the server\'s certificate against this name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l request-timeout -d 'Wait this long for one request: seconds or a duration; 0 means without limit' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l chunk-size -d 'Request lists in pages of this many objects; 0 requests each list whole' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l announced -d 'Reclaim only what was announced, whose grace period is over, and that is still the same'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l include-vetoed -d 'Announce volumes again although their announcement was vetoed'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s A -l all-namespaces -d 'Reclaim volumes of the whole cluster, which is the default'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l keep-backend -d 'Delete only the PersistentVolume; keep the backend volume and record it'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l journal-only -d 'Record kept backend volumes only in the journal of this machine'
@@ -988,6 +991,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -s
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l secret -d 'Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -s n -l namespace -d 'With `watch-pause`, `watch-resume` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l record-namespace -d 'Grant reading the records of announcements in this namespace instead of kube-system' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l context -d 'Use this context of the kubeconfig' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l cluster -d 'Use this cluster of the kubeconfig' -r

@@ -44,6 +44,12 @@ impl ChangeEnd {
         self
     }
 
+    /// Returns the same end for another change of the same request, without its entry.
+    pub(super) fn same(&self) -> Self {
+        let Self { outcome, detail, ends_batch, .. } = self;
+        Self { ends_batch: ends_batch.clone(), ..Self::new(*outcome, detail.as_str()) }
+    }
+
     /// Returns the end of a change whose object could not be read again.
     pub(super) fn unread(error: &ReadAgainError) -> Self {
         Self::new(Outcome::Failed, format!("it could not be read again: {error}")).ends_batch()

@@ -43,7 +43,7 @@ impl StoredConfigMap {
         parse_time(self.object["metadata"]["creationTimestamp"].as_str()?).ok().flatten()
     }
 
-    /// Whether nobody can change it any more.
+    /// Whether nobody can change it.
     pub(crate) fn is_immutable(&self) -> bool {
         self.object["immutable"] == json!(true)
     }
@@ -54,14 +54,20 @@ impl StoredConfigMap {
     }
 
     /// The value of a label.
-    pub(crate) fn label(&self, key: &str) -> Option<&str> {
-        self.object["metadata"]["labels"][key].as_str()
+    pub(crate) fn label(&self, name: &str) -> Option<&str> {
+        self.object["metadata"]["labels"][name].as_str()
     }
 
     /// Its keys, with those whose values are no text.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
         let of = |field: &str| self.object[field].as_object().into_iter().flat_map(|it| it.keys());
         of("data").chain(of("binaryData")).map(String::as_str)
+    }
+
+    /// Its keys and values.
+    pub(crate) fn data(&self) -> BTreeMap<String, String> {
+        let all = self.object["data"].as_object().into_iter().flatten();
+        all.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
     }
 
     /// The value of a key.
@@ -128,6 +134,26 @@ pub(crate) async fn read(
     }
 }
 
+/// Looks for a `ConfigMap` among those of its namespace, for whoever may list and not get them; `None`
+/// where it is not there.
+///
+/// # Errors
+/// Why they could not be listed.
+pub(crate) async fn find(
+    reader: &Reader,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<StoredConfigMap>, ReadError> {
+    let all = collection_path("", VERSION, Some(namespace), RESOURCE);
+    let path = format!("{all}?fieldSelector=metadata.name%3D{name}");
+    let mut list = reader.get_json::<Value>(&path).await?.value;
+    let items = match list["items"].take() {
+        Value::Array(items) => items,
+        _ => Vec::new(),
+    };
+    Ok(items.into_iter().filter_map(StoredConfigMap::of).find(|it| it.name() == name))
+}
+
 /// Renders the request that gives a `ConfigMap` other keys and values, only if it is as it was read:
 /// otherwise the API server answers 409.
 pub(crate) fn replace(over: &StoredConfigMap, data: &BTreeMap<String, String>) -> WriteRequest {
@@ -166,15 +192,30 @@ pub(crate) enum ConfigMapWrite {
 
 /// Sends the request that creates or replaces a `ConfigMap`, once.
 pub(super) async fn send(writer: &Writer, request: &WriteRequest, dry_run: bool) -> ConfigMapWrite {
-    let error = match writer.send(request, dry_run).await {
-        Ok(answer) => {
-            return StoredConfigMap::of(answer.value).map_or_else(
-                || ConfigMapWrite::Unanswered("the answer is no ConfigMap".to_owned()),
-                ConfigMapWrite::Stored,
-            );
+    match writer.send(request, dry_run).await {
+        Ok(answer) => StoredConfigMap::of(answer.value).map_or_else(
+            || ConfigMapWrite::Unanswered("the answer is no ConfigMap".to_owned()),
+            ConfigMapWrite::Stored,
+        ),
+        Err(error) => unstored(error, request),
+    }
+}
+
+/// Sends it as a dry run: whatever the answer is, nothing was written.
+pub(super) async fn rehearse(writer: &Writer, request: &WriteRequest) -> ConfigMapWrite {
+    rehearsed(send(writer, request, true).await)
+}
+
+fn rehearsed(sent: ConfigMapWrite) -> ConfigMapWrite {
+    match sent {
+        ConfigMapWrite::Unanswered(why) => {
+            ConfigMapWrite::Failed { reason: format!("its dry run failed: {why}"), after: None }
         }
-        Err(error) => error,
-    };
+        sent => sent,
+    }
+}
+
+fn unstored(error: WriteError, request: &WriteRequest) -> ConfigMapWrite {
     match error {
         WriteError::Rejected { code: 409, .. } => ConfigMapWrite::Overtaken,
         // What is created was not deleted: its namespace does not exist.
@@ -223,6 +264,15 @@ mod tests {
         );
         let mutable = NewConfigMap { immutable: false, ..new };
         assert!(mutable.request().body.get("immutable").is_none());
+    }
+
+    #[test]
+    fn a_dry_run_without_an_answer_has_written_nothing() {
+        let late = || ConfigMapWrite::Unanswered("timeout".to_owned());
+        let reason = "its dry run failed: timeout".to_owned();
+        let failed = ConfigMapWrite::Failed { reason, after: None };
+        assert_eq!(rehearsed(late()), failed);
+        assert_eq!(rehearsed(ConfigMapWrite::Overtaken), ConfigMapWrite::Overtaken);
     }
 
     #[test]

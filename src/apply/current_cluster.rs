@@ -5,7 +5,9 @@ mod answered;
 mod claim_users;
 mod errors;
 mod expired_leases;
+mod proposing;
 mod questions;
+mod records;
 mod references;
 mod served;
 
@@ -16,23 +18,19 @@ use serde_json::Value;
 
 use super::request;
 use crate::client::{ReadError, Reader};
-use crate::cluster::{Change, Cx, Facts, Lookup, Reach, Seen, Subject};
+use crate::cluster::{Change, Cx, Facts, Lookup, Reach, Subject};
 use crate::dump::{self, DumpError};
 use crate::model::{
-    BackendKey, Claim, ControllerRole, Kind, ObjectKey, ObjectRef, Proposal, Question, Recorded,
-    Refusal, Settings, Text, Time, Volume,
+    BackendKey, Claim, ControllerRole, Kind, ObjectKey, ObjectRef, Question, Recorded, Settings,
+    Text, Time, Volume,
 };
 use crate::objects;
-use crate::plan::Purpose;
 use crate::sources::intake::Intake;
 use crate::sources::live::{Watches, list_again};
 pub(super) use expired_leases::ExpiredLeases;
 use questions::QuestionQueue;
 pub(super) use references::claim_of;
 use references::references;
-
-/// Rounds of questions about one object: an answer may raise another question, but not for ever.
-const ROUNDS: usize = 3;
 
 /// The cluster as it is now, for the changes of one run. It keeps what was read and judges nothing
 /// but the proposal that it is asked for.
@@ -105,6 +103,11 @@ impl References {
 }
 
 impl ReadObjects {
+    /// Returns the keys of everything that was read, of which the first is this one.
+    fn keys_with(&self, subject: ObjectKey) -> impl Iterator<Item = ObjectKey> {
+        self.referenced.iter().map(|(_, key)| key.clone()).chain([subject])
+    }
+
     /// Returns the object that a step is about: the change's own, or one that it references.
     pub(super) fn object_of(self, change: &ObjectKey, step: &ObjectKey) -> Option<Value> {
         if change == step {
@@ -265,81 +268,6 @@ impl CurrentCluster {
         intake.object(&*object)?;
         intake.answer(exists, crate::model::Answer::Yes)?;
         Ok(())
-    }
-
-    /// Reads an object again, and proposes what is to be done to it as it is now.
-    ///
-    /// Questions are asked first: other changes are made at the same time, and what they take in
-    /// may be older than what is read here. Between the last read and the proposal nothing is taken
-    /// in.
-    pub(super) async fn propose_again(
-        &self,
-        purpose: &Purpose,
-        object: &ObjectRef,
-    ) -> Result<(ReadObjects, Seen<Result<Proposal, Refusal>>), ReadAgainError> {
-        let lists = purpose.listed_again(object);
-        let mut rounds = ROUNDS;
-        loop {
-            self.ask_again(purpose, object).await?;
-            if let Some(key) = purpose.read_before() {
-                self.read_again(&ObjectRef { key, uid: None }).await?;
-            }
-            let objects = if let Some(subject) = purpose.subject(object) {
-                let references = References {
-                    its_own: purpose.rests_on_references(),
-                    others: self.rests_on(purpose, subject),
-                };
-                self.read_with_references(subject, &lists, references).await?
-            } else {
-                for (index, key) in purpose.counterparts(object).into_iter().enumerate() {
-                    let lists = if index == 0 { &lists[..] } else { &[] };
-                    let object = ObjectRef { key, uid: None };
-                    self.read_with_references(&object, lists, References::ITS_OWN).await?;
-                }
-                ReadObjects { subject: Some(Value::Null), referenced: Vec::new() }
-            };
-            let (proposed, questions) = self.propose(purpose, object, false);
-            rounds -= 1;
-            // What was just read may raise a question that was not asked yet.
-            if questions.is_empty() || rounds == 0 {
-                return Ok((objects, proposed));
-            }
-        }
-    }
-
-    /// Returns what a decision about an object rests on besides what the object references. What was
-    /// not read, the proposal reports.
-    fn rests_on(&self, purpose: &Purpose, object: &ObjectRef) -> Vec<ObjectKey> {
-        let state = self.state.borrow();
-        purpose.rests_on(&state.cx(&self.settings), object).unwrap_or_default()
-    }
-
-    /// Proposes what is to be done from what was read so far, and returns the questions that have
-    /// no answer; with `answered` also those on whose answers the proposal rests.
-    fn propose(
-        &self,
-        purpose: &Purpose,
-        object: &ObjectRef,
-        answered: bool,
-    ) -> (Seen<Result<Proposal, Refusal>>, BTreeSet<Question>) {
-        let mut state = self.state.borrow_mut();
-        state.drop_outdated_facts();
-        let cx = state.cx(&self.settings);
-        cx.listen();
-        let proposed = purpose.propose(&cx, object);
-        let mut questions = cx.take_questions();
-        if answered {
-            let (looked, _) = cx.take_notes();
-            questions.extend(looked.into_iter().filter_map(|it| match it {
-                // Whether the object and those that it references exist is known when they are
-                // read.
-                Lookup::Answer(question) if !matches!(question, Question::Exists(_)) => {
-                    Some(question)
-                }
-                _ => None,
-            }));
-        }
-        (proposed, questions)
     }
 
     /// Whether the record in the cluster lists a backend volume as kept.

@@ -4,7 +4,9 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::request::WriteRequest;
-use crate::model::{Action, JournalEntryNumber, ObjectRef, ReclaimPolicy, Time, format_time};
+use crate::model::{
+    ANNOUNCED, Action, JournalEntryNumber, ObjectRef, ReclaimPolicy, Time, format_time,
+};
 use crate::objects::OWN_COMPONENT;
 use crate::plan::{ProposedChange, Purpose};
 
@@ -60,6 +62,15 @@ pub(super) fn request(
             "StorageSnapshotCreated",
             format!("it was created as a snapshot of {claim}, which is to be deleted"),
         ),
+        Action::Announce { .. } => (
+            "StorageAnnounced",
+            format!(
+                "{}; annotation {ANNOUNCED} shows when, and removing it is a veto, as is setting \
+                 storage.kubectl.dev/keep-until",
+                change.proposal.effect.what
+            ),
+        ),
+        Action::RecordVeto { .. } => ("StorageVetoed", change.proposal.effect.what.clone()),
         Action::DeleteVolume { .. } => ("StorageBackendKept", change.proposal.effect.what.clone()),
         Action::DeleteClaim { .. } | Action::DeleteWithClaims { .. } => {
             ("StorageDeleted", change.proposal.effect.what.clone())

@@ -2,6 +2,7 @@
 //!
 //! Previews use the same code: a plan shows what is sent, except for the resourceVersion.
 
+mod announced;
 mod owners;
 mod path;
 mod retention;
@@ -37,6 +38,7 @@ const JSON: &str = "application/json";
 /// The annotation of a volume whose deletion at the backend was stopped (T31).
 pub const BACKEND_STATE: &str = "storage.kubectl.dev/backend-state";
 pub(crate) use crate::model::NO_CLAIM;
+pub(super) use announced::mark;
 pub(crate) use path::{path, path_in};
 
 /// Renders the request for an action on an object as it was just read; `live` is `Null` where the
@@ -106,6 +108,9 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
         }
         Action::ReclaimBackend { of, .. } => {
             Err(UnfitObject(format!("it is rendered from {of} after that is deleted")))
+        }
+        Action::Announce { .. } | Action::RecordVeto { .. } => {
+            Err(UnfitObject("it is rendered after the record was read or written".to_owned()))
         }
         Action::ReclaimReleased { claim, .. } => {
             Err(UnfitObject(format!("it is rendered after {claim} is deleted")))

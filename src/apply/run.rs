@@ -111,7 +111,10 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
         wait: Some(wait).filter(|_| run.options.wait),
         interrupted: run.interrupted,
         accepted: RefCell::default(),
+        announcements: RefCell::default(),
+        vetoing: tokio::sync::Mutex::default(),
     };
+    executor.announce_all(&plan.changes).await;
     let batch = RefCell::new(ExecutionState::default());
     let lanes = lanes(&plan.changes, run.options.parallel);
     let width = lanes.len().max(1);
@@ -199,7 +202,10 @@ async fn one(
 ) {
     // Ends with this function: then the next change knows how this one has ended.
     let turn = Turn::wait(turns).await;
-    let over = {
+    let announced = executor.announced_end(change);
+    let over = if announced.is_some() {
+        None
+    } else {
         let mut batch = batch.borrow_mut();
         if batch.over.is_none() && (run.interrupted)() {
             batch.interrupted = true;
@@ -211,7 +217,10 @@ async fn one(
         ChangeEnd::new(Outcome::Refused, format!("not started: {over}"))
     } else {
         (run.progress)(RunProgress::Begun(change));
-        executor.carry_out(change, &turn).await
+        match announced {
+            Some(ended) => ended,
+            None => executor.carry_out(change, &turn).await,
+        }
     };
     let ChangeEnd { outcome, detail, entry, ends_batch, notes, partly, before: _ } = ended;
     (run.progress)(RunProgress::Ended);

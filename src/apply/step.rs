@@ -1,5 +1,6 @@
 //! Carries out one change, step by step: from the last read to the verified effect.
 
+mod announce;
 mod binding;
 mod dry_run;
 mod effect;
@@ -10,13 +11,14 @@ mod reclaim;
 mod record;
 mod released;
 mod retention;
+mod veto;
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 
 use super::Outcome;
 use super::change_end::ChangeEnd;
@@ -28,7 +30,7 @@ use super::request::{self, WriteRequest};
 use super::turn::Turn;
 use super::writer::{WriteAnswer, WriteError, Writer};
 use crate::journal::{Backend, Intent, JournalRecord, SentRequest};
-use crate::model::{Action, Text, format_bytes};
+use crate::model::{Action, ObjectKey, Text, format_bytes};
 use crate::plan::{ProposedChange, Purpose};
 use proposal::{difference, is_fulfilled, is_rest};
 
@@ -60,6 +62,10 @@ pub(super) struct ChangeExecutor<'a> {
     pub(super) interrupted: &'a dyn Fn() -> bool,
     /// The namespaces in which the dry run of a removal of owner references was accepted.
     pub(super) accepted: RefCell<BTreeSet<Option<Text>>>,
+    /// How each change has ended that announces.
+    pub(super) announcements: RefCell<BTreeMap<ObjectKey, ChangeEnd>>,
+    /// Held while the record of vetoes is changed.
+    pub(super) vetoing: Mutex<()>,
 }
 
 impl ChangeExecutor<'_> {
@@ -67,6 +73,14 @@ impl ChangeExecutor<'_> {
     pub(super) async fn carry_out(&self, change: &ProposedChange, turn: &Turn<'_>) -> ChangeEnd {
         if let Purpose::SetRetention(request) = &change.purpose {
             return self.set_retention(change, request).await;
+        }
+        match &change.purpose {
+            // Those of a run are announced together.
+            Purpose::Announce(_) => {
+                return ChangeEnd::new(Outcome::Refused, "not announced: the run has ended");
+            }
+            Purpose::RecordVeto => return self.record_veto(change).await,
+            _ => {}
         }
         let mut last = ChangeEnd::new(Outcome::Refused, "there is nothing to do");
         let count = change.proposal.steps.len();
@@ -289,12 +303,7 @@ impl ChangeExecutor<'_> {
             object: action.object().clone(),
             action: action.name().to_owned(),
             because: change.purpose.id().to_owned(),
-            request: SentRequest {
-                method: request.method.to_string(),
-                path: self.writer.uri(request, false),
-                content_type: request.content_type.to_owned(),
-                body: request.body.clone(),
-            },
+            request: self.sent_request(request),
             pre_image: Some(live).filter(|it| !it.is_null()),
             backend: backend(change),
             capacity: capacity.map(format_bytes),
@@ -310,6 +319,16 @@ impl ChangeExecutor<'_> {
             let detail = error.with_cause();
             ChangeEnd::new(Outcome::Failed, detail).ends_batch()
         })
+    }
+
+    /// Returns a request as the journal writes it.
+    fn sent_request(&self, request: &WriteRequest) -> SentRequest {
+        SentRequest {
+            method: request.method.to_string(),
+            path: self.writer.uri(request, false),
+            content_type: request.content_type.to_owned(),
+            body: request.body.clone(),
+        }
     }
 
     /// Appends to the journal how it ended. Where that fails, no other change begins.

@@ -113,6 +113,8 @@ pub(super) async fn verify(
         }
         Action::ReclaimBackend { .. }
         | Action::ReclaimReleased { .. }
+        | Action::Announce { .. }
+        | Action::RecordVeto { .. }
         | Action::AddOwnerReference { .. }
         | Action::CreateSnapshot { .. } => {
             (Outcome::Done, "the API server confirmed the change".to_owned())

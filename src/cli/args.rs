@@ -232,7 +232,7 @@ fn volume_or_driver(text: &str) -> Result<String, String> {
 }
 
 /// A namespace that there could be.
-pub(super) fn namespace(text: &str) -> Result<String, String> {
+pub fn namespace(text: &str) -> Result<String, String> {
     match is_namespace_name(text) {
         true => Ok(text.to_owned()),
         false => Err("not a valid name of a namespace".to_owned()),

@@ -24,6 +24,7 @@ use crate::{
     client::{Connection, Reader},
     cluster::Cx,
     dump::{DumpWriter, Input, Replace},
+    facts,
     model::{Kind, ObjectKey, Question, Settings, Text, Time},
     remedies::snapshot_first,
     rules::{Assessor, REGISTRY, UnreadGap},
@@ -239,7 +240,11 @@ impl Collected {
         let namespace = &settings.recording.namespace;
         let kept = Question::KeptBackends { namespace: Text::clone(namespace) };
         // Beside the lists: servers are far away.
-        let asked = async { Ok(answers::replies(reader, [kept]).await) };
+        // Whoever writes or watches asks only where something is announced, or is to be.
+        let reports = watch.is_none();
+        let announced = reports.then(|| facts::announcements_question(namespace));
+        let asked = std::iter::once(kept).chain(announced);
+        let asked = async { Ok(answers::replies(reader, asked).await) };
         let read = async {
             let intake = &mut self.intake;
             match watch {
@@ -255,6 +260,9 @@ impl Collected {
         }
         let known = self.recall().await?;
         self.take_in_kept(namespace, replies)?;
+        if reports {
+            self.note_unknown_announcements(namespace);
+        }
         let assessor = &mut self.assessor;
         let judge = &mut |intake: &mut Intake| {
             let dirty = std::mem::take(&mut intake.dirty);

@@ -144,6 +144,11 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
                 "Save the plan for review; apply carries it out",
                 "gc --older-than 30d --plan-out plan.yaml",
             ),
+            (
+                "Announce what would be reclaimed, and reclaim nothing yet",
+                "gc --older-than 30d --announce 72h",
+            ),
+            ("Reclaim what was announced for long enough, and not vetoed", "gc --announced"),
         ],
         "fix-finalizers" => &[
             (

@@ -1,8 +1,10 @@
 //! `kubectl storage rbac`: prints the smallest role for a command, or the rights that are missing.
 
+mod announcement;
 mod check;
 mod conditional;
 mod guard;
+mod lease;
 mod namespaced;
 mod role_for;
 
@@ -12,6 +14,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
+use self::lease::{lease_rights, lease_rules};
 use self::namespaced::{NamespacedRights, namespaced};
 use self::role_for::RoleFor;
 use super::{
@@ -23,12 +26,9 @@ use super::{
 };
 use crate::{
     journal::kept_backend::CONFIG_MAP,
-    model::{CUSTOM_KINDS, Kind},
+    model::{CUSTOM_KINDS, Kind, Recording},
     output::list,
-    watch::policy::{
-        PolicyFile, PolicySource, WatchPolicy, leader_election::LeaderElectionPolicy,
-        report::ReportPolicy,
-    },
+    watch::policy::{PolicyFile, PolicySource, WatchPolicy, report::ReportPolicy},
 };
 
 /// Arguments of `rbac`.
@@ -50,6 +50,9 @@ pub struct RbacArgs {
     /// With `watch-pause`, `watch-resume` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]
     #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
+    /// Grant reading the records of announcements in this namespace instead of kube-system
+    #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
+    record_namespace: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -121,6 +124,7 @@ fn rights(command: RoleFor) -> Vec<Right<'static>> {
         | RoleFor::Retention
         | RoleFor::RetentionSet
         | RoleFor::Gc
+        | RoleFor::GcAnnounce
         | RoleFor::FixFinalizers
         | RoleFor::Rebind
         | RoleFor::RetentionApply
@@ -134,8 +138,9 @@ fn rights(command: RoleFor) -> Vec<Right<'static>> {
     let reports = matches!(command, RoleFor::Audit | RoleFor::Watch | RoleFor::Retention);
     for kind in kinds.into_iter().filter(|kind| reports || !kind.is_of_guard()) {
         match kind {
-            // An owner may be of any kind: who may not read it learns that it was not seen.
-            Kind::Secret | Kind::PartialObjectMetadata => continue,
+            // An owner may be of any kind: who may not read it learns that it was not seen. The records
+            // of announcements are in one namespace: `gc-announce` has a Role there.
+            Kind::Secret | Kind::ConfigMap | Kind::PartialObjectMetadata => continue,
             Kind::SubjectAccessReview => {
                 add("create", kind);
                 continue;
@@ -203,8 +208,10 @@ fn rights(command: RoleFor) -> Vec<Right<'static>> {
     if !command.reads_by_name() {
         rights.insert(record("get", Some(CONFIG_MAP)));
     }
-    let keeps =
-        !matches!(command, RoleFor::Delete | RoleFor::RetentionApply | RoleFor::RetentionSet);
+    let keeps = !matches!(
+        command,
+        RoleFor::GcAnnounce | RoleFor::Delete | RoleFor::RetentionApply | RoleFor::RetentionSet
+    );
     if !command.only_reads() && !command.reads_by_name() && keeps {
         rights.insert(record("patch", Some(CONFIG_MAP)));
     }
@@ -230,28 +237,6 @@ fn rights_of_policy(policy: &WatchPolicy) -> BTreeSet<Right<'static>> {
         rights.push(("create", "authorization.k8s.io", "subjectaccessreviews"));
     }
     rights.into_iter().map(right).collect()
-}
-
-/// The rights to the Lease of an election, in its namespace. What does not exist yet cannot be named.
-fn lease_rights(election: &LeaderElectionPolicy) -> [Right<'_>; 3] {
-    let name = Some(election.name());
-    [("create", None), ("get", name), ("update", name)].map(|(verb, name)| {
-        let group = Kind::Lease.group().name;
-        Right { verb, group, resource: "leases", name }
-    })
-}
-
-/// The role of the Lease of an election. Where the policy names no namespace it has none, so that
-/// kubectl chooses it.
-fn lease_rules(election: &LeaderElectionPolicy) -> Vec<PolicyRule> {
-    let rights = lease_rights(election);
-    let rule = |name: Option<&str>| PolicyRule {
-        api_groups: vec![rights[0].group],
-        resources: vec![rights[0].resource],
-        resource_names: name.into_iter().map(str::to_owned).collect(),
-        verbs: rights.iter().filter(|it| it.name == name).map(|it| it.verb).collect(),
-    };
-    vec![rule(None), rule(Some(election.name()))]
 }
 
 /// The rules that grant rights.
@@ -287,7 +272,7 @@ fn role(
     command: RoleFor,
     policy: Option<&WatchPolicy>,
     secrets: &[(String, String)],
-    namespaced: Vec<NamespacedRights>,
+    (namespaced, records): (Vec<NamespacedRights>, &str),
 ) -> Vec<RbacRole> {
     let of_policy = policy.map(rights_of_policy).unwrap_or_default();
     let all: BTreeSet<_> = rights(command).into_iter().chain(of_policy).collect();
@@ -322,15 +307,39 @@ fn role(
         role("Role", namespace.as_deref(), lease_rules(election))
     });
     let of_cluster = of_cluster.map(|rules| role("ClusterRole", None, rules));
+    let of_announcements =
+        command.reads_announcements().then(|| of_records(command, &name, records));
     let of_namespaces =
         namespaced.into_iter().map(|it| role("Role", Some(&it.namespace), rules(it.rights)));
-    let all = of_cluster.into_iter().chain(of_namespaces).chain(of_lease).chain(of_secrets);
-    all.collect()
+    of_cluster
+        .into_iter()
+        .chain(of_announcements)
+        .chain(of_namespaces)
+        .chain(of_lease)
+        .chain(of_secrets)
+        .collect()
+}
+
+/// The role of the records of announcements. Its name is its own: the role of a Lease may be in the same
+/// namespace.
+fn of_records(command: RoleFor, name: &str, namespace: &str) -> RbacRole {
+    RbacRole {
+        api_version: "rbac.authorization.k8s.io/v1",
+        kind: "Role",
+        metadata: RoleMetadata {
+            name: format!("{name}-records"),
+            namespace: Some(namespace.to_owned()),
+        },
+        rules: announcement::rules(command),
+    }
 }
 
 /// The roles of `watch` with a policy, as manifests: those that `rbac watch -f` prints.
 pub(super) fn watch_roles(policy: &WatchPolicy) -> serde_json::Result<Vec<serde_json::Value>> {
-    role(RoleFor::Watch, Some(policy), &[], Vec::new()).iter().map(serde_json::to_value).collect()
+    role(RoleFor::Watch, Some(policy), &[], (Vec::new(), Recording::NAMESPACE))
+        .iter()
+        .map(serde_json::to_value)
+        .collect()
 }
 
 impl RbacArgs {
@@ -348,12 +357,18 @@ impl RbacArgs {
                 "-n is only that of `rbac watch-pause`, `watch-resume` and `watch-status`",
             ));
         }
+        if self.record_namespace.is_some() && !self.command.reads_announcements() {
+            let reason = format!("rbac {} needs no records of announcements", self.command.name());
+            return Err(Failure::usage(reason));
+        }
         let watch = self.namespace.as_deref().unwrap_or(WATCH_NAMESPACE);
         let namespaced = namespaced(self.command, self.journal.namespace(), watch)?;
+        let records = self.record_namespace.as_deref().unwrap_or(Recording::NAMESPACE);
         if self.check {
-            return check::check(connection, self.command, policy.as_ref(), &namespaced).await;
+            let places = (&*namespaced, records);
+            return check::check(connection, self.command, policy.as_ref(), places).await;
         }
-        let roles = role(self.command, policy.as_ref(), &self.secret, namespaced);
+        let roles = role(self.command, policy.as_ref(), &self.secret, (namespaced, records));
         terminal::print(|out| {
             for (index, role) in roles.iter().enumerate() {
                 if index > 0 {

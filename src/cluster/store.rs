@@ -234,6 +234,7 @@ impl Cluster {
                     })+
                     // No rows of these are kept.
                     Kind::Secret
+                    | Kind::ConfigMap
                     | Kind::PartialObjectMetadata
                     | Kind::SubjectAccessReview => {}
                 }

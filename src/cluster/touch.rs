@@ -38,6 +38,11 @@ impl Cluster {
             // No rule asks: what is deleted is judged anew with each answer.
             | Question::OwnersOf(_)
             | Question::CustomUsers { .. } => {}
+            // They may be about any volume, and are read as a whole. No driver is judged by them.
+            Question::Announcements { .. } => {
+                let volumes = self.tables.volumes.iter();
+                dirty.subjects.extend(volumes.map(|(id, _)| Subject::Volume(id)));
+            }
             // The account does not show its driver: facts decide which pods and workloads belong to
             // a driver. Such answers are few.
             Question::MayPatchVolumes { .. } => {

@@ -48,9 +48,11 @@ pub fn deletion_secret(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<SecretSt
         reason: format!("Secret {}/{} was not read: {reason}", secret.namespace, secret.name),
     };
     Ok(match cx.answer(question)? {
-        Answer::Yes | Answer::Is(_) | Answer::Owner(_) | Answer::Users(_) => {
-            SecretState::Present((**secret).clone())
-        }
+        Answer::Yes
+        | Answer::Is(_)
+        | Answer::Owner(_)
+        | Answer::Users(_)
+        | Answer::Announcements(_) => SecretState::Present((**secret).clone()),
         Answer::No => SecretState::Missing((**secret).clone()),
         Answer::Forbidden => SecretState::Forbidden((**secret).clone()),
         Answer::Unanswered(reason) => return Err(unread(&reason)),

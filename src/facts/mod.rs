@@ -1,6 +1,7 @@
 //! Facts: what several rules and remedies derive from a cluster, one per file.
 
 mod age;
+mod announcement;
 mod attachment;
 mod columns;
 mod deletion_effect;
@@ -33,6 +34,11 @@ pub mod retention;
 
 pub(crate) use age::{
     LastTransition, phase_age, policy_age, released_age, state_age, untrusted_reason,
+};
+pub(crate) use announcement::{
+    AnnouncedPeriod, AnnouncementStatus, VetoedAnnouncement, announced_volume, announcement_status,
+    announcements, grace_end, known_announcements, lengthened, mark_text,
+    question as announcements_question, records_of, status_by, unreadable,
 };
 pub(crate) use attachment::{
     detaching_waits_for, how_to_detach, may_be_attached, node_is_off, node_state,

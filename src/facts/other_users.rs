@@ -127,6 +127,7 @@ fn users_of(cx: &Cx, claim: &ClaimKey, metadata: Option<&Metadata>) -> OtherUser
             Answer::Yes
             | Answer::Is(_)
             | Answer::Owner(_)
+            | Answer::Announcements(_)
             | Answer::No
             | Answer::Forbidden
             | Answer::NotServed { .. },

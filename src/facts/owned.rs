@@ -55,7 +55,9 @@ pub fn ownership(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ownersh
             Some(_) => Ok(Ownership::Dangling),
             None => Err(unseen("the reference has no uid")),
         },
-        Answer::Yes | Answer::Owner(_) | Answer::Users(_) => Err(unseen("its uid is not known")),
+        Answer::Yes | Answer::Owner(_) | Answer::Users(_) | Answer::Announcements(_) => {
+            Err(unseen("its uid is not known"))
+        }
         Answer::Unanswered(reason) => Err(unseen(&reason)),
         Answer::Forbidden => Err(unseen("asking is forbidden")),
         Answer::NotServed { elsewhere: None } => Ok(Ownership::NotServed),
@@ -66,6 +68,7 @@ pub fn ownership(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ownersh
             Answer::Yes
             | Answer::Owner(_)
             | Answer::Users(_)
+            | Answer::Announcements(_)
             | Answer::Unanswered(_)
             | Answer::Forbidden => Err(unseen("it was not found in another version of its kind")),
         },

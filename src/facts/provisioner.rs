@@ -158,7 +158,11 @@ pub fn may_patch_volumes(cx: &Cx, claimed: &ClaimedVersion) -> Seen<Option<bool>
         service_account: Text::clone(account),
     };
     Ok(match cx.answer(question)? {
-        Answer::Yes | Answer::Is(_) | Answer::Owner(_) | Answer::Users(_) => Some(true),
+        Answer::Yes
+        | Answer::Is(_)
+        | Answer::Owner(_)
+        | Answer::Users(_)
+        | Answer::Announcements(_) => Some(true),
         Answer::No => Some(false),
         Answer::Forbidden | Answer::Unanswered(_) | Answer::NotServed { .. } => None,
     })

@@ -7,7 +7,10 @@ use super::Intent;
 use crate::model::Kind;
 
 /// Actions that destroy nothing, whatever they were asked for.
-const SAVING: [&str; 6] = [
+const SAVING: [&str; 9] = [
+    "record-announcement",
+    "announce",
+    "record-veto",
     "reserve-volume",
     "bind-volume",
     "create-claim",

@@ -11,6 +11,7 @@
 //!   which requests may destroy something.
 //! - [`kept_backend`] is the format of the record of kept backend volumes in the cluster, for the
 //!   code that reads it and for the code that writes it.
+//! - [`announcement`] is the format of the records of announcements in the cluster, and of vetoes.
 //! - [`line`] is the format of the lines of the journal, with a version of its own.
 //! - [`sightings`] is the record of absent controllers.
 //!
@@ -18,6 +19,7 @@
 //! names of Secrets, never their contents. Messages contain line numbers and names of types,
 //! nothing else that was read.
 
+pub(crate) mod announcement;
 pub(crate) mod chain;
 mod destroying;
 pub(crate) mod error;

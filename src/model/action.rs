@@ -1,8 +1,11 @@
 //! Actions (planned writes), proposals and refusals, as plain data. Only `apply` makes requests of
 //! them.
 
+use std::time::Duration;
+
 use super::{
-    ClaimKey, ObjectRef, OwnerReference, Phase, ReclaimPolicy, RetentionPolicy, Text, Uid,
+    AnnouncedVolume, ClaimKey, ObjectRef, OwnerReference, Phase, ReclaimPolicy, RetentionPolicy,
+    Text, Uid,
 };
 
 /// A claim of this namespace and name never exists: a volume that references it is Released (D-31,
@@ -83,6 +86,22 @@ pub enum Action {
     RemoveOwnerReferences { claim: ObjectRef, owners: Vec<OwnerReference> },
     /// Patches `spec.persistentVolumeClaimRetentionPolicy` of a set, testing both of its fields.
     SetRetentionPolicy { set: ObjectRef, from: RetentionPolicy, to: RetentionPolicy },
+    /// Annotates a volume, and records what is to be done to it with those of the same run.
+    Announce {
+        volume: ObjectRef,
+        /// What is recorded.
+        announced: Box<AnnouncedVolume>,
+        /// Its annotation as it was seen, which must still be the same; not where vetoes are overridden.
+        mark: Option<Box<str>>,
+        /// How long it stays announced at least.
+        grace: Duration,
+    },
+    /// Records that the announcement of a volume was vetoed.
+    RecordVeto {
+        volume: ObjectRef,
+        /// The record of the announcement.
+        batch: Box<str>,
+    },
     /// P-OWNER-ADD: adds an owner reference to a claim.
     AddOwnerReference {
         claim: ObjectRef,
@@ -117,6 +136,8 @@ impl Action {
             Self::RemoveOwnerReferences { .. } => "remove-owner-references",
             Self::SetRetentionPolicy { .. } => "set-retention-policy",
             Self::AddOwnerReference { .. } => "add-owner-reference",
+            Self::Announce { .. } => "announce",
+            Self::RecordVeto { .. } => "record-veto",
         }
     }
 
@@ -157,6 +178,8 @@ impl Action {
             | Self::DeleteVolume { volume }
             | Self::CondemnVolume { volume, .. }
             | Self::CreateVolume { volume, .. }
+            | Self::Announce { volume, .. }
+            | Self::RecordVeto { volume, .. }
             | Self::ReclaimReleased { volume, .. } => volume,
             Self::ReclaimBackend { tombstone, .. } => tombstone,
             Self::CreateSnapshot { snapshot, .. } => snapshot,

@@ -97,6 +97,8 @@ kinds! {
     ValidatingAdmissionPolicyBinding: "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", "validatingadmissionpolicybinding", ADMISSION, cluster_wide;
     /// Never listed; asked about by name, and only for its metadata, never its contents.
     Secret: "Secret", "secrets", "secret", CORE, namespaced;
+    /// Never listed with the others; in some of them this tool records what it announces.
+    ConfigMap: "ConfigMap", "configmaps", "cm", CORE, namespaced;
     /// Never listed; requested for owners of any kind.
     PartialObjectMetadata: "PartialObjectMetadata", "partialobjectmetadata", "metadata", META, cluster_wide;
     /// A review, not an object: what a `ServiceAccount` may do.
@@ -196,7 +198,13 @@ impl Kind {
 
     /// Whether its objects are listed, rather than asked about one by one.
     pub const fn is_listed(self) -> bool {
-        !matches!(self, Self::Secret | Self::PartialObjectMetadata | Self::SubjectAccessReview)
+        !matches!(
+            self,
+            Self::Secret
+                | Self::ConfigMap
+                | Self::PartialObjectMetadata
+                | Self::SubjectAccessReview
+        )
     }
 }
 

@@ -32,6 +32,9 @@ pub struct Metadata {
     pub rare_annotations: Option<Box<RareAnnotations>>,
 }
 
+/// The annotation that shows people that a volume is announced. The record decides, not this.
+pub const ANNOUNCED: &str = "storage.kubectl.dev/announced";
+
 /// Annotations that few objects have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RareAnnotations {
@@ -39,6 +42,8 @@ pub struct RareAnnotations {
     pub ignore: Option<Box<str>>,
     /// `storage.kubectl.dev/keep-until`, as written; it need not be a date.
     pub keep_until: Option<Box<str>>,
+    /// [`ANNOUNCED`], as written: anybody who may patch the object can write it.
+    pub announced: Option<Box<str>>,
     /// Whether Argo CD applies the object: it has `argocd.argoproj.io/tracking-id`.
     pub tracked_by_argo_cd: bool,
     /// Whether a downscaler sets its number of replicas by a schedule, or has set it: an annotation
@@ -73,6 +78,11 @@ impl Metadata {
     /// `storage.kubectl.dev/keep-until`, as written; it need not be a date.
     pub fn keep_until(&self) -> Option<&str> {
         self.rare_annotations.as_ref()?.keep_until.as_deref()
+    }
+
+    /// [`ANNOUNCED`], as written: anybody who may patch the object can write it.
+    pub fn announced(&self) -> Option<&str> {
+        self.rare_annotations.as_ref()?.announced.as_deref()
     }
 
     /// Whether Argo CD applies the object, by its annotation.

@@ -8,6 +8,7 @@ mod access;
 mod action;
 mod admission;
 mod age;
+mod announcement;
 mod attachment;
 mod backend;
 mod claim;
@@ -49,6 +50,8 @@ pub use action::{Action, Cascade, FinalizerEdit};
 pub(crate) use action::{DELETION_PROTECTION, Effect, Guard, NO_CLAIM, Proposal, Refusal, Undo};
 pub use admission::{AdmissionObject, Namespace};
 pub(crate) use age::{Age, Trust};
+pub use announcement::Announcements;
+pub(crate) use announcement::{AnnouncedBatch, AnnouncedVolume, Veto, VoidBatch};
 pub use attachment::{Attachment, AttachmentSource};
 pub use backend::{Attributes, BackendKey};
 pub(crate) use backend::{migrated_driver, provisioning_driver};
@@ -74,7 +77,7 @@ pub use journal_entry::{AskedEntry, EntryError, JournalEntryNumber, JournalPlace
 pub use kept::{KeptBackend, Recorded};
 pub use kind::Kind;
 pub use lease::Lease;
-pub(crate) use metadata::FieldManager;
+pub(crate) use metadata::{ANNOUNCED, FieldManager};
 pub use metadata::{
     FieldManagers, FieldOwner, Labels, Managed, ManagedField, Metadata, OwnerReference,
     RareAnnotations,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{CustomUsers, Kind, ObjectKey, OwnerReference, Text, Uid};
+use super::{Announcements, CustomUsers, Kind, ObjectKey, OwnerReference, Text, Uid};
 
 /// A question about a single object, asked after the lists were read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,6 +21,8 @@ pub enum Question {
     MayPatchVolumes { namespace: Text, service_account: Text },
     /// Does a record of kept backend volumes exist? Its entries are returned as rows.
     KeptBackends { namespace: Text },
+    /// What is announced, and what was vetoed, by the records of this namespace?
+    Announcements { namespace: Text },
     /// Which custom resources of this namespace use claims? Asked only about claims that are to be
     /// deleted: each kind that is served is listed.
     CustomUsers { namespace: Text },
@@ -49,6 +51,7 @@ impl Question {
             | Self::KeptBackends { .. }
             | Self::CustomUsers { .. } => Kind::PartialObjectMetadata,
             Self::SecretExists { .. } => Kind::Secret,
+            Self::Announcements { .. } => Kind::ConfigMap,
             Self::MayPatchVolumes { .. } => Kind::SubjectAccessReview,
         }
     }
@@ -61,6 +64,7 @@ impl Question {
             Self::SecretExists { namespace, .. }
             | Self::MayPatchVolumes { namespace, .. }
             | Self::KeptBackends { namespace }
+            | Self::Announcements { namespace }
             | Self::CustomUsers { namespace } => Some(namespace),
         }
     }
@@ -89,6 +93,8 @@ pub enum Answer {
     Owner(Arc<OwnerObject>),
     /// These custom resources use claims.
     Users(Arc<CustomUsers>),
+    /// This is recorded of announcements.
+    Announcements(Arc<Announcements>),
     No,
     /// No answer was received, for this reason.
     Unanswered(Box<str>),

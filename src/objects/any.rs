@@ -152,6 +152,7 @@ macro_rules! implement_kinds {
             match kind {
                 $(Kind::$kind => Some(decoding_of::<$kind>()),)*
                 Kind::Secret
+                | Kind::ConfigMap
                 | Kind::PartialObjectMetadata
                 | Kind::SubjectAccessReview => None,
             }

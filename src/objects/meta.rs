@@ -17,7 +17,7 @@ use super::{
     scalar::Timestamp,
     slim::{is_default, or_default, slim},
 };
-use crate::model::{self, Metadata, RareAnnotations, Uid};
+use crate::model::{self, ANNOUNCED, Metadata, RareAnnotations, Uid};
 
 pub(super) const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 pub(super) const MIGRATED_TO: &str = "pv.kubernetes.io/migrated-to";
@@ -290,11 +290,17 @@ impl<M: KeepManagedFields> ObjectMeta<M> {
     fn rare_annotations(&self) -> Option<Box<RareAnnotations>> {
         let ignore = self.annotation(IGNORE).map(Into::into);
         let keep_until = self.annotation(KEEP_UNTIL).map(Into::into);
+        let announced = self.annotation(ANNOUNCED).map(Into::into);
         let tracked_by_argo_cd = self.annotation(TRACKED_BY_ARGO_CD).is_some();
         let scheduled_by_downscaler =
             DOWNSCALED.iter().any(|name| self.annotation(&format!("{DOWNSCALER}{name}")).is_some());
-        let found =
-            RareAnnotations { ignore, keep_until, tracked_by_argo_cd, scheduled_by_downscaler };
+        let found = RareAnnotations {
+            ignore,
+            keep_until,
+            announced,
+            tracked_by_argo_cd,
+            scheduled_by_downscaler,
+        };
         (found != RareAnnotations::default()).then(|| Box::new(found))
     }
 

@@ -29,7 +29,7 @@ pub(crate) use delete::{ClaimSelection, delete};
 pub(crate) use delete_with_claims::delete_with_claims;
 pub(crate) use disown::disown;
 pub(crate) use fix_finalizers::{FinalizerSelection, fix_finalizers};
-pub(crate) use gc::{GcSelection, gc};
+pub(crate) use gc::{GcSelection, WhenReclaimed, gc};
 pub(crate) use orphan::{OrphanSource, orphan};
 pub(crate) use purpose::Purpose;
 pub(crate) use rebind::{RebindRequest, rebind};
@@ -88,6 +88,16 @@ impl ProposedChange {
         !self.proposal.steps.is_empty() && self.proposal.steps.iter().all(of_owners)
     }
 
+    /// Whether it only records something about its object, which stays as it is.
+    pub fn only_records(&self) -> bool {
+        self.purpose == Purpose::RecordVeto
+    }
+
+    /// Returns the capacity of the volume that it changes.
+    pub fn capacity(&self) -> Option<Bytes> {
+        self.about.volume.as_ref().filter(|_| !self.only_records())?.capacity
+    }
+
     /// Whether it is one patch that only removes owner references, which the API server carries out as
     /// a whole or not at all.
     pub fn only_removes_owners(&self) -> bool {
@@ -143,9 +153,7 @@ impl Plan {
 
     /// Returns the capacity of all volumes that would be changed.
     pub fn bytes(&self) -> Bytes {
-        let capacity =
-            |change: &ProposedChange| change.about.volume.as_ref().and_then(|it| it.capacity);
-        self.changes.iter().filter_map(capacity).fold(0, Bytes::saturating_add)
+        self.changes.iter().filter_map(ProposedChange::capacity).fold(0, Bytes::saturating_add)
     }
 
     /// Adds a proposed change of a volume, or a refusal.

@@ -1,25 +1,33 @@
 //! The purpose of a change, and the one function that proposes or refuses it.
 
 mod object;
+mod reclaimed;
 
 use crate::cluster::{Cx, Reach, Seen};
 use crate::facts;
 use crate::model::{
     Action, Cascade, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy, Refusal,
-    Retention, Text, Threshold, Trust, Volume, format_duration,
+    Retention, Text, Volume,
 };
 use crate::remedies::finalizers::{self, FinalizerRequest};
 use crate::remedies::{
-    self, AddedOwner, ClaimDeletionProgress, Orphan, Rebinding, Recreation, RetentionChange,
-    RetentionPart, RetentionRequest, Reversal, delete_with_claims, retention_set,
+    self, AddedOwner, Announcing, ClaimDeletionProgress, Orphan, Rebinding, Recreation,
+    RetentionChange, RetentionPart, RetentionRequest, Reversal, delete_with_claims, retention_set,
 };
 use object::{fix_finalizers, of_claim, of_set, refusal, same_object};
+use reclaimed::{aged, announce, reclaim, reclaim_announced};
 
 /// The purpose of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Purpose {
     /// `gc`: reclaim a Released volume.
     Reclaim,
+    /// `gc --announce`: announce that it will be reclaimed.
+    Announce(Announcing),
+    /// `gc --announced`: reclaim it after it was announced.
+    ReclaimAnnounced,
+    /// `gc --announce`, `gc --announced`: record that its announcement was vetoed.
+    RecordVeto,
     /// `gc --keep-backend`: delete its object only.
     KeepBackend,
     /// `gc --destroy-data`: destroy an Available volume.
@@ -62,6 +70,8 @@ impl Purpose {
         let request = FinalizerRequest::named();
         let all = [
             Self::Reclaim,
+            Self::ReclaimAnnounced,
+            Self::RecordVeto,
             Self::KeepBackend,
             Self::Condemn,
             Self::Retain,
@@ -82,6 +92,9 @@ impl Purpose {
     pub fn id(&self) -> &'static str {
         match self {
             Self::Reclaim | Self::ReclaimReleased(_) => remedies::RECLAIM.id,
+            Self::Announce(_) => remedies::ANNOUNCE_ID,
+            Self::ReclaimAnnounced => remedies::RECLAIM_ANNOUNCED_ID,
+            Self::RecordVeto => remedies::RECORD_VETO_ID,
             Self::KeepBackend => remedies::KEEP_BACKEND.id,
             Self::Condemn => remedies::CONDEMN.id,
             Self::Retain => remedies::RETAIN.id,
@@ -136,7 +149,11 @@ impl Purpose {
     pub const fn destroys(&self) -> bool {
         matches!(
             self,
-            Self::Reclaim | Self::Condemn | Self::DestroyOrphan(_) | Self::ReclaimReleased(_)
+            Self::Reclaim
+                | Self::ReclaimAnnounced
+                | Self::Condemn
+                | Self::DestroyOrphan(_)
+                | Self::ReclaimReleased(_)
         )
     }
 
@@ -159,6 +176,9 @@ impl Purpose {
                 it.undoes.filter(|_| **part == RetentionPart::Policy)
             }
             Self::Reclaim
+            | Self::Announce(_)
+            | Self::ReclaimAnnounced
+            | Self::RecordVeto
             | Self::KeepBackend
             | Self::Condemn
             | Self::Retain
@@ -321,7 +341,10 @@ impl Purpose {
     /// Proposes or refuses it for a volume.
     pub(super) fn propose_for(&self, cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         match self {
-            Self::Reclaim => aged(cx, volume, (remedies::RECLAIM.propose)(cx, volume)),
+            Self::Reclaim => reclaim(cx, volume),
+            Self::Announce(announcing) => announce(cx, volume, announcing),
+            Self::ReclaimAnnounced => reclaim_announced(cx, volume),
+            Self::RecordVeto => remedies::record_veto(cx, volume),
             Self::KeepBackend => aged(cx, volume, (remedies::KEEP_BACKEND.propose)(cx, volume)),
             Self::Condemn => (remedies::CONDEMN.propose)(cx, volume),
             Self::Retain => Ok(rescued(cx, volume, (remedies::RETAIN.propose)(cx, volume)?)),
@@ -369,27 +392,4 @@ fn rescued(
         }
         Err(refusal) => Err(refusal),
     }
-}
-
-fn aged(
-    cx: &Cx,
-    volume: &Volume,
-    proposed: Seen<Result<Proposal, Refusal>>,
-) -> Seen<Result<Proposal, Refusal>> {
-    Ok(match proposed? {
-        Ok(proposal) => old_enough(cx, volume, proposal),
-        refused @ Err(_) => refused,
-    })
-}
-
-/// Refuses a volume that is younger than `--older-than`. Of an unknown age, the remedy has required
-/// `--include-unknown-age`.
-fn old_enough(cx: &Cx, volume: &Volume, proposal: Proposal) -> Result<Proposal, Refusal> {
-    let age = facts::phase_age(cx, volume);
-    if age.trust == Trust::Unknown || cx.older_than(&age, Threshold::OlderThan) {
-        return Ok(proposal);
-    }
-    let least = format_duration(cx.settings().thresholds.get(Threshold::OlderThan));
-    let reason = format!("it has been Released for less than {least}");
-    Err(Refusal { reason, effect: proposal.effect })
 }

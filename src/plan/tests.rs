@@ -331,5 +331,6 @@ fn is_within(part: &Plan, whole: &Plan) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+mod announced;
 mod promises;
 mod rows;

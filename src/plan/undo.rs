@@ -114,6 +114,10 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
         ("create-volume", recreate::ID) => {
             Err("`gc --keep-backend` deletes a Released PersistentVolume again".to_owned())
         }
+        ("announce" | "record-announcement", _) => {
+            Err("whoever removes the annotation of an announced volume vetoes it".to_owned())
+        }
+        ("record-veto", _) => Err("--include-vetoed announces the volume again".to_owned()),
         ("create-snapshot", _) => {
             Err("a snapshot is kept until its VolumeSnapshot is deleted by hand".to_owned())
         }

@@ -5,6 +5,7 @@
 //! always read the whole cluster: no scope or selector narrows them, and exemptions can only add a
 //! refusal.
 
+mod announced;
 mod checks;
 mod claim_uses;
 mod condemn;
@@ -34,6 +35,9 @@ use std::fmt;
 use crate::cluster::{Cx, Seen};
 use crate::model::{Kind, Offer, Proposal, Refusal, Verdict, VerdictState, Volume};
 
+pub(crate) use announced::{
+    ANNOUNCE_ID, Announcing, RECLAIM_ANNOUNCED_ID, RECORD_VETO_ID, announce, record_veto, still_due,
+};
 pub(crate) use condemn::REMEDY as CONDEMN;
 pub(crate) use delete_claim::{
     ClaimDeletionProgress, REMEDY as DELETE_CLAIM, propose as delete_claim,

@@ -1,18 +1,16 @@
 //! Assessment of a cluster: judges all subjects, or those that a change made dirty.
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{cell::RefCell, collections::BTreeSet, sync::Arc};
 
 mod beside;
+mod cases;
 mod explained;
 mod unread;
 mod scope;
 mod partial;
 mod totals;
 
+use cases::Cases;
 pub use partial::PartialAssessment;
 use scope::{exempt, object_key};
 pub use scope::{in_scope, is_left_out, metadata, object, subjects};
@@ -31,7 +29,7 @@ use crate::model::{
 #[derive(Debug, Default)]
 pub struct Assessor {
     facts: RefCell<Facts>,
-    cases: BTreeMap<Subject, SubjectNotes>,
+    cases: Cases,
     questions: BTreeSet<Question>,
 }
 
@@ -135,7 +133,7 @@ impl Assessor {
     pub fn wake(&self) -> Option<Time> {
         let facts = self.facts.borrow();
         let of_facts = facts.values().filter_map(|(_, wake)| *wake).min();
-        earliest(self.cases.values().filter_map(|notes| notes.wake).min(), of_facts)
+        earliest(self.cases.wake(), of_facts)
     }
 
     /// All findings in scope, worst first, judged again one by one as the iterator advances.
@@ -186,10 +184,8 @@ impl Assessor {
         mut dirty: Dirty,
     ) -> BTreeSet<Subject> {
         let now = cluster.clock();
-        let due = |wake: Option<Time>| wake.zip(now).is_some_and(|(wake, now)| wake <= now);
         let mut subjects = std::mem::take(&mut dirty.subjects);
-        let woken = self.cases.iter().filter(|(_, notes)| due(notes.wake));
-        subjects.extend(woken.map(|(subject, _)| subject.clone()));
+        subjects.extend(self.cases.woken(now).cloned());
 
         let known = self.facts.take();
         let mut changed: BTreeSet<Text> = BTreeSet::new();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::announcements_line::SavedAnnouncements;
 use super::custom_users_line::SavedCustomUsers;
 use crate::model::{
     Answer, Interner, Kind, ObjectKey, OwnerKey, OwnerObject, OwnerReference, Question, Row, Uid,
@@ -20,6 +21,8 @@ pub struct SavedAnswer {
     reason: Option<Box<str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     users: Option<SavedCustomUsers>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    announcements: Option<SavedAnnouncements>,
     /// What is known of an owner that exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     owner: Option<SavedOwner>,
@@ -97,6 +100,9 @@ enum SavedQuestion {
     CustomUsers {
         namespace: String,
     },
+    Announcements {
+        namespace: String,
+    },
 }
 
 impl SavedAnswer {
@@ -126,9 +132,16 @@ impl SavedAnswer {
             Question::CustomUsers { namespace } => {
                 SavedQuestion::CustomUsers { namespace: namespace.to_string() }
             }
+            Question::Announcements { namespace } => {
+                SavedQuestion::Announcements { namespace: namespace.to_string() }
+            }
         };
         let users = match given {
             Answer::Users(users) => Some(SavedCustomUsers::new(users)),
+            _ => None,
+        };
+        let announcements = match given {
+            Answer::Announcements(all) => Some(SavedAnnouncements::new(all)),
             _ => None,
         };
         let (answer, uid, reason) = match given {
@@ -136,6 +149,7 @@ impl SavedAnswer {
             Answer::Is(uid) => ("yes", Some(uid.to_string()), None),
             Answer::Owner(owner) => ("yes", Some(owner.uid.to_string()), None),
             Answer::Users(_) => ("users", None, None),
+            Answer::Announcements(_) => ("announcements", None, None),
             Answer::No => ("no", None, None),
             Answer::Forbidden => ("forbidden", None, None),
             Answer::Unanswered(reason) => ("unanswered", None, Some(reason.clone())),
@@ -152,7 +166,8 @@ impl SavedAnswer {
             Answer::Owner(owner) => Some(SavedOwner::new(owner)),
             _ => None,
         };
-        Self { question, answer: answer.to_owned(), uid, reason, users, owner, not_served }
+        let answer = answer.to_owned();
+        Self { question, answer, uid, reason, users, announcements, owner, not_served }
     }
 
     /// Takes it out of its saved form.
@@ -185,6 +200,9 @@ impl SavedAnswer {
             SavedQuestion::CustomUsers { namespace } => {
                 Question::CustomUsers { namespace: interner.text(&namespace) }
             }
+            SavedQuestion::Announcements { namespace } => {
+                Question::Announcements { namespace: interner.text(&namespace) }
+            }
         };
         let answer = match self.answer.as_str() {
             "yes" => match self.uid.as_deref().and_then(Uid::parse) {
@@ -195,6 +213,10 @@ impl SavedAnswer {
                 None => Answer::Yes,
             },
             "users" => Answer::Users(Arc::new(self.users.unwrap_or_default().into_users()?)),
+            "announcements" => {
+                let all = self.announcements.unwrap_or_default();
+                Answer::Announcements(Arc::new(all.into_announcements()?))
+            }
             "no" => Answer::No,
             "forbidden" => Answer::Forbidden,
             "unanswered" => match self.not_served {
@@ -204,7 +226,9 @@ impl SavedAnswer {
                 None => Answer::Unanswered(self.reason.unwrap_or_default()),
             },
             other => {
-                return Err(format!("{other:?} is not yes, no, users, forbidden or unanswered"));
+                return Err(format!(
+                    "{other:?} is not yes, no, users, announcements, forbidden or unanswered"
+                ));
             }
         };
         Ok(Row::Answer(question, answer))

@@ -5,10 +5,11 @@
 //! - [`answers`]: answers to questions about single objects.
 //! - [`documents`]: dumps in files, archives, folders and on standard input.
 //! - `deletion_witness`: how the deletion of volumes was seen by a watch.
-//! - `records`, `answer_line`, `custom_users_line`, `kept_backend_line`: the lines of our own dumps
+//! - `records`, `answer_line`, `announcements_line`, `custom_users_line`, `kept_backend_line`: the lines of our own dumps
 //!   that are not Kubernetes objects.
 
 mod custom_users_line;
+mod announcements_line;
 mod answer_line;
 mod kept_backend_line;
 mod records;

@@ -8,7 +8,8 @@ use std::hash::Hasher as _;
 
 use crate::cluster::{Cluster, Subject};
 use crate::model::{
-    ClearedFinding, Finding, FindingEvent, ObjectRef, RuleId, Settings, Severity, VerdictState,
+    ClearedFinding, Finding, FindingEvent, ObjectRef, RuleId, Settings, Severity, Text,
+    VerdictState,
 };
 use crate::rules::{self, Assessor};
 
@@ -45,6 +46,13 @@ impl KnownFindings {
     /// The subjects with findings that were reported.
     pub(super) fn subjects(&self) -> impl Iterator<Item = &Subject> {
         self.0.keys()
+    }
+
+    /// The drivers among them.
+    pub(super) fn drivers(&self) -> impl Iterator<Item = &Subject> {
+        // They are sorted by what they are.
+        let from = self.0.range(Subject::Driver(Text::default())..).map(|it| it.0);
+        from.take_while(|it| matches!(it, Subject::Driver(_)))
     }
 
     /// How many findings were reported.

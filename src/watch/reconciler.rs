@@ -142,8 +142,7 @@ impl Reconciler {
             self.judged.extend(self.findings.subjects().cloned());
         } else {
             // A driver that nothing references any more is dirty, and is not judged.
-            let is_driver = |it: &&Subject| matches!(it, Subject::Driver(_));
-            self.judged.extend(self.findings.subjects().filter(is_driver).cloned());
+            self.judged.extend(self.findings.drivers().cloned());
         }
         let judged = judging::update(&mut self.assessor, cluster, &self.settings, dirty);
         self.judged.extend(judged);

@@ -65,11 +65,16 @@ fn a_policy_is_kept_as_it_is_written() {
     let all = objects(&printed(&["-f", &path, "-n", "storage"]));
     let text = object(&all, "ConfigMap")["data"]["policy.yaml"].as_str();
     assert_eq!(text.map(str::to_owned), fs::read_to_string(&path).ok());
-    let namespaced = all.iter().filter_map(|it| it["metadata"]["namespace"].as_str());
+    let of_records = |it: &&Value| it["metadata"]["name"] == "kubectl-storage-watch-records";
+    let (records, own): (Vec<_>, Vec<_>) = all.iter().partition(of_records);
+    let namespaced = own.iter().filter_map(|it| it["metadata"]["namespace"].as_str());
     assert!(namespaced.clone().count() > 5 && namespaced.clone().all(|it| it == "storage"));
+    // A Role and its binding, where the records are.
+    let places: Vec<_> = records.iter().map(|it| &it["metadata"]["namespace"]).collect();
+    assert_eq!(places, ["kube-system", "kube-system"]);
     assert_eq!(object(&all, "Service")["spec"]["ports"][0]["port"], 9000);
     // Without an election there is no Lease, and one process.
-    assert!(all.iter().all(|it| it["kind"] != "Role"));
+    assert!(own.iter().all(|it| it["kind"] != "Role"));
     assert_eq!(object(&all, "Deployment")["spec"]["replicas"], 1);
 }
 
@@ -126,6 +131,11 @@ fn the_role_follows_the_name_of_the_lease() {
     let lease = "kubectl-storage-watch-shop";
     let (_folder, path) = policy(&format!("leaderElection: {{name: {lease}}}"));
     let all = objects(&printed(&["-f", &path]));
+    // The Role of the records of announcements has a name of its own, which follows as well.
+    let records = format!("{lease}-records");
+    let (of_records, all): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|it| it["metadata"]["name"] == *records);
+    assert_eq!(object(&of_records, "RoleBinding")["roleRef"]["name"], *records);
     let rules = &object(&all, "Role")["rules"];
     assert_eq!(rules[0]["verbs"], serde_json::json!(["create"]), "{rules}");
     assert_eq!(rules[1]["verbs"], serde_json::json!(["get", "update"]), "{rules}");

@@ -6,13 +6,15 @@ use super::{Collected, LiveConnection, dump_failure};
 use crate::{
     apply::cluster_history,
     cli::Failure,
+    facts,
     journal::{self, History, kept_backend::CONFIG_MAP, sightings},
     model::{Answer, Question, Sighting, Text},
     sources::answers::Replies,
 };
 
 impl Collected {
-    /// Takes in the backend volumes that were left behind on purpose, by the record in the cluster.
+    /// Takes in the backend volumes that were left behind on purpose, and what is announced, by the
+    /// records in the cluster.
     pub(super) fn take_in_kept(
         &mut self,
         namespace: &Text,
@@ -27,6 +29,14 @@ impl Collected {
             ));
         }
         Ok(())
+    }
+
+    /// Notes that it is unknown what is announced, where the user may not read that.
+    pub(super) fn note_unknown_announcements(&mut self, namespace: &Text) {
+        let asked = facts::announcements_question(namespace);
+        if self.intake.cluster.answers().get(&asked) == Some(&Answer::Forbidden) {
+            self.notes.push(facts::unreadable(namespace));
+        }
     }
 
     /// Reads the journal of this machine; where it cannot be read, notes what is missing then.

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 
 use super::{
-    NamespacedRights, Right, RoleFor, conditional::ConditionalRight, lease_rights, rights,
-    rights_of_policy,
+    NamespacedRights, Right, RoleFor, announcement, conditional::ConditionalRight, lease_rights,
+    rights, rights_of_policy,
 };
 use crate::{
     cli::{Exit, Failure, args::ConnectionArgs, connecting::connect, terminal},
@@ -20,7 +20,7 @@ pub(super) async fn check(
     connection: &ConnectionArgs,
     command: RoleFor,
     policy: Option<&WatchPolicy>,
-    namespaced: &[NamespacedRights],
+    (namespaced, records): (&[NamespacedRights], &str),
 ) -> Result<Exit, Failure> {
     let connected = connect(connection, None).await?;
     let reader = Reader::new(&connected);
@@ -45,7 +45,10 @@ pub(super) async fn check(
     let of_namespaces = namespaced
         .iter()
         .flat_map(|it| it.rights.iter().map(|right| (*right, Some(Text::clone(&it.namespace)))));
-    let all = all.chain(of_lease).chain(of_namespaces).filter(|(right, _)| matters(right));
+    let of_announcements =
+        announcement::rights(command).map(|right| (right, Some(Text::from(records))));
+    let all = all.chain(of_announcements).chain(of_namespaces).chain(of_lease);
+    let all = all.filter(|(right, _)| matters(right));
     let asked = all.map(|(right, namespace)| {
         let reader = reader.clone();
         async move {

@@ -21,6 +21,8 @@ pub(super) enum RoleFor {
     Watch,
     /// What `gc` reads, watches and writes
     Gc,
+    /// What `gc --announce` and `gc --announced` read, watch and write
+    GcAnnounce,
     /// What `fix-finalizers` reads, watches and writes
     FixFinalizers,
     /// What `delete` reads, watches and writes
@@ -61,6 +63,7 @@ impl RoleFor {
             Self::Audit => "audit",
             Self::Watch => "watch",
             Self::Gc => "gc",
+            Self::GcAnnounce => "gc-announce",
             Self::FixFinalizers => "fix-finalizers",
             Self::Delete => "delete",
             Self::Retain => "retain",
@@ -104,6 +107,16 @@ impl RoleFor {
         matches!(self, Self::Retain | Self::Disown | Self::Journal)
     }
 
+    /// Whether it reads and writes the records of announcements.
+    pub(super) const fn announces(self) -> bool {
+        matches!(self, Self::GcAnnounce | Self::Apply)
+    }
+
+    /// Whether it reads the records of announcements.
+    pub(super) const fn reads_announcements(self) -> bool {
+        self.announces() || matches!(self, Self::Audit | Self::Watch)
+    }
+
     /// What it needs only on some clusters, and why: not in the role unless you add it.
     pub(super) const fn conditional(self) -> &'static [ConditionalRight] {
         match self {
@@ -116,6 +129,7 @@ impl RoleFor {
             | Self::Watch
             | Self::Retention
             | Self::Gc
+            | Self::GcAnnounce
             | Self::FixFinalizers
             | Self::Retain
             | Self::Rebind
@@ -156,6 +170,8 @@ impl RoleFor {
             | Self::WatchResume
             | Self::WatchStatus => Vec::new(),
             Self::Gc => of(&[&RECLAIM, &KEEP_BACKEND, &CONDEMN]),
+            // The annotation is a patch too.
+            Self::GcAnnounce => of(&[&RECLAIM]),
             Self::Delete => of(&[&DELETE_CLAIM]),
             Self::Retain => of(&[&RETAIN]),
             Self::Disown => of(&[&DISOWN]),

@@ -1,5 +1,7 @@
 //! `kubectl storage gc`.
 
+use std::time::Duration;
+
 use clap::Args;
 
 use super::{Interrupt, SavedArgs, WriteArgs, perform};
@@ -9,10 +11,17 @@ use crate::cli::{
         ConnectionArgs, MinimumAge, RecordArgs, StorageArgs, ThresholdSetting, object_name, scope,
         threshold_candidates,
     },
-    collect::collect,
+    collect::{Collected, collect},
 };
+use crate::facts;
 use crate::model::{Kind, Settings, Text, Threshold};
-use crate::plan::{self, GcSelection};
+use crate::plan::{self, GcSelection, WhenReclaimed};
+use crate::remedies::Announcing;
+
+/// The shortest age: what was announced needs no other.
+const YOUNGEST: Duration = Duration::from_secs(1);
+/// The longest grace period: years that are no dates count as never.
+const LONGEST_GRACE: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
 
 /// Arguments of `gc`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a danger of its own")]
@@ -22,8 +31,22 @@ pub struct GcArgs {
     #[arg(value_name = "VOLUME")]
     volumes: Vec<String>,
     /// Reclaim volumes that have been Released for at least this long, such as 7d
-    #[arg(long, value_name = "DURATION", required = true, allow_hyphen_values = true)]
-    older_than: MinimumAge,
+    #[arg(
+        long,
+        value_name = "DURATION",
+        required_unless_present = "announced",
+        allow_hyphen_values = true
+    )]
+    older_than: Option<MinimumAge>,
+    /// Reclaim nothing, but announce that it may be reclaimed after this long, such as 72h
+    #[arg(long, value_name = "GRACE", conflicts_with_all = ["announced", "keep_backend", "destroy_data", "plan_out"])]
+    announce: Option<MinimumAge>,
+    /// Reclaim only what was announced, whose grace period is over, and that is still the same
+    #[arg(long, conflicts_with_all = ["keep_backend", "destroy_data"])]
+    announced: bool,
+    /// Announce volumes again although their announcement was vetoed
+    #[arg(long, requires = "announce", conflicts_with = "announced")]
+    include_vetoed: bool,
     /// Reclaim only volumes whose claim was in this namespace
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with_all = ["all_namespaces", "volumes"])]
     namespace: Option<String>,
@@ -85,16 +108,22 @@ impl GcArgs {
         let settings = self.settings()?;
         let selection = self.selection()?;
         let format = self.write.format()?;
+        let announces = self.announces()?;
         let from = self.saved.or_watched(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, None).await?;
         let plan = collected.make(&settings, |cx| plan::gc(cx, &selection)).await?;
+        if announces {
+            known(&collected, &settings)?;
+        }
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 
     fn settings(&self) -> Result<Settings, Failure> {
         let mut settings = Settings::default();
         ThresholdSetting::take_all(&self.threshold, &mut settings);
-        settings.thresholds.set(Threshold::OlderThan, self.older_than.0);
+        // What is announced was old enough then.
+        let older_than = self.older_than.map_or(YOUNGEST, |it| it.0);
+        settings.thresholds.set(Threshold::OlderThan, older_than);
         self.write.take_into(&mut settings);
         settings.scope = scope(self.namespace.as_deref(), self.selector.as_deref())?;
         settings.include_unknown_age = self.include_unknown_age;
@@ -124,6 +153,44 @@ impl GcArgs {
             class: self.storage_class.as_deref().map(Text::from),
             driver: self.driver.as_deref().map(Text::from),
             keep_backend: self.keep_backend,
+            when: match self.announce {
+                Some(MinimumAge(grace)) => WhenReclaimed::Announce(Announcing {
+                    grace,
+                    include_vetoed: self.include_vetoed,
+                }),
+                None if self.announced => WhenReclaimed::Announced,
+                None => WhenReclaimed::Now,
+            },
         })
     }
+
+    /// Whether announcements are read or written.
+    fn announces(&self) -> Result<bool, Failure> {
+        if self.announce.is_some_and(|it| it.0 > LONGEST_GRACE) {
+            return Err(Failure::usage("--announce is longer than ten years")
+                .hint(Some("annotation storage.kubectl.dev/keep-until keeps a volume for long")));
+        }
+        Ok(self.announce.is_some() || self.announced)
+    }
+}
+
+/// Refuses the whole run where announcements could not be read: then nothing is known to be announced
+/// or vetoed.
+fn known(collected: &Collected, settings: &Settings) -> Result<(), Failure> {
+    let namespace = &settings.recording.namespace;
+    let answers = collected.intake.cluster.answers();
+    let reason = match answers.get(&facts::announcements_question(namespace)) {
+        Some(answer) => match facts::records_of(answer, namespace) {
+            Ok(_) => return Ok(()),
+            Err(unseen) => unseen.reason,
+        },
+        None if collected.live.is_none() => {
+            "unknown what is announced: the dump does not contain the records".to_owned()
+        }
+        // Where no volume is selected, nobody has asked.
+        None => return Ok(()),
+    };
+    let role = "`kubectl storage rbac gc-announce` prints the Role that is needed";
+    Err(Failure { exit: Exit::Refused, error: anyhow::anyhow!(reason), hint: None }
+        .hint(collected.live.is_some().then_some(role)))
 }

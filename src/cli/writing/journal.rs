@@ -272,9 +272,13 @@ pub(super) fn now(cluster: &Cluster, entry: &Entry) -> String {
         let seen = cluster.reach(object.key.kind, object.key.namespace.as_ref());
         return match cluster.answers().get(&Question::Exists(object.key.clone())) {
             Some(Answer::No) => "it does not exist".to_owned(),
-            Some(Answer::Yes | Answer::Is(_) | Answer::Owner(_) | Answer::Users(_)) => {
-                "it exists".to_owned()
-            }
+            Some(
+                Answer::Yes
+                | Answer::Is(_)
+                | Answer::Owner(_)
+                | Answer::Users(_)
+                | Answer::Announcements(_),
+            ) => "it exists".to_owned(),
             Some(Answer::Forbidden) => unknown("reading it is forbidden"),
             Some(Answer::Unanswered(why)) => unknown(why),
             Some(Answer::NotServed { .. }) => unknown("its kind is not served"),

@@ -1,12 +1,13 @@
 //! The exit code of a plan or of a receipt (README, "Exit codes").
 
-use crate::apply::{Outcome, Receipt};
+use crate::apply::{ChangeReceipt, Outcome, Receipt};
 use crate::cli::Exit;
-use crate::plan::{Plan, RefusedObject};
+use crate::plan::{Plan, ProposedChange, RefusedObject};
 
 /// The exit code of a plan that is only shown.
 pub(super) fn of_plan(plan: &Plan, gaps: bool) -> Exit {
-    of_refusals(&plan.refusals, plan.changes.is_empty(), gaps)
+    let nothing_else = plan.changes.iter().all(ProposedChange::only_records);
+    of_refusals(&plan.refusals, nothing_else, gaps)
 }
 
 /// The exit code of what was done. Of several that apply, the first: 130, 1, 6, 5, 4, 0.
@@ -14,8 +15,11 @@ pub(super) fn of_receipt(receipt: &Receipt, gaps: bool) -> Exit {
     if receipt.interrupted {
         return Exit::Interrupted;
     }
-    let done = receipt.count(Outcome::Done);
-    let all = receipt.done.len();
+    // A veto that is recorded carries out nothing of what was asked for.
+    let recorded = |it: &&ChangeReceipt| it.outcome == Outcome::Done && it.change.only_records();
+    let recorded = receipt.done.iter().filter(recorded).count();
+    let done = receipt.count(Outcome::Done) - recorded;
+    let all = receipt.done.len() - recorded;
     let partly = receipt.done.iter().any(|it| it.partly && it.outcome != Outcome::Done);
     if partly || receipt.count(Outcome::Unanswered) + receipt.count(Outcome::Pending) > 0 {
         return Exit::Unfinished;

@@ -30,6 +30,7 @@ use crate::output::{
     writing::{self, ReceiptContext},
 };
 use crate::plan::Plan;
+use crate::remedies::RECORD_VETO_ID;
 
 /// Shows a plan, asks, and carries it out.
 pub(in crate::cli) async fn perform(
@@ -165,7 +166,12 @@ async fn carry_out(
             blind: &collected.blind,
         },
     );
-    let names = || shape.changes.iter().filter(|it| it.outcome == "done").map(|it| &it.object);
+    let names = || {
+        let changes = shape.changes.iter();
+        changes
+            .filter(|it| it.outcome == "done" && it.because != RECORD_VETO_ID)
+            .map(|it| &it.object)
+    };
     let width = terminal::width().map_or(80, usize::from);
     terminal::print(|out| match format {
         Format::Json => list::json(out, &shape),
@@ -185,7 +191,8 @@ async fn carry_out(
 /// Prints a plan as data.
 fn show(shape: &writing::Plan, format: &Format, gaps: bool) -> Result<(), Failure> {
     let width = terminal::width().map_or(80, usize::from);
-    let mut names = shape.changes.iter().map(|it| &it.object);
+    let changes = shape.changes.iter().filter(|it| it.because != RECORD_VETO_ID);
+    let mut names = changes.map(|it| &it.object);
     terminal::print(|out| match format {
         Format::Json => list::json(out, shape),
         Format::Yaml => list::yaml(out, shape),
@@ -211,9 +218,14 @@ fn totals(shape: &writing::Plan, gaps: bool) -> String {
         1 => format!("1 change{size}"),
         count => format!("{count} changes{size}"),
     };
+    let vetoes = match shape.summary.vetoes {
+        0 => String::new(),
+        1 => "; 1 veto to record".to_owned(),
+        count => format!("; {count} vetoes to record"),
+    };
     match shape.summary.refusals {
-        0 => changes,
-        count => format!("{changes}; {count} refused"),
+        0 => format!("{changes}{vetoes}"),
+        count => format!("{changes}{vetoes}; {count} refused"),
     }
 }
 
@@ -260,7 +272,7 @@ fn within_bounds(plan: &Plan, args: &WriteArgs, volumes: usize) -> Result<(), Fa
     let refuse = |told: String| {
         Err(refusal(&told).hint(Some("nothing was changed; --dry-run=client shows the plan")))
     };
-    let count = plan.changes.len();
+    let count = plan.changes.iter().filter(|it| !it.only_records()).count();
     if count > args.max {
         return refuse(format!("the plan changes {count} objects; --max allows {}", args.max));
     }

@@ -63,6 +63,7 @@ impl<'a> Cx<'a> {
             | Answer::Is(_)
             | Answer::Owner(_)
             | Answer::Users(_)
+            | Answer::Announcements(_)
             | Answer::Unanswered(_)
             | Answer::Forbidden
             | Answer::NotServed { .. } => Err(Unseen {

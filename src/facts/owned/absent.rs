@@ -51,6 +51,7 @@ pub fn owner_presence(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ow
         Answer::Yes
         | Answer::Owner(_)
         | Answer::Users(_)
+        | Answer::Announcements(_)
         | Answer::Unanswered(_)
         | Answer::Forbidden
         | Answer::NotServed { .. } => match ownership(cx, claim, owner)? {

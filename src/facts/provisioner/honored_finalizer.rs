@@ -52,6 +52,7 @@ pub fn every_provisioner_honors_finalizer(cx: &Cx, driver: &Text) -> Result<(), 
                 Answer::Is(_)
                 | Answer::Owner(_)
                 | Answer::Users(_)
+                | Answer::Announcements(_)
                 | Answer::Forbidden
                 | Answer::Unanswered(_)
                 | Answer::NotServed { .. },

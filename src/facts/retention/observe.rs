@@ -126,6 +126,7 @@ pub fn presence(cx: &Cx, namespace: &Text, reference: &OwnerReference) -> Presen
             Answer::Yes
             | Answer::Owner(_)
             | Answer::Users(_)
+            | Answer::Announcements(_)
             | Answer::Unanswered(_)
             | Answer::Forbidden
             | Answer::NotServed { .. },

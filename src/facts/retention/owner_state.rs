@@ -112,9 +112,14 @@ impl OwnerWalk<'_, '_> {
             Ok(Answer::Owner(found)) => return existing(found.terminating, &found.owners),
             Ok(Answer::Forbidden) => OwnerDoubt::Forbidden,
             Ok(Answer::NotServed { .. }) => OwnerDoubt::NotServed,
-            Ok(Answer::Yes | Answer::Is(_) | Answer::Users(_) | Answer::Unanswered(_)) | Err(_) => {
-                OwnerDoubt::NotRead
-            }
+            Ok(
+                Answer::Yes
+                | Answer::Is(_)
+                | Answer::Users(_)
+                | Answer::Announcements(_)
+                | Answer::Unanswered(_),
+            )
+            | Err(_) => OwnerDoubt::NotRead,
         };
         // An earlier answer may prove that it does not exist.
         match presence(self.cx, self.namespace, reference) {

@@ -7,7 +7,10 @@ use crate::cluster::{Cx, Placed, Seen};
 use crate::drivers::{Extent, Overlap, Place, Relation, meeting};
 use crate::facts::controller::{pod_provisions, workload_provisions};
 use crate::facts::{Owner, lies, owner};
-use crate::model::{InlineVolumes, KeptBackend, NamedBackend, Volume, VolumeSource};
+use crate::model::{
+    InlineVolume, InlineVolumes, KeptBackend, NamedBackend, OwnerReference, Volume, VolumeSource,
+    Workload,
+};
 
 /// Something else that names storage of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,15 +63,23 @@ pub fn neighbours(
         Owner::External(name) => Some(name),
         Owner::Csi(_) | Owner::InTree(_) | Owner::StaticInTree(_) => None,
     };
-    for (pod, _) in cx.pods_at(places)? {
-        let is_its = provisioner.as_ref().is_some_and(|name| pod_provisions(cx, name, pod));
-        let user = InlineUser { who: pod.object().to_string(), is_provisioner: is_its };
+    let pods = cx.pods_at(places)?;
+    let workloads = cx.workloads_at(places)?;
+    for (pod, _) in pods {
+        let user = InlineUser {
+            who: pod.object().to_string(),
+            is_provisioner: provisioner.as_ref().is_some_and(|name| pod_provisions(cx, name, pod)),
+            controller: controller(&workloads, &pod.namespace, pod.controller.as_deref()),
+        };
         inline(volume, places, &pod.inline, &user, &mut found);
     }
-    for (workload, _) in cx.workloads_at(places)? {
+    for (workload, _) in &workloads {
         let runs_it = |name| workload_provisions(cx, name, workload);
-        let is_its = provisioner.as_ref().is_some_and(runs_it);
-        let user = InlineUser { who: workload.object().to_string(), is_provisioner: is_its };
+        let user = InlineUser {
+            who: workload.object().to_string(),
+            is_provisioner: provisioner.as_ref().is_some_and(runs_it),
+            controller: controller(&workloads, &workload.namespace, workload.controller.as_deref()),
+        };
         inline(volume, places, &workload.inline, &user, &mut found);
     }
     found.sort_by(|a, b| (a.nearness, &a.who).cmp(&(b.nearness, &b.who)));
@@ -134,9 +145,26 @@ fn is_root_of_its_provisioner(
 }
 
 /// A pod or a template that describes volumes itself.
-struct InlineUser {
+struct InlineUser<'a> {
     who: String,
     is_provisioner: bool,
+    /// The workload that makes it.
+    controller: Option<&'a Workload>,
+}
+
+/// The workload that controls a pod or a workload, if it describes storage of the volume as well.
+fn controller<'a>(
+    workloads: &[(&'a Workload, Overlap)],
+    namespace: &str,
+    controller: Option<&OwnerReference>,
+) -> Option<&'a Workload> {
+    let controller = controller?;
+    workloads.iter().map(|it| it.0).find(|it| {
+        *it.namespace == *namespace
+            && it.kind.name() == &*controller.kind
+            && it.name == controller.name
+            && it.uid == controller.uid
+    })
 }
 
 /// Adds what a pod or a template describes itself.
@@ -144,7 +172,7 @@ fn inline(
     volume: &Volume,
     places: &[Place<'_>],
     volumes: &InlineVolumes,
-    user: &InlineUser,
+    user: &InlineUser<'_>,
     found: &mut Vec<Neighbour>,
 ) {
     for it in volumes.iter() {
@@ -156,13 +184,31 @@ fn inline(
             Relation::Equal => "mounts it without a claim",
             Relation::Around if user.is_provisioner => continue,
             Relation::Around if &*it.backend.driver == "hostPath" => {
-                found.push(above(volume, &theirs, who));
+                let near = above(volume, &theirs, who);
+                // A workload that makes pods with the same volume is named in their place: they come
+                // and go, and what is worth knowing stays the same.
+                let makes_it =
+                    |workload: &Workload| workload.inline.iter().any(|its| is_made_from(it, its));
+                if near.nearness != Nearness::Notable || !user.controller.is_some_and(makes_it) {
+                    found.push(near);
+                }
                 continue;
             }
             Relation::Around => "mounts a directory that contains it without a claim",
         };
         found.push(neighbour(who, &overlap, how));
     }
+}
+
+/// Whether a volume of a pod is that of a template: only the node, which the template does not know,
+/// may differ.
+fn is_made_from(volume: &InlineVolume, template: &InlineVolume) -> bool {
+    let (places, of_template) = (volume.places(), template.places());
+    let extents = places.iter().map(|it| &it.extent);
+    volume.name == template.name
+        && volume.backend.driver == template.backend.driver
+        && volume.attributes == template.attributes
+        && extents.eq(of_template.iter().map(|it| &it.extent))
 }
 
 /// Something that mounts a directory of the node around the volume's: usual far above, as agents of
@@ -197,3 +243,6 @@ fn base_directory(volume: &Volume) -> usize {
     });
     depth.unwrap_or_default().saturating_sub(1)
 }
+
+#[cfg(test)]
+mod tests;

@@ -62,6 +62,7 @@ fn volumes() {
             rare_annotations: Some(Box::new(crate::model::RareAnnotations {
                 ignore: Some("pv-failed: known".into()),
                 keep_until: Some("2027-01-01".into()),
+                announced: None,
                 tracked_by_argo_cd: false,
                 scheduled_by_downscaler: false,
             })),

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::super::publish::{age, cluster_identity, reference, tool, volume};
-use super::super::wire::{API_VERSION, Age, ClusterIdentity, ObjectReference, Tool, Volume};
+use super::super::wire::{
+    API_VERSION, Age, ClusterIdentity, ObjectReference, Tool, Volume, is_zero,
+};
 use super::retention::{PlannedRetention, policy};
 use super::step::{PlannedStep, steps};
 use crate::cluster::Cluster;
@@ -131,6 +133,9 @@ pub struct SavedSettings {
 pub struct PlanSummary {
     /// How many objects would be changed.
     pub changes: usize,
+    /// How many vetoes would be recorded, of volumes that stay as they are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub vetoes: usize,
     /// How many would not be, although they were named or selected.
     pub refusals: usize,
     /// The capacity of all volumes that would be changed.
@@ -232,6 +237,7 @@ pub struct RefusedChange {
 /// Puts a plan into its public shape.
 pub fn plan(plan: &inner::Plan, cluster: &Cluster) -> Plan {
     let now = plan.made;
+    let vetoes = plan.changes.iter().filter(|it| it.only_records()).count();
     let shape = Plan {
         api_version: API_VERSION.to_owned(),
         kind: "Plan".to_owned(),
@@ -244,7 +250,8 @@ pub fn plan(plan: &inner::Plan, cluster: &Cluster) -> Plan {
             digest: String::new(),
         },
         summary: PlanSummary {
-            changes: plan.changes.len(),
+            changes: plan.changes.len() - vetoes,
+            vetoes,
             refusals: plan.refusals.len(),
             capacity: format_bytes(plan.bytes()),
         },

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::super::publish::{cluster_identity, gap, reference, tool, volume};
-use super::super::wire::{API_VERSION, ClusterIdentity, Gap, ObjectReference, Tool, Volume};
+use super::super::wire::{
+    API_VERSION, ClusterIdentity, Gap, ObjectReference, Tool, Volume, is_zero,
+};
 use super::plan::{BackendVolume, RefusedChange, backend, refusal, undo};
 use crate::apply::{self as inner, Outcome};
 use crate::cluster::Cluster;
@@ -62,6 +64,9 @@ pub struct ReceiptMetadata {
 pub struct ReceiptSummary {
     /// Verified.
     pub done: usize,
+    /// How many vetoes were recorded, of volumes that stay as they are.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub vetoes: usize,
     /// A check, admission or RBAC said no.
     pub refused: usize,
     /// Something else changed the object first.
@@ -130,9 +135,9 @@ pub const fn name(outcome: Outcome) -> &'static str {
 
 /// Puts a receipt into its public shape.
 pub fn receipt(receipt: &inner::Receipt, cluster: &Cluster, besides: &ReceiptContext) -> Receipt {
-    let capacity =
-        |done: &inner::ChangeReceipt| done.change.about.volume.as_ref().and_then(|it| it.capacity);
+    let capacity = |done: &inner::ChangeReceipt| done.change.capacity();
     let done = receipt.done.iter().filter(|it| it.outcome == Outcome::Done);
+    let vetoes = done.clone().filter(|it| it.change.only_records()).count();
     Receipt {
         api_version: API_VERSION.to_owned(),
         kind: "Receipt".to_owned(),
@@ -146,7 +151,8 @@ pub fn receipt(receipt: &inner::Receipt, cluster: &Cluster, besides: &ReceiptCon
             dry_run: besides.dry_run.then(|| "server".to_owned()),
         },
         summary: ReceiptSummary {
-            done: receipt.count(Outcome::Done),
+            done: receipt.count(Outcome::Done) - vetoes,
+            vetoes,
             refused: receipt.count(Outcome::Refused),
             stale: receipt.count(Outcome::Stale),
             failed: receipt.count(Outcome::Failed),

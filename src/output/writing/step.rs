@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::facts::EXTERNAL_PROVISIONER;
 use crate::model::{
-    Action, FinalizerEdit, Guard, ObjectRef, OwnerReference, ReclaimPolicy, RetentionPolicy, Uid,
+    ANNOUNCED, Action, FinalizerEdit, Guard, ObjectRef, OwnerReference, ReclaimPolicy,
+    RetentionPolicy, Uid, format_duration,
 };
 
 /// One write.
@@ -137,6 +138,18 @@ fn step(action: &Action) -> PlannedStep {
                 "spec.claimRef.uid is the one just read".to_owned(),
                 policy(&ReclaimPolicy::Retain),
             ],
+        ),
+        Action::Announce { grace, .. } => (
+            format!(
+                "record it in an immutable ConfigMap, with a grace period of {}, after this patch of \
+                 annotation {ANNOUNCED} in",
+                format_duration(*grace)
+            ),
+            vec!["everything that gc checks was just checked again".to_owned()],
+        ),
+        Action::RecordVeto { batch, .. } => (
+            format!("record the veto of what configmap {batch} announces"),
+            vec![format!("annotation {ANNOUNCED} was just read as absent, or as no time")],
         ),
         Action::SetRetentionPolicy { from, to, .. } => retention_changed(from, to),
         Action::RemoveOwnerReferences { owners, claim } => owners_removed(claim, owners),

@@ -211,6 +211,7 @@ pub fn receipt_totals(receipt: &Receipt) -> String {
     let summary = &receipt.summary;
     let counts = [
         (summary.done, "done"),
+        (summary.vetoes, if summary.vetoes == 1 { "veto recorded" } else { "vetoes recorded" }),
         (summary.pending, "pending"),
         (summary.unanswered, "unanswered"),
         (summary.stale, "stale"),

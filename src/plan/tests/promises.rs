@@ -158,6 +158,7 @@ proptest! {
             class: class.map(Text::from),
             driver: driver.map(Text::from),
             keep_backend,
+            when: WhenReclaimed::Now,
         };
         is_within(&plan(&cluster, &narrow, &selection), &whole)?;
 

@@ -98,7 +98,7 @@ impl Assessor {
     pub fn totals(&self, cluster: &Cluster, settings: &Settings) -> Totals {
         let mut totals = Totals::default();
         let cx = Cx::new(cluster, settings, &self.facts);
-        for (subject, notes) in &self.cases {
+        for (subject, notes) in self.cases.iter() {
             if !in_scope(cluster, settings, subject) {
                 continue;
             }

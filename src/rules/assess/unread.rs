@@ -26,7 +26,7 @@ impl Assessor {
         let of_kinds =
             cluster.gaps().map(|gap| UnreadGap { gap: gap.clone(), rules: rules_needing(gap) });
         let mut places: BTreeMap<_, (Gap, usize, BTreeSet<RuleId>)> = BTreeMap::new();
-        for (rule, unseen) in self.cases.values().flat_map(|noted| &noted.unseen) {
+        for (rule, unseen) in self.cases.unseen() {
             let Unseen { kind, namespace, reason } = unseen.clone();
             let gap = Gap { kind, namespace, reason };
             let place = (gap.kind, gap.namespace.clone());
@@ -61,7 +61,7 @@ impl Assessor {
 pub(super) fn is_single(cluster: &Cluster, unseen: &Unseen) -> bool {
     match unseen.kind {
         // Without an answer to these a finding lacks a detail, but no finding is missing.
-        Kind::Secret | Kind::SubjectAccessReview => false,
+        Kind::Secret | Kind::ConfigMap | Kind::SubjectAccessReview => false,
         Kind::PartialObjectMetadata => true,
         kind if kind.is_of_guard() => cluster.coverages().any(|(reach, coverage)| {
             reach.kind == kind && matches!(coverage, Coverage::Withheld(_))
@@ -87,12 +87,16 @@ fn unanswered_gap(question: &Question, answer: &Answer) -> Option<Gap> {
             format!("what ServiceAccount {namespace}/{service_account} may do")
         }
         Question::KeptBackends { namespace } => format!("configmap {namespace}/{CONFIG_MAP}"),
+        Question::Announcements { namespace } => {
+            format!("what is announced by the records in namespace {namespace}")
+        }
     };
     let reason = match answer {
         Answer::Yes
         | Answer::Is(_)
         | Answer::Owner(_)
         | Answer::Users(_)
+        | Answer::Announcements(_)
         | Answer::No
         | Answer::Forbidden => return None,
         Answer::Unanswered(reason) => format!("{what}: {reason}"),

@@ -60,6 +60,7 @@ const fn of(about: Kind, unread: Kind) -> &'static str {
             "whether the guard is in force"
         }
         Kind::Secret => "whether its deletion Secret exists",
+        Kind::ConfigMap => "whether it is announced",
         Kind::PartialObjectMetadata => "whether its owners exist",
         Kind::SubjectAccessReview => "whether its provisioner may patch persistentvolumes",
     }

@@ -15,6 +15,7 @@ mod missing_deletion_protection;
 mod missing_pv_protection;
 mod node_gone;
 mod pending_too_long;
+mod reclaim_announced;
 mod recycle_policy;
 mod referenced_by_other_pvc;
 mod released_claim_recreated;
@@ -69,6 +70,7 @@ pub(super) static RULES: &[&Rule] = &[
     &intree_finalizer_rolled_back::RULE,
     &duplicate_volume_handle::RULE,
     &node_gone::RULE,
+    &reclaim_announced::RULE,
 ];
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 //!
 //! - here: what the API server is asked for each kind of question, and how the answers reach an
 //!   [`Intake`].
+//! - `announcements`: the records of announcements and vetoes.
 //! - `custom_users`: the custom resources of a namespace that use claims.
 //! - `kept_record`: the record of kept backend volumes.
 
+mod announcements;
 mod custom_users;
 mod kept_record;
 
@@ -152,6 +154,9 @@ impl QuestionAsker {
             Question::OwnersOf(key) => self.owner(key).await.into(),
             Question::KeptBackends { namespace } => {
                 kept_record::read_record(&self.reader, namespace).await
+            }
+            Question::Announcements { namespace } => {
+                announcements::list(&self.reader, namespace).await.into()
             }
             Question::CustomUsers { namespace } => match self.served().await {
                 Ok(served) => custom_users::list_users(&self.reader, served, namespace).await,

@@ -68,7 +68,10 @@ pub(super) fn has_shape(kind: Kind, body: &Value) -> bool {
         Kind::VolumeAttributesClass => has(&["/driverName"]),
         Kind::ValidatingAdmissionPolicy => has(&["/spec/matchConstraints"]),
         Kind::ValidatingAdmissionPolicyBinding => has(&["/spec/policyName"]),
-        Kind::Secret | Kind::PartialObjectMetadata | Kind::SubjectAccessReview => false,
+        Kind::Secret
+        | Kind::ConfigMap
+        | Kind::PartialObjectMetadata
+        | Kind::SubjectAccessReview => false,
     }
 }
 

@@ -73,6 +73,23 @@ impl Watches {
         Self { receiver, clock, volume_lists, broken, all_lists, count, health, _tasks: tasks }
     }
 
+    /// Watches that bring these changes, the next time that something is taken in, and then nothing.
+    #[cfg(test)]
+    pub(crate) fn that_bring(changes: impl IntoIterator<Item = Change>) -> Self {
+        let (outbox, receiver) = Outbox::new(false);
+        changes.into_iter().for_each(|change| outbox.send(Message::Change(change)));
+        Self {
+            receiver,
+            clock: ServerClock::default(),
+            volume_lists: watch::channel(0).0,
+            broken: watch::channel(BTreeSet::new()).0,
+            all_lists: watch::channel(0).0,
+            count: 0,
+            health: WatchHealth::default(),
+            _tasks: JoinSet::new(),
+        }
+    }
+
     /// Takes in everything that has arrived, without waiting.
     ///
     /// # Errors

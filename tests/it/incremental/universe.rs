@@ -358,6 +358,7 @@ fn volume(dice: &mut Dice) -> Volume {
             rare_annotations: Some(Box::new(kubectl_storage::model::RareAnnotations {
                 ignore: dice.chance(12).then(|| "all mine".into()),
                 keep_until: dice.chance(12).then(|| dice.pick(&UNTIL).into()),
+                announced: dice.chance(6).then(|| dice.pick(&UNTIL).into()),
                 tracked_by_argo_cd: dice.chance(12),
                 scheduled_by_downscaler: dice.chance(12),
             })),

@@ -1,5 +1,7 @@
 //! The rest of the universe: who uses volumes, who serves them, and what was said of them.
 
+use std::sync::Arc;
+
 use kubectl_storage::{
     cluster::Change,
     model::{
@@ -36,7 +38,7 @@ pub(super) fn alive(dice: &mut Dice) -> Row {
 }
 
 pub(super) fn answer(dice: &mut Dice) -> Row {
-    let question = match dice.roll(7) {
+    let question = match dice.roll(8) {
         0 => {
             let (namespace, name) = dice.pick(&CLAIMS);
             let key = ClaimKey { namespace: namespace.into(), name: name.into() };
@@ -54,6 +56,7 @@ pub(super) fn answer(dice: &mut Dice) -> Row {
                 name: name.into(),
             })
         }
+        5 => Question::Announcements { namespace: "kube-system".into() },
         4 => Question::SecretExists { namespace: "s".into(), name: "x".into() },
         _ => Question::MayPatchVolumes {
             namespace: dice.text(&NAMESPACES),
@@ -65,6 +68,7 @@ pub(super) fn answer(dice: &mut Dice) -> Row {
         Answer::No,
         Answer::Is(Uid::parse("u0").expect("because it is not empty")),
         Answer::Forbidden,
+        Answer::Announcements(Arc::default()),
         Answer::Unanswered("timeout".into()),
         Answer::NotServed { elsewhere: None },
         Answer::NotServed { elsewhere: Some("db.example.com/v2".into()) },

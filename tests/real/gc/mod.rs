@@ -1,5 +1,6 @@
 //! `gc`, `retain` and `apply` against real controllers: what they refuse, what they send, and what is gone afterwards.
 
+mod announced;
 mod bounds;
 mod confirmed;
 mod kept;

@@ -1,0 +1,274 @@
+//! Whether a volume is announced, and whether its grace period is over (semantics#announcements).
+//!
+//! Only a record decides: an immutable `ConfigMap`, whose creationTimestamp is the API server's. The
+//! annotation on the volume shows it to people. Its absence is a veto, and a later time in it
+//! lengthens the grace period; nothing that it says makes a volume due earlier.
+
+mod fingerprint;
+
+use std::sync::Arc;
+
+use crate::cluster::{Cx, Seen, Unseen};
+use crate::model::{
+    AnnouncedBatch, AnnouncedVolume, Announcements, Answer, Kind, Proposal, Question, Text, Time,
+    Uid, VoidBatch, Volume, format_time, parse_time,
+};
+pub use fingerprint::announced_volume;
+
+/// The last second of the year 9999.
+const LAST_SECOND: i64 = 253_402_300_799;
+
+/// What is known of the announcement of a volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnnouncementStatus {
+    /// It was not announced.
+    NotAnnounced,
+    /// Its grace period runs.
+    Running(AnnouncedPeriod),
+    /// Its grace period is over, and it is as it was announced.
+    Due(AnnouncedPeriod),
+    /// It was vetoed.
+    Vetoed(VetoedAnnouncement),
+    /// It is not as it was announced, for this reason.
+    Changed(String),
+    /// Its annotation says that it was announced, which no record does, for this reason.
+    Void(String),
+}
+
+/// When a volume was announced, and until when that counts at least.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnnouncedPeriod {
+    /// The record.
+    pub batch: Box<str>,
+    /// When it was announced last, by the API server's clock.
+    pub since: Time,
+    /// The end of its grace period.
+    pub due: Time,
+}
+
+/// An announcement that was vetoed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VetoedAnnouncement {
+    /// The record of the announcement; empty where the veto does not name it.
+    pub batch: Box<str>,
+    /// How it was vetoed.
+    pub how: String,
+    /// Whether the veto is recorded: otherwise it would be forgotten with the announcement.
+    pub recorded: bool,
+}
+
+/// Returns the question by which announcements are read.
+pub fn question(namespace: &Text) -> Question {
+    Question::Announcements { namespace: Text::clone(namespace) }
+}
+
+/// Returns what is recorded of announcements.
+///
+/// # Errors
+/// When it was not read: then it is unknown what is announced.
+pub fn announcements(cx: &Cx) -> Seen<Arc<Announcements>> {
+    let namespace = &cx.settings().recording.namespace;
+    let answer = cx.answer(question(namespace)).map_err(|unseen| {
+        let reason = "unknown what is announced, since the records were not read".to_owned();
+        Unseen { reason, ..unseen }
+    })?;
+    records_of(&answer, namespace)
+}
+
+/// Returns what is recorded of announcements, as far as it was read anyway; `None` where nobody has
+/// asked, as on dumps of other tools.
+pub fn known_announcements(cx: &Cx) -> Option<Seen<Arc<Announcements>>> {
+    let namespace = &cx.settings().recording.namespace;
+    Some(records_of(cx.known_answer(&question(namespace))?, namespace))
+}
+
+/// Returns what an answer says of announcements.
+///
+/// # Errors
+/// When they were not read, and why.
+pub fn records_of(answer: &Answer, namespace: &Text) -> Seen<Arc<Announcements>> {
+    let reason = match answer {
+        Answer::Announcements(all) => return Ok(Arc::clone(all)),
+        Answer::Forbidden => unreadable(namespace),
+        Answer::Unanswered(why) => {
+            format!("unknown what is announced, since the records could not be read: {why}")
+        }
+        Answer::Yes
+        | Answer::Is(_)
+        | Answer::Owner(_)
+        | Answer::Users(_)
+        | Answer::No
+        | Answer::NotServed { .. } => "unknown what is announced".to_owned(),
+    };
+    Err(Unseen { kind: Kind::ConfigMap, namespace: Some(Text::clone(namespace)), reason })
+}
+
+/// Says what is unknown to whoever may not read the records.
+pub fn unreadable(namespace: &str) -> String {
+    format!("unknown what is announced, since you may not list configmaps in namespace {namespace}")
+}
+
+/// Returns what is known of the announcement of a volume now. `proposal` is what would be done to it
+/// now; without one, only the volume itself is compared with what was announced.
+///
+/// # Errors
+/// When announcements were not read.
+pub fn announcement_status(
+    cx: &Cx,
+    volume: &Volume,
+    proposal: Option<&Proposal>,
+) -> Seen<AnnouncementStatus> {
+    let records = announcements(cx)?;
+    Ok(status_by(cx, &records, volume, proposal))
+}
+
+/// The same, by records that were read.
+pub fn status_by(
+    cx: &Cx,
+    records: &Announcements,
+    volume: &Volume,
+    proposal: Option<&Proposal>,
+) -> AnnouncementStatus {
+    let cluster = cx.server().and_then(|it| it.cluster_uid.as_deref());
+    let is_past = |time| cx.passed(time, std::time::Duration::ZERO);
+    status(records, volume, proposal, cluster, is_past)
+}
+
+/// What is known of the announcement of a volume; `cluster` is the uid of the cluster, where it is
+/// known.
+pub fn status(
+    records: &Announcements,
+    volume: &Volume,
+    proposal: Option<&Proposal>,
+    cluster: Option<&str>,
+    is_past: impl Fn(Time) -> bool,
+) -> AnnouncementStatus {
+    let mark = volume.metadata.announced();
+    let uid = volume.metadata.uid.as_ref();
+    if let Some(veto) = records.vetoes.iter().find(|it| Some(&it.uid) == uid) {
+        let found = veto
+            .found
+            .as_ref()
+            .map_or_else(String::new, |it| format!(", found {}", format_time(it)));
+        let how = format!("a veto is recorded{found}");
+        let batch = veto.batch.clone();
+        return AnnouncementStatus::Vetoed(VetoedAnnouncement { batch, how, recorded: true });
+    }
+    let is_here = |it: &&AnnouncedBatch| {
+        it.cluster.as_deref().zip(cluster).is_none_or(|(there, here)| there == here)
+    };
+    let mine: Vec<(&AnnouncedBatch, &AnnouncedVolume)> = records
+        .batches
+        .iter()
+        .filter(is_here)
+        .flat_map(|batch| batch.volumes.iter().map(move |it| (batch, it)))
+        .filter(|(_, it)| Some(&it.uid) == uid)
+        .collect();
+    let Some(since) = mine.iter().map(|(batch, _)| batch.created).max() else {
+        return match mark {
+            None => AnnouncementStatus::NotAnnounced,
+            Some(mark) => unrecorded(records, volume, mark),
+        };
+    };
+    // Of several records the newest counts; where that is not certain, all of the same second.
+    let newest: Vec<_> = mine.iter().filter(|(batch, _)| batch.created == since).collect();
+    let batch = newest.first().map(|(batch, _)| batch.name.clone()).unwrap_or_default();
+    let shown = match mark.map(shown_time) {
+        None => Err("its annotation was removed".to_owned()),
+        Some(None) => Err(format!("its annotation is now {:?}, no time", mark.unwrap_or_default())),
+        Some(Some(shown)) => Ok(shown),
+    };
+    let shown = match shown {
+        Ok(shown) => shown,
+        Err(how) => {
+            let recorded = false;
+            return AnnouncementStatus::Vetoed(VetoedAnnouncement { batch, how, recorded });
+        }
+    };
+    // What cannot be read may say something else.
+    let is_newer = |it: &&VoidBatch| {
+        it.created.is_none_or(|it| it >= since) && it.uids.iter().any(|it| Some(it) == uid)
+    };
+    if let Some(void) = records.void.iter().find(is_newer) {
+        return AnnouncementStatus::Void(announces_nothing(void));
+    }
+    let names_it = newest.iter().any(|(batch, _)| mark.is_some_and(|it| names(it, &batch.name)));
+    // Volumes are annotated before they are recorded: one with an earlier annotation was not.
+    if !names_it && shown <= since {
+        let why = "its annotation is older than its newest record, or of somebody else";
+        return AnnouncementStatus::Void(why.to_owned());
+    }
+    let changed =
+        newest.iter().find_map(|(_, then)| fingerprint::difference(then, volume, proposal));
+    if let Some(changed) = changed {
+        return AnnouncementStatus::Changed(changed);
+    }
+    // A later announcement never shortens the grace period of an earlier one.
+    let ends = mine.iter().map(|(batch, _)| grace_end(batch.created, batch.grace));
+    let due = ends.chain([shown]).max().unwrap_or(Time::MAX_UTC);
+    let period = AnnouncedPeriod { batch, since, due };
+    match is_past(due) {
+        true => AnnouncementStatus::Due(period),
+        false => AnnouncementStatus::Running(period),
+    }
+}
+
+/// Returns the end of a grace period; the end of time where that is no date.
+pub fn grace_end(begin: Time, grace: std::time::Duration) -> Time {
+    let grace = chrono::Duration::from_std(grace).ok();
+    grace.and_then(|it| begin.checked_add_signed(it)).unwrap_or(Time::MAX_UTC)
+}
+
+/// Returns the time that the annotation of a volume has to show: the end of the grace period, or what
+/// its annotation or an earlier record says, if that is later.
+pub fn lengthened(
+    records: &Announcements,
+    uid: Option<&Uid>,
+    mark: Option<&str>,
+    end: Time,
+) -> Time {
+    let announces = |it: &&AnnouncedBatch| it.volumes.iter().any(|it| Some(&it.uid) == uid);
+    let batches = records.batches.iter().filter(announces);
+    let ends = batches.map(|it| grace_end(it.created, it.grace));
+    let latest = ends.chain(mark.and_then(shown_time)).fold(end, Time::max);
+    // Later ones cannot be written as times.
+    latest.min(Time::from_timestamp(LAST_SECOND, 0).unwrap_or(latest))
+}
+
+/// Why an annotation is no announcement.
+fn unrecorded(records: &Announcements, volume: &Volume, mark: &str) -> AnnouncementStatus {
+    let is_named = |it: &AnnouncedVolume| *it.name == *volume.name();
+    if records.batches.iter().flat_map(|it| &it.volumes).any(is_named) {
+        let reason =
+            "another volume of its name was announced, with another uid or in another cluster";
+        return AnnouncementStatus::Changed(reason.to_owned());
+    }
+    let void = records.void.iter().find(|it| names(mark, &it.name));
+    AnnouncementStatus::Void(match void {
+        Some(void) => announces_nothing(void),
+        None => "no record announces it: that was deleted, or the annotation was copied or forged"
+            .to_owned(),
+    })
+}
+
+fn announces_nothing(void: &VoidBatch) -> String {
+    format!("configmap {} announces nothing: {}", void.name, void.reason)
+}
+
+/// Whether an annotation names a record.
+fn names(mark: &str, batch: &str) -> bool {
+    mark.split(|it: char| it == '/' || it.is_whitespace()).any(|word| word == batch)
+}
+
+/// The annotation of an announced volume: the end of its grace period, and where that is recorded.
+pub fn mark_text(due: &Time, namespace: &str, batch: &str) -> String {
+    format!("{} reclaim, recorded in configmap {namespace}/{batch}", format_time(due))
+}
+
+/// The time that an annotation shows, if it begins with one.
+fn shown_time(mark: &str) -> Option<Time> {
+    parse_time(mark.split_whitespace().next()?).ok().flatten()
+}
+
+#[cfg(test)]
+mod tests;
