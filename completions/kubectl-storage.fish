@@ -98,30 +98,33 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s h -l help -d 'Print help'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -s f -l filename -d 'Watch by this policy file, which is read again when it changes; - reads stdin, once' -r -F
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -s o -l output -d 'Also print findings on stdout as they appear, change and clear: json, one object a line' -r -f -a "json\t''"
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l log-format -d 'Log in this format' -r -f -a "text\t'Time, level, message and fields'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -s f -l filename -d 'Watch by this policy file, which is read again when it changes; - reads stdin, once' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -s o -l output -d 'Also print findings on stdout as they appear, change and clear: json, one object a line' -r -f -a "json\t''"
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -l log-format -d 'Log in this format' -r -f -a "text\t'Time, level, message and fields'
 json\t'One object a line'"
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l kubeconfig -d 'Use this kubeconfig file' -r -F
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l context -d 'Use this context of the kubeconfig' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l cluster -d 'Use this cluster of the kubeconfig' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l user -d 'Use this user of the kubeconfig' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l as -d 'Impersonate this user' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l as-group -d 'Impersonate this group; can be repeated' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l as-uid -d 'Impersonate this UID' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -s s -l server -d 'Connect to the API server at this address' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l token -d 'Authenticate with this bearer token' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l certificate-authority -d 'Trust the certificate authority in this file' -r -F
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l client-certificate -d 'Authenticate with the client certificate in this file' -r -F
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l client-key -d 'Use the private key in this file for the client certificate' -r -F
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l tls-server-name -d 'Verify the server\'s certificate against this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l request-timeout -d 'Wait this long for one request: seconds or a duration; 0 means without limit' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l chunk-size -d 'Request lists in pages of this many objects; 0 requests each list whole' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l check -d 'Validate the policy, look once, and print what would be reported now, and where'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -l disable-compression -d 'Request uncompressed responses'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print" -f -a "print" -d 'Print the objects with which it runs in a cluster, as YAML for kubectl apply'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -l kubeconfig -d 'Use this kubeconfig file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -l context -d 'Use this context of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -l cluster -d 'Use this cluster of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -l user -d 'Use this user of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -l as -d 'Impersonate this user' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -l as-group -d 'Impersonate this group; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -l as-uid -d 'Impersonate this UID' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -s s -l server -d 'Connect to the API server at this address' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -l token -d 'Authenticate with this bearer token' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -l certificate-authority -d 'Trust the certificate authority in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -l client-certificate -d 'Authenticate with the client certificate in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -l client-key -d 'Use the private key in this file for the client certificate' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -l tls-server-name -d 'Verify the server\'s certificate against this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -l request-timeout -d 'Wait this long for one request: seconds or a duration; 0 means without limit' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -l chunk-size -d 'Request lists in pages of this many objects; 0 requests each list whole' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -l check -d 'Validate the policy, look once, and print what would be reported now, and where'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -l disable-compression -d 'Request uncompressed responses'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -f -a "print" -d 'Print the objects with which it runs in a cluster, as YAML for kubectl apply'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -f -a "pause" -d 'Stop everything that acts, at once; findings are still reported'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -f -a "resume" -d 'Let it act again; until this is said once, nothing acts'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and not __fish_seen_subcommand_from print pause resume status" -f -a "status" -d 'Show whether it may act, who leads, and what was done last'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -s f -l filename -d 'Put this policy file into the ConfigMap; - reads stdin [default: Events of high and worse, metrics, leader election]' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -s n -l namespace -d 'Run in this namespace, which is created, and restricted to pods of the restricted pod security standard' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l image -d 'Run this image' -r
@@ -145,6 +148,67 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; a
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -s h -l help -d 'Print help'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -s n -l namespace -d 'Look in the namespace in which watch runs' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l reason -d 'Record why, for those who ask with `watch status`' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l kubeconfig -d 'Use this kubeconfig file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l context -d 'Use this context of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l cluster -d 'Use this cluster of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l user -d 'Use this user of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l as -d 'Impersonate this user' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l as-group -d 'Impersonate this group; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l as-uid -d 'Impersonate this UID' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -s s -l server -d 'Connect to the API server at this address' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l token -d 'Authenticate with this bearer token' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l certificate-authority -d 'Trust the certificate authority in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l client-certificate -d 'Authenticate with the client certificate in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l client-key -d 'Use the private key in this file for the client certificate' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l tls-server-name -d 'Verify the server\'s certificate against this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l request-timeout -d 'Wait this long for one request: seconds or a duration; 0 means without limit' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l chunk-size -d 'Request lists in pages of this many objects; 0 requests each list whole' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l disable-compression -d 'Request uncompressed responses'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -s h -l help -d 'Print help'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -s n -l namespace -d 'Look in the namespace in which watch runs' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l reason -d 'Record why, for those who ask with `watch status`' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l kubeconfig -d 'Use this kubeconfig file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l context -d 'Use this context of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l cluster -d 'Use this cluster of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l user -d 'Use this user of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l as -d 'Impersonate this user' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l as-group -d 'Impersonate this group; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l as-uid -d 'Impersonate this UID' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -s s -l server -d 'Connect to the API server at this address' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l token -d 'Authenticate with this bearer token' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l certificate-authority -d 'Trust the certificate authority in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l client-certificate -d 'Authenticate with the client certificate in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l client-key -d 'Use the private key in this file for the client certificate' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l tls-server-name -d 'Verify the server\'s certificate against this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l request-timeout -d 'Wait this long for one request: seconds or a duration; 0 means without limit' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l chunk-size -d 'Request lists in pages of this many objects; 0 requests each list whole' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l disable-compression -d 'Request uncompressed responses'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -s n -l namespace -d 'Look in the namespace in which watch runs' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l cluster-journal -d 'Look at the journal in this namespace' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -s o -l output -d 'Print in this format: table, json or yaml' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l kubeconfig -d 'Use this kubeconfig file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l context -d 'Use this context of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l cluster -d 'Use this cluster of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l user -d 'Use this user of the kubeconfig' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l as -d 'Impersonate this user' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l as-group -d 'Impersonate this group; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l as-uid -d 'Impersonate this UID' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -s s -l server -d 'Connect to the API server at this address' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l token -d 'Authenticate with this bearer token' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l certificate-authority -d 'Trust the certificate authority in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l client-certificate -d 'Authenticate with the client certificate in this file' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l client-key -d 'Use the private key in this file for the client certificate' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l tls-server-name -d 'Verify the server\'s certificate against this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l request-timeout -d 'Wait this long for one request: seconds or a duration; 0 means without limit' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l chunk-size -d 'Request lists in pages of this many objects; 0 requests each list whole' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l disable-compression -d 'Request uncompressed responses'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -s h -l help -d 'Print help'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l older-than -d 'Reclaim volumes that have been Released for at least this long, such as 7d' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l announce -d 'Reclaim nothing, but announce that it may be reclaimed after this long, such as 72h' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s n -l namespace -d 'Reclaim only volumes whose claim was in this namespace' -r
@@ -169,6 +233,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l w
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l field-manager -d 'Record the changes in managedFields under this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l context -d 'Use this context of the kubeconfig' -r
@@ -224,6 +289,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-fina
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l field-manager -d 'Record the changes in managedFields under this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l context -d 'Use this context of the kubeconfig' -r
@@ -267,6 +333,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" 
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l field-manager -d 'Record the changes in managedFields under this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l context -d 'Use this context of the kubeconfig' -r
@@ -311,6 +378,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" 
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l field-manager -d 'Record the changes in managedFields under this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l context -d 'Use this context of the kubeconfig' -r
@@ -356,6 +424,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" 
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l field-manager -d 'Record the changes in managedFields under this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l context -d 'Use this context of the kubeconfig' -r
@@ -488,6 +557,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retentio
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l field-manager -d 'Record the changes in managedFields under this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l context -d 'Use this context of the kubeconfig' -r
@@ -530,6 +600,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retentio
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l field-manager -d 'Record the changes in managedFields under this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l context -d 'Use this context of the kubeconfig' -r
@@ -573,6 +644,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" 
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l field-manager -d 'Record the changes in managedFields under this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l context -d 'Use this context of the kubeconfig' -r
@@ -627,6 +699,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; a
 client\t'Plan, and send no change'
 server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l field-manager -d 'Record the changes in managedFields under this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l context -d 'Use this context of the kubeconfig' -r
@@ -718,6 +791,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; a
 client\t'Plan, and send no change'
 server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l field-manager -d 'Record the changes in managedFields under this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l context -d 'Use this context of the kubeconfig' -r
@@ -750,6 +824,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l field-manager -d 'Record the changes in managedFields under this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l context -d 'Use this context of the kubeconfig' -r
@@ -786,6 +861,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l field-manager -d 'Record the changes in managedFields under this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l context -d 'Use this context of the kubeconfig' -r
@@ -821,6 +897,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l field-manager -d 'Record the changes in managedFields under this name' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l context -d 'Use this context of the kubeconfig' -r
@@ -842,6 +919,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l context -d 'Use this context of the kubeconfig' -r
@@ -911,6 +989,8 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -s h -l help -d 'Print help'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -s f -l filename -d 'With `watch`: also what this policy needs where it reports; - reads stdin' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l secret -d 'Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -s n -l namespace -d 'With `watch-pause`, `watch-resume` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l record-namespace -d 'Grant reading the records of announcements in this namespace instead of kube-system' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l context -d 'Use this context of the kubeconfig' -r

@@ -56,8 +56,8 @@ impl StoredConfigMap {
     }
 
     /// The value of a label.
-    pub(crate) fn label(&self, key: &str) -> Option<&str> {
-        self.object["metadata"]["labels"][key].as_str()
+    pub(crate) fn label(&self, name: &str) -> Option<&str> {
+        self.object["metadata"]["labels"][name].as_str()
     }
 
     /// Its keys, with those whose values are no text.

@@ -4,6 +4,7 @@ mod announcement;
 mod check;
 mod conditional;
 mod guard;
+mod lease;
 mod namespaced;
 mod role_for;
 
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
+use self::lease::{lease_rights, lease_rules};
 use self::namespaced::{NamespacedRights, namespaced};
 use self::role_for::RoleFor;
 use super::{
@@ -26,10 +28,7 @@ use crate::{
     journal::kept_backend::CONFIG_MAP,
     model::{CUSTOM_KINDS, Kind, Recording},
     output::list,
-    watch::policy::{
-        PolicyFile, PolicySource, WatchPolicy, leader_election::LeaderElectionPolicy,
-        report::ReportPolicy,
-    },
+    watch::policy::{PolicyFile, PolicySource, WatchPolicy, report::ReportPolicy},
 };
 
 /// Arguments of `rbac`.
@@ -46,14 +45,14 @@ pub struct RbacArgs {
     /// Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "check", value_parser = secret)]
     secret: Vec<(String, String)>,
-    /// Grant reading the records of announcements in this namespace instead of kube-system
-    #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
-    record_namespace: Option<String>,
     #[command(flatten)]
     journal: JournalPlaceArgs,
     /// With `watch-pause`, `watch-resume` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]
     #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
+    /// Grant reading the records of announcements in this namespace instead of kube-system
+    #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
+    record_namespace: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -99,8 +98,8 @@ fn rights(command: RoleFor) -> Vec<Right<'static>> {
         return guard::rights();
     }
     if command.is_of_pause() {
-        // Those in its namespace are all that it needs.
-        return Vec::new();
+        // It needs little besides what is in its namespace.
+        return namespaced::of_identity(command).into_iter().collect();
     }
     let mut rights: BTreeSet<Right> = BTreeSet::new();
     let mut add = |verb, kind: Kind| {
@@ -240,28 +239,6 @@ fn rights_of_policy(policy: &WatchPolicy) -> BTreeSet<Right<'static>> {
     rights.into_iter().map(right).collect()
 }
 
-/// The rights to the Lease of an election, in its namespace. What does not exist yet cannot be named.
-fn lease_rights(election: &LeaderElectionPolicy) -> [Right<'_>; 3] {
-    let name = Some(election.name());
-    [("create", None), ("get", name), ("update", name)].map(|(verb, name)| {
-        let group = Kind::Lease.group().name;
-        Right { verb, group, resource: "leases", name }
-    })
-}
-
-/// The role of the Lease of an election. Where the policy names no namespace it has none, so that
-/// kubectl chooses it.
-fn lease_rules(election: &LeaderElectionPolicy) -> Vec<PolicyRule> {
-    let rights = lease_rights(election);
-    let rule = |name: Option<&str>| PolicyRule {
-        api_groups: vec![rights[0].group],
-        resources: vec![rights[0].resource],
-        resource_names: name.into_iter().map(str::to_owned).collect(),
-        verbs: rights.iter().filter(|it| it.name == name).map(|it| it.verb).collect(),
-    };
-    vec![rule(None), rule(Some(election.name()))]
-}
-
 /// The rules that grant rights.
 fn rules(rights: BTreeSet<Right>) -> Vec<PolicyRule> {
     let mut by_resource: BTreeMap<(&str, &str, Option<&str>), Vec<&'static str>> = BTreeMap::new();
@@ -295,8 +272,7 @@ fn role(
     command: RoleFor,
     policy: Option<&WatchPolicy>,
     secrets: &[(String, String)],
-    namespaced: Vec<NamespacedRights>,
-    records: &str,
+    (namespaced, records): (Vec<NamespacedRights>, &str),
 ) -> Vec<RbacRole> {
     let of_policy = policy.map(rights_of_policy).unwrap_or_default();
     let all: BTreeSet<_> = rights(command).into_iter().chain(of_policy).collect();
@@ -360,7 +336,7 @@ fn of_records(command: RoleFor, name: &str, namespace: &str) -> RbacRole {
 
 /// The roles of `watch` with a policy, as manifests: those that `rbac watch -f` prints.
 pub(super) fn watch_roles(policy: &WatchPolicy) -> serde_json::Result<Vec<serde_json::Value>> {
-    role(RoleFor::Watch, Some(policy), &[], Vec::new(), Recording::NAMESPACE)
+    role(RoleFor::Watch, Some(policy), &[], (Vec::new(), Recording::NAMESPACE))
         .iter()
         .map(serde_json::to_value)
         .collect()
@@ -376,23 +352,23 @@ impl RbacArgs {
             }
             Some(_) => return Err(Failure::usage("a policy is only that of `rbac watch`")),
         };
-        if self.record_namespace.is_some() && !self.command.reads_announcements() {
-            let reason = format!("rbac {} needs no records of announcements", self.command.name());
-            return Err(Failure::usage(reason));
-        }
-        let records = self.record_namespace.as_deref().unwrap_or(Recording::NAMESPACE);
         if self.namespace.is_some() && !self.command.is_of_pause() {
             return Err(Failure::usage(
                 "-n is only that of `rbac watch-pause`, `watch-resume` and `watch-status`",
             ));
         }
+        if self.record_namespace.is_some() && !self.command.reads_announcements() {
+            let reason = format!("rbac {} needs no records of announcements", self.command.name());
+            return Err(Failure::usage(reason));
+        }
         let watch = self.namespace.as_deref().unwrap_or(WATCH_NAMESPACE);
         let namespaced = namespaced(self.command, self.journal.namespace(), watch)?;
+        let records = self.record_namespace.as_deref().unwrap_or(Recording::NAMESPACE);
         if self.check {
-            return check::check(connection, self.command, policy.as_ref(), &namespaced, records)
-                .await;
+            let places = (&*namespaced, records);
+            return check::check(connection, self.command, policy.as_ref(), places).await;
         }
-        let roles = role(self.command, policy.as_ref(), &self.secret, namespaced, records);
+        let roles = role(self.command, policy.as_ref(), &self.secret, (namespaced, records));
         terminal::print(|out| {
             for (index, role) in roles.iter().enumerate() {
                 if index > 0 {

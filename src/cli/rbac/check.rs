@@ -20,8 +20,7 @@ pub(super) async fn check(
     connection: &ConnectionArgs,
     command: RoleFor,
     policy: Option<&WatchPolicy>,
-    namespaced: &[NamespacedRights],
-    records: &str,
+    (namespaced, records): (&[NamespacedRights], &str),
 ) -> Result<Exit, Failure> {
     let connected = connect(connection, None).await?;
     let reader = Reader::new(&connected);
@@ -43,12 +42,12 @@ pub(super) async fn check(
         let (namespace, _) = election.lease(&connected.namespace);
         lease_rights(election).map(|right| (right, Some(Text::clone(&namespace))))
     });
-    let of_announcements =
-        announcement::rights(command).map(|right| (right, Some(Text::from(records))));
     let of_namespaces = namespaced
         .iter()
         .flat_map(|it| it.rights.iter().map(|right| (*right, Some(Text::clone(&it.namespace)))));
-    let all = all.chain(of_announcements).chain(of_lease).chain(of_namespaces);
+    let of_announcements =
+        announcement::rights(command).map(|right| (right, Some(Text::from(records))));
+    let all = all.chain(of_announcements).chain(of_namespaces).chain(of_lease);
     let all = all.filter(|(right, _)| matters(right));
     let asked = all.map(|(right, namespace)| {
         let reader = reader.clone();

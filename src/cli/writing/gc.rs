@@ -15,7 +15,7 @@ use crate::cli::{
     terminal,
 };
 use crate::facts;
-use crate::model::{Kind, Recording, Settings, Text, Threshold, escape_control};
+use crate::model::{Kind, Settings, Text, Threshold, escape_control};
 use crate::plan::{self, GcSelection, WhenReclaimed};
 use crate::remedies::Announcing;
 use crate::watch::acting::{Work, WorkTerms};
@@ -172,11 +172,8 @@ impl GcArgs {
             self.provisioner_alive.iter().map(|it| Text::from(&**it)).collect();
         settings.include_wanted = self.include_wanted;
         self.storage.take_into(&mut settings);
-        settings.recording = Recording {
-            journal_only: self.journal_only,
-            cluster_journal: self.write.journal.namespace(),
-            ..self.record.recording()
-        };
+        self.record.take_into(&mut settings);
+        settings.recording.journal_only = self.journal_only;
         Ok(settings)
     }
 

@@ -339,7 +339,7 @@ pub(in crate::cli) async fn open_journal(
             .hint(Some("set XDG_STATE_HOME to a writable folder")));
     };
     let log = Log::open(&folder).map_err(|error| unopened(error.into()))?;
-    Ok(OpenJournal::File(Arc::new(log)))
+    Ok(OpenJournal::in_file(Arc::new(log)))
 }
 
 /// Opens the journal in a namespace of the cluster.

@@ -1,6 +1,7 @@
 //! The journal in the cluster, and what pauses those who act by it. Each scenario has the journal in its own
 //! namespace.
 
+mod leaders;
 mod pause;
 
 use serde_json::{Value, json};
