@@ -3123,7 +3123,7 @@ _kubectl__storage() {
             return 0
             ;;
         kubectl__subcmd__storage__subcmd__rbac)
-            opts="-f -n -s -h --check --filename --secret --cluster-journal --namespace --record-namespace --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help audit watch gc gc-announce fix-finalizers delete retain rebind retention retention-set retention-apply disown apply undo destroy-orphan guard journal watch-pause watch-resume watch-status"
+            opts="-f -n -s -h --check --filename --act --secret --record-namespace --cluster-journal --namespace --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help audit watch gc gc-announce fix-finalizers delete retain rebind retention retention-set retention-apply disown apply undo destroy-orphan guard journal watch-pause watch-resume watch-status"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3159,7 +3159,15 @@ _kubectl__storage() {
                     fi
                     return 0
                     ;;
+                --act)
+                    COMPREPLY=($(compgen -W "rescue retention finalizers reclaim" -- "${cur}"))
+                    return 0
+                    ;;
                 --secret)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --record-namespace)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -3172,10 +3180,6 @@ _kubectl__storage() {
                     return 0
                     ;;
                 -n)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --record-namespace)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -5283,7 +5287,7 @@ _kubectl__storage() {
             return 0
             ;;
         kubectl__subcmd__storage__subcmd__watch__subcmd__print)
-            opts="-f -n -s -h --filename --namespace --image --replicas --monitoring --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
+            opts="-f -n -s -h --filename --namespace --image --replicas --act --monitoring --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -5333,6 +5337,10 @@ _kubectl__storage() {
                     ;;
                 --replicas)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --act)
+                    COMPREPLY=($(compgen -W "rescue retention finalizers reclaim" -- "${cur}"))
                     return 0
                     ;;
                 --kubeconfig)
@@ -5585,7 +5593,7 @@ _kubectl__storage() {
             return 0
             ;;
         kubectl__subcmd__storage__subcmd__watch__subcmd__status)
-            opts="-n -o -s -h --namespace --cluster-journal --output --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
+            opts="-n -o -s -h --namespace --output --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -5596,10 +5604,6 @@ _kubectl__storage() {
                     return 0
                     ;;
                 -n)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --cluster-journal)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -129,6 +129,10 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; a
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -s n -l namespace -d 'Run in this namespace, which is created, and restricted to pods of the restricted pod security standard' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l image -d 'Run this image' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l replicas -d 'Run this many pods, of which one reports [default: 2; 1 if the policy has no leaderElection]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l act -d 'Also print the roles with which these reconcilers act, whether the policy lets them or not yet' -r -f -a "rescue\t''
+retention\t''
+finalizers\t''
+reclaim\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l context -d 'Use this context of the kubeconfig' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l cluster -d 'Use this cluster of the kubeconfig' -r
@@ -189,7 +193,6 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; a
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -s n -l namespace -d 'Look in the namespace in which watch runs' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l cluster-journal -d 'Look at the journal in this namespace' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l context -d 'Use this context of the kubeconfig' -r
@@ -233,7 +236,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l w
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l context -d 'Use this context of the kubeconfig' -r
@@ -289,7 +292,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-fina
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l context -d 'Use this context of the kubeconfig' -r
@@ -333,7 +336,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" 
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l context -d 'Use this context of the kubeconfig' -r
@@ -378,7 +381,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" 
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l context -d 'Use this context of the kubeconfig' -r
@@ -424,7 +427,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" 
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l context -d 'Use this context of the kubeconfig' -r
@@ -557,7 +560,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retentio
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l context -d 'Use this context of the kubeconfig' -r
@@ -600,7 +603,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retentio
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l context -d 'Use this context of the kubeconfig' -r
@@ -644,7 +647,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" 
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l context -d 'Use this context of the kubeconfig' -r
@@ -699,7 +702,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; a
 client\t'Plan, and send no change'
 server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l context -d 'Use this context of the kubeconfig' -r
@@ -791,7 +794,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; a
 client\t'Plan, and send no change'
 server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l context -d 'Use this context of the kubeconfig' -r
@@ -824,7 +827,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l context -d 'Use this context of the kubeconfig' -r
@@ -861,7 +864,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l context -d 'Use this context of the kubeconfig' -r
@@ -897,7 +900,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l context -d 'Use this context of the kubeconfig' -r
@@ -919,7 +922,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l context -d 'Use this context of the kubeconfig' -r
@@ -987,11 +990,15 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -s h -l help -d 'Print help'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -s f -l filename -d 'With `watch`: also what this policy needs where it reports; - reads stdin' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -s f -l filename -d 'With `watch`: also what this policy needs where it reports and acts; - reads stdin' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l act -d 'With `watch`: also what these reconcilers need to act, each in roles of its own' -r -f -a "rescue\t''
+retention\t''
+finalizers\t''
+reclaim\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l secret -d 'Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -s n -l namespace -d 'With `watch-pause`, `watch-resume` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l record-namespace -d 'Grant reading the records of announcements in this namespace instead of kube-system' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -s n -l namespace -d 'With `watch-pause`, `watch-resume` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l context -d 'Use this context of the kubeconfig' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l cluster -d 'Use this cluster of the kubeconfig' -r

@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use clap::Args;
+use clap::{
+    Args,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 use clap_complete::ArgValueCandidates;
 
 use super::{Failure, complete};
@@ -17,6 +20,7 @@ use crate::{
         escape_control, is_namespace_name, nearest, parse_duration,
     },
     rules::REGISTRY,
+    watch::policy::acting::ReconcilerName,
 };
 
 /// The namespace in which `watch` runs, with its journal, unless it is told.
@@ -252,6 +256,12 @@ pub fn secret(text: &str) -> Result<(String, String), String> {
         }
         _ => Err("expected NAMESPACE/NAME".to_owned()),
     }
+}
+
+/// Parses the name of a reconciler.
+pub fn reconciler() -> impl TypedValueParser<Value = ReconcilerName> {
+    PossibleValuesParser::new(ReconcilerName::ALL.map(ReconcilerName::name))
+        .try_map(|name| ReconcilerName::parse(&name).ok_or("no such reconciler"))
 }
 
 /// Candidates for `--threshold`.

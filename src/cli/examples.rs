@@ -98,6 +98,10 @@ const WATCH: &[Example] = &[
         "watch -f policy.yaml -o json > findings.jsonl",
     ),
     ("Run it in the cluster", "watch print -f policy.yaml | kubectl apply -f -"),
+    (
+        "Also give it the roles with which reconciler rescue acts",
+        "watch print --act rescue | kubectl apply -f -",
+    ),
     ("Stop everything that acts, at once", "watch pause --reason restore"),
     ("Show whether it may act, who leads, and what was done last", "watch status"),
 ];
@@ -112,6 +116,7 @@ const RBAC: &[Example] = &[
     ),
     ("List the permissions that you lack to pause watch", "rbac watch-pause --check"),
     ("Grant what a policy needs", "rbac watch -f policy.yaml | kubectl apply -f -"),
+    ("List what lacks for reconcilers to act", "rbac watch --act rescue,reclaim --check"),
     ("Also grant reading a Secret that gc must find", "rbac gc --secret kube-system/csi-secret"),
 ];
 

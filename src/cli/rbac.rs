@@ -4,8 +4,9 @@ mod announcement;
 mod check;
 mod conditional;
 mod guard;
-mod lease;
 mod namespaced;
+mod of_policy;
+mod reconciler;
 mod role_for;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,12 +15,15 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use self::lease::{lease_rights, lease_rules};
-use self::namespaced::{NamespacedRights, namespaced};
-use self::role_for::RoleFor;
+pub(super) use self::of_policy::{acting_roles, watch_roles};
+use self::{
+    namespaced::{NamespacedRights, namespaced},
+    of_policy::{lease_rules, rights_of_policy},
+    role_for::RoleFor,
+};
 use super::{
     Exit, Failure,
-    args::{ConnectionArgs, JournalPlaceArgs, WATCH_NAMESPACE, namespace, secret},
+    args::{ConnectionArgs, JournalPlaceArgs, WATCH_NAMESPACE, namespace, reconciler, secret},
     collect,
     policy::refused,
     terminal,
@@ -28,7 +32,7 @@ use crate::{
     journal::kept_backend::CONFIG_MAP,
     model::{CUSTOM_KINDS, Kind, Recording},
     output::list,
-    watch::policy::{PolicyFile, PolicySource, WatchPolicy, report::ReportPolicy},
+    watch::policy::{PolicyFile, PolicySource, WatchPolicy, acting::ReconcilerName},
 };
 
 /// Arguments of `rbac`.
@@ -39,20 +43,23 @@ pub struct RbacArgs {
     /// List the permissions that you lack, instead of printing the ClusterRole
     #[arg(long)]
     check: bool,
-    /// With `watch`: also what this policy needs where it reports; - reads stdin
+    /// With `watch`: also what this policy needs where it reports and acts; - reads stdin
     #[arg(short, long = "filename", value_name = "POLICY", value_hint = clap::ValueHint::FilePath)]
     filename: Option<PathBuf>,
+    /// With `watch`: also what these reconcilers need to act, each in roles of its own
+    #[arg(long, value_name = "RECONCILER", value_delimiter = ',', value_parser = reconciler())]
+    act: Vec<ReconcilerName>,
     /// Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "check", value_parser = secret)]
     secret: Vec<(String, String)>,
+    /// Grant reading the records of announcements in this namespace instead of kube-system
+    #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
+    record_namespace: Option<String>,
     #[command(flatten)]
     journal: JournalPlaceArgs,
     /// With `watch-pause`, `watch-resume` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]
     #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
-    /// Grant reading the records of announcements in this namespace instead of kube-system
-    #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
-    record_namespace: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -222,23 +229,6 @@ fn rights(command: RoleFor) -> Vec<Right<'static>> {
     rights.into_iter().collect()
 }
 
-/// What a policy needs where it reports.
-fn rights_of_policy(policy: &WatchPolicy) -> BTreeSet<Right<'static>> {
-    let right = |(verb, group, resource)| Right { verb, group, resource, name: None };
-    let ReportPolicy { events, metrics, webhook: _ } = &policy.report;
-    let mut rights = Vec::new();
-    if events.is_some() {
-        const EVENTS: &str = "events.k8s.io";
-        rights.extend(["create", "get", "patch"].map(|verb| (verb, EVENTS, "events")));
-    }
-    // Who reads metrics from elsewhere has to show a right, which is asked of the API server.
-    if metrics.as_ref().is_some_and(|it| !it.is_local()) {
-        rights.push(("create", "authentication.k8s.io", "tokenreviews"));
-        rights.push(("create", "authorization.k8s.io", "subjectaccessreviews"));
-    }
-    rights.into_iter().map(right).collect()
-}
-
 /// The rules that grant rights.
 fn rules(rights: BTreeSet<Right>) -> Vec<PolicyRule> {
     let mut by_resource: BTreeMap<(&str, &str, Option<&str>), Vec<&'static str>> = BTreeMap::new();
@@ -272,17 +262,15 @@ fn role(
     command: RoleFor,
     policy: Option<&WatchPolicy>,
     secrets: &[(String, String)],
-    (namespaced, records): (Vec<NamespacedRights>, &str),
+    namespaced: Vec<NamespacedRights>,
+    records: &str,
 ) -> Vec<RbacRole> {
     let of_policy = policy.map(rights_of_policy).unwrap_or_default();
     let all: BTreeSet<_> = rights(command).into_iter().chain(of_policy).collect();
     let of_cluster = Some(rules(all)).filter(|rules| !rules.is_empty());
     // Policies with Leases of their own have roles of their own.
     let election = policy.and_then(|it| it.leader_election.as_ref());
-    let name = match election {
-        Some(election) => election.name().to_owned(),
-        None => format!("kubectl-storage-{}", command.name()),
-    };
+    let name = of_policy::role_name(command, policy);
     let role = |kind, namespace: Option<&str>, rules| RbacRole {
         api_version: "rbac.authorization.k8s.io/v1",
         kind,
@@ -334,14 +322,6 @@ fn of_records(command: RoleFor, name: &str, namespace: &str) -> RbacRole {
     }
 }
 
-/// The roles of `watch` with a policy, as manifests: those that `rbac watch -f` prints.
-pub(super) fn watch_roles(policy: &WatchPolicy) -> serde_json::Result<Vec<serde_json::Value>> {
-    role(RoleFor::Watch, Some(policy), &[], (Vec::new(), Recording::NAMESPACE))
-        .iter()
-        .map(serde_json::to_value)
-        .collect()
-}
-
 impl RbacArgs {
     pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
         let policy = match &self.filename {
@@ -352,23 +332,34 @@ impl RbacArgs {
             }
             Some(_) => return Err(Failure::usage("a policy is only that of `rbac watch`")),
         };
+        if !self.act.is_empty() && self.command != RoleFor::Watch {
+            return Err(Failure::usage("--act is only that of `rbac watch`"));
+        }
+        let acting = of_policy::acting(policy.as_ref(), &self.act);
+        if self.record_namespace.is_some() && !self.command.reads_announcements() {
+            let reason = format!("rbac {} needs no records of announcements", self.command.name());
+            return Err(Failure::usage(reason));
+        }
+        let records = self.record_namespace.as_deref().unwrap_or(Recording::NAMESPACE);
         if self.namespace.is_some() && !self.command.is_of_pause() {
             return Err(Failure::usage(
                 "-n is only that of `rbac watch-pause`, `watch-resume` and `watch-status`",
             ));
         }
-        if self.record_namespace.is_some() && !self.command.reads_announcements() {
-            let reason = format!("rbac {} needs no records of announcements", self.command.name());
-            return Err(Failure::usage(reason));
-        }
         let watch = self.namespace.as_deref().unwrap_or(WATCH_NAMESPACE);
         let namespaced = namespaced(self.command, self.journal.namespace(), watch)?;
-        let records = self.record_namespace.as_deref().unwrap_or(Recording::NAMESPACE);
         if self.check {
-            let places = (&*namespaced, records);
-            return check::check(connection, self.command, policy.as_ref(), places).await;
+            let wanted = check::Wanted {
+                command: self.command,
+                policy: policy.as_ref(),
+                acting: &acting,
+                namespaced: &namespaced,
+                records,
+            };
+            return check::check(connection, wanted).await;
         }
-        let roles = role(self.command, policy.as_ref(), &self.secret, (namespaced, records));
+        let mut roles = role(self.command, policy.as_ref(), &self.secret, namespaced, records);
+        roles.extend(of_policy::roles_of(&acting, policy.as_ref(), records));
         terminal::print(|out| {
             for (index, role) in roles.iter().enumerate() {
                 if index > 0 {
@@ -382,7 +373,10 @@ impl RbacArgs {
             if self.command == RoleFor::Guard {
                 guard::write_unproven(out)?;
             }
-            if self.command == RoleFor::Disown {
+            for right in acting.iter().flat_map(|it| reconciler::conditional(*it)) {
+                right.write(out)?;
+            }
+            if self.command == RoleFor::Disown || acting.contains(&ReconcilerName::Rescue) {
                 writeln!(out, "# Owners of other kinds: add get on each kind that owns claims.")?;
             }
             Ok::<_, std::io::Error>(())

@@ -44,6 +44,93 @@ fn the_kustomize_base_is_what_is_printed() {
     expect_file(&root().join("deploy/components/monitoring/monitoring.yaml"), more);
 }
 
+/// What is printed beside the base where these reconcilers may act.
+fn roles(act: &str) -> String {
+    let (base, all) = (printed(&[]), print(&["--act", act]));
+    assert_eq!(all.code, Some(0), "{act}: {}", all.stderr);
+    all.stdout.strip_prefix(&format!("{base}---\n")).expect("they are printed last").to_owned()
+}
+
+const RECONCILERS: [&str; 4] = ["rescue", "retention", "finalizers", "reclaim"];
+
+#[test]
+fn a_component_gives_a_reconciler_its_roles_and_nothing_else() {
+    let mut each = Vec::new();
+    for name in RECONCILERS {
+        let roles = roles(name);
+        expect_file(&root().join(format!("deploy/components/{name}/roles.yaml")), &roles);
+        for object in objects(&roles) {
+            let kind = object["kind"].as_str().unwrap_or_default();
+            let of_rights = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
+            assert!(of_rights.contains(&kind), "{name}: {object}");
+            // With another name than any of those that the base or another component has.
+            assert_eq!(object["metadata"]["name"], format!("kubectl-storage-watch:{name}"));
+            if kind.ends_with("Binding") {
+                assert_eq!(object["roleRef"]["name"], object["metadata"]["name"]);
+                assert_eq!(object["subjects"][0]["name"], "kubectl-storage-watch");
+                assert_eq!(object["subjects"][0]["namespace"], "kubectl-storage");
+            }
+        }
+        let file = read(&root().join(format!("deploy/components/{name}/kustomization.yaml")));
+        let file: Value = serde_yaml::from_str(&file).expect("because it is YAML");
+        assert_eq!(file["kind"], "Component");
+        assert_eq!(file["resources"], serde_json::json!(["roles.yaml"]));
+        each.push(roles);
+    }
+    // All of them together.
+    assert_eq!(roles(&RECONCILERS.join(",")), each.join("---\n"));
+}
+
+#[test]
+fn the_base_changes_no_storage() {
+    for object in objects(&printed(&[])) {
+        for rule in object["rules"].as_array().into_iter().flatten() {
+            let of = |key: &str| rule[key].as_array().cloned().unwrap_or_default();
+            let reads =
+                of("verbs").iter().all(|it| *it == "get" || *it == "list" || *it == "watch");
+            let tells = of("resources").iter().all(|it| {
+                ["events", "leases", "tokenreviews", "subjectaccessreviews"]
+                    .contains(&it.as_str().unwrap_or_default())
+            });
+            assert!(reads || tells, "{rule}");
+        }
+    }
+}
+
+#[test]
+fn a_policy_that_acts_is_printed_with_its_roles() {
+    let acts = "leaderElection: {name: kubectl-storage-watch-shop}\nreconcilers:\n  rescue: {mode: \
+                act}\n  retention: {mode: report}\nclusterJournal: journals\n";
+    let (_folder, path) = policy(acts);
+    let named = |all: &[Value], kind: &str| -> Vec<String> {
+        let of_kind = all.iter().filter(|it| it["kind"] == kind);
+        let place = |it: &Value| {
+            let namespace = it["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
+            format!("{namespace}/{}", it["metadata"]["name"].as_str().unwrap_or_default())
+        };
+        of_kind.map(place).collect()
+    };
+    let lease = "kubectl-storage-watch-shop";
+    let cluster = |extra: &[&str]| -> Vec<String> {
+        std::iter::once(format!("/{lease}"))
+            .chain(extra.iter().map(|it| format!("/{lease}:{it}")))
+            .collect()
+    };
+    let ran = print(&["-f", &path]);
+    let all = objects(&ran.stdout);
+    assert_eq!(named(&all, "ClusterRole"), cluster(&["rescue"]));
+    assert_eq!(named(&all, "ClusterRoleBinding"), cluster(&["rescue"]));
+    // The journal is where the policy says.
+    let in_journals = format!("journals/{lease}:rescue");
+    assert!(named(&all, "RoleBinding").contains(&in_journals), "{:?}", named(&all, "RoleBinding"));
+    // Whoever asks gets the roles of one that only reports, and is told so.
+    let ran = print(&["-f", &path, "--act", "retention,rescue"]);
+    assert!(ran.stderr.contains("retention may act by its roles, and does not"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("rescue may act"), "{}", ran.stderr);
+    let all = objects(&ran.stdout);
+    assert_eq!(named(&all, "ClusterRole"), cluster(&["rescue", "retention"]));
+}
+
 #[test]
 fn the_image_runs_what_the_deployment_runs() {
     let all = objects(&printed(&[]));
@@ -113,6 +200,8 @@ fn what_could_not_run_is_refused() {
         ("", vec!["-n", "kube-system"], "pods of others"),
         ("", vec!["--image", "a b"], "not a valid name of an image"),
         ("", vec!["--replicas", "0"], "0"),
+        ("", vec!["--act", "rescu"], "rescu"),
+        ("reconcilers: {rescue: {mode: act}}", vec![], "requires leaderElection"),
         ("rule: {}", vec![], "did you mean \"rules\"?"),
     ] {
         let (_folder, path) = policy(rest);

@@ -187,6 +187,7 @@ fn no_danger_flag_is_a_key_of_a_policy() {
         "driver-absent",
         "include-recreated",
         "include-unknown-age",
+        "include-vetoed",
         "include-wanted",
         "no-other-users",
         "owner-kind-gone",

@@ -130,6 +130,9 @@ fn tell(news: &ActingNews<'_>, format: &Format) -> std::io::Result<bool> {
         ActingNews::NoRoom { waiting, made, .. } => terminal::note(&format!(
             "{waiting} changes wait: {made} were made within the last hour"
         )),
+        ActingNews::UnknownRate { waiting, why, .. } => terminal::note(&escape_control(&format!(
+            "{waiting} changes wait: it is not known how many were made within the last hour: {why}"
+        ))),
         ActingNews::Failed { message, .. } => {
             terminal::note(&escape_control(&format!(
                 "warning: {message}; tried again in a minute"

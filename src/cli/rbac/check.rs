@@ -5,23 +5,36 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 
 use super::{
-    NamespacedRights, Right, RoleFor, announcement, conditional::ConditionalRight, lease_rights,
-    rights, rights_of_policy,
+    NamespacedRights, Right, RoleFor, announcement,
+    conditional::ConditionalRight,
+    of_policy::{lease_rights, rights_of_policy},
+    reconciler::{self, Place},
+    rights,
 };
 use crate::{
     cli::{Exit, Failure, args::ConnectionArgs, connecting::connect, terminal},
     client::{self, AccessReview, Reader, ResourceAttributes, Served},
     model::{CUSTOM_KINDS, Text},
-    watch::policy::WatchPolicy,
+    watch::policy::{WatchPolicy, acting::ReconcilerName},
 };
+
+/// What is asked about.
+pub(super) struct Wanted<'a> {
+    pub(super) command: RoleFor,
+    pub(super) policy: Option<&'a WatchPolicy>,
+    /// The reconcilers that act.
+    pub(super) acting: &'a [ReconcilerName],
+    pub(super) namespaced: &'a [NamespacedRights],
+    /// The namespace of the records of announcements.
+    pub(super) records: &'a str,
+}
 
 /// Lists the rights that the current user lacks for a command.
 pub(super) async fn check(
     connection: &ConnectionArgs,
-    command: RoleFor,
-    policy: Option<&WatchPolicy>,
-    (namespaced, records): (&[NamespacedRights], &str),
+    wanted: Wanted<'_>,
 ) -> Result<Exit, Failure> {
+    let Wanted { command, policy, acting, namespaced, records } = wanted;
     let connected = connect(connection, None).await?;
     let reader = Reader::new(&connected);
     let served = client::discover(&reader).await.map_err(|error| {
@@ -35,19 +48,35 @@ pub(super) async fn check(
         !custom || served.served(right.group, right.resource) != Served::Not
     };
     let of_policy = policy.map(rights_of_policy).unwrap_or_default();
-    let all: BTreeSet<_> = rights(command).into_iter().chain(of_policy).collect();
+    let of_acting = acting.iter().flat_map(|it| reconciler::rights(*it));
+    let all: BTreeSet<_> = rights(command).into_iter().chain(of_policy).chain(of_acting).collect();
     let all = all.into_iter().map(|right| -> (Right<'_>, Option<Text>) { (right, None) });
     let lease = policy.and_then(|it| it.leader_election.as_ref());
     let of_lease = lease.into_iter().flat_map(|election| {
         let (namespace, _) = election.lease(&connected.namespace);
         lease_rights(election).map(|right| (right, Some(Text::clone(&namespace))))
     });
+    let of_announcements =
+        announcement::rights(command).map(|right| (right, Some(Text::from(records))));
     let of_namespaces = namespaced
         .iter()
         .flat_map(|it| it.rights.iter().map(|right| (*right, Some(Text::clone(&it.namespace)))));
-    let of_announcements =
-        announcement::rights(command).map(|right| (right, Some(Text::from(records))));
-    let all = all.chain(of_announcements).chain(of_namespaces).chain(of_lease);
+    let journal = policy.and_then(WatchPolicy::cluster_journal);
+    let recorded = acting.iter().flat_map(|it| reconciler::namespaced(*it));
+    // Several need the same.
+    let of_records: BTreeSet<(Right<'_>, Option<Text>)> = recorded
+        .flat_map(|(place, rights)| {
+            let namespace = match place {
+                Place::Journal => {
+                    journal.clone().unwrap_or_else(|| connected.namespace.as_str().into())
+                }
+                Place::Watch => connected.namespace.as_str().into(),
+                Place::Records => Text::from(records),
+            };
+            rights.into_iter().map(move |right| (right, Some(Text::clone(&namespace))))
+        })
+        .collect();
+    let all = all.chain(of_announcements).chain(of_lease).chain(of_namespaces).chain(of_records);
     let all = all.filter(|(right, _)| matters(right));
     let asked = all.map(|(right, namespace)| {
         let reader = reader.clone();
@@ -85,8 +114,13 @@ pub(super) async fn check(
         Ok::<_, std::io::Error>(())
     })
     .map_err(Failure::error)?;
-    for right in command.conditional() {
-        let ConditionalRight { verb, group, resource, reason } = *right;
+    let of_acting = acting.iter().flat_map(|it| reconciler::conditional(*it));
+    let conditional: Vec<_> = command.conditional().iter().chain(of_acting).collect();
+    for (index, right) in conditional.iter().enumerate() {
+        if conditional[..index].contains(right) {
+            continue;
+        }
+        let ConditionalRight { verb, group, resource, reason } = **right;
         let attributes = ResourceAttributes { verb, group, resource, namespace: None, name: None };
         // A cluster without the plugin does not need it, and no API tells which plugins there are.
         let asked = client::is_allowed(&reader, AccessReview::SelfSubject, &attributes).await;
@@ -102,6 +136,11 @@ pub(super) async fn check(
     terminal::note(&match command {
         RoleFor::Audit => {
             "an audit would be incomplete; `rbac audit` prints a ClusterRole with all permissions"
+                .to_owned()
+        }
+        RoleFor::Watch if !acting.is_empty() => {
+            "a watch would be incomplete, or could not act; `rbac watch` with the same policy prints \
+             all permissions"
                 .to_owned()
         }
         RoleFor::Watch => {

@@ -48,7 +48,9 @@ pub(super) fn namespaced(
 fn of_journal(command: RoleFor) -> Result<Vec<Right<'static>>, Failure> {
     let verbs: &[&str] = match (command, command.only_reads()) {
         (RoleFor::Journal | RoleFor::WatchStatus, _) => &["get", "list"],
-        (_, false) if !command.is_of_pause() => &["get", "list", "create", "update"],
+        (_, false) if !command.is_of_pause() => {
+            return Ok(journal_writer().collect());
+        }
         _ => {
             return Err(Failure::usage(format!(
                 "{} does not use the journal of --cluster-journal",
@@ -57,6 +59,16 @@ fn of_journal(command: RoleFor) -> Result<Vec<Right<'static>>, Failure> {
         }
     };
     Ok(verbs.iter().map(|verb| config_map(verb, None)).collect())
+}
+
+/// What writes the journal.
+pub(super) fn journal_writer() -> impl Iterator<Item = Right<'static>> {
+    ["get", "list", "create", "update"].into_iter().map(|verb| config_map(verb, None))
+}
+
+/// What reads whether anything may act.
+pub(super) const fn pause_reader() -> Right<'static> {
+    config_map("get", Some(PAUSE))
 }
 
 fn of_watch(command: RoleFor) -> Vec<Right<'static>> {

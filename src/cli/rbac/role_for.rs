@@ -149,10 +149,7 @@ impl RoleFor {
             ADD_OWNER, CONDEMN, DELETE_CLAIM, DELETE_LEFTOVER, DISOWN, KEEP_BACKEND, REBIND,
             RECLAIM, REMOVE_OWNERS, RETAIN, SET_RETENTION,
         };
-        let of = |remedies: &[&'static dyn RemedyDeclaration]| {
-            let writes = remedies.iter().flat_map(|remedy| remedy.writes());
-            writes.filter_map(|(verb, what)| Some((*verb, Kind::parse_resource(what)?))).collect()
-        };
+        let of = writes_of;
         let volumes = |verb| (verb, Kind::PersistentVolume);
         let finalizers = [
             volumes("create"),
@@ -196,4 +193,10 @@ impl RoleFor {
             Self::Guard => guard::WRITES.to_vec(),
         }
     }
+}
+
+/// What remedies write.
+pub(super) fn writes_of(remedies: &[&'static dyn RemedyDeclaration]) -> Vec<(&'static str, Kind)> {
+    let writes = remedies.iter().flat_map(|remedy| remedy.writes());
+    writes.filter_map(|(verb, what)| Some((*verb, Kind::parse_resource(what)?))).collect()
 }

@@ -66,8 +66,6 @@ pub(super) struct Acting {
     pub(super) interrupt: Interrupt,
     pub(super) counts: ActingCounts,
     pub(super) busy: Busy,
-    /// The namespace of the journal, and of the record by which everybody can pause it.
-    pub(super) namespace: String,
 }
 
 impl Acting {
@@ -77,7 +75,7 @@ impl Acting {
         connection: &ConnectionArgs,
         connected: &Connection,
     ) -> Infallible {
-        let Self { followed, leadership, interrupt, counts, busy, namespace } = self;
+        let Self { followed, leadership, interrupt, counts, busy } = self;
         let FollowedFindings { terms, wanted } = followed;
         // Nobody has to be able to pause what only reports.
         let mut switched = terms.clone();
@@ -86,7 +84,7 @@ impl Acting {
                 std::future::pending::<()>().await;
             }
         }
-        let (follower, pause) = PauseFollower::new(connected, &namespace);
+        let (follower, pause) = PauseFollower::new(connected);
         let permit = Permit { leadership, pause: Some(pause.clone()), interrupt };
         let mut log = ActingLog::default();
         let actor = Actor {
@@ -176,6 +174,14 @@ impl ActingLog {
                     warn!(
                         reconciler = %work.reconciler(), waiting, made,
                         "as many changes as the policy allows were made within the hour"
+                    );
+                }
+            }
+            ActingNews::UnknownRate { work, waiting, why } => {
+                if self.is_new(*work, (*why).to_owned()) {
+                    warn!(
+                        reconciler = %work.reconciler(), waiting, why = %escape_control(why),
+                        "it is not known how many changes were made within the hour"
                     );
                 }
             }

@@ -127,6 +127,7 @@ impl LogLines {
         for (key, differs) in [
             ("report.metrics.address and report.metrics.tls", served(begun) != served(policy)),
             ("leaderElection", begun.leader_election != policy.leader_election),
+            ("clusterJournal", begun.cluster_journal() != policy.cluster_journal()),
         ] {
             if differs {
                 warn!(

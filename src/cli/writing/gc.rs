@@ -18,8 +18,8 @@ use crate::facts;
 use crate::model::{Kind, Settings, Text, Threshold, escape_control};
 use crate::plan::{self, GcSelection, WhenReclaimed};
 use crate::remedies::Announcing;
-use crate::watch::acting::{Work, WorkTerms};
 use crate::sources::answers;
+use crate::watch::acting::{Work, WorkTerms};
 
 /// The shortest age: what was announced needs no other.
 const YOUNGEST: Duration = Duration::from_secs(1);

@@ -5,11 +5,11 @@ use super::{
     acting::{Percent, ReconcilerMode, ReconcilerName, USUAL_GRACE},
     document::{Content, Fault, Node},
 };
-use crate::model::{Threshold, format_duration};
+use crate::model::{RuleId, Threshold, format_duration};
 
 /// Flags of the commands with which somebody accepts a danger, or asserts what cannot be seen. Whoever
 /// does that looks at the object and at what is known of it.
-const DANGER_FLAGS: [&str; 17] = [
+const DANGER_FLAGS: [&str; 18] = [
     "accept-leak",
     "add-owners",
     "backend-exclusive",
@@ -20,6 +20,7 @@ const DANGER_FLAGS: [&str; 17] = [
     "driver-absent",
     "include-recreated",
     "include-unknown-age",
+    "include-vetoed",
     "include-wanted",
     "no-other-users",
     "owner-kind-gone",
@@ -93,6 +94,12 @@ fn idle(root: &Node, faults: &mut Vec<Fault>) {
     }
 }
 
+/// The findings by which a reconciler knows what there is to do.
+fn rests_on(name: ReconcilerName) -> impl Iterator<Item = RuleId> {
+    let announced = (name == ReconcilerName::Reclaim).then_some("pv-reclaim-announced");
+    name.answers().iter().copied().chain(announced)
+}
+
 /// Whatever is done is reported too.
 fn hidden(root: &Node, name: ReconcilerName, faults: &mut Vec<Fault>) {
     let Some(rules) = root.get("rules") else { return };
@@ -100,7 +107,7 @@ fn hidden(root: &Node, name: ReconcilerName, faults: &mut Vec<Fault>) {
         Some((Content::Sequence(items), at)) => Some((items, at)),
         _ => None,
     };
-    let answered = |it: &&Node| it.text().is_some_and(|id| name.answers().contains(&id));
+    let answered = |it: &&Node| it.text().is_some_and(|id| rests_on(name).any(|it| it == id));
     for item in listed("off").into_iter().flat_map(|(items, _)| items).filter(answered) {
         let id = item.text().unwrap_or_default();
         let message = format!("{id:?} is off, but reconcilers.{name} answers it");
@@ -108,7 +115,7 @@ fn hidden(root: &Node, name: ReconcilerName, faults: &mut Vec<Fault>) {
     }
     let Some((items, at)) = listed("only") else { return };
     let is_listed = |id: &str| items.iter().any(|it| it.text() == Some(id));
-    let missing: Vec<_> = name.answers().iter().copied().filter(|id| !is_listed(id)).collect();
+    let missing: Vec<_> = rests_on(name).filter(|id| !is_listed(id)).collect();
     if !items.is_empty() && !missing.is_empty() {
         let missing = missing.join(", ");
         let message = format!("\"only\" lacks what reconcilers.{name} answers: {missing}");

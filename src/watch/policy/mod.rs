@@ -67,7 +67,7 @@ pub struct WatchPolicy {
     /// How much reconcilers do, and when they stop.
     #[serde(default)]
     pub bounds: BoundsPolicy,
-    /// The namespace of the journal and of the records of reconcilers; that of the pod or of the kubeconfig, unless it says otherwise.
+    /// The namespace of the journal of reconcilers, and of the record by which they are paused; that of the pod or of the kubeconfig, unless it says otherwise.
     cluster_journal: Option<NamespaceName>,
 }
 
@@ -234,7 +234,7 @@ impl WatchPolicy {
         Some((node.at.line, node.at.column))
     }
 
-    /// The namespace of the journal and of the records of reconcilers, if the policy names it.
+    /// The namespace of the journal of reconcilers, if the policy names it.
     pub fn cluster_journal(&self) -> Option<Text> {
         self.cluster_journal.as_ref().map(|it| Text::clone(&it.0))
     }

@@ -84,7 +84,7 @@ impl<'a> Acting<'a> {
 }
 
 /// A volume of the cluster's driver whose claim is gone.
-fn left(on: &Scenario, name: &str) -> String {
+pub(super) fn left(on: &Scenario, name: &str) -> String {
     let driver = on.cluster.driver();
     let name = on.named(name);
     driver.make(&name);
@@ -95,13 +95,13 @@ fn left(on: &Scenario, name: &str) -> String {
 }
 
 /// Pauses what acts, or lets it go on.
-fn switch(on: &Scenario, how: &str) {
-    let run = Run::of(&["watch", how, "-n", &on.name, "--reason", "tried"]);
+pub(super) fn switch(on: &Scenario, how: &str) {
+    let run = Run::of(&["watch", how, "-n", "default", "--reason", "tried"]);
     let outcome = run.kubeconfig(on.cluster.kubeconfig()).go();
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
 }
 
-fn policy_of(on: &Scenario, volume: &str) -> String {
+pub(super) fn policy_of(on: &Scenario, volume: &str) -> String {
     let live = on.read(&format!("pv/{volume}"));
     live["spec"]["persistentVolumeReclaimPolicy"].as_str().unwrap_or_default().to_owned()
 }
@@ -174,7 +174,9 @@ fn what_was_announced_is_reclaimed_unless_somebody_objects_and_data_in_danger_is
     let sent = cluster.requests_since(paused);
     let sent: Vec<_> = sent.iter().filter(|it| is_of_actor(it) && writes(it)).collect();
     assert_eq!(sent, Vec::<&Value>::new());
-    let status = admin.run(&["watch", "status", "-n", &on.name]).ends(0);
+    let status = admin
+        .run(&["watch", "status", "-n", "default", &format!("--cluster-journal={}", on.name)])
+        .ends(0);
     assert_eq!(status.json["pause"]["paused"], true, "{:#}", status.json);
     switch(&on, "resume");
     acting.is_announced(&late);

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
@@ -11,8 +11,10 @@ use serde_json::{Value, json};
 use super::{PAST, Watcher, released, reporting::events};
 use crate::support::{Cluster, Options, Run, Scenario, eventually, program};
 
-const NAMESPACE: &str = "kubectl-storage";
+pub(super) const NAMESPACE: &str = "kubectl-storage";
 const ACCOUNT: &str = "kubectl-storage-watch";
+/// The user that a process in a pod is.
+pub(super) const USER: &str = "system:serviceaccount:kubectl-storage:kubectl-storage-watch";
 
 /// Runs kubectl, and returns all that it said.
 fn kubectl(args: &[&str], stdin: &str) -> Output {
@@ -40,7 +42,10 @@ fn quiet(output: &Output) -> String {
 fn documents(text: &str) -> Vec<Value> {
     let of = |it: &str| serde_yaml::from_str(it).expect("because it is YAML");
     let mut all: Vec<Value> = text.split("\n---\n").map(of).collect();
-    all.sort_by_key(|it| format!("{} {}", it["kind"], it["metadata"]["name"]));
+    all.sort_by_key(|it| {
+        let metadata = &it["metadata"];
+        format!("{} {} {}", it["kind"], metadata["name"], metadata["namespace"])
+    });
     all
 }
 
@@ -70,6 +75,10 @@ fn kustomize_builds_what_is_printed() {
     let print = |args: &[&str]| documents(&Run::of(&["watch", "print"]).more(args).go().stdout);
     assert_eq!(build(""), print(&[]));
     assert_eq!(build("components/monitoring"), print(&["--monitoring"]));
+    assert_eq!(build("components/reclaim"), print(&["--act", "reclaim"]));
+    let acting = ["rescue", "retention", "finalizers", "reclaim"];
+    let components = acting.map(|it| format!("components/{it}")).join(", ");
+    assert_eq!(build(&components), print(&["--act", &acting.join(",")]));
     let patch = fs::read_to_string(folder.path().join("components/webhook/policy.yaml"));
     let patch: Value = serde_yaml::from_str(&patch.expect("it was copied")).expect("it is YAML");
     let policy = folder.path().join("with-webhook.yaml");
@@ -91,6 +100,34 @@ fn kustomize_builds_what_is_printed() {
         deployment
     };
     assert_eq!(sorted(&kustomized), sorted(&printed));
+}
+
+/// Applies manifests, with which kubectl and the API server must be content.
+#[track_caller]
+pub(super) fn apply(cluster: &Cluster, manifests: &str) {
+    let admin = format!("--kubeconfig={}", cluster.kubeconfig().display());
+    // A dry run needs the namespace.
+    let namespace = manifests.split("---\n").next().expect("there is a first");
+    quiet(&kubectl(&[&admin, "apply", "--validate=strict", "-f", "-"], namespace));
+    for dry in ["--dry-run=server", "--dry-run=none"] {
+        quiet(&kubectl(&[&admin, "apply", "--validate=strict", dry, "-f", "-"], manifests));
+    }
+}
+
+/// A kubeconfig as a process in a pod has it, with the token of the service account.
+pub(super) fn in_pod(cluster: &Cluster, folder: &Path) -> PathBuf {
+    let token = cluster.kubectl(&["create", "token", "-n", NAMESPACE, ACCOUNT]);
+    let config = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "pod",
+        "clusters": [{"name": "pod", "cluster": {
+            "server": cluster.server(), "certificate-authority": cluster.authority(),
+        }}],
+        "users": [{"name": "pod", "user": {"token": token.trim()}}],
+        "contexts": [{"name": "pod", "context": {"cluster": "pod", "user": "pod", "namespace": NAMESPACE}}],
+    });
+    let kubeconfig = folder.join("kubeconfig");
+    fs::write(&kubeconfig, config.to_string()).expect("because the temporary folder is writable");
+    kubeconfig
 }
 
 /// Asks a process for a path, with a token.
@@ -133,12 +170,7 @@ fn what_is_printed_is_accepted_and_is_enough() {
     let printed = Run::of(&["watch", "print", "-f", &paths[0].to_string_lossy()]).go().stdout;
     let admin = format!("--kubeconfig={}", cluster.kubeconfig().display());
 
-    // A dry run needs the namespace.
-    let namespace = printed.split("---\n").next().expect("there is a first");
-    quiet(&kubectl(&[&admin, "apply", "--validate=strict", "-f", "-"], namespace));
-    for dry in ["--dry-run=server", "--dry-run=none"] {
-        quiet(&kubectl(&[&admin, "apply", "--validate=strict", dry, "-f", "-"], &printed));
-    }
+    apply(&cluster, &printed);
     // The restrictions are in force: a pod of another kind is refused.
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": NAMESPACE},
@@ -156,30 +188,19 @@ fn what_is_printed_is_accepted_and_is_enough() {
     assert_eq!(mounted, policy);
     let other = mounted.replace(&ports[0].to_string(), &ports[1].to_string());
     fs::write(&paths[1], other).expect("because the temporary folder is writable");
-    let token = |namespace: &str, account: &str| {
-        cluster.kubectl(&["create", "token", "-n", namespace, account]).trim().to_owned()
-    };
-    let config = json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": "pod",
-        "clusters": [{"name": "pod", "cluster": {
-            "server": cluster.server(), "certificate-authority": cluster.authority(),
-        }}],
-        "users": [{"name": "pod", "user": {"token": token(NAMESPACE, ACCOUNT)}}],
-        "contexts": [{"name": "pod", "context": {"cluster": "pod", "user": "pod", "namespace": NAMESPACE}}],
-    });
-    let kubeconfig = folder.path().join("kubeconfig");
-    fs::write(&kubeconfig, config.to_string()).expect("because the temporary folder is writable");
+    let kubeconfig = in_pod(&cluster, folder.path());
     cluster.kubectl(&["create", "serviceaccount", "-n", &on.name, "prometheus"]);
     cluster.grant(
         &format!("system:serviceaccount:{}:prometheus", on.name),
         &json!([{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]),
     );
-    let prometheus = token(&on.name, "prometheus");
+    let prometheus = cluster.kubectl(&["create", "token", "-n", &on.name, "prometheus"]);
+    let prometheus = prometheus.trim();
     let leads = |port: u16, so: &str| {
         let line = format!(
             "kubectl_storage_leader{{lease_namespace=\"{NAMESPACE}\",lease=\"kubectl-storage-watch\"}} {so}"
         );
-        get(port, "/metrics", &prometheus)
+        get(port, "/metrics", prometheus)
             .is_some_and(|it| it.lines().any(|it| it.starts_with(&line)))
     };
 
@@ -192,7 +213,7 @@ fn what_is_printed_is_accepted_and_is_enough() {
 
     // One stands by, is ready, and takes over when the first ends.
     let second = Watcher::by_policy(&kubeconfig, &paths[1]);
-    eventually("the second is ready", || get(ports[1], "/readyz", &prometheus).is_some());
+    eventually("the second is ready", || get(ports[1], "/readyz", prometheus).is_some());
     assert!(leads(ports[1], "0"));
     let said = [first.said(), second.said()].concat();
     first.terminate();
@@ -202,7 +223,7 @@ fn what_is_printed_is_accepted_and_is_enough() {
 
     // So it does when the one that leads is killed.
     let third = Watcher::by_policy(&kubeconfig, &paths[0]);
-    eventually("the third is ready", || get(ports[0], "/readyz", &prometheus).is_some());
+    eventually("the third is ready", || get(ports[0], "/readyz", prometheus).is_some());
     let said = [said, second.said()].concat();
     second.kill();
     eventually("the third leads", || leads(ports[0], "1"));
@@ -213,9 +234,8 @@ fn what_is_printed_is_accepted_and_is_enough() {
     third.terminate();
 
     // All that was asked was allowed, and nothing else was written.
-    let user = format!("system:serviceaccount:{NAMESPACE}:{ACCOUNT}");
     let mut requests = cluster.requests_since(before);
-    requests.retain(|it| it["user"]["username"] == user.as_str());
+    requests.retain(|it| it["user"]["username"] == USER);
     let forbidden = requests.iter().find(|it| it["responseStatus"]["code"] == 403);
     assert!(forbidden.is_none(), "{forbidden:#?}");
     let mut events = 0;

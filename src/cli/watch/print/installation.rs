@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::mounted::MountedSecret;
-use crate::watch::policy::WatchPolicy;
+use crate::watch::policy::{WatchPolicy, acting::ReconcilerName};
 
 /// The name of every object but the namespace and the policy.
 pub(super) const NAME: &str = "kubectl-storage-watch";
@@ -25,6 +25,8 @@ pub(super) struct Installation {
     /// Where metrics and probes are served, if they can be reached.
     pub(super) port: Option<u16>,
     pub(super) secrets: Vec<MountedSecret>,
+    /// Reconcilers that get their roles, besides those that the policy lets act.
+    pub(super) act: Vec<ReconcilerName>,
     pub(super) monitoring: bool,
 }
 

@@ -18,10 +18,18 @@ use clap::Args;
 
 use self::installation::Installation;
 use crate::{
-    cli::{Exit, Failure, args::WATCH_NAMESPACE, policy::refused, terminal},
+    cli::{
+        Exit, Failure,
+        args::{WATCH_NAMESPACE, reconciler},
+        policy::refused,
+        terminal,
+    },
     model::{escape_control, is_namespace_name},
     output::list,
-    watch::policy::{PolicyFile, PolicySource, WatchPolicy},
+    watch::policy::{
+        PolicyFile, PolicySource, WatchPolicy,
+        acting::{ReconcilerMode, ReconcilerName},
+    },
 };
 
 /// The image that is built from the `Containerfile`.
@@ -54,6 +62,9 @@ pub(super) struct PrintArgs {
     /// Run this many pods, of which one reports [default: 2; 1 if the policy has no leaderElection]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     replicas: Option<u32>,
+    /// Also print the roles with which these reconcilers act, whether the policy lets them or not yet
+    #[arg(long, value_name = "RECONCILER", value_delimiter = ',', value_parser = reconciler())]
+    act: Vec<ReconcilerName>,
     /// Also print a ServiceMonitor and a PrometheusRule, of which the Prometheus operator must be installed
     #[arg(long)]
     monitoring: bool,
@@ -109,6 +120,13 @@ impl PrintArgs {
                 self.namespace
             ));
         }
+        for name in &self.act {
+            if installation.policy.reconcilers.mode(*name) != ReconcilerMode::Act {
+                terminal::note(&format!(
+                    "note: {name} may act by its roles, and does not: the policy says no mode: act"
+                ));
+            }
+        }
         for secret in &installation.secrets {
             terminal::note(&format!("note: {}", escape_control(&secret.needed(&self.namespace))));
         }
@@ -148,6 +166,7 @@ impl PrintArgs {
             text,
             port,
             secrets,
+            act: self.act.clone(),
             monitoring: self.monitoring,
         })
     }

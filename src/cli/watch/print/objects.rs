@@ -6,7 +6,7 @@ use super::{
     installation::{Installation, NAME, POLICY_FILE, POLICY_NAME},
     monitoring, workload,
 };
-use crate::cli::rbac::watch_roles;
+use crate::cli::rbac::{acting_roles, watch_roles};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 const RBAC_V1: &str = "rbac.authorization.k8s.io/v1";
@@ -34,6 +34,9 @@ impl Installation {
             objects.push(self.service());
         }
         objects.push(self.network_policy());
+        for role in acting_roles(&self.policy, &self.act)? {
+            objects.extend(self.bound(role));
+        }
         if self.monitoring {
             objects.extend(monitoring::objects(self)?);
         }
@@ -54,7 +57,7 @@ impl Installation {
     }
 
     /// A role, and its binding to the service account. A Role without a namespace is that of the
-    /// Lease, which is where the pod is.
+    /// Lease or of the journal, which is where the pod is.
     fn bound(&self, mut role: Value) -> [Value; 2] {
         let kind = role["kind"].as_str().unwrap_or_default().to_owned();
         if kind == "Role" && role["metadata"]["namespace"].is_null() {

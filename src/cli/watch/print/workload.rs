@@ -26,7 +26,7 @@ pub(super) fn spec(of: &Installation) -> Value {
         "automountServiceAccountToken": true,
         "nodeSelector": {"kubernetes.io/os": "linux"},
         "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
-        "terminationGracePeriodSeconds": 10,
+        "terminationGracePeriodSeconds": 30,
         "topologySpreadConstraints": [spread],
         "containers": [container(of)],
         "volumes": volumes,
@@ -38,8 +38,8 @@ pub(super) fn spec(of: &Installation) -> Value {
     })
 }
 
-/// Where the state is kept, in a folder that ends with the pod: since when controllers are absent, and
-/// no journal, because nothing is changed.
+/// Where the state is kept, in a folder that ends with the pod: since when controllers are absent. The
+/// journal of reconcilers is in the cluster.
 const STATE_FOLDER: &str = "/var/lib/kubectl-storage";
 
 /// The container. It writes into one folder.

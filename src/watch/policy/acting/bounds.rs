@@ -14,10 +14,10 @@ use super::{SHORTEST, values};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 pub struct BoundsPolicy {
-    /// The most changes at a time, of each reconciler.
+    /// The most changes after one look at the cluster.
     #[serde(deserialize_with = "count")]
     pub changes_per_run: NonZeroUsize,
-    /// The most changes of a reconciler within an hour, counted from the journal; what saves data waits for no hour.
+    /// The most changes within an hour, of all reconcilers but `rescue` together, counted from the journal.
     #[serde(deserialize_with = "count")]
     pub changes_per_hour: NonZeroUsize,
     /// How many judgements in a row must propose the same before it is done.
@@ -27,7 +27,7 @@ pub struct BoundsPolicy {
     #[serde(deserialize_with = "interval")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "values::duration_schema"))]
     pub judgement_interval: Duration,
-    /// The share of all volumes, in percent: if more become reclaimable within an hour, nothing is reclaimed.
+    /// The circuit breaker: if more than so many percent of all volumes become reclaimable within an hour, nothing is announced or reclaimed.
     pub newly_eligible_percent: Percent,
 }
 

@@ -252,7 +252,7 @@ fn what_contradicts_acting_is_told_with_its_place() {
         assert!(parse(&fine).is_ok(), "{bounds}");
     }
     // What a reconciler that is off would answer may be hidden, and what no reconciler answers too.
-    let fine = "rules: {only: [pv-released-past-threshold, pv-failed]}\nleaderElection: {}\n\
+    let fine = "rules: {only: [pv-released-past-threshold, pv-reclaim-announced]}\nleaderElection: {}\n\
                 reconcilers: {reclaim: {mode: act, olderThan: 1d, grace: 1s}, rescue: {mode: off}}";
     assert!(parse(fine).is_ok(), "{:?}", parse(fine));
 }

@@ -2,6 +2,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::journal::Term;
+use crate::watch::acting::{AnnouncementCounts, ChangeCount};
 use crate::watch::leader::Standing;
 
 fn metrics() -> Metrics {
@@ -88,6 +89,13 @@ fn both_texts_say_the_same() {
     let metrics = metrics();
     metrics.judged(Some(Duration::from_millis(3)), [Kind::Pod].into());
     metrics.worked(5, 1, 2);
+    let acting = ActingCounts::default();
+    acting.count(ChangeCount { reconciler: "rescue", outcome: "done" });
+    acting.announced(AnnouncementCounts { announced: 1, due: 2, vetoed: 3 });
+    acting.pause(true);
+    acting.break_circuit(false);
+    acting.changed(Some(Utc::now()));
+    metrics.act(&acting);
     let pool = StoragePool { class: Some("fast \"\\\n".into()), driver: Some("d".into()) };
     let since = Utc::now();
     let storage = StorageTotals { released: 7, leaking: 0, oldest_released: Some(since) };
@@ -106,6 +114,13 @@ fn both_texts_say_the_same() {
         assert!(samples(text, &families::LEAKING).is_empty());
         assert_eq!(samples(text, &families::REPORTS)[0], r#"{sink="events",outcome="sent"} 2"#);
         assert!(text.contains("kubectl_storage_judgement_duration_seconds_count 1\n"));
+        assert_eq!(
+            samples(text, &families::CHANGES),
+            [r#"{reconciler="rescue",outcome="done"} 1"#]
+        );
+        for line in ["announced 1.0", "due 2.0", "vetoed 3.0", "paused 1.0", "breaker_open 0.0"] {
+            assert!(text.contains(&format!("kubectl_storage_watch_{line}\n")), "{text}");
+        }
     }
     for family in families::FAMILIES.iter().filter(|it| it.labels.is_empty()) {
         assert!(older.contains(&format!("# HELP {} ", family.full_name())), "{older}");
