@@ -77,13 +77,15 @@ impl ActingTerms {
 /// Does what is wanted.
 pub(in crate::cli) struct Actor<'a> {
     pub(in crate::cli) connection: &'a ConnectionArgs,
+    /// The work that it does, if that is switched on.
+    pub(in crate::cli) works: &'static [Work],
     pub(in crate::cli) terms: watch::Receiver<Arc<ActingTerms>>,
     pub(in crate::cli) wanted: watch::Receiver<Wanted>,
     pub(in crate::cli) permit: Permit,
     pub(in crate::cli) field_manager: &'a str,
     pub(in crate::cli) options: RunOptions,
     pub(in crate::cli) counts: ActingCounts,
-    pub(in crate::cli) tell: &'a mut dyn FnMut(ActingNews<'_>),
+    pub(in crate::cli) tell: &'a dyn Fn(ActingNews<'_>),
     /// Whether the last look at what is to be announced found a flood, or there was none.
     pub(in crate::cli) breaker_open: bool,
     /// Whether changes are being made.
@@ -108,8 +110,10 @@ impl Actor<'_> {
         let mut schedule = WorkSchedule::default();
         loop {
             let terms = Arc::clone(&self.terms.borrow_and_update());
-            let wanted = self.wanted.borrow_and_update().clone();
-            if !wanted.has(Work::Reclaim) && terms.on().contains(&Work::Reclaim) {
+            let wanted = self.wanted.borrow_and_update().clone().only(self.works);
+            let reclaims =
+                self.works.contains(&Work::Reclaim) && terms.on().contains(&Work::Reclaim);
+            if reclaims && !wanted.has(Work::Reclaim) {
                 self.counts.announced(AnnouncementCounts::default());
             }
             let at = begun.elapsed();

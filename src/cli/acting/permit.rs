@@ -44,13 +44,13 @@ impl Permit {
     }
 }
 
-/// Whether changes are being made. Clones share it.
+/// How many runs make changes now. Clones share it.
 #[derive(Clone)]
-pub(in crate::cli) struct Busy(watch::Sender<bool>);
+pub(in crate::cli) struct Busy(watch::Sender<usize>);
 
 impl Default for Busy {
     fn default() -> Self {
-        Self(watch::channel(false).0)
+        Self(watch::channel(0).0)
     }
 }
 
@@ -59,25 +59,25 @@ pub(super) struct Making<'a>(&'a Busy);
 
 impl Drop for Making<'_> {
     fn drop(&mut self) {
-        self.0.0.send_replace(false);
+        self.0.0.send_modify(|runs| *runs = runs.saturating_sub(1));
     }
 }
 
 impl Busy {
     /// Says that changes are being made.
     pub(super) fn begin(&self) -> Making<'_> {
-        self.0.send_replace(true);
+        self.0.send_modify(|runs| *runs += 1);
         Making(self)
     }
 
     /// Whether changes are being made.
     pub(in crate::cli) fn is_busy(&self) -> bool {
-        *self.0.borrow()
+        *self.0.borrow() > 0
     }
 
     /// Waits until none are.
     pub(in crate::cli) async fn wait(&self) {
-        let _ = self.0.subscribe().wait_for(|it| !it).await;
+        let _ = self.0.subscribe().wait_for(|runs| *runs == 0).await;
     }
 }
 

@@ -1,5 +1,6 @@
 //! Reconcilers that act or say what they would do: which findings call for them, and what is logged of them.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -86,39 +87,44 @@ impl Acting {
         }
         let (follower, pause) = PauseFollower::new(connected);
         let permit = Permit { leadership, pause: Some(pause.clone()), interrupt };
-        let mut log = ActingLog::default();
-        let actor = Actor {
+        let log = RefCell::new(ActingLog::default());
+        let tell = |news: ActingNews<'_>| log.borrow_mut().tell(&news);
+        let actor = |works| Actor {
             connection,
+            works,
             terms: terms.clone(),
-            wanted,
-            permit,
+            wanted: wanted.clone(),
+            permit: permit.clone(),
             field_manager: FIELD_MANAGER,
             options: OPTIONS,
             counts: counts.clone(),
-            tell: &mut |news| log.tell(&news),
+            tell: &tell,
             breaker_open: true,
-            busy,
+            busy: busy.clone(),
         };
         tokio::select! {
-            never = actor.run() => match never {},
+            never = actor(Work::SAVING).run() => match never {},
+            never = actor(Work::PATIENT).run() => match never {},
             never = follower.follow() => match never {},
-            never = log_pauses(terms, pause, counts) => match never {},
+            never = log_pauses(terms.clone(), pause, counts.clone()) => match never {},
         }
     }
 }
 
 /// Says when somebody pauses what acts, and when it goes on.
 async fn log_pauses(
-    terms: watch::Receiver<Arc<ActingTerms>>,
+    mut terms: watch::Receiver<Arc<ActingTerms>>,
     mut pause: watch::Receiver<Pause>,
     counts: ActingCounts,
 ) -> Infallible {
     loop {
-        if pause.changed().await.is_err() {
-            std::future::pending::<()>().await;
+        tokio::select! {
+            Ok(()) = pause.changed() => {}
+            Ok(()) = terms.changed() => {}
+            else => std::future::pending().await,
         }
         let now = pause.borrow_and_update().clone();
-        if !terms.borrow().acts() {
+        if !terms.borrow_and_update().acts() {
             continue;
         }
         counts.pause(!now.may_act());
