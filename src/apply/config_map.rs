@@ -17,6 +17,8 @@ const RESOURCE: &str = "configmaps";
 const JSON: &str = "application/json";
 /// The label of everything that this tool creates.
 pub(crate) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "kubectl-storage");
+/// How often a change of a record is tried.
+const TRIES: usize = 8;
 /// An annotation that explains a record.
 const ABOUT: &str = "storage.kubectl.dev/about";
 
@@ -54,8 +56,8 @@ impl StoredConfigMap {
     }
 
     /// The value of a label.
-    pub(crate) fn label(&self, key: &str) -> Option<&str> {
-        self.object["metadata"]["labels"][key].as_str()
+    pub(crate) fn label(&self, name: &str) -> Option<&str> {
+        self.object["metadata"]["labels"][name].as_str()
     }
 
     /// Its keys, with those whose values are no text.
@@ -231,6 +233,36 @@ fn unstored(error: WriteError, request: &WriteRequest) -> ConfigMapWrite {
     }
 }
 
+/// How a try to change a record ended.
+pub(super) enum RecordTry<T> {
+    /// It is as it has to be.
+    Done(T),
+    /// Another client was first, as this says.
+    Overtaken(String),
+}
+
+/// Tries a change of a record, of which only single keys are changed, until it is stored. `attempt` is
+/// given the number of the try, from 0 on, and reads the record anew.
+///
+/// Only this tool writes its records, and a key more or less does no harm: unlike every other write, a
+/// change of one is tried again after a conflict.
+///
+/// # Errors
+/// The error of a try, or after the last one what `given_up` makes of why it failed.
+pub(super) async fn change_record<T, E>(
+    mut attempt: impl AsyncFnMut(usize) -> Result<RecordTry<T>, E>,
+    given_up: impl FnOnce(String) -> E,
+) -> Result<T, E> {
+    let mut last = String::new();
+    for number in 0..TRIES {
+        match attempt(number).await? {
+            RecordTry::Done(done) => return Ok(done),
+            RecordTry::Overtaken(why) => last = why,
+        }
+    }
+    Err(given_up(format!("{last}, {TRIES} times")))
+}
+
 /// The path of a `ConfigMap`.
 pub(crate) fn path(namespace: &str, name: &str) -> String {
     object_path("", VERSION, Some(namespace), RESOURCE, name)
@@ -300,5 +332,28 @@ mod tests {
         );
         assert_eq!(request.body["data"], json!({"b": "2"}));
         assert_eq!(StoredConfigMap::of(json!({"kind": "Status"})), None);
+    }
+
+    #[tokio::test]
+    async fn a_record_is_tried_again_after_a_conflict_and_after_nothing_else() {
+        let change = async |ends: fn(usize) -> Result<RecordTry<usize>, String>| {
+            let mut tries = 0;
+            let attempt = async |number| {
+                tries += 1;
+                ends(number)
+            };
+            let changed = change_record(attempt, |why| why).await;
+            (changed, tries)
+        };
+        assert_eq!(change(|number| Ok(RecordTry::Done(number))).await, (Ok(0), 1));
+        assert_eq!(change(|_| Err("forbidden".to_owned())).await, (Err("forbidden".to_owned()), 1));
+        let third = |number| match number {
+            2 => Ok(RecordTry::Done(number)),
+            _ => Ok(RecordTry::Overtaken(String::new())),
+        };
+        assert_eq!(change(third).await, (Ok(2), 3));
+        let never = |_| Ok(RecordTry::Overtaken("somebody was first".to_owned()));
+        let told = format!("somebody was first, {TRIES} times");
+        assert_eq!(change(never).await, (Err(told), TRIES));
     }
 }

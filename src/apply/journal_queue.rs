@@ -68,7 +68,7 @@ mod tests {
     async fn each_record_gets_its_own_sequence_in_the_order_of_asking() {
         let folder = tempfile::tempdir().expect("a folder");
         let log = Arc::new(Log::open(folder.path()).expect("writable"));
-        let queue = JournalQueue::new(&OpenJournal::File(Arc::clone(&log)));
+        let queue = JournalQueue::new(&OpenJournal::in_file(Arc::clone(&log)));
         let sequences = join_all((0..20).map(|of| queue.append(outcome(of)))).await;
         let sequences: Vec<_> = sequences.into_iter().map(|it| it.expect("room")).collect();
         assert_eq!(sequences, (1..=20).collect::<Vec<_>>());
@@ -85,7 +85,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let log = Arc::new(Log::open(folder.path()).expect("writable"));
         std::fs::remove_file(log.path()).expect("it exists");
-        let queue = JournalQueue::new(&OpenJournal::File(Arc::clone(&log)));
+        let queue = JournalQueue::new(&OpenJournal::in_file(Arc::clone(&log)));
         let ended = join_all((1..4).map(|of| queue.append(outcome(of)))).await;
         let told: Vec<_> = ended.into_iter().map(|it| it.expect_err("gone").to_string()).collect();
         for (of, told) in (1..4).zip(&told) {

@@ -1,25 +1,23 @@
 //! Writes the record of kept backend volumes in the cluster.
 //!
 //! A key is written before the volume object is deleted: afterwards only this record references the
-//! backend volume, whatever happens to this machine. Only this tool writes the record, and a key
-//! more or less does no harm: unlike every other write, a change of it is retried after a conflict.
+//! backend volume, whatever happens to this machine.
+
+use std::collections::BTreeMap;
 
 use http::Method;
 use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
+use super::config_map::{self, NewConfigMap, RecordTry};
 use super::current_cluster::CurrentCluster;
 use super::request::WriteRequest;
 use super::writer::{WriteError, Writer};
-use crate::client::object_path;
 use crate::journal::kept_backend::{CONFIG_MAP, KeptBackendRecord};
 use crate::model::Text;
 
-/// How often a change of the record is tried.
-const TRIES: usize = 8;
-const JSON: &str = "application/json";
 const JSON_PATCH: &str = "application/json-patch+json";
-/// An annotation that explains the record.
+/// What the record says of itself.
 const ABOUT: &str = "Backend volumes that kubectl storage kept on purpose. No PersistentVolume references \
                      them: this record is the only reference.";
 
@@ -118,8 +116,7 @@ impl<'a> KeptBackendRecorder<'a> {
     ) -> Result<Option<Value>, RecordError> {
         let _turn = self.turn.lock().await;
         let mut invalid: Option<(Value, String)> = None;
-        let mut last = String::new();
-        for attempt in 0..TRIES {
+        let attempt = async |attempt| {
             let live = self.read().await?;
             if let Some((version, message)) = &invalid
                 && *version == version_of(live.as_ref())
@@ -127,7 +124,7 @@ impl<'a> KeptBackendRecorder<'a> {
                 // No other client has changed the record: the value itself is not accepted.
                 return Err(RecordError::Denied(format!("{}: {message}", self.shown())));
             }
-            let Some(request) = edit(live.as_ref()) else { return Ok(live) };
+            let Some(request) = edit(live.as_ref()) else { return Ok(RecordTry::Done(live)) };
             let mut sent = Ok(());
             if mode == RecordMode::DryRun || attempt > 0 {
                 sent = self.writer.send(&request, true).await.map(drop);
@@ -135,13 +132,15 @@ impl<'a> KeptBackendRecorder<'a> {
             if mode == RecordMode::Write && sent.is_ok() {
                 sent = self.writer.send(&request, false).await.map(drop);
             }
-            let Err(error) = sent else { return Ok(live) };
-            last = self.retry_reason(&request, &error)?;
+            let Err(error) = sent else { return Ok(RecordTry::Done(live)) };
+            let why = self.retry_reason(&request, &error)?;
             if matches!(error, WriteError::Rejected { code: 422, .. }) {
-                invalid = Some((version_of(live.as_ref()), last.clone()));
+                invalid = Some((version_of(live.as_ref()), why.clone()));
             }
-        }
-        Err(RecordError::Failed(format!("{}: {last}, {TRIES} times", self.shown())))
+            Ok(RecordTry::Overtaken(why))
+        };
+        let given_up = |why| RecordError::Failed(format!("{}: {why}", self.shown()));
+        config_map::change_record(attempt, given_up).await
     }
 
     /// Returns why a change failed that can be tried again; `Err` where it cannot.
@@ -172,7 +171,7 @@ impl<'a> KeptBackendRecorder<'a> {
     }
 
     async fn read(&self) -> Result<Option<Value>, RecordError> {
-        match self.cluster.get(&paths(self.namespace).1).await {
+        match self.cluster.get(&config_map::path(self.namespace, CONFIG_MAP)).await {
             Ok(live) => Ok(live),
             Err(error) if error.is_forbidden() => Err(self.denied(&error.to_string(), "get")),
             Err(error) => Err(RecordError::Failed(format!("{}: {error}", self.shown()))),
@@ -200,20 +199,10 @@ fn line(record: &KeptBackendRecord) -> (String, String) {
 /// Renders the request that sets a key.
 fn with(namespace: &str, live: Option<&Value>, key: &str, value: &str) -> Option<WriteRequest> {
     let Some(live) = live else {
-        return Some(WriteRequest {
-            method: Method::POST,
-            path: paths(namespace).0,
-            content_type: JSON,
-            body: json!({
-                "apiVersion": "v1", "kind": "ConfigMap",
-                "metadata": {
-                    "name": CONFIG_MAP, "namespace": namespace,
-                    "labels": {"app.kubernetes.io/managed-by": "kubectl-storage"},
-                    "annotations": {"storage.kubectl.dev/about": ABOUT},
-                },
-                "data": {key: value},
-            }),
-        });
+        let data = &BTreeMap::from([(key.to_owned(), value.to_owned())]);
+        let (name, about, immutable) = (CONFIG_MAP, ABOUT, false);
+        let new = NewConfigMap { namespace, name, labels: &[], about, data, immutable };
+        return Some(new.request());
     };
     match &live["data"] {
         Value::Object(data) if data.get(key).is_some_and(|it| it == value) => None,
@@ -255,17 +244,10 @@ fn patch<const N: usize>(namespace: &str, live: &Value, operations: [Value; N]) 
     let tests = [test("uid"), test("resourceVersion")];
     WriteRequest {
         method: Method::PATCH,
-        path: paths(namespace).1,
+        path: config_map::path(namespace, CONFIG_MAP),
         content_type: JSON_PATCH,
         body: tests.into_iter().chain(operations).collect(),
     }
-}
-
-/// Returns the paths of all `ConfigMaps` of a namespace, and of the record.
-fn paths(namespace: &str) -> (String, String) {
-    let one = object_path("", "v1", Some(namespace), "configmaps", CONFIG_MAP);
-    let all = one.trim_end_matches(CONFIG_MAP).trim_end_matches('/').to_owned();
-    (all, one)
 }
 
 /// Returns the resourceVersion of the record; null where it does not exist.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::SecondsFormat;
 use http::Method;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -45,6 +46,11 @@ impl StoredLease {
         Self { object }
     }
 
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        self.object["metadata"]["name"].as_str().unwrap_or_default()
+    }
+
     /// Who holds it; empty where nobody does.
     pub(crate) fn holder(&self) -> &str {
         self.object["spec"]["holderIdentity"].as_str().unwrap_or_default()
@@ -75,6 +81,23 @@ impl StoredLease {
     pub(crate) fn resource_version(&self) -> &str {
         self.object["metadata"]["resourceVersion"].as_str().unwrap_or_default()
     }
+}
+
+/// Reads all Leases of a namespace.
+///
+/// # Errors
+/// Why they could not be read.
+pub(crate) async fn leases(
+    reader: &Reader,
+    namespace: &str,
+) -> Result<Vec<StoredLease>, ReadError> {
+    #[derive(Deserialize)]
+    struct Leases {
+        items: Vec<Value>,
+    }
+    let path = collection_path(GROUP, VERSION, Some(namespace), RESOURCE);
+    let listed = reader.get_json::<Leases>(&path).await?.value;
+    Ok(listed.items.into_iter().map(|object| StoredLease { object }).collect())
 }
 
 /// Reads and writes one Lease.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::config_map::{self, ConfigMapWrite, NewConfigMap, StoredConfigMap};
+use super::segments;
 use super::who_am_i::{WhoAmI, who_am_i};
 use super::writer::Writer;
 use crate::client::{Connection, ReadError, Reader};
@@ -58,6 +59,14 @@ impl RecordWriter {
         };
         let request = over.map_or_else(new, |over| config_map::replace(over, data));
         config_map::send(&self.writer, &request, false).await
+    }
+
+    /// Reads the uid of the cluster.
+    ///
+    /// # Errors
+    /// Why it is not known.
+    pub(crate) async fn cluster(&self) -> Result<String, String> {
+        segments::cluster(&self.reader).await
     }
 
     /// Asks who the user is, and what time it is.

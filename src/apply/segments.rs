@@ -30,7 +30,7 @@ const PAGE: u32 = 50;
 /// How many segments that are not listed are looked for by name.
 const MISSING: u32 = 100;
 /// How long an answer about a segment may take: a write waits for it.
-const WAIT: Duration = Duration::from_secs(5);
+pub(super) const WAIT: Duration = Duration::from_secs(5);
 
 /// Reads and writes the segments of a namespace.
 pub(crate) struct ConfigMapSegments {
@@ -75,10 +75,7 @@ impl ConfigMapSegments {
 ///
 /// # Errors
 /// When it cannot be read.
-pub(crate) async fn cluster_history(
-    reader: &Reader,
-    namespace: &str,
-) -> Result<History, JournalError> {
+pub async fn cluster_history(reader: &Reader, namespace: &str) -> Result<History, JournalError> {
     let (segments, cluster) = futures::join!(list(reader, namespace), cluster(reader));
     let segments = segments.map_err(|error| JournalError::InCluster {
         consequence: JournalConsequence::NotRead,
@@ -96,7 +93,7 @@ pub(crate) fn cluster_journal(namespace: &str) -> String {
 }
 
 /// Reads the uid of the cluster. `Err` is why it is not known.
-async fn cluster(reader: &Reader) -> Result<String, String> {
+pub(super) async fn cluster(reader: &Reader) -> Result<String, String> {
     match client::cluster_uid(reader).await {
         Ok(Some(uid)) if !uid.is_empty() => Ok(uid),
         Ok(_) => Err("you may not get namespace kube-system".to_owned()),
@@ -194,7 +191,8 @@ fn unanswered() -> String {
 }
 
 fn told(error: &ReadError) -> String {
-    match error.hint() {
+    // The permissions that it is about are those of `audit`.
+    match error.hint().filter(|_| !error.is_forbidden()) {
         Some(hint) => format!("{error}; {hint}"),
         None => error.to_string(),
     }

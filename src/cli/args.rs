@@ -25,6 +25,9 @@ use crate::{
 
 /// The namespace in which `watch` runs, with its journal, unless it is told.
 pub const WATCH_NAMESPACE: &str = "kubectl-storage";
+/// The default namespace of the journal in the cluster. It is not that of `watch`: whoever may write a
+/// journal may write all `ConfigMap`s of its namespace.
+pub const JOURNAL_NAMESPACE: &str = "kubectl-storage-journal";
 
 /// kubectl's connection flags.
 #[derive(Debug, Clone, Default, Args)]
@@ -161,17 +164,17 @@ pub struct RecordArgs {
 }
 
 impl RecordArgs {
-    /// Where it is; nothing is left to the journal alone.
-    pub fn recording(&self) -> Recording {
-        Recording { namespace: self.record_namespace.as_str().into(), ..Recording::default() }
+    /// Puts it into the settings, whatever else they say of records.
+    pub fn take_into(&self, settings: &mut Settings) {
+        settings.recording.namespace = self.record_namespace.as_str().into();
     }
 }
 
 /// Where the journal is.
 #[derive(Debug, Default, Args)]
 pub struct JournalPlaceArgs {
-    /// Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]
-    #[arg(long, value_name = "NAMESPACE", default_missing_value = WATCH_NAMESPACE,
+    /// Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]
+    #[arg(long, value_name = "NAMESPACE", default_missing_value = JOURNAL_NAMESPACE,
           num_args = 0..=1, require_equals = true, value_parser = namespace)]
     cluster_journal: Option<String>,
 }
@@ -185,6 +188,11 @@ impl JournalPlaceArgs {
         let place = self.namespace().map_or(JournalPlace::Machine, JournalPlace::Cluster);
         let found = asked.map(|it| it.within(&place)).transpose();
         Ok(found.map_err(|error| Failure::usage(error.to_string()))?.map(|it| it.sequence))
+    }
+
+    /// Puts it into the settings, whatever else they say of records.
+    pub fn take_into(&self, settings: &mut Settings) {
+        settings.recording.cluster_journal = self.namespace();
     }
 
     /// The namespace of the journal in the cluster; `None` for the file of this machine.

@@ -245,6 +245,9 @@ impl Collected {
         let announced = reports.then(|| facts::announcements_question(namespace));
         let asked = std::iter::once(kept).chain(announced);
         let asked = async { Ok(answers::replies(reader, asked).await) };
+        let elsewhere = async {
+            Ok(if reports { answers::other_namespaces(reader, namespace).await } else { None })
+        };
         let read = async {
             let intake = &mut self.intake;
             match watch {
@@ -254,7 +257,8 @@ impl Collected {
                 None => live::read(reader, &options, intake, &mut show).await.map(|()| None),
             }
         };
-        let (watches, replies) = try_join!(read, asked).map_err(live_failure)?;
+        let (watches, replies, elsewhere) =
+            try_join!(read, asked, elsewhere).map_err(live_failure)?;
         if let Some(live) = &mut self.live {
             live.watches = watches;
         }
@@ -262,6 +266,7 @@ impl Collected {
         self.take_in_kept(namespace, replies)?;
         if reports {
             self.note_unknown_announcements(namespace);
+            self.note_records_elsewhere(elsewhere);
         }
         let assessor = &mut self.assessor;
         let judge = &mut |intake: &mut Intake| {

@@ -25,7 +25,8 @@ pub struct DumpArgs {
 impl DumpArgs {
     pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
         let from = ClusterSource::Live { connection, namespace: None };
-        let settings = Settings { recording: self.record.recording(), ..Settings::default() };
+        let mut settings = Settings::default();
+        self.record.take_into(&mut settings);
         let collected = collect(from, &settings, Some(&self.file)).await?;
         if let Some(count) = collected.saved {
             let file = self.file.display();

@@ -212,7 +212,7 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
             ("Show what would be reverted", "undo --dry-run"),
             ("Revert the last change that can be reverted", "undo"),
             ("Revert one entry of the journal", "undo 12"),
-            ("Revert one that was made from another machine", "undo 12 --cluster-journal"),
+            ("Revert one that was made from another machine", "undo c12 --cluster-journal"),
         ],
         "journal" => &[
             ("List all changes, and their outcomes", "journal"),

@@ -105,8 +105,8 @@ fn rights(command: RoleFor) -> Vec<Right<'static>> {
         return guard::rights();
     }
     if command.is_of_pause() {
-        // Those in its namespace are all that it needs.
-        return Vec::new();
+        // It needs little besides what is in its namespace.
+        return namespaced::of_identity(command).into_iter().collect();
     }
     let mut rights: BTreeSet<Right> = BTreeSet::new();
     let mut add = |verb, kind: Kind| {

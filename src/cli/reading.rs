@@ -70,7 +70,7 @@ impl JudgementArgs {
             settings.thresholds.set(Threshold::OlderThan, age);
         }
         ThresholdSetting::take_all(&self.threshold, settings);
-        settings.recording = self.record.recording();
+        self.record.take_into(settings);
         settings.absent_drivers = self.driver_absent.iter().map(|it| Text::from(&**it)).collect();
     }
 }

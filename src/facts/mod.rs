@@ -38,7 +38,8 @@ pub(crate) use age::{
 pub(crate) use announcement::{
     AnnouncedPeriod, AnnouncementStatus, VetoedAnnouncement, announced_volume, announcement_status,
     announcements, grace_end, known_announcements, lengthened, mark_text,
-    question as announcements_question, records_of, status_by, unreadable,
+    question as announcements_question, recorded_elsewhere, records_elsewhere, records_of,
+    status_by, unreadable,
 };
 pub(crate) use attachment::{
     detaching_waits_for, how_to_detach, may_be_attached, node_is_off, node_state,

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use chrono::TimeDelta;
+
 use super::{Backend, Intent, Outcome, term::Term};
 use crate::model::{JournalEntryNumber, JournalPlace, Time, Uid};
 
@@ -67,6 +69,9 @@ impl Entry {
     }
 }
 
+/// Concurrent runs read the time before they wait for their turn, perhaps from two API servers.
+pub(super) const SKEW: TimeDelta = TimeDelta::minutes(1);
+
 /// The journal as it was read.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct History {
@@ -74,11 +79,25 @@ pub struct History {
     pub entries: Vec<Entry>,
     /// Defects of the file.
     pub notes: Vec<String>,
+    /// Why entries may be missing.
+    pub doubts: Vec<HistoryDoubt>,
     /// Where it is.
     pub place: JournalPlace,
     /// Why nothing may be undone or destroyed on its account: it was not recorded in this cluster, or
     /// that is not known.
     pub distrusted: Option<String>,
+    /// What other journals record of this cluster. Nothing is done on their account, but what they record
+    /// can forbid it.
+    pub others: Vec<History>,
+}
+
+/// Why an entry may be missing from a journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HistoryDoubt {
+    /// What was found.
+    pub why: String,
+    /// When the next line was recorded that tells: what is missing is older. `None` where none follows.
+    pub before: Option<Time>,
 }
 
 impl History {
@@ -91,6 +110,22 @@ impl History {
     /// Returns how people name the entry with this sequence.
     pub fn numbered(&self, sequence: u64) -> JournalEntryNumber {
         JournalEntryNumber { place: self.place.clone(), sequence }
+    }
+
+    /// Returns what was recorded after an entry of this journal, here and in other journals, each with its
+    /// journal. Between journals times decide, and what may be later counts as later.
+    pub fn after<'a>(&'a self, entry: &'a Entry) -> impl Iterator<Item = (&'a Self, &'a Entry)> {
+        let own = self.entries.iter().filter(|it| it.sequence > entry.sequence);
+        let may_be_later = |it: &&Entry| it.at.zip(entry.at).is_none_or(|(at, of)| at >= of - SKEW);
+        let of_others = self.others.iter().flat_map(move |other| {
+            other.entries.iter().filter(may_be_later).map(move |it| (other, it))
+        });
+        own.map(move |it| (self, it)).chain(of_others)
+    }
+
+    /// Returns this journal and the others.
+    pub fn all(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.others)
     }
 
     /// Returns the entries with an unknown outcome.

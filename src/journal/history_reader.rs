@@ -4,8 +4,9 @@
 //! all others stay readable. The hash chain shows that a line in the middle was changed or removed;
 //! it cannot show that for the last lines.
 
+mod line_place;
+
 use std::{
-    fmt,
     fs::{self, File, TryLockError},
     io::{self, BufRead as _, BufReader, Read as _},
     path::Path,
@@ -13,13 +14,14 @@ use std::{
     time::Duration,
 };
 
-use chrono::TimeDelta;
 use hashbrown::HashMap;
 
+use self::line_place::LinePlace;
 use super::{
     Entry, EntryOutcome, History, JOURNAL, JournalConsequence, JournalError,
     chain::{ChainDoubt, ChainLink},
     error::RecordedIn,
+    history::{HistoryDoubt, SKEW},
     line::{self, JournalLine, LineBody, ParsedLine},
     segment::Segment,
 };
@@ -32,8 +34,6 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// How many lines that do not follow get a note. An editor that changes line breaks breaks all of
 /// them.
 const NAMED: usize = 5;
-/// Concurrent runs read the time before they wait for their turn, perhaps from two API servers.
-const SKEW: TimeDelta = TimeDelta::minutes(1);
 
 /// Reads the journal in a folder; no journal is an empty history.
 ///
@@ -90,43 +90,6 @@ pub(crate) fn history_of_segments<V>(
     reading.segments(segments);
     reading.distrust(cluster);
     reading.into_history()
-}
-
-/// Where a line is: in the file, or in a segment.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct LinePlace {
-    /// The number of the line, from 1.
-    number: usize,
-    /// The number of the segment.
-    segment: Option<u32>,
-}
-
-impl fmt::Display for LinePlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}", self.number)?;
-        match self.segment {
-            Some(segment) => write!(f, " of segment {segment}"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl LinePlace {
-    /// What holds the line.
-    const fn medium(&self) -> &'static str {
-        match self.segment {
-            Some(_) => "ConfigMap",
-            None => "file",
-        }
-    }
-
-    /// How a line comes to be cut off: a `ConfigMap` is written whole or not at all.
-    const fn cut_by(&self) -> &'static str {
-        match self.segment {
-            Some(_) => "the ConfigMap was edited",
-            None => "a run was killed while writing it",
-        }
-    }
 }
 
 /// Reads a journal line by line.
@@ -196,10 +159,10 @@ impl HistoryReader {
             next = segment.number.saturating_add(1);
             self.place = LinePlace { number: 0, segment: Some(segment.number) };
             if let Some(defect) = &segment.defect {
-                self.note(format!("segment {} {}", segment.number, escape_control(defect)));
+                self.doubt(format!("segment {} {}", segment.number, escape_control(defect)));
             }
             if segment.is_recreated() {
-                self.note(format!("segment {}: {}", segment.number, ChainDoubt::Recreated));
+                self.doubt(format!("segment {}: {}", segment.number, ChainDoubt::Recreated));
             }
             if !segment.closed && index + 1 < segments.len() {
                 self.note(format!(
@@ -241,8 +204,8 @@ impl HistoryReader {
     fn note_missing(&mut self, expected: u32, found: u32) {
         match found.saturating_sub(expected) {
             0 => {}
-            1 => self.note(format!("segment {expected} does not exist: its lines are missing")),
-            _ => self.note(format!(
+            1 => self.doubt(format!("segment {expected} does not exist: its lines are missing")),
+            _ => self.doubt(format!(
                 "segments {expected} to {} do not exist: their lines are missing",
                 found - 1
             )),
@@ -251,6 +214,26 @@ impl HistoryReader {
 
     fn note(&mut self, text: String) {
         self.history.notes.push(text);
+    }
+
+    /// Notes why entries may be missing that were recorded before the next line.
+    fn doubt(&mut self, why: String) {
+        self.is_in_doubt(|| why.clone());
+        self.note(why);
+    }
+
+    /// Entries may be missing that were recorded before the next line. Where that is so already, once.
+    fn is_in_doubt(&mut self, why: impl FnOnce() -> String) {
+        if self.history.doubts.last().is_none_or(|it| it.before.is_some()) {
+            self.history.doubts.push(HistoryDoubt { why: why(), before: None });
+        }
+    }
+
+    /// What was missing until now was recorded before this.
+    fn date_doubts(&mut self, before: Time) {
+        if let Some(undated) = self.history.doubts.last_mut().filter(|it| it.before.is_none()) {
+            undated.before = Some(before);
+        }
     }
 
     fn line(&mut self, bytes: &[u8]) {
@@ -270,12 +253,13 @@ impl HistoryReader {
         match line {
             ParsedLine::Known(record) => {
                 self.known = true;
-                self.take_in(record);
+                self.take_in(*record);
             }
             ParsedLine::Newer { version, .. } => {
                 self.known = true;
                 let (first, highest, count) = self.newer.unwrap_or((place, version, 0));
                 self.newer = Some((first, highest.max(version), count + 1));
+                self.is_in_doubt(|| format!("{place} was recorded by a newer kubectl-storage"));
             }
             ParsedLine::Unreadable => self.strange |= !line::looks_torn(bytes),
         }
@@ -288,10 +272,11 @@ impl HistoryReader {
         let medium = place.medium();
         match (follows, self.unreadable) {
             // The run that appended after it found it torn.
-            (Some(true), true) => self.note(format!("{before} is torn: {}", before.cut_by())),
-            (None, true) => self.note(format!("{before} cannot be read")),
+            (Some(true), true) => self.doubt(format!("{before} is torn: {}", before.cut_by())),
+            (None, true) => self.doubt(format!("{before} cannot be read")),
             (Some(false), unreadable) => {
                 self.broken += 1;
+                self.is_in_doubt(|| format!("{place} does not follow from the line before"));
                 if self.broken <= NAMED {
                     self.note(match (is_first, unreadable) {
                         (true, _) => format!(
@@ -331,6 +316,9 @@ impl HistoryReader {
                 format_time(&at),
             ));
         }
+        if let Some(at) = at {
+            self.date_doubts(at);
+        }
         self.at = at.or(self.at);
         match body {
             LineBody::Intent { run, intent } => {
@@ -353,12 +341,12 @@ impl HistoryReader {
                 )),
             },
             LineBody::Term => {}
-            LineBody::Unknown(kind) => self.note(format!(
+            LineBody::Unknown(kind) => self.doubt(format!(
                 "{place} is of a type that this version does not know: {}",
                 escape_control(&kind)
             )),
             LineBody::Malformed(kind) => {
-                self.note(format!("{place}: an {kind} that this version cannot read"));
+                self.doubt(format!("{place}: an {kind} that this version cannot read"));
             }
         }
     }
@@ -367,7 +355,7 @@ impl HistoryReader {
         let place = self.place_before;
         let cut = place.cut_by();
         if self.unreadable {
-            self.note(format!("{place}, the last one, is torn: {cut}"));
+            self.doubt(format!("{place}, the last one, is torn: {cut}"));
         } else if !whole {
             self.note(format!("{place}, the last one, lacks its line break: {cut}"));
         }

@@ -132,7 +132,7 @@ impl Outcome {
 /// A line as far as it can be read.
 pub(super) enum ParsedLine {
     /// A line of this version.
-    Known(JournalLine),
+    Known(Box<JournalLine>),
     /// A line of a newer version, of which only the previous hash is read.
     Newer { version: u32, previous: Option<String> },
     /// Not a line of this tool, or only a part of one.
@@ -350,7 +350,7 @@ pub(super) fn parse(line: &[u8]) -> ParsedLine {
     };
     let body = body.unwrap_or(LineBody::Malformed(kind));
     let term = term.ok().flatten();
-    ParsedLine::Known(JournalLine {
+    ParsedLine::Known(Box::new(JournalLine {
         sequence,
         previous,
         at,
@@ -358,7 +358,7 @@ pub(super) fn parse(line: &[u8]) -> ParsedLine {
         term_is_unreadable,
         cluster,
         body,
-    })
+    }))
 }
 
 fn read<T: DeserializeOwned>(line: &[u8]) -> Option<T> {

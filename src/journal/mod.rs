@@ -7,7 +7,8 @@
 //! - [`SegmentLog`] does so to the segments. It knows no API server: what stores them is a
 //!   [`SegmentStore`], which `apply` implements.
 //! - [`history()`] reads the file, [`history_of_segments`] the segments, whatever happened to them since.
-//! - [`rate`] counts what was done lately, for limits that a restart must not lift.
+//! - [`rate`] counts what was done lately, for limits that a restart must not lift; `destroying` tells
+//!   which requests may destroy something.
 //! - [`kept_backend`] is the format of the record of kept backend volumes in the cluster, for the
 //!   code that reads it and for the code that writes it.
 //! - [`announcement`] is the format of the records of announcements in the cluster, and of vetoes.
@@ -20,6 +21,7 @@
 
 pub(crate) mod announcement;
 pub(crate) mod chain;
+mod destroying;
 pub(crate) mod error;
 pub mod history;
 pub(crate) mod history_reader;
@@ -39,14 +41,15 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-pub(crate) use error::{JournalConsequence, JournalError, SegmentFailure};
-pub use history::{Entry, EntryOutcome, History};
+pub use error::{JournalConsequence, JournalError, SegmentFailure};
+pub use history::{Entry, EntryOutcome, History, HistoryDoubt};
 pub use history_reader::history;
 pub(crate) use history_reader::history_of_segments;
 pub use line::{Backend, Intent, Outcome, SentRequest};
 pub use log::{JournalRecord, Log};
 pub(crate) use segment::{Segment, SegmentEnd, SegmentStore, SegmentWrite};
-pub(crate) use segment_log::{Opening, SegmentBounds, SegmentLog};
+pub use segment_log::Opening;
+pub(crate) use segment_log::{SegmentBounds, SegmentLog};
 pub use term::Term;
 
 /// The name of the journal in the folder of a cluster.

@@ -4,33 +4,87 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
 
-use super::History;
-use crate::model::{ObjectKey, Time};
+use super::{
+    History,
+    history::{Entry, SKEW},
+};
+use crate::model::{Time, escape_control};
 
 /// For how long a change counts.
 const WINDOW: TimeDelta = TimeDelta::hours(1);
 
-/// How many changes took place within the last hour, by the command or reconciler that asked for them.
+/// How much was changed within the last hour.
 ///
-/// `now` is the API server's time, as are the times of the records. A change is what one run did to
-/// one object, in however many requests. What may have taken place counts, and what was refused does
-/// not. An entry without a time is at most as old as the next one that has a time; where none follows,
-/// and where the time of an entry lies after `now`, it counts: doubt leaves less room, never more.
-pub fn rate(history: &History, now: Time) -> BTreeMap<String, usize> {
-    let begin = now.checked_sub_signed(WINDOW).unwrap_or(Time::MIN_UTC);
-    let mut counted: BTreeSet<(&str, &str, &ObjectKey)> = BTreeSet::new();
-    let mut following: Option<Time> = None;
-    for entry in history.entries.iter().rev() {
-        following = entry.at.or(following);
-        if following.is_none_or(|at| at > begin) && entry.may_have_written() {
-            counted.insert((&entry.intent.command, &entry.run, &entry.intent.object.key));
+/// A change is what one run did to one object, in however many requests. It is counted if it took place or
+/// may have; what was refused is not.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rate {
+    /// All changes.
+    pub changes: usize,
+    /// Those that may destroy something ([`Intent::may_destroy`](super::Intent::may_destroy)).
+    pub destroying: usize,
+    /// All changes, by the command or reconciler that asked for them.
+    pub by_command: BTreeMap<String, usize>,
+    /// Why there may have been more; `None` where the journal tells of the whole hour.
+    pub incomplete: Option<String>,
+}
+
+impl Rate {
+    /// Whether so many changes that may destroy something are known to be all: whoever limits them
+    /// changes nothing where they are not.
+    pub fn is_complete(&self) -> bool {
+        self.incomplete.is_none()
+    }
+}
+
+/// Returns how much was changed within the last hour, by this journal alone: what others record counts
+/// there.
+///
+/// `now` is the API server's time, as are the times of the records. Doubt leaves less room, never more:
+/// a change counts by the last of its records, which are not older than those before them; one without a
+/// time is at most as old as the next one that has a time; one after `now` counts. That the last segments
+/// were deleted, or all of them, cannot be told.
+pub fn rate(history: &History, now: Time) -> Rate {
+    let begin = now.checked_sub_signed(WINDOW + SKEW).unwrap_or(Time::MIN_UTC);
+    let counts = |at: Option<Time>| at.is_none_or(|at| at > begin);
+    let mut latest = Time::MIN_UTC;
+    let mut times: Vec<Option<Time>> = Vec::with_capacity(history.entries.len());
+    for entry in &history.entries {
+        // A clock that was wrong for a moment must not count what follows for longer than that.
+        let known = entry.at.filter(|at| *at <= now + SKEW);
+        latest = known.map_or(latest, |at| at.max(latest));
+        times.push(last_record(entry).map(|at| at.max(latest)));
+    }
+    let (mut all, mut destroying) = (BTreeSet::new(), BTreeSet::new());
+    let mut following = None;
+    for (entry, at) in history.entries.iter().zip(times).rev() {
+        following = at.or(following);
+        if counts(following) && entry.may_have_written() {
+            let intent = &entry.intent;
+            let change = (&*intent.command, &*entry.run, &intent.object.key, &intent.object.uid);
+            all.insert(change);
+            if intent.may_destroy() {
+                destroying.insert(change);
+            }
         }
     }
-    let mut rates = BTreeMap::new();
-    for (command, _, _) in counted {
-        *rates.entry(command.to_owned()).or_default() += 1;
+    let mut by_command = BTreeMap::new();
+    for (command, ..) in &all {
+        *by_command.entry((*command).to_owned()).or_default() += 1;
     }
-    rates
+    let doubt = history.doubts.iter().find(|it| counts(it.before)).map(|it| &it.why);
+    let incomplete = history.distrusted.as_ref().or(doubt);
+    Rate {
+        changes: all.len(),
+        destroying: destroying.len(),
+        by_command,
+        incomplete: incomplete.map(|why| escape_control(why).into_owned()),
+    }
+}
+
+/// When the last record of an entry was made.
+fn last_record(entry: &Entry) -> Option<Time> {
+    entry.outcomes.iter().filter_map(|it| it.at).chain(entry.at).max()
 }
 
 #[cfg(test)]
@@ -38,8 +92,9 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::journal::{Entry, EntryOutcome, Intent, Outcome, SentRequest};
-    use crate::model::{Kind, ObjectRef};
+    use crate::journal::history::HistoryDoubt;
+    use crate::journal::{EntryOutcome, Intent, Outcome, SentRequest};
+    use crate::model::{Kind, ObjectKey, ObjectRef};
 
     fn time(seconds: i64) -> Time {
         Time::from_timestamp(1_800_000_000 + seconds, 0).expect("a time")
@@ -82,15 +137,18 @@ mod tests {
 
     fn rates(entries: Vec<Entry>) -> Vec<(String, usize)> {
         let history = History { entries, ..History::default() };
-        rate(&history, time(0)).into_iter().collect()
+        let found = rate(&history, time(0));
+        assert!(found.is_complete());
+        assert_eq!(found.changes, found.by_command.values().sum::<usize>());
+        found.by_command.into_iter().collect()
     }
 
     #[test]
     fn what_may_have_taken_place_within_the_hour_counts_by_command() {
         use Outcome::{Done, Failed, Pending, Refused, Sent, Stale, Unanswered};
         let found = rates(vec![
-            entry("gc", "old", "too-old", Some(3600), &[Sent, Done]),
-            entry("gc", "r", "in-time", Some(3599), &[Sent, Done]),
+            entry("gc", "old", "too-old", Some(3660), &[Sent, Done]),
+            entry("gc", "r", "in-time", Some(3659), &[Sent, Done]),
             entry("gc", "r", "refused", Some(50), &[Refused]),
             entry("gc", "r", "stale", Some(50), &[Stale]),
             entry("gc", "r", "failed", Some(50), &[Failed]),
@@ -132,5 +190,64 @@ mod tests {
             entry("gc", "r", "c", Some(10), done),
         ];
         assert_eq!(rates(between), [("gc".to_owned(), 2)]);
+    }
+
+    #[test]
+    fn what_may_destroy_is_counted_besides() {
+        let saving = |volume: &str| {
+            let mut entry = entry("retain", "r", volume, Some(9), &[Outcome::Done]);
+            entry.intent.action = "bind-volume".to_owned();
+            entry
+        };
+        let destroying = |volume: &str| {
+            let mut entry = entry("gc", "r", volume, Some(8), &[Outcome::Done]);
+            entry.intent.action = "delete-volume".to_owned();
+            entry
+        };
+        let entries = vec![saving("a"), destroying("a"), destroying("a"), saving("b")];
+        let found = rate(&History { entries, ..History::default() }, time(0));
+        assert_eq!((found.changes, found.destroying), (3, 1));
+        // Two objects of one name are two changes.
+        let mut again = destroying("a");
+        again.intent.object.uid = crate::model::Uid::parse("other");
+        let entries = vec![destroying("a"), again];
+        let found = rate(&History { entries, ..History::default() }, time(0));
+        assert_eq!((found.changes, found.destroying), (2, 2));
+    }
+
+    #[test]
+    fn a_change_is_as_old_as_its_last_record_and_not_older_than_those_before_it() {
+        let mut late = entry("gc", "r", "late", Some(5000), &[Outcome::Done]);
+        late.outcomes[0].at = Some(time(-60));
+        assert_eq!(rates(vec![late]), [("gc".to_owned(), 1)]);
+        let done = &[Outcome::Done][..];
+        let backwards =
+            vec![entry("gc", "r", "a", Some(60), done), entry("gc", "r", "b", Some(9000), done)];
+        assert_eq!(rates(backwards), [("gc".to_owned(), 2)]);
+        // A clock that was ahead for a moment counts once.
+        let ahead =
+            vec![entry("gc", "r", "a", Some(-9000), done), entry("gc", "r", "b", Some(9000), done)];
+        assert_eq!(rates(ahead), [("gc".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn what_may_be_missing_from_the_hour_makes_it_incomplete() {
+        let doubts = |before: &[Option<i64>]| {
+            let doubt = |ago: &Option<i64>| HistoryDoubt {
+                why: "a line\u{1b} cannot be read".to_owned(),
+                before: ago.map(|ago| time(-ago)),
+            };
+            let doubts = before.iter().map(doubt).collect();
+            rate(&History { doubts, ..History::default() }, time(0)).incomplete
+        };
+        assert_eq!(doubts(&[]), None);
+        assert_eq!(doubts(&[Some(3660), Some(9000)]), None);
+        for within in [None, Some(3659), Some(-60)] {
+            let why = doubts(&[Some(9000), within]).expect("it is within the hour");
+            assert!(why.contains("cannot be read") && !why.contains('\u{1b}'), "{why}");
+        }
+        let distrusted = Some("it was recorded in another cluster".to_owned());
+        let history = History { distrusted: distrusted.clone(), ..History::default() };
+        assert_eq!(rate(&history, time(0)).incomplete, distrusted);
     }
 }

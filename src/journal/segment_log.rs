@@ -56,7 +56,7 @@ impl Default for SegmentBounds {
             longest: 960 * 1024,
             pause: Duration::from_millis(500),
             awaited: Duration::from_secs(4),
-            patience: Duration::from_mins(3),
+            patience: Duration::from_secs(180),
         }
     }
 }
@@ -72,12 +72,12 @@ pub(crate) struct SegmentLog<S: SegmentStore> {
 
 /// What whoever opens the journal must know.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Opening {
+pub struct Opening {
     /// What is wrong with it, although a person may append.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
     /// How many lines others have appended before a leader had begun: what was judged before is judged
     /// again.
-    pub(crate) added: u64,
+    pub added: u64,
 }
 
 /// The end of the journal as it was last read or written.

@@ -15,6 +15,16 @@ pub enum JournalPlace {
     Cluster(Text),
 }
 
+impl fmt::Display for JournalPlace {
+    /// As in "the journal …".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Machine => f.write_str("of this machine"),
+            Self::Cluster(namespace) => write!(f, "in namespace {namespace}"),
+        }
+    }
+}
+
 /// An entry of the journal: `12` in the file of this machine, `c12` in the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JournalEntryNumber {

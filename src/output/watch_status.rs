@@ -1,11 +1,14 @@
 //! `kind: WatchStatus`: whether `watch` may act, who leads, and what was done last.
 
+use std::io::{self, Write};
+
 use serde::{Deserialize, Serialize};
 
 use super::publish::tool;
-use super::report::short_name;
+use super::report::{short_name, wrap};
 use super::wire::{API_VERSION, Tool};
 use super::writing::{JournalEntry, LeaderTerm};
+use crate::model::escape_control;
 
 /// What there is of `watch` in a namespace.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,7 +24,7 @@ pub struct WatchStatus {
     /// Whether it may act.
     pub pause: WatchPause,
     /// Who leads.
-    pub leader: WatchLeader,
+    pub leaders: WatchLeaders,
     /// What was done.
     pub journal: WatchJournal,
 }
@@ -61,19 +64,28 @@ pub struct WatchPause {
 /// Who leads.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WatchLeaders {
+    /// The Leases of all elections in the namespace: policies may have one of their own.
+    pub leases: Vec<WatchLeader>,
+    /// Why the Leases could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
+}
+
+/// Who leads by a Lease.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchLeader {
-    /// The holder of the Lease; absent where it was given back, or does not exist.
+    /// The name of the Lease.
+    pub name: String,
+    /// Its holder; absent where it was given back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
     /// When the holder renewed it last, by its own clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renewed: Option<String>,
     /// The epoch, which each of its journal entries has.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub term: Option<LeaderTerm>,
-    /// Why the Lease could not be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unread: Option<String>,
+    pub term: LeaderTerm,
 }
 
 /// What was done.
@@ -100,7 +112,7 @@ pub struct WatchJournal {
 pub fn watch_status(
     namespace: &str,
     pause: WatchPause,
-    leader: WatchLeader,
+    leaders: WatchLeaders,
     journal: WatchJournal,
 ) -> WatchStatus {
     WatchStatus {
@@ -108,18 +120,32 @@ pub fn watch_status(
         kind: "WatchStatus".to_owned(),
         metadata: WatchStatusMetadata { namespace: namespace.to_owned(), tool: tool() },
         pause,
-        leader,
+        leaders,
         journal,
     }
 }
 
-/// A status as text, a line for each part of it. What others wrote is in it as they wrote it.
-pub fn watch_status_lines(status: &WatchStatus) -> Vec<String> {
-    vec![
-        format!("acting   {}", pause_line(&status.pause)),
-        format!("leader   {}", leader_line(&status.leader)),
-        format!("journal  {}", journal_line(&status.journal)),
-    ]
+/// Prints a status, a paragraph for each part of it. What others wrote is escaped.
+///
+/// # Errors
+/// When writing fails.
+pub fn watch_status_text(
+    out: &mut dyn Write,
+    status: &WatchStatus,
+    width: usize,
+) -> io::Result<()> {
+    const INDENT: usize = 9;
+    let acting = ("acting", pause_line(&status.pause));
+    let leaders = leader_lines(&status.leaders).into_iter().map(|it| ("leader", it));
+    let journal = ("journal", journal_line(&status.journal));
+    for (name, text) in std::iter::once(acting).chain(leaders).chain([journal]) {
+        let lines = wrap(&escape_control(&text), width.max(40) - INDENT);
+        for (index, line) in lines.iter().enumerate() {
+            let name = if index == 0 { name } else { "" };
+            writeln!(out, "{name:<INDENT$}{line}")?;
+        }
+    }
+    Ok(())
 }
 
 fn pause_line(pause: &WatchPause) -> String {
@@ -135,17 +161,22 @@ fn pause_line(pause: &WatchPause) -> String {
     format!("{state}{since}{by}{reason}")
 }
 
-fn leader_line(leader: &WatchLeader) -> String {
-    if let Some(why) = &leader.unread {
-        return format!("unknown: {why}");
+fn leader_lines(leaders: &WatchLeaders) -> Vec<String> {
+    match (&leaders.unread, &*leaders.leases) {
+        (Some(why), _) => vec![format!("unknown: {why}")],
+        (None, []) => vec!["none: there is no Lease".to_owned()],
+        (None, leases) => leases.iter().map(leader_line).collect(),
     }
-    let Some(term) = &leader.term else { return "none: there is no Lease".to_owned() };
-    let holder = match (&leader.holder, &leader.renewed) {
+}
+
+fn leader_line(leader: &WatchLeader) -> String {
+    let WatchLeader { name, holder, renewed, term } = leader;
+    let holder = match (holder, renewed) {
         (None, _) => "none: the Lease was given back".to_owned(),
         (Some(holder), None) => holder.clone(),
         (Some(holder), Some(renewed)) => format!("{holder}, renewed {renewed}"),
     };
-    format!("{holder}; term {} of Lease {}", term.transitions, term.lease)
+    format!("{holder}; term {} of lease/{name}", term.transitions)
 }
 
 fn journal_line(journal: &WatchJournal) -> String {

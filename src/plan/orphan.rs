@@ -95,13 +95,21 @@ fn build(
         }
         OrphanSource::Named { driver, handle, exclusive } => {
             let backend = BackendKey { driver: driver.clone(), handle: handle.as_ref().into() };
-            let known = history.kept().into_iter().find(|it| names(it, &backend));
-            if let Some(entry) = known {
-                let entry = history.numbered(entry.sequence);
+            // Nothing is done on account of what was recorded in another cluster.
+            let all = history.all().filter(|it| it.distrusted.is_none());
+            let mut known = all.flat_map(|of| of.kept().into_iter().map(move |it| (of, it)));
+            if let Some((journal, entry)) = known.find(|(_, it)| names(it, &backend)) {
+                let number = journal.numbered(entry.sequence);
+                let instead = match (&history.place, &journal.place) {
+                    (JournalPlace::Cluster(_), JournalPlace::Machine) => {
+                        " instead of --cluster-journal"
+                    }
+                    _ => "",
+                };
                 return Err(format!(
-                    "entry {entry} of the journal kept it and contains its manifest: pass \
-                     --from-journal {}",
-                    entry.arguments()
+                    "entry {number} of the journal kept it and contains its manifest: pass \
+                     --from-journal {}{instead}",
+                    number.arguments()
                 ));
             }
             if !exclusive {
@@ -130,6 +138,7 @@ fn kept<'a>(history: &History, entry: &'a Entry) -> Result<(BackendKey, &'a Valu
             "entry {sequence} was undone, or its backend volume destroyed, already"
         ));
     }
+    not_reclaimed_elsewhere(history, entry)?;
     if matches!(entry.last(), Some(Outcome::Refused | Outcome::Stale | Outcome::Failed)) {
         return Err(format!("nothing was written by entry {sequence}"));
     }
@@ -155,17 +164,41 @@ fn names(entry: &Entry, backend: &BackendKey) -> bool {
     entry.intent.backend.as_ref().is_some_and(|it| may_be(&key(it), backend))
 }
 
-/// Returns the volumes that, by every journal entry with their name, referenced other backend
+/// Refuses to rest on an entry where another journal tells that its backend volume was deleted since, or
+/// may have been. In its own journal, the entry that destroyed it undoes it.
+pub(super) fn not_reclaimed_elsewhere(history: &History, entry: &Entry) -> Result<(), String> {
+    let Some(backend) = entry.intent.backend.as_ref().map(key) else { return Ok(()) };
+    let mut elsewhere = history.after(entry).filter(|(of, _)| of.place != history.place);
+    let later = elsewhere
+        .find(|(_, it)| it.may_have_written() && it.intent.reclaims() && names(it, &backend));
+    match later {
+        None => Ok(()),
+        Some((journal, later)) => Err(format!(
+            "entry {} of the journal {} may have had its backend volume deleted",
+            journal.numbered(later.sequence),
+            journal.place
+        )),
+    }
+}
+
+/// Returns the volumes that, by every entry with their name of any journal, referenced other backend
 /// volumes.
 pub(super) fn elsewhere(history: &History, backend: &BackendKey) -> BTreeSet<Box<str>> {
-    let volumes = || {
-        let known = history.entries.iter().filter(|it| it.intent.backend.is_some());
-        known.filter(|it| it.intent.object.key.kind == Kind::PersistentVolume)
-    };
-    let suspects: BTreeSet<_> =
-        volumes().filter(|it| names(it, backend)).map(|it| &it.intent.object.key.name).collect();
-    let others = volumes().map(|it| &it.intent.object.key.name);
+    let suspects: BTreeSet<_> = history
+        .all()
+        .flat_map(volumes)
+        .filter(|it| names(it, backend))
+        .map(|it| &it.intent.object.key.name)
+        .collect();
+    // What other journals say excuses nothing.
+    let others = volumes(history).map(|it| &it.intent.object.key.name);
     others.filter(|name| !suspects.contains(name)).cloned().collect()
+}
+
+/// Returns the entries about volumes whose backend volume is known.
+fn volumes(history: &History) -> impl Iterator<Item = &Entry> {
+    let known = history.entries.iter().filter(|it| it.intent.backend.is_some());
+    known.filter(|it| it.intent.object.key.kind == Kind::PersistentVolume)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ObjectDetails, Plan, Purpose};
+use super::{ObjectDetails, Plan, Purpose, orphan::not_reclaimed_elsewhere};
 use crate::cluster::{Cx, Seen};
 use crate::journal::{Entry, History};
 use crate::model::{
@@ -143,7 +143,8 @@ fn recreation(cx: &Cx, request: &RebindRequest) -> Seen<Result<Recreation, Strin
         let open = entry.intent.keeps && !undone.contains(&entry.sequence);
         let made = Recreation::of(saved, Some(entry.sequence).filter(|_| open)).ok()?;
         let of_claim = made.volume().claim_ref.as_ref()?.uid == claim.metadata.uid;
-        of_claim.then_some(made)
+        let exists = not_reclaimed_elsewhere(history, entry).is_ok();
+        (of_claim && exists).then_some(made)
     });
     Ok(kept.next().ok_or_else(|| {
         format!(

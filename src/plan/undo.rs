@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{ObjectDetails, Plan, Purpose};
+use super::{ObjectDetails, Plan, Purpose, orphan::not_reclaimed_elsewhere};
 use crate::cluster::Cx;
 use crate::guard::GUARD;
 use crate::journal::{Entry, History};
@@ -96,6 +96,7 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
             Err("unknown whether its backend volume still exists".to_owned())
         }
         _ if intent.keeps => {
+            not_reclaimed_elsewhere(history, entry)?;
             let recreation = Recreation::of(saved?, Some(entry.sequence))?;
             Ok(Purpose::Recreate(Box::new(recreation)))
         }
@@ -154,12 +155,10 @@ fn rebinding(history: &History, entry: &Entry, saved: &Value) -> Result<Purpose,
             history.numbered(undoes).arguments()
         )
     })?;
-    if let Some(later) =
-        history.entries.iter().find(|it| it.sequence > undoes && reclaims(it, volume))
-    {
+    if let Some((journal, later)) = history.after(entry).find(|(_, it)| reclaims(it, volume)) {
         return Err(format!(
             "entry {} had its volume reclaimed afterwards, which deletes the backend volume",
-            history.numbered(later.sequence)
+            journal.numbered(later.sequence)
         ));
     }
     let uid = saved["metadata"]["uid"].as_str().and_then(Uid::parse);
@@ -211,16 +210,10 @@ fn policy_before(entry: &Entry, saved: &Value) -> Result<Purpose, String> {
 /// Whether an entry has, or may have, set the policy of a volume to Delete.
 fn reclaims(entry: &Entry, volume: &str) -> bool {
     let key = &entry.intent.object.key;
-    let operations = entry.intent.request.body.as_array().into_iter().flatten();
-    let sets = |it: &Value| {
-        it["op"] == "replace"
-            && it["path"] == "/spec/persistentVolumeReclaimPolicy"
-            && it["value"] == "Delete"
-    };
     key.kind == Kind::PersistentVolume
         && *key.name == *volume
         && entry.may_have_written()
-        && operations.into_iter().any(sets)
+        && entry.intent.reclaims()
 }
 
 /// Whether the reclaiming controller may have begun to delete the backend volume: not before the

@@ -67,6 +67,12 @@ pub fn announce(
         AnnouncementStatus::Vetoed(veto) => {
             return refuse(format!("{}; --include-vetoed overrides this", vetoed(&veto)));
         }
+        AnnouncementStatus::Elsewhere(namespace) => {
+            return refuse(format!(
+                "{}; to announce it here, remove that annotation first",
+                facts::recorded_elsewhere(&namespace)
+            ));
+        }
         AnnouncementStatus::Changed(how) => {
             notices.push(format!("it has changed since it was announced before: {how}"));
         }
@@ -90,7 +96,7 @@ pub fn announce(
             grace: announcing.grace,
         }],
         effect,
-        undo: Undo::Never("whoever removes the annotation vetoes it, and nothing is reclaimed"),
+        undo: Undo::Never("but whoever removes the annotation vetoes it"),
         notices,
         relies_on,
         keeps_backend: false,
@@ -112,6 +118,7 @@ pub fn still_due(cx: &Cx, volume: &Volume, reclaim: Proposal) -> Seen<Result<Pro
         AnnouncementStatus::Vetoed(veto) => vetoed(&veto),
         AnnouncementStatus::Changed(how) => format!("changed since it was announced: {how}"),
         AnnouncementStatus::Void(why) => format!("its announcement is void: {why}"),
+        AnnouncementStatus::Elsewhere(namespace) => facts::recorded_elsewhere(&namespace),
     };
     Ok(Err(Refusal { reason, effect: reclaim.effect }))
 }
@@ -132,7 +139,7 @@ pub fn record_veto(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> 
             return Ok(Ok(Proposal {
                 steps: vec![Action::RecordVeto { volume: volume.object(), batch: veto.batch }],
                 effect,
-                undo: Undo::Never("--include-vetoed announces it again"),
+                undo: Undo::Never("but `gc --announce --include-vetoed` lifts it"),
                 notices: Vec::new(),
                 relies_on: Vec::new(),
                 keeps_backend: false,

@@ -1,14 +1,15 @@
 //! Whether reconcilers may act, by the `ConfigMap` with which everybody can stop them at once.
 //!
 //! Doubt stops them: one that is missing, is being deleted, cannot be read or makes no sense means paused.
-//! Its keys: `paused` (`true` or `false`), and for people `since`, `by` and `reason`, which anybody who
-//! may write it can choose.
+//! Its keys: `paused` (`true` or `false`), `since` and `cluster`, which show a copy of it, and for people
+//! `by` and `reason`. Anybody who may write it can choose all of them.
 
 use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
 
-use crate::apply::StoredConfigMap;
+use crate::apply::{RecordWriter, StoredConfigMap};
+use crate::client::Connection;
 use crate::model::{Time, format_time, parse_time};
 
 /// The name of the `ConfigMap`, in the namespace in which `watch` runs.
@@ -21,6 +22,8 @@ const PAUSED: &str = "paused";
 const SINCE: &str = "since";
 const BY: &str = "by";
 const REASON: &str = "reason";
+/// The uid of the cluster in which somebody resumed: where it was restored or copied, nothing acts by it.
+const CLUSTER: &str = "cluster";
 /// How much later than `since` it may have been created: who resumes asks for the time first.
 const RESTORED: TimeDelta = TimeDelta::minutes(1);
 
@@ -35,6 +38,17 @@ pub(crate) struct Pause {
     pub(crate) by: Option<String>,
     /// Why.
     pub(crate) reason: Option<String>,
+    /// The uid of the cluster in which it was resumed.
+    pub(crate) cluster: Option<String>,
+}
+
+/// Reads whether reconcilers may act whose `watch` runs in this namespace. Nothing acts on an answer that is
+/// older than a moment: it is read before each change.
+pub(crate) async fn read(connection: &Connection, field_manager: &str, namespace: &str) -> Pause {
+    let writer = RecordWriter::new(connection, field_manager, (namespace, PAUSE));
+    let (read, cluster) = futures::join!(writer.read(), writer.cluster());
+    let read = read.as_ref().map(Option::as_ref).map_err(ToString::to_string);
+    Pause::of(read, cluster.as_deref().map_err(String::as_str))
 }
 
 /// What the `ConfigMap` is.
@@ -66,44 +80,42 @@ impl PauseRecord {
 }
 
 impl Pause {
-    /// Returns what the `ConfigMap` says; `Err` is why it could not be read.
-    pub(crate) fn of(read: Result<Option<&StoredConfigMap>, String>) -> Self {
-        let alone = |record| Self { record, since: None, by: None, reason: None };
+    /// Returns what the `ConfigMap` says in the cluster with this uid; `Err` is why either could not be
+    /// read.
+    pub(crate) fn of(
+        read: Result<Option<&StoredConfigMap>, String>,
+        cluster: Result<&str, &str>,
+    ) -> Self {
+        let alone = |record| Self { record, since: None, by: None, reason: None, cluster: None };
         let stored = match read {
             Ok(Some(stored)) if !stored.is_terminating() => stored,
             Ok(_) => return alone(PauseRecord::Missing),
             Err(reason) => return alone(PauseRecord::Unreadable(reason)),
         };
         let text = |key| stored.value(key).filter(|it: &&str| !it.is_empty()).map(str::to_owned);
-        let since = stored.value(SINCE).filter(|it| !it.is_empty());
-        let since = since.map(|it| parse_time(it).ok().flatten().ok_or(it));
-        let foreign = foreign_keys(stored);
-        let record = match (stored.value(PAUSED), &since) {
-            (Some("true"), _) => PauseRecord::Paused,
-            (Some("false"), _) if !foreign.is_empty() => {
-                PauseRecord::Malformed(format!("it has other keys: {}", foreign.join(", ")))
-            }
-            (Some("false"), _) if stored.is_immutable() => {
-                PauseRecord::Malformed("it is immutable, so nobody could pause".to_owned())
-            }
-            (Some("false"), Some(Ok(since)))
-                if stored.created().is_some_and(|it| it > *since + RESTORED) =>
-            {
-                PauseRecord::Malformed(format!(
-                    "it was created later than {SINCE}: it was restored or copied"
-                ))
-            }
-            (Some("false"), Some(Err(since))) => {
-                PauseRecord::Malformed(format!("{SINCE} is {since:?}, which is not a time"))
-            }
-            (Some("false"), _) => PauseRecord::Resumed,
-            (Some(other), _) => {
+        let since = text(SINCE).map(|it| parse_time(&it).ok().flatten().ok_or(it));
+        let record = match stored.value(PAUSED) {
+            Some("true") => PauseRecord::Paused,
+            Some("false") => match (defect(stored, since.as_ref()), cluster) {
+                (Some(defect), _) => PauseRecord::Malformed(defect),
+                (None, Err(reason)) => PauseRecord::Unreadable(format!(
+                    "unknown whether it is of this cluster, whose identity is unknown: {reason}"
+                )),
+                (None, Ok(own)) if stored.value(CLUSTER) != Some(own) => {
+                    PauseRecord::Malformed(format!(
+                        "{CLUSTER} is not {own}, which is this one: it was restored or copied, or not \
+                         written by `watch resume`"
+                    ))
+                }
+                (None, Ok(_)) => PauseRecord::Resumed,
+            },
+            Some(other) => {
                 PauseRecord::Malformed(format!("{PAUSED} is {other:?}, not \"true\" or \"false\""))
             }
-            (None, _) => PauseRecord::Malformed(format!("it has no key {PAUSED}")),
+            None => PauseRecord::Malformed(format!("it has no key {PAUSED}")),
         };
         let since = since.and_then(Result::ok);
-        Self { record, since, by: text(BY), reason: text(REASON) }
+        Self { record, since, by: text(BY), reason: text(REASON), cluster: text(CLUSTER) }
     }
 
     /// Whether reconcilers may act: only where everybody can see that somebody said so.
@@ -124,11 +136,31 @@ impl Pause {
             (SINCE, since),
             (BY, self.by.clone()),
             (REASON, self.reason.clone()),
+            (CLUSTER, self.cluster.clone()),
         ]
         .into_iter()
         .filter_map(|(key, value)| Some((key.to_owned(), value?)))
         .chain(of_others)
         .collect()
+    }
+}
+
+/// Why nothing acts by a record that says that something may.
+fn defect(stored: &StoredConfigMap, since: Option<&Result<Time, String>>) -> Option<String> {
+    let foreign = foreign_keys(stored);
+    if !foreign.is_empty() {
+        return Some(format!("it has other keys: {}", foreign.join(", ")));
+    }
+    if stored.is_immutable() {
+        return Some("it is immutable, so nobody could pause".to_owned());
+    }
+    match since {
+        None => Some(format!("it has no key {SINCE}")),
+        Some(Err(since)) => Some(format!("{SINCE} is {since:?}, which is not a time")),
+        Some(Ok(since)) if stored.created().is_some_and(|it| it > *since + RESTORED) => {
+            Some(format!("it was created later than {SINCE}: it was restored or copied"))
+        }
+        Some(Ok(_)) => None,
     }
 }
 
@@ -140,7 +172,7 @@ pub(crate) fn says_resumed(stored: Option<&StoredConfigMap>) -> bool {
 
 /// The keys that do not belong to it: something else is stored under its name, and nothing acts by it.
 pub(crate) fn foreign_keys(stored: &StoredConfigMap) -> Vec<&str> {
-    stored.keys().filter(|key| ![PAUSED, SINCE, BY, REASON].contains(key)).collect()
+    stored.keys().filter(|key| ![PAUSED, SINCE, BY, REASON, CLUSTER].contains(key)).collect()
 }
 
 #[cfg(test)]
@@ -154,41 +186,52 @@ mod tests {
         StoredConfigMap::of(object).expect("it has a uid")
     }
 
-    fn read(data: &Value) -> Pause {
-        Pause::of(Ok(Some(&stored(data))))
+    fn of(stored: Option<&StoredConfigMap>) -> Pause {
+        Pause::of(Ok(stored), Ok("here"))
     }
 
     #[test]
     fn only_what_says_so_lets_reconcilers_act() {
+        let since = "2026-11-01T12:00:00Z";
         for (data, record) in [
-            (json!({"paused": "false"}), "resumed"),
-            (json!({"paused": "false", "since": "2026-11-01T12:00:00Z", "by": "ann"}), "resumed"),
+            (json!({"paused": "false", "since": since, "cluster": "here"}), "resumed"),
+            (json!({"paused": "false", "since": since, "cluster": "here", "by": "ann"}), "resumed"),
+            (json!({"paused": "false", "since": since, "cluster": "there"}), "malformed"),
+            (json!({"paused": "false", "since": since, "cluster": ""}), "malformed"),
+            (json!({"paused": "false", "since": since}), "malformed"),
+            (json!({"paused": "false", "cluster": "here"}), "malformed"),
+            (json!({"paused": "false", "since": "yesterday", "cluster": "here"}), "malformed"),
             (json!({"paused": "true"}), "paused"),
             (json!({"paused": "true", "since": "yesterday"}), "paused"),
-            (json!({"paused": "false", "since": "yesterday"}), "malformed"),
             (json!({"paused": "False"}), "malformed"),
             (json!({"paused": "false\n"}), "malformed"),
             (json!({"paused": ""}), "malformed"),
             (json!({"paused": false}), "malformed"),
             (json!({"policy.yaml": "kind: WatchPolicy"}), "malformed"),
-            (json!({"paused": "false", "policy.yaml": "kind: WatchPolicy"}), "malformed"),
+            (
+                json!({"paused": "false", "since": since, "cluster": "here", "policy.yaml": ""}),
+                "malformed",
+            ),
             (json!({"paused": "true", "policy.yaml": "kind: WatchPolicy"}), "paused"),
             (json!({}), "malformed"),
             (Value::Null, "malformed"),
         ] {
-            let pause = read(&data);
+            let pause = of(Some(&stored(&data)));
             assert_eq!(pause.record.name(), record, "{data}");
             assert_eq!(pause.may_act(), record == "resumed", "{data}");
         }
-        assert_eq!(Pause::of(Ok(None)).record, PauseRecord::Missing);
-        let unread = Pause::of(Err("403".to_owned()));
+        assert_eq!(of(None).record, PauseRecord::Missing);
+        let unread = Pause::of(Err("403".to_owned()), Ok("here"));
         assert_eq!((unread.record.name(), unread.may_act()), ("unreadable", false));
+        let resumed = stored(&json!({"paused": "false", "since": since, "cluster": "here"}));
+        let unknown = Pause::of(Ok(Some(&resumed)), Err("403"));
+        assert_eq!((unknown.record.name(), unknown.may_act()), ("unreadable", false));
         let going = json!({
-            "metadata": {"name": PAUSE, "uid": "u", "deletionTimestamp": "2026-11-01T12:00:00Z"},
-            "data": {"paused": "false"},
+            "metadata": {"name": PAUSE, "uid": "u", "deletionTimestamp": since},
+            "data": {"paused": "false", "since": since, "cluster": "here"},
         });
         let going = StoredConfigMap::of(going).expect("it has a uid");
-        assert_eq!(Pause::of(Ok(Some(&going))).record, PauseRecord::Missing);
+        assert_eq!(of(Some(&going)).record, PauseRecord::Missing);
     }
 
     #[test]
@@ -199,11 +242,12 @@ mod tests {
                 since: Time::from_timestamp(1_700_000_000, 0),
                 by: Some("ann".to_owned()),
                 reason: Some("a restore \u{1b}[2J".to_owned()),
+                cluster: Some("here".to_owned()),
             };
             let stored = stored(&json!(pause.data(None)));
-            assert_eq!(Pause::of(Ok(Some(&stored))), pause);
+            assert_eq!(of(Some(&stored)), pause);
             assert!(foreign_keys(&stored).is_empty());
-            let brief = Pause { since: None, by: None, reason: None, ..pause };
+            let brief = Pause { since: None, by: None, reason: None, cluster: None, ..pause };
             assert_eq!(brief.data(None).len(), 1);
         }
         assert_eq!(
@@ -223,10 +267,11 @@ mod tests {
         ] {
             let object = json!({
                 "metadata": {"name": PAUSE, "uid": "u", "creationTimestamp": created},
-                "immutable": immutable, "data": {"paused": "false", "since": since},
+                "immutable": immutable,
+                "data": {"paused": "false", "since": since, "cluster": "here"},
             });
             let stored = StoredConfigMap::of(object).expect("it has a uid");
-            assert_eq!(Pause::of(Ok(Some(&stored))).record.name(), record, "{created} {immutable}");
+            assert_eq!(of(Some(&stored)).record.name(), record, "{created} {immutable}");
             // Whoever pauses does not rest on that.
             assert!(says_resumed(Some(&stored)));
         }
@@ -236,9 +281,10 @@ mod tests {
     #[test]
     fn who_pauses_keeps_what_others_keep_in_it() {
         let over = stored(&json!({"paused": "false", "by": "ann", "policy.yaml": "kind: X"}));
-        let pause = Pause { record: PauseRecord::Paused, since: None, by: None, reason: None };
+        let record = PauseRecord::Paused;
+        let pause = Pause { record, since: None, by: None, reason: None, cluster: None };
         let data = pause.data(Some(&over));
         assert_eq!(json!(data), json!({"paused": "true", "policy.yaml": "kind: X"}));
-        assert_eq!(Pause::of(Ok(Some(&stored(&json!(data))))), pause);
+        assert_eq!(of(Some(&stored(&json!(data)))), pause);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::cluster::{Change, Cluster};
 use crate::dump::DumpError;
-use crate::journal::{self, sightings};
+use crate::journal::{self, History, sightings};
 use crate::model::{Answer, Question, Row, Text};
 use crate::rules::Assessor;
 use crate::sources::answers::Replies;
@@ -105,7 +105,7 @@ impl Records {
         }
         if replies.are_answers() {
             intake.apply(Change::Forgotten(self.question()));
-            let mut kept = history.iter().flat_map(|it| it.kept_backends());
+            let mut kept = history.iter().flat_map(History::kept_backends);
             kept.try_for_each(|it| intake.kept(it))?;
         }
         replies.take_in(intake)

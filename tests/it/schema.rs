@@ -8,7 +8,7 @@ use kubectl_storage::{
         finding_event,
         guard::{GuardChanges, GuardStatus},
         retention::{RetentionReport, simulation::RetentionSimulation},
-        watch_status::{WatchJournal, WatchLeader, WatchPause, WatchStatus, watch_status},
+        watch_status::{WatchJournal, WatchLeaders, WatchPause, WatchStatus, watch_status},
         wire::{AuditReport, FindingEvent},
         writing::{Plan, Receipt},
     },
@@ -199,7 +199,7 @@ fn the_shipped_schema_of_the_status_of_a_watch_is_that_of_the_code() {
         notes: Vec::new(),
         unread: None,
     };
-    let status = watch_status("storage", pause, WatchLeader::default(), journal);
+    let status = watch_status("storage", pause, WatchLeaders::default(), journal);
     let status = serde_json::json!(status);
     assert!(validator.is_valid(&status), "{status:#}");
     assert!(!validator.is_valid(&serde_json::json!({"kind": "WatchStatus"})));

@@ -67,7 +67,8 @@ fn a_key_is_taken_back_only_while_it_says_what_we_wrote() {
 
 #[test]
 fn a_namespace_stays_one_segment_of_the_path() {
-    let (all, one) = paths("../x");
+    let new = with("../x", None, "k", "v").expect("there is something to do");
+    let (all, one) = (new.path, config_map::path("../x", CONFIG_MAP));
     assert_eq!(all, "/api/v1/namespaces/..%2Fx/configmaps");
     assert_eq!(one, format!("{all}/{CONFIG_MAP}"));
 }

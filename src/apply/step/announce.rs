@@ -32,8 +32,6 @@ const ABOUT: &str = "PersistentVolumes that kubectl storage gc --announced may r
 struct Candidate<'a> {
     change: &'a ProposedChange,
     announced: &'a AnnouncedVolume,
-    /// The annotation that the plan has seen.
-    mark: Option<&'a str>,
     grace: std::time::Duration,
 }
 
@@ -51,8 +49,8 @@ struct Marked<'a> {
 impl<'a> Candidate<'a> {
     fn of(change: &'a ProposedChange) -> Option<Self> {
         match &*change.proposal.steps {
-            [Action::Announce { announced, grace, mark, .. }] => {
-                Some(Self { change, announced, mark: mark.as_deref(), grace: *grace })
+            [Action::Announce { announced, grace, .. }] => {
+                Some(Self { change, announced, grace: *grace })
             }
             _ => None,
         }
@@ -161,11 +159,6 @@ impl ChangeExecutor<'_> {
             return Err(ChangeEnd::new(Outcome::Stale, "there is nothing to announce"));
         };
         let seen = live["metadata"]["annotations"][ANNOUNCED].as_str();
-        // Whoever changed it has said something, whatever else is as it was.
-        if seen != it.mark && !it.overrides_vetoes() {
-            let detail = format!("another client has changed annotation {ANNOUNCED}");
-            return Err(ChangeEnd::new(Outcome::Stale, detail));
-        }
         let uid = change.object.uid.as_ref();
         let recorded = self.cluster.announcements();
         let begins = self.cluster.clock().unwrap_or_default();

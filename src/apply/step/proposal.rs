@@ -1,6 +1,6 @@
 //! Compares a proposal with the confirmed one.
 
-use crate::model::{Action, Proposal};
+use crate::model::{ANNOUNCED, Action, Proposal};
 
 /// Whether a proposal made after `done` steps is the rest of the confirmed one.
 pub(super) fn is_rest(confirmed: &Proposal, done: usize, now: &Proposal) -> bool {
@@ -28,6 +28,12 @@ pub(super) fn difference(confirmed: &Proposal, done: usize, now: &Proposal) -> S
     let new: Vec<_> = now.notices.iter().filter(|it| !confirmed.notices.contains(it)).collect();
     if let Some(reverted) = reverted(confirmed, done, now) {
         return reverted;
+    }
+    if let ([Action::Announce { mark: before, .. }], [Action::Announce { mark, .. }]) =
+        (&*confirmed.steps, &*now.steps)
+        && before != mark
+    {
+        return format!("another client has changed annotation {ANNOUNCED}");
     }
     if confirmed.steps.get(done..) != Some(&now.steps) {
         return "the change that would be made now differs from the confirmed one".to_owned();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::Outcome;
 use super::super::change_end::ChangeEnd;
-use super::super::config_map::{self, ConfigMapWrite, NewConfigMap, StoredConfigMap};
+use super::super::config_map::{self, ConfigMapWrite, NewConfigMap, RecordTry, StoredConfigMap};
 use super::super::options::DryRun;
 use super::super::request::WriteRequest;
 use super::super::writer::WriteAnswer;
@@ -16,8 +16,6 @@ use crate::journal::announcement::{RECORD, VETO, VETOES, parse_veto, veto_value}
 use crate::model::{Action, Veto};
 use crate::plan::ProposedChange;
 
-/// How often a change of the record is tried.
-const TRIES: usize = 8;
 /// What the record says of itself.
 const ABOUT: &str = "PersistentVolumes whose announcement was vetoed, by uid. kubectl storage gc --announce does \
                      not announce them again, unless --include-vetoed is given or their key is removed.";
@@ -91,7 +89,7 @@ impl ChangeExecutor<'_> {
         let shown = format!("configmap {namespace}/{VETOES}");
         // All vetoes are keys of one object, so that writes at the same time conflict.
         let _turn = self.vetoing.lock().await;
-        for _ in 0..TRIES {
+        let attempt = async |_| {
             let stored = self.cluster.record(VETOES).await;
             let stored = stored.map_err(|error| {
                 ChangeEnd::new(Outcome::Refused, format!("{shown} could not be read: {error}"))
@@ -100,39 +98,39 @@ impl ChangeExecutor<'_> {
             // Without its label it is not listed, so that no veto in it holds.
             let is_listed = stored.as_ref().is_none_or(|it| it.label(RECORD) == Some(VETO));
             if !edit(&mut data) && is_listed {
-                return Ok(ChangeEnd::new(Outcome::Done, format!("{shown} says so already")));
+                let told = format!("{shown} says so already");
+                return Ok(RecordTry::Done(ChangeEnd::new(Outcome::Done, told)));
             }
             let request = render(namespace, stored.as_ref(), &data);
             match config_map::rehearse(self.writer, &request).await {
                 ConfigMapWrite::Stored(_) if self.dry_run == DryRun::Server => {
-                    return Ok(dry_run::changes_nothing());
+                    return Ok(RecordTry::Done(dry_run::changes_nothing()));
                 }
                 ConfigMapWrite::Stored(_) => {}
-                ConfigMapWrite::Overtaken => continue,
+                ConfigMapWrite::Overtaken => return Ok(RecordTry::Overtaken(overtaken(&shown))),
                 ended => return Err(unwritten(&shown, ended)),
             }
             let entry = self.begin(change, 0, &request, volume.clone()).await?;
-            let sent = config_map::send(self.writer, &request, false).await;
-            let mut ended = match sent {
+            let mut ended = match config_map::send(self.writer, &request, false).await {
                 ConfigMapWrite::Stored(_) => {
                     ChangeEnd::new(Outcome::Done, format!("recorded in {shown}"))
-                }
-                ConfigMapWrite::Overtaken => {
-                    ChangeEnd::new(Outcome::Stale, format!("another client has changed {shown}"))
                 }
                 ended => unwritten(&shown, ended),
             };
             ended.entry = Some(entry);
             self.end(&mut ended, entry).await;
             match ended.outcome {
-                Outcome::Done => return Ok(ended),
-                Outcome::Stale => {}
-                _ => return Err(ended),
+                Outcome::Done => Ok(RecordTry::Done(ended)),
+                Outcome::Stale => Ok(RecordTry::Overtaken(ended.detail)),
+                _ => Err(ended),
             }
-        }
-        let detail = format!("other clients have changed {shown}, {TRIES} times");
-        Err(ChangeEnd::new(Outcome::Failed, detail))
+        };
+        config_map::change_record(attempt, |why| ChangeEnd::new(Outcome::Failed, why)).await
     }
+}
+
+fn overtaken(shown: &str) -> String {
+    format!("another client has changed {shown}")
 }
 
 /// Renders the request that writes the record.
@@ -177,7 +175,7 @@ fn unwritten(shown: &str, ended: ConfigMapWrite) -> ChangeEnd {
             ChangeEnd::new(Outcome::Failed, format!("{shown} was not written: {why}")).ends_batch()
         }
         ConfigMapWrite::Stored(_) | ConfigMapWrite::Overtaken => {
-            ChangeEnd::new(Outcome::Stale, format!("another client has changed {shown}"))
+            ChangeEnd::new(Outcome::Stale, overtaken(shown))
         }
     }
 }

@@ -12,7 +12,7 @@ use super::{
     permit::{Busy, Permit},
     session::{Looked, Session},
 };
-use crate::apply::{Confirmed, DryRun, LeaseWriter, OpenJournal, Outcome, RunOptions};
+use crate::apply::{Confirmed, DryRun, JournalLeader, OpenJournal, Outcome, RunOptions};
 use crate::cli::{
     Failure,
     args::ConnectionArgs,
@@ -23,8 +23,8 @@ use crate::cli::{
         perform::{self, Execution},
     },
 };
-use crate::journal::rate::rate;
-use crate::model::Settings;
+use crate::journal::rate::{Rate, rate};
+use crate::model::{Settings, Text};
 use crate::watch::acting::{
     ActingBounds, ActingCounts, AnnouncementCounts, ChangeCount, Wanted, Work, WorkSchedule,
     WorkTerms, room,
@@ -40,8 +40,6 @@ const AGAIN: Duration = Duration::from_secs(600);
 const FAILED: Duration = Duration::from_secs(60);
 /// Nothing is to be done.
 const LONG: Duration = Duration::from_secs(3600);
-/// How long the API server may take to say who leads.
-const LEASE: Duration = Duration::from_secs(5);
 
 /// What is done, and within which bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,13 +77,15 @@ impl ActingTerms {
 /// Does what is wanted.
 pub(in crate::cli) struct Actor<'a> {
     pub(in crate::cli) connection: &'a ConnectionArgs,
+    /// The work that it does, if that is switched on.
+    pub(in crate::cli) works: &'static [Work],
     pub(in crate::cli) terms: watch::Receiver<Arc<ActingTerms>>,
     pub(in crate::cli) wanted: watch::Receiver<Wanted>,
     pub(in crate::cli) permit: Permit,
     pub(in crate::cli) field_manager: &'a str,
     pub(in crate::cli) options: RunOptions,
     pub(in crate::cli) counts: ActingCounts,
-    pub(in crate::cli) tell: &'a mut dyn FnMut(ActingNews<'_>),
+    pub(in crate::cli) tell: &'a dyn Fn(ActingNews<'_>),
     /// Whether the last look at what is to be announced found a flood, or there was none.
     pub(in crate::cli) breaker_open: bool,
     /// Whether changes are being made.
@@ -110,8 +110,10 @@ impl Actor<'_> {
         let mut schedule = WorkSchedule::default();
         loop {
             let terms = Arc::clone(&self.terms.borrow_and_update());
-            let wanted = self.wanted.borrow_and_update().clone();
-            if !wanted.has(Work::Reclaim) && terms.on().contains(&Work::Reclaim) {
+            let wanted = self.wanted.borrow_and_update().clone().only(self.works);
+            let reclaims =
+                self.works.contains(&Work::Reclaim) && terms.on().contains(&Work::Reclaim);
+            if reclaims && !wanted.has(Work::Reclaim) {
                 self.counts.announced(AnnouncementCounts::default());
             }
             let at = begun.elapsed();
@@ -183,12 +185,17 @@ impl Actor<'_> {
         looked: Looked,
     ) -> Result<Ended, Failure> {
         let Looked { mut collected, mut plan, .. } = looked;
-        let (journal, made) = self.open_journal(&collected).await?;
-        // What saves data waits for nothing: bounding it would lose what it is there for.
-        let per_hour = if work == Work::Rescue { usize::MAX } else { terms.bounds.per_hour };
-        let room = room(terms.bounds.per_run, per_hour, made);
+        let (journal, rate) = self.open_journal(&collected).await?;
+        let waiting = plan.changes.len();
+        let made = match made(work, &rate) {
+            Ok(made) => made,
+            Err(why) => {
+                (self.tell)(ActingNews::UnknownRate { work, waiting, why });
+                return Ok(Ended::Idle);
+            }
+        };
+        let room = room(terms.bounds.per_run, terms.bounds.per_hour, made);
         if room == 0 {
-            let waiting = plan.changes.len();
             (self.tell)(ActingNews::NoRoom { work, waiting, made });
             return Ok(Ended::Idle);
         }
@@ -220,21 +227,32 @@ impl Actor<'_> {
     }
 
     /// Opens the journal, and counts what was changed within the hour. Without it nothing is changed.
-    async fn open_journal(&self, collected: &Collected) -> Result<(OpenJournal, usize), Failure> {
-        let (Some(live), Some(now)) = (&collected.live, collected.intake.cluster.clock()) else {
+    async fn open_journal(&self, collected: &Collected) -> Result<(OpenJournal, Rate), Failure> {
+        let Some(now) = collected.intake.cluster.clock() else {
             return Err(Failure::error(anyhow::anyhow!("the API server tells no time")));
         };
-        let leading = self.permit.leadership.term().zip(self.permit.leadership.lease());
-        let leading = leading.map(|(term, lease)| {
-            let lease = (&*lease.namespace, &*lease.name);
-            (term, LeaseWriter::new(&live.connection, lease, LEASE))
+        let leader = self.permit.leadership.term().zip(self.permit.leadership.lease());
+        let leader = leader.map(|(term, lease)| JournalLeader {
+            term,
+            namespace: Text::clone(&lease.namespace),
+            lease: Text::clone(&lease.name),
         });
-        let opened = perform::open_journal(collected, self.field_manager, leading).await?;
+        let opened = perform::open_journal(collected, self.field_manager, leader.as_ref()).await?;
         let (_, history) = journal::read(collected).await?;
-        let rates = rate(&history, now);
-        let counts = |work: &Work| *work != Work::Rescue;
-        let made = Work::ALL.iter().filter(|it| counts(it));
-        Ok((opened, made.filter_map(|it| rates.get(it.command())).sum()))
+        Ok((opened, rate(&history, now)))
+    }
+}
+
+/// How many changes were made within the hour; `Err` is why that is not known.
+fn made(work: Work, rate: &Rate) -> Result<usize, &str> {
+    match (work, &rate.incomplete) {
+        // What saves data waits for nothing: a bound would lose what it is there for.
+        (Work::Rescue, _) => Ok(0),
+        (_, Some(why)) => Err(why),
+        (_, None) => {
+            let bounded = Work::ALL.iter().filter(|it| **it != Work::Rescue);
+            Ok(bounded.filter_map(|it| rate.by_command.get(it.command())).sum())
+        }
     }
 }
 

@@ -23,7 +23,10 @@ use crate::cli::{
 use crate::cluster::Cluster;
 use crate::model::escape_control;
 use crate::output::{format::Format, list, writing};
-use crate::watch::{Leadership, Reconciler, Told, acting::ActingCounts};
+use crate::watch::{
+    Leadership, Reconciler, Told,
+    acting::{ActingCounts, Work},
+};
 
 /// How long a change may go on after a signal: Kubernetes waits 30 seconds before it kills a pod.
 const LAST_CHANGE: Duration = Duration::from_secs(20);
@@ -64,7 +67,7 @@ impl Following<'_> {
             findings.take_in(&Told { news, ..Told::default() });
             let mut watching = follow::go_on(collected, reconciler, None)?;
             let (end, mut ended) = tokio::sync::mpsc::unbounded_channel();
-            let mut show = |news: ActingNews<'_>| {
+            let show = |news: ActingNews<'_>| {
                 // Whoever reads its output no more has ended it.
                 match tell(&news, format) {
                     Ok(true) => {}
@@ -74,6 +77,7 @@ impl Following<'_> {
             };
             let actor = Actor {
                 connection,
+                works: &Work::ALL,
                 terms: followed.terms,
                 wanted: followed.wanted,
                 permit: Permit {
@@ -84,7 +88,7 @@ impl Following<'_> {
                 field_manager,
                 options,
                 counts: ActingCounts::default(),
-                tell: &mut show,
+                tell: &show,
                 breaker_open: true,
                 busy: busy.clone(),
             };
@@ -130,6 +134,9 @@ fn tell(news: &ActingNews<'_>, format: &Format) -> std::io::Result<bool> {
         ActingNews::NoRoom { waiting, made, .. } => terminal::note(&format!(
             "{waiting} changes wait: {made} were made within the last hour"
         )),
+        ActingNews::UnknownRate { waiting, why, .. } => terminal::note(&escape_control(&format!(
+            "{waiting} changes wait: it is not known how many were made within the last hour: {why}"
+        ))),
         ActingNews::Failed { message, .. } => {
             terminal::note(&escape_control(&format!(
                 "warning: {message}; tried again in a minute"

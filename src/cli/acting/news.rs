@@ -13,6 +13,8 @@ pub(in crate::cli) enum ActingNews<'a> {
     BreakerOpen { work: Work, breaker: Breaker },
     /// Changes wait, since so many were made within the hour.
     NoRoom { work: Work, waiting: usize, made: usize },
+    /// Changes wait, since it is not known how many were made within the hour.
+    UnknownRate { work: Work, waiting: usize, why: &'a str },
     /// Changes were made, or were not.
     Changed { work: Work, receipt: &'a Receipt, shape: &'a writing::Receipt },
     /// It could not look, or not write.

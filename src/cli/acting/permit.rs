@@ -4,16 +4,17 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
-use crate::apply::RecordWriter;
 use crate::cli::writing::Interrupt;
 use crate::client::Connection;
 use crate::watch::{
     Leadership,
-    pause::{PAUSE, Pause},
+    pause::{self, Pause},
 };
 
+/// Nothing is written by it.
+const FIELD_MANAGER: &str = "kubectl-storage";
 /// How often it is read whether somebody has paused it.
 const LOOK: Duration = Duration::from_secs(3);
 /// How long one answer about that may take.
@@ -43,13 +44,13 @@ impl Permit {
     }
 }
 
-/// Whether changes are being made. Clones share it.
+/// How many runs make changes now. Clones share it.
 #[derive(Clone)]
-pub(in crate::cli) struct Busy(watch::Sender<bool>);
+pub(in crate::cli) struct Busy(watch::Sender<usize>);
 
 impl Default for Busy {
     fn default() -> Self {
-        Self(watch::channel(false).0)
+        Self(watch::channel(0).0)
     }
 }
 
@@ -58,50 +59,50 @@ pub(super) struct Making<'a>(&'a Busy);
 
 impl Drop for Making<'_> {
     fn drop(&mut self) {
-        self.0.0.send_replace(false);
+        self.0.0.send_modify(|runs| *runs = runs.saturating_sub(1));
     }
 }
 
 impl Busy {
     /// Says that changes are being made.
     pub(super) fn begin(&self) -> Making<'_> {
-        self.0.send_replace(true);
+        self.0.send_modify(|runs| *runs += 1);
         Making(self)
     }
 
     /// Whether changes are being made.
     pub(in crate::cli) fn is_busy(&self) -> bool {
-        *self.0.borrow()
+        *self.0.borrow() > 0
     }
 
     /// Waits until none are.
     pub(in crate::cli) async fn wait(&self) {
-        let _ = self.0.subscribe().wait_for(|it| !it).await;
+        let _ = self.0.subscribe().wait_for(|runs| *runs == 0).await;
     }
 }
 
 /// Follows the record by which everybody can pause what acts.
-pub(in crate::cli) struct PauseFollower {
-    record: RecordWriter,
+pub(in crate::cli) struct PauseFollower<'a> {
+    connection: &'a Connection,
     tell: watch::Sender<Pause>,
 }
 
-impl PauseFollower {
-    /// Begins with doubt: paused.
-    pub(in crate::cli) fn new(
-        connection: &Connection,
-        namespace: &str,
-    ) -> (Self, watch::Receiver<Pause>) {
-        let (tell, pause) = watch::channel(Pause::of(Err("not read yet".to_owned())));
-        let record = RecordWriter::new(connection, "kubectl-storage", (namespace, PAUSE));
-        (Self { record, tell }, pause)
+impl<'a> PauseFollower<'a> {
+    /// Follows the record in the namespace of the connection. Begins with doubt: paused.
+    pub(in crate::cli) fn new(connection: &'a Connection) -> (Self, watch::Receiver<Pause>) {
+        let (tell, pause) = watch::channel(unread("not read yet".to_owned()));
+        (Self { connection, tell }, pause)
     }
 
     /// Goes on to.
     pub(in crate::cli) async fn follow(self) -> Infallible {
+        let Self { connection, tell } = self;
         loop {
-            let pause = is_paused(&self.record).await;
-            self.tell.send_if_modified(|known| {
+            let read = pause::read(connection, FIELD_MANAGER, &connection.namespace);
+            let pause = timeout(PATIENCE, read).await.unwrap_or_else(|_| {
+                unread(format!("not answered within {} s", PATIENCE.as_secs()))
+            });
+            tell.send_if_modified(|known| {
                 let is_new = *known != pause;
                 *known = pause;
                 is_new
@@ -111,12 +112,7 @@ impl PauseFollower {
     }
 }
 
-/// Reads the record. What is not answered in time may have changed.
-pub(in crate::cli) async fn is_paused(record: &RecordWriter) -> Pause {
-    let read = tokio::time::timeout(PATIENCE, record.read()).await;
-    Pause::of(match &read {
-        Ok(Ok(stored)) => Ok(stored.as_ref()),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err(format!("not answered within {} s", PATIENCE.as_secs())),
-    })
+/// What is not read in time may have changed.
+fn unread(why: String) -> Pause {
+    Pause::of(Err(why), Err("it was not read"))
 }

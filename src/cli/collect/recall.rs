@@ -1,5 +1,6 @@
 //! What earlier runs recorded, on this machine and in the cluster.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::{Collected, LiveConnection, dump_failure};
@@ -37,6 +38,11 @@ impl Collected {
         if self.intake.cluster.answers().get(&asked) == Some(&Answer::Forbidden) {
             self.notes.push(facts::unreadable(namespace));
         }
+    }
+
+    /// Notes in which other namespaces there are records of announcements, as far as that is known.
+    pub(super) fn note_records_elsewhere(&mut self, namespaces: Option<BTreeSet<String>>) {
+        self.notes.extend(facts::records_elsewhere(&namespaces.unwrap_or_default()));
     }
 
     /// Reads the journal of this machine; where it cannot be read, notes what is missing then.

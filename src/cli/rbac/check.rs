@@ -72,6 +72,7 @@ pub(super) async fn check(
                 Place::Journal => {
                     journal.clone().unwrap_or_else(|| connected.namespace.as_str().into())
                 }
+                Place::Watch => connected.namespace.as_str().into(),
                 Place::Records => Text::from(records),
             };
             rights.into_iter().map(move |right| (right, Some(Text::clone(&namespace))))

@@ -1,12 +1,12 @@
 //! Rights in one namespace: the journal in the cluster, and what `watch pause` and `watch status` use.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Right, RoleFor};
 use crate::{
-    cli::Failure,
+    cli::{Failure, args::JOURNAL_NAMESPACE},
     model::{Kind, Text},
-    watch::{pause::PAUSE, policy::LeaseName},
+    watch::pause::PAUSE,
 };
 
 const CONFIG_MAPS: &str = "configmaps";
@@ -28,21 +28,26 @@ pub(super) fn namespaced(
     journal: Option<Text>,
     watch: &str,
 ) -> Result<Vec<NamespacedRights>, Failure> {
-    let mut all = Vec::new();
+    // `watch status` looks at no other journal than one in the cluster.
+    let is_status = command == RoleFor::WatchStatus;
+    let journal = journal.or_else(|| is_status.then(|| JOURNAL_NAMESPACE.into()));
+    // One role for each namespace: two would have the same name.
+    let mut all: BTreeMap<Text, BTreeSet<Right<'static>>> = BTreeMap::new();
     if let Some(namespace) = journal {
-        all.push(NamespacedRights { namespace, rights: of_journal(command)? });
+        all.entry(namespace).or_default().extend(of_journal(command)?);
     }
     let rights = of_watch(command);
     if !rights.is_empty() {
-        all.push(NamespacedRights { namespace: watch.into(), rights });
+        all.entry(watch.into()).or_default().extend(rights);
     }
-    Ok(all)
+    let all = all.into_iter();
+    Ok(all.map(|(namespace, rights)| NamespacedRights { namespace, rights }).collect())
 }
 
 /// Segments are numbered, and no right names what does not exist yet.
-fn of_journal(command: RoleFor) -> Result<BTreeSet<Right<'static>>, Failure> {
+fn of_journal(command: RoleFor) -> Result<Vec<Right<'static>>, Failure> {
     let verbs: &[&str] = match (command, command.only_reads()) {
-        (RoleFor::Journal, _) => &["get", "list"],
+        (RoleFor::Journal | RoleFor::WatchStatus, _) => &["get", "list"],
         (_, false) if !command.is_of_pause() => {
             return Ok(journal_writer().collect());
         }
@@ -56,13 +61,18 @@ fn of_journal(command: RoleFor) -> Result<BTreeSet<Right<'static>>, Failure> {
     Ok(verbs.iter().map(|verb| config_map(verb, None)).collect())
 }
 
-/// What writes the journal, and reads whether it may.
+/// What writes the journal.
 pub(super) fn journal_writer() -> impl Iterator<Item = Right<'static>> {
     ["get", "list", "create", "update"].into_iter().map(|verb| config_map(verb, None))
 }
 
-fn of_watch(command: RoleFor) -> BTreeSet<Right<'static>> {
-    let rights = match command {
+/// What reads whether anything may act.
+pub(super) const fn pause_reader() -> Right<'static> {
+    config_map("get", Some(PAUSE))
+}
+
+fn of_watch(command: RoleFor) -> Vec<Right<'static>> {
+    match command {
         // Where there is none, everything is paused: it need not be created.
         RoleFor::WatchPause => {
             vec![config_map("get", Some(PAUSE)), config_map("update", Some(PAUSE))]
@@ -73,20 +83,26 @@ fn of_watch(command: RoleFor) -> BTreeSet<Right<'static>> {
             config_map("update", Some(PAUSE)),
             config_map("create", None),
         ],
+        // Each policy may have a Lease of its own.
         RoleFor::WatchStatus => vec![
-            // The journal.
-            config_map("get", None),
-            config_map("list", None),
+            config_map("get", Some(PAUSE)),
             Right {
-                verb: "get",
+                verb: "list",
                 group: Kind::Lease.group().name,
                 resource: Kind::Lease.plural(),
-                name: Some(LeaseName::DEFAULT),
+                name: None,
             },
         ],
         _ => Vec::new(),
-    };
-    rights.into_iter().collect()
+    }
+}
+
+/// The identity of the cluster, by which a copy of the pause record is known: the only right to an object
+/// that is in no namespace.
+pub(super) fn of_identity(command: RoleFor) -> Option<Right<'static>> {
+    let (group, resource) = (Kind::Namespace.group().name, Kind::Namespace.plural());
+    let right = Right { verb: "get", group, resource, name: Some("kube-system") };
+    matches!(command, RoleFor::WatchResume | RoleFor::WatchStatus).then_some(right)
 }
 
 const fn config_map(verb: &'static str, name: Option<&'static str>) -> Right<'static> {

@@ -126,6 +126,7 @@ fn roles(
     for (place, rights) in namespaced {
         let namespace = match place {
             Place::Journal => journal.clone(),
+            Place::Watch => None,
             Place::Records => Some(records.into()),
         };
         by_namespace.entry(namespace).or_default().extend(rights);

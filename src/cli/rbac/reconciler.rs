@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{
     Right, RoleFor, announcement,
     conditional::{ConditionalRight, DELETE_TO_DISOWN},
-    namespaced::journal_writer,
+    namespaced::{journal_writer, pause_reader},
     role_for::writes_of,
 };
 use crate::{
@@ -24,6 +24,8 @@ use crate::{
 pub(super) enum Place {
     /// That of the journal.
     Journal,
+    /// That in which `watch` runs.
+    Watch,
     /// That of the records of announcements and of kept backends.
     Records,
 }
@@ -66,7 +68,8 @@ pub(super) fn rights(name: ReconcilerName) -> BTreeSet<Right<'static>> {
 
 /// What a reconciler needs in single namespaces.
 pub(super) fn namespaced(name: ReconcilerName) -> Vec<(Place, BTreeSet<Right<'static>>)> {
-    let mut all = vec![(Place::Journal, journal_writer().collect())];
+    let mut all =
+        vec![(Place::Journal, journal_writer().collect()), (Place::Watch, [pause_reader()].into())];
     let record = |verb, name| Right { verb, group: "", resource: "configmaps", name };
     match name {
         ReconcilerName::Rescue | ReconcilerName::Retention => {}

@@ -53,7 +53,7 @@ pub(super) enum RoleFor {
     WatchPause,
     /// What `watch resume` reads and writes, in the namespace of -n
     WatchResume,
-    /// What `watch status` reads, in the namespace of -n
+    /// What `watch status` reads, in the namespace of -n and in that of the journal
     WatchStatus,
 }
 

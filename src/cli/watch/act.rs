@@ -1,5 +1,6 @@
 //! Reconcilers that act or say what they would do: which findings call for them, and what is logged of them.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -66,8 +67,6 @@ pub(super) struct Acting {
     pub(super) interrupt: Interrupt,
     pub(super) counts: ActingCounts,
     pub(super) busy: Busy,
-    /// The namespace of the journal, and of the record by which everybody can pause it.
-    pub(super) namespace: String,
 }
 
 impl Acting {
@@ -77,7 +76,7 @@ impl Acting {
         connection: &ConnectionArgs,
         connected: &Connection,
     ) -> Infallible {
-        let Self { followed, leadership, interrupt, counts, busy, namespace } = self;
+        let Self { followed, leadership, interrupt, counts, busy } = self;
         let FollowedFindings { terms, wanted } = followed;
         // Nobody has to be able to pause what only reports.
         let mut switched = terms.clone();
@@ -86,41 +85,46 @@ impl Acting {
                 std::future::pending::<()>().await;
             }
         }
-        let (follower, pause) = PauseFollower::new(connected, &namespace);
+        let (follower, pause) = PauseFollower::new(connected);
         let permit = Permit { leadership, pause: Some(pause.clone()), interrupt };
-        let mut log = ActingLog::default();
-        let actor = Actor {
+        let log = RefCell::new(ActingLog::default());
+        let tell = |news: ActingNews<'_>| log.borrow_mut().tell(&news);
+        let actor = |works| Actor {
             connection,
+            works,
             terms: terms.clone(),
-            wanted,
-            permit,
+            wanted: wanted.clone(),
+            permit: permit.clone(),
             field_manager: FIELD_MANAGER,
             options: OPTIONS,
             counts: counts.clone(),
-            tell: &mut |news| log.tell(&news),
+            tell: &tell,
             breaker_open: true,
-            busy,
+            busy: busy.clone(),
         };
         tokio::select! {
-            never = actor.run() => match never {},
+            never = actor(Work::SAVING).run() => match never {},
+            never = actor(Work::PATIENT).run() => match never {},
             never = follower.follow() => match never {},
-            never = log_pauses(terms, pause, counts) => match never {},
+            never = log_pauses(terms.clone(), pause, counts.clone()) => match never {},
         }
     }
 }
 
 /// Says when somebody pauses what acts, and when it goes on.
 async fn log_pauses(
-    terms: watch::Receiver<Arc<ActingTerms>>,
+    mut terms: watch::Receiver<Arc<ActingTerms>>,
     mut pause: watch::Receiver<Pause>,
     counts: ActingCounts,
 ) -> Infallible {
     loop {
-        if pause.changed().await.is_err() {
-            std::future::pending::<()>().await;
+        tokio::select! {
+            Ok(()) = pause.changed() => {}
+            Ok(()) = terms.changed() => {}
+            else => std::future::pending().await,
         }
         let now = pause.borrow_and_update().clone();
-        if !terms.borrow().acts() {
+        if !terms.borrow_and_update().acts() {
             continue;
         }
         counts.pause(!now.may_act());
@@ -176,6 +180,14 @@ impl ActingLog {
                     warn!(
                         reconciler = %work.reconciler(), waiting, made,
                         "as many changes as the policy allows were made within the hour"
+                    );
+                }
+            }
+            ActingNews::UnknownRate { work, waiting, why } => {
+                if self.is_new(*work, (*why).to_owned()) {
+                    warn!(
+                        reconciler = %work.reconciler(), waiting, why = %escape_control(why),
+                        "it is not known how many changes were made within the hour"
                     );
                 }
             }

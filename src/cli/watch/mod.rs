@@ -205,8 +205,7 @@ impl WatchingArgs {
         let watched = reporters.watched();
         let namespace = policy.cluster_journal();
         let namespace = namespace.map_or_else(|| reporting.namespace.clone(), |it| it.to_string());
-        let of = namespace.clone();
-        let terms_of = Box::new(move |policy: &WatchPolicy| act::terms(policy, &of));
+        let terms_of = Box::new(move |policy: &WatchPolicy| act::terms(policy, &namespace));
         let (findings, followed) = WantedFindings::by_policy(&policy, terms_of);
         let counts = ActingCounts::default();
         watched.act(&counts);
@@ -216,7 +215,6 @@ impl WatchingArgs {
             interrupt: interrupt.clone(),
             counts,
             busy: busy.clone(),
-            namespace,
         };
         let mut audience = Audience {
             stdout: stdout.cloned(),

@@ -50,13 +50,27 @@ impl PauseArgs {
     ) -> Result<Exit, Failure> {
         let connected = connect(connection, None).await?;
         let namespace = self.place.namespace();
+        let role = if wanted == PauseRecord::Resumed { "watch-resume" } else { "watch-pause" };
         let place = format!("configmap {namespace}/{PAUSE}");
         let writer = RecordWriter::new(&connected, "kubectl-storage", (namespace, PAUSE));
         let read = async || {
             writer.read().await.map_err(|error| {
-                let hint = error.hint();
+                let hint = match error.is_forbidden() {
+                    true => Some(format!(
+                        "`kubectl storage rbac {role} -n {namespace}` prints all permissions"
+                    )),
+                    false => error.hint(),
+                };
                 Failure::error(error).hint(hint)
             })
+        };
+        // Who pauses needs no more rights than for the ConfigMap.
+        let cluster = match wanted {
+            PauseRecord::Resumed => Some(writer.cluster().await.map_err(|why| unknown(&why))?),
+            _ => None,
+        };
+        let of = |stored: Option<&StoredConfigMap>| {
+            Pause::of(Ok(stored), cluster.as_deref().ok_or("it was not read"))
         };
         let before = read().await?;
         if wanted == PauseRecord::Resumed
@@ -64,7 +78,7 @@ impl PauseArgs {
         {
             refuse_foreign(&place, stored)?;
         }
-        let said = Pause::of(Ok(before.as_ref()));
+        let said = of(before.as_ref());
         if said.record == wanted && self.reason.is_none() {
             terminal::note(&escape_control(&format!("{}: nothing to do", told(&said, namespace))));
             return Ok(Exit::Done);
@@ -80,7 +94,11 @@ impl PauseArgs {
         };
         // Whoever gives another reason for a pause does not begin it.
         let since = said.since.filter(|_| said.record == wanted).or(now);
-        let pause = Pause { record: wanted, since, by, reason: self.reason };
+        if since.is_none() && wanted == PauseRecord::Resumed {
+            return Err(unknown("the time of the API server is unknown"));
+        }
+        let pause =
+            Pause { record: wanted, since, by, reason: self.reason, cluster: cluster.clone() };
         let mut over = before.clone();
         let mut why = String::new();
         for _ in 0..TRIES {
@@ -88,7 +106,7 @@ impl PauseArgs {
                 ConfigMapWrite::Stored(_) => return Ok(done(&pause, namespace)),
                 ConfigMapWrite::Refused(reason) => {
                     let found = read().await?;
-                    let now = Pause::of(Ok(found.as_ref()));
+                    let now = of(found.as_ref());
                     if !pause.may_act() && !says_resumed(found.as_ref()) {
                         let told = told(&now, namespace);
                         let note = format!("{told}; what you said is not recorded: {reason}");
@@ -97,7 +115,7 @@ impl PauseArgs {
                     }
                     let hint = match pause.may_act() {
                         true => {
-                            "`kubectl storage rbac watch-resume` prints a Role with all permissions"
+                            "`kubectl storage rbac watch-resume` prints roles with all permissions"
                         }
                         false => {
                             "`kubectl storage rbac watch-pause` prints a Role with all permissions; \
@@ -113,12 +131,12 @@ impl PauseArgs {
                 }
                 ConfigMapWrite::Overtaken => "other clients were first".clone_into(&mut why),
                 ConfigMapWrite::Failed { reason, .. } | ConfigMapWrite::Unanswered(reason) => {
-                    why = reason
+                    why = reason;
                 }
             }
             over = read().await?;
             // It had been carried out, although no answer came.
-            if Pause::of(Ok(over.as_ref())) == pause {
+            if of(over.as_ref()) == pause {
                 return Ok(done(&pause, namespace));
             }
             if pause.may_act()
@@ -128,7 +146,7 @@ impl PauseArgs {
             }
             // A pause wins over whatever others write; who resumes has not read their reason.
             if pause.may_act() && over != before {
-                let said = told(&Pause::of(Ok(over.as_ref())), namespace);
+                let said = told(&of(over.as_ref()), namespace);
                 let error = anyhow::anyhow!("another client changed {place} meanwhile: {said}");
                 let hint = Some("`kubectl storage watch status` shows it".to_owned());
                 return Err(Failure { exit: Exit::Refused, error, hint });
@@ -138,6 +156,13 @@ impl PauseArgs {
         Err(Failure { exit: Exit::Unfinished, error, hint: None }
             .hint(Some("`kubectl storage watch status` shows what it is now")))
     }
+}
+
+/// What nobody could tell from a copy lets nothing act.
+fn unknown(why: &str) -> Failure {
+    let error = anyhow::anyhow!("nothing is resumed: {why}");
+    let hint = "`kubectl storage rbac watch-resume` prints roles with all permissions";
+    Failure { exit: Exit::Refused, error, hint: Some(hint.to_owned()) }
 }
 
 /// Where something else is stored under this name, nothing can be resumed.

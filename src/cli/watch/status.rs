@@ -1,33 +1,30 @@
 //! `watch status`: whether `watch` may act, who leads, and what was done last.
 
-use std::time::Duration;
-
 use clap::Args;
 
 use crate::{
-    apply::{LeaseWriter, RecordWriter, cluster_history, cluster_journal},
+    apply::{StoredLease, cluster_history, cluster_journal, leases},
     cli::{
         Exit, Failure,
-        args::{ConnectionArgs, WATCH_NAMESPACE, namespace},
+        args::{ConnectionArgs, JOURNAL_NAMESPACE, WATCH_NAMESPACE, namespace},
         connecting::connect,
         terminal,
     },
-    client::{Connection, Reader},
+    client::Reader,
     model::{escape_control, format_time},
     output::{
         format::Format,
         list,
-        watch_status::{WatchJournal, WatchLeader, WatchPause, watch_status, watch_status_lines},
+        watch_status::{
+            WatchJournal, WatchLeader, WatchLeaders, WatchPause, watch_status, watch_status_text,
+        },
         writing,
     },
     watch::{
-        pause::{PAUSE, Pause, PauseRecord},
+        pause::{self, Pause, PauseRecord},
         policy::LeaseName,
     },
 };
-
-/// How long an answer about the Lease may take.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Where `watch` runs.
 #[derive(Debug, Args)]
@@ -49,6 +46,11 @@ impl WatchPlaceArgs {
 pub(super) struct StatusArgs {
     #[command(flatten)]
     place: WatchPlaceArgs,
+    /// Look at the journal in this namespace
+    #[arg(long, value_name = "NAMESPACE", default_value = JOURNAL_NAMESPACE,
+          default_missing_value = JOURNAL_NAMESPACE, num_args = 0..=1, require_equals = true,
+          value_parser = namespace)]
+    cluster_journal: String,
     /// Print in this format: table, json or yaml
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: String,
@@ -59,25 +61,30 @@ impl StatusArgs {
         let format = self.format()?;
         let connected = connect(connection, None).await?;
         let namespace = self.place.namespace();
-        let (pause, leader, journal) = futures::join!(
-            pause(&connected, namespace),
-            leader(&connected, namespace),
-            journal(&connected, namespace)
+        let reader = Reader::new(&connected);
+        let (pause, leaders, journal) = futures::join!(
+            pause::read(&connected, "kubectl-storage", namespace),
+            leaders(&reader, namespace),
+            journal(&reader, &self.cluster_journal)
         );
+        let pause = shown(pause);
         let unread =
-            pause.record == "unreadable" || leader.unread.is_some() || journal.unread.is_some();
-        let shape = watch_status(namespace, pause, leader, journal);
+            pause.record == "unreadable" || leaders.unread.is_some() || journal.unread.is_some();
+        let shape = watch_status(namespace, pause, leaders, journal);
         terminal::print(|out| match format {
             Format::Json => list::json(out, &shape),
             Format::Yaml => list::yaml(out, &shape),
-            _ => {
-                let mut lines = watch_status_lines(&shape).into_iter();
-                lines.try_for_each(|line| writeln!(out, "{}", escape_control(&line)))
-            }
+            _ => watch_status_text(out, &shape, terminal::width().map_or(80, usize::from)),
         })
         .map_err(Failure::error)?;
         for note in &shape.journal.notes {
             terminal::note(&escape_control(&format!("note: {}: {note}", shape.journal.place)));
+        }
+        if unread {
+            terminal::note(&format!(
+                "hint: `kubectl storage rbac watch-status --check -n {namespace}` lists the \
+                 permissions that you lack"
+            ));
         }
         Ok(if unread { Exit::Incomplete } else { Exit::Done })
     }
@@ -94,13 +101,7 @@ impl StatusArgs {
     }
 }
 
-async fn pause(connection: &Connection, namespace: &str) -> WatchPause {
-    let writer = RecordWriter::new(connection, "kubectl-storage", (namespace, PAUSE));
-    let read = writer.read().await;
-    let pause = Pause::of(match &read {
-        Ok(stored) => Ok(stored.as_ref()),
-        Err(error) => Err(error.to_string()),
-    });
+fn shown(pause: Pause) -> WatchPause {
     WatchPause {
         paused: !pause.may_act(),
         record: pause.record.name().to_owned(),
@@ -114,25 +115,31 @@ async fn pause(connection: &Connection, namespace: &str) -> WatchPause {
     }
 }
 
-async fn leader(connection: &Connection, namespace: &str) -> WatchLeader {
-    let lease = LeaseWriter::new(connection, (namespace, LeaseName::DEFAULT), PATIENCE);
-    match lease.read().await {
-        Err(why) => WatchLeader { unread: Some(why), ..WatchLeader::default() },
-        Ok((None, _)) => WatchLeader::default(),
-        Ok((Some(lease), _)) => WatchLeader {
-            holder: Some(lease.holder().to_owned()).filter(|it| !it.is_empty()),
-            renewed: lease.renewed().as_ref().map(format_time),
-            term: Some(writing::LeaderTerm {
-                lease: lease.uid().to_owned(),
-                transitions: lease.transitions(),
-            }),
-            unread: None,
+/// Who leads, by the Leases of all elections: each policy may have one of its own.
+async fn leaders(reader: &Reader, namespace: &str) -> WatchLeaders {
+    match leases(reader, namespace).await {
+        Err(error) => WatchLeaders { unread: Some(error.to_string()), leases: Vec::new() },
+        Ok(found) => {
+            let own = found.iter().filter(|it| LeaseName::is_own(it.name()));
+            WatchLeaders { leases: own.map(leader).collect(), unread: None }
+        }
+    }
+}
+
+fn leader(lease: &StoredLease) -> WatchLeader {
+    WatchLeader {
+        name: lease.name().to_owned(),
+        holder: Some(lease.holder().to_owned()).filter(|it| !it.is_empty()),
+        renewed: lease.renewed().as_ref().map(format_time),
+        term: writing::LeaderTerm {
+            lease: lease.uid().to_owned(),
+            transitions: lease.transitions(),
         },
     }
 }
 
-async fn journal(connection: &Connection, namespace: &str) -> WatchJournal {
-    let read = cluster_history(&Reader::new(connection), namespace).await;
+async fn journal(reader: &Reader, namespace: &str) -> WatchJournal {
+    let read = cluster_history(reader, namespace).await;
     let (history, unread) = match read {
         Ok(history) => (history, None),
         Err(error) => (crate::journal::History::default(), Some(error.with_cause())),

@@ -16,7 +16,7 @@ use crate::cli::{
     collect::{Collected, collect},
 };
 use crate::journal::History;
-use crate::model::{Kind, ObjectKey, Recording, Settings, Text, escape_control};
+use crate::model::{Kind, ObjectKey, Settings, Text, escape_control};
 use crate::plan::{self, FinalizerSelection};
 use crate::remedies::Recreation;
 use crate::watch::acting::{Work, WorkTerms};
@@ -161,11 +161,8 @@ impl FixFinalizersArgs {
         settings.destroy_data = self.destroy_data;
         settings.remove_finalizer = self.remove_finalizer.as_deref().map(Text::from);
         settings.secret = self.secret.word()?;
-        settings.recording = Recording {
-            journal_only: self.journal_only,
-            cluster_journal: self.write.journal.namespace(),
-            ..self.record.recording()
-        };
+        self.record.take_into(&mut settings);
+        settings.recording.journal_only = self.journal_only;
         Ok(settings)
     }
 

@@ -12,11 +12,13 @@ use crate::cli::{
         threshold_candidates,
     },
     collect::{Collected, collect},
+    terminal,
 };
 use crate::facts;
-use crate::model::{Kind, Recording, Settings, Text, Threshold};
+use crate::model::{Kind, Settings, Text, Threshold, escape_control};
 use crate::plan::{self, GcSelection, WhenReclaimed};
 use crate::remedies::Announcing;
+use crate::sources::answers;
 use crate::watch::acting::{Work, WorkTerms};
 
 /// The shortest age: what was announced needs no other.
@@ -125,6 +127,14 @@ impl GcArgs {
         let plan = collected.make(&settings, |cx| plan::gc(cx, &selection)).await?;
         if announces {
             known(&collected, &settings)?;
+            if let Some(live) = &collected.live {
+                let namespace = &settings.recording.namespace;
+                let elsewhere = answers::other_namespaces(&live.reader, namespace).await;
+                // Before anything is confirmed.
+                if let Some(told) = facts::records_elsewhere(&elsewhere.unwrap_or_default()) {
+                    terminal::note(&format!("note: {}", escape_control(&told)));
+                }
+            }
         }
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
@@ -162,11 +172,8 @@ impl GcArgs {
             self.provisioner_alive.iter().map(|it| Text::from(&**it)).collect();
         settings.include_wanted = self.include_wanted;
         self.storage.take_into(&mut settings);
-        settings.recording = Recording {
-            journal_only: self.journal_only,
-            cluster_journal: self.write.journal.namespace(),
-            ..self.record.recording()
-        };
+        self.record.take_into(&mut settings);
+        settings.recording.journal_only = self.journal_only;
         Ok(settings)
     }
 

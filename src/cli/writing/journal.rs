@@ -5,13 +5,13 @@ use clap::Args;
 use crate::apply::{cluster_history, cluster_journal};
 use crate::cli::{
     Exit, Failure,
-    args::{ConnectionArgs, JournalPlaceArgs},
+    args::{ConnectionArgs, JOURNAL_NAMESPACE, JournalPlaceArgs},
     collect::{ClusterSource, Collected, collect, dump_failure},
     terminal,
 };
 use crate::cluster::Cluster;
 use crate::journal::{self, Entry, History, Outcome};
-use crate::model::{Answer, AskedEntry, Kind, Question, Settings, escape_control};
+use crate::model::{Answer, AskedEntry, JournalPlace, Kind, Question, Settings, escape_control};
 use crate::output::{
     format::Format,
     list,
@@ -114,7 +114,7 @@ impl JournalArgs {
     ) -> Result<ClusterJournal, Failure> {
         let from = ClusterSource::Named { connection, namespace: None, objects: &[] };
         let mut settings = Settings::default();
-        settings.recording.cluster_journal = self.place.namespace();
+        self.place.take_into(&mut settings);
         let mut collected = collect(from, &settings, None).await.map_err(|failure| {
             let here = "`journal --all` lists the journals of this machine without a cluster";
             let hint = match &failure.hint {
@@ -158,7 +158,12 @@ impl JournalArgs {
 pub(in crate::cli) async fn read(collected: &Collected) -> Result<(String, History), Failure> {
     if let Some((live, namespace)) = collected.live.as_ref().zip(collected.cluster_journal.as_ref())
     {
-        let history = cluster_history(&live.reader, namespace).await.map_err(Failure::error)?;
+        let history = cluster_history(&live.reader, namespace).await.map_err(|error| {
+            Failure::error(error).hint(Some(format!(
+                "`kubectl storage rbac journal --cluster-journal={namespace}` prints the permissions \
+                 to read it"
+            )))
+        })?;
         return Ok((cluster_journal(namespace), history));
     }
     let Some(folder) = folder(collected) else { return Err(no_home()) };
@@ -169,7 +174,8 @@ pub(in crate::cli) async fn read(collected: &Collected) -> Result<(String, Histo
 /// Reads it for whoever goes on to write, and tells what is wrong with it. Nothing rests on what was
 /// recorded in another cluster.
 pub(super) async fn recall(collected: &Collected) -> Result<History, Failure> {
-    let (file, history) = read(collected).await?;
+    let (own, other) = futures::join!(read(collected), other(collected));
+    let (file, mut history) = own?;
     if let Some(why) = &history.distrusted {
         let error = anyhow::anyhow!(escape_control(&format!("{file}: {why}")).into_owned());
         return Err(Failure { exit: Exit::Refused, error, hint: None }
@@ -178,7 +184,26 @@ pub(super) async fn recall(collected: &Collected) -> Result<History, Failure> {
     for note in &history.notes {
         terminal::note(&escape_control(&format!("note: journal: {note}")));
     }
+    history.others.extend(other);
     Ok(history)
+}
+
+/// Reads the journal that is not used: the file of this machine, or the default one in the cluster. What it
+/// records can forbid something. Tells where it cannot be read.
+async fn other(collected: &Collected) -> Option<History> {
+    let live = collected.live.as_ref()?;
+    let (place, read) = match collected.cluster_journal {
+        Some(_) => (JournalPlace::Machine, journal::history(&folder(collected)?)),
+        None => (
+            JournalPlace::Cluster(JOURNAL_NAMESPACE.into()),
+            cluster_history(&live.reader, JOURNAL_NAMESPACE).await,
+        ),
+    };
+    if let Err(error) = &read {
+        let told = format!("note: the journal {place} does not count: {}", error.with_cause());
+        terminal::note(&escape_control(&told));
+    }
+    read.ok()
 }
 
 /// Our folder for the cluster that was looked at.
@@ -196,8 +221,13 @@ pub(super) fn no_entry(history: &History, wanted: u64) -> Failure {
         true => format!("the journal has more than one entry {wanted}: it was edited"),
         false => format!("the journal has no entry {wanted}"),
     };
-    Failure { exit: Exit::Refused, error: anyhow::anyhow!(told), hint: None }
-        .hint(Some("`journal` lists all entries"))
+    let hint = match &history.place {
+        JournalPlace::Machine => "`journal` lists all entries".to_owned(),
+        JournalPlace::Cluster(namespace) => {
+            format!("`journal --cluster-journal={namespace}` lists all entries")
+        }
+    };
+    Failure { exit: Exit::Refused, error: anyhow::anyhow!(told), hint: Some(hint) }
 }
 
 fn no_home() -> Failure {

@@ -228,7 +228,7 @@ impl WriteArgs {
     /// Takes over how long to wait for what follows a change, where the user said so, and where the
     /// journal is. Nothing is judged by it.
     fn take_into(&self, settings: &mut Settings) {
-        settings.recording.cluster_journal = self.journal.namespace();
+        self.journal.take_into(settings);
         if let Some(timeout) = self.timeout.and_then(|it| it.0) {
             settings.thresholds.set(Threshold::DeleteWait, timeout);
         }

@@ -14,7 +14,7 @@ use super::{
     journal as earlier, outcome, unfinished,
 };
 use crate::apply::{
-    self, Confirmed, CurrentCluster, DryRun, LeaseWriter, OpenJournal, PlanExecution, Receipt,
+    self, Confirmed, CurrentCluster, DryRun, JournalLeader, OpenJournal, PlanExecution, Receipt,
     RunOptions, RunProgress,
 };
 use crate::cli::{
@@ -23,7 +23,7 @@ use crate::cli::{
     terminal,
 };
 use crate::client::Connection;
-use crate::journal::{Log, Term};
+use crate::journal::Log;
 use crate::model::escape_control;
 use crate::output::{
     format::Format,
@@ -324,11 +324,11 @@ fn within_bounds(plan: &Plan, args: &WriteArgs, volumes: usize) -> Result<(), Fa
 }
 
 /// Opens the journal before the question is asked: without it, nothing is written.
-/// `leading` is the term of a leader, with the Lease that elected it.
+/// `leading` is the leader that appends to one in the cluster.
 pub(in crate::cli) async fn open_journal(
     collected: &Collected,
     field_manager: &str,
-    leading: Option<(Term, LeaseWriter)>,
+    leading: Option<&JournalLeader>,
 ) -> Result<OpenJournal, Failure> {
     let place = collected.live.as_ref().zip(collected.cluster_journal.as_deref());
     if let Some((live, namespace)) = place {
@@ -339,7 +339,7 @@ pub(in crate::cli) async fn open_journal(
             .hint(Some("set XDG_STATE_HOME to a writable folder")));
     };
     let log = Log::open(&folder).map_err(|error| unopened(error.into()))?;
-    Ok(OpenJournal::File(Arc::new(log)))
+    Ok(OpenJournal::in_file(Arc::new(log)))
 }
 
 /// Opens the journal in a namespace of the cluster.
@@ -347,7 +347,7 @@ pub(super) async fn cluster_journal(
     connection: &Connection,
     field_manager: &str,
     namespace: &str,
-    leading: Option<(Term, LeaseWriter)>,
+    leading: Option<&JournalLeader>,
 ) -> Result<OpenJournal, Failure> {
     let opened = OpenJournal::in_cluster(connection, field_manager, namespace, leading).await;
     let (journal, opening) = opened.map_err(|error| unopened(error.into()))?;

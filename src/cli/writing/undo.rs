@@ -10,7 +10,7 @@ use crate::cli::{
     terminal,
 };
 use crate::journal::History;
-use crate::model::{AskedEntry, escape_control};
+use crate::model::{AskedEntry, JournalPlace, escape_control};
 use crate::plan;
 
 /// Arguments of `undo`.
@@ -41,6 +41,7 @@ impl UndoArgs {
         let history = journal::recall(&collected).await?;
         let Some(wanted) = asked.or_else(|| last_undoable(&history)) else {
             terminal::note("no entry of the journal can be undone");
+            tell_of_others(&history);
             return Ok(Exit::Done);
         };
         let Some(entry) = history.entry(wanted) else {
@@ -61,6 +62,23 @@ fn last_undoable(history: &History) -> Option<u64> {
         terminal::note(&escape_control(&told));
     }
     undoable.entry
+}
+
+/// Says where else there is something to undo: whoever does not name a journal may mean that one.
+fn tell_of_others(history: &History) {
+    for other in &history.others {
+        if let Some(entry) = plan::undoable(other).entry.filter(|_| other.distrusted.is_none()) {
+            let instead = match history.place {
+                JournalPlace::Machine => "",
+                JournalPlace::Cluster(_) => " without --cluster-journal",
+            };
+            terminal::note(&format!(
+                "hint: `undo {}`{instead} reverts the last one of the journal {}",
+                other.numbered(entry).arguments(),
+                other.place
+            ));
+        }
+    }
 }
 
 impl WriteArgs {

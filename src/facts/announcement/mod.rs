@@ -6,6 +6,7 @@
 
 mod fingerprint;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::cluster::{Cx, Seen, Unseen};
@@ -17,6 +18,9 @@ pub use fingerprint::announced_volume;
 
 /// The last second of the year 9999.
 const LAST_SECOND: i64 = 253_402_300_799;
+
+/// The word before the record in an annotation.
+const CONFIG_MAP: &str = "configmap";
 
 /// What is known of the announcement of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +37,8 @@ pub enum AnnouncementStatus {
     Changed(String),
     /// Its annotation says that it was announced, which no record does, for this reason.
     Void(String),
+    /// Its annotation names a record in this namespace, where nobody has looked.
+    Elsewhere(Text),
 }
 
 /// When a volume was announced, and until when that counts at least.
@@ -80,6 +86,27 @@ pub fn announcements(cx: &Cx) -> Seen<Arc<Announcements>> {
 pub fn known_announcements(cx: &Cx) -> Option<Seen<Arc<Announcements>>> {
     let namespace = &cx.settings().recording.namespace;
     Some(records_of(cx.known_answer(&question(namespace))?, namespace))
+}
+
+/// Says that the annotation of a volume names a record in another namespace.
+pub fn recorded_elsewhere(namespace: &str) -> String {
+    format!(
+        "its annotation says that it is announced in namespace {namespace}, whose records are not \
+         read without --record-namespace {namespace}"
+    )
+}
+
+/// Says in which other namespaces there are records of announcements and vetoes; nothing where there are
+/// none.
+pub fn records_elsewhere(namespaces: &BTreeSet<String>) -> Option<String> {
+    let named: Vec<_> = namespaces.iter().map(String::as_str).collect();
+    (!named.is_empty()).then(|| {
+        format!(
+            "announcements and vetoes that are recorded in another namespace do not count here, and \
+             there are some in {}; --record-namespace names the one that counts",
+            named.join(", ")
+        )
+    })
 }
 
 /// Returns what an answer says of announcements.
@@ -131,7 +158,17 @@ pub fn status_by(
 ) -> AnnouncementStatus {
     let cluster = cx.server().and_then(|it| it.cluster_uid.as_deref());
     let is_past = |time| cx.passed(time, std::time::Duration::ZERO);
-    status(records, volume, proposal, cluster, is_past)
+    let namespace = &cx.settings().recording.namespace;
+    match status(records, volume, proposal, cluster, is_past) {
+        AnnouncementStatus::Void(why) => {
+            let named = volume.metadata.announced().and_then(named_namespace);
+            match named.filter(|it| *it != &**namespace) {
+                Some(named) => AnnouncementStatus::Elsewhere(named.into()),
+                None => AnnouncementStatus::Void(why),
+            }
+        }
+        status => status,
+    }
 }
 
 /// What is known of the announcement of a volume; `cluster` is the uid of the cluster, where it is
@@ -260,9 +297,18 @@ fn names(mark: &str, batch: &str) -> bool {
     mark.split(|it: char| it == '/' || it.is_whitespace()).any(|word| word == batch)
 }
 
+/// The namespace of the record that an annotation names, if it can be one.
+fn named_namespace(mark: &str) -> Option<&str> {
+    let mut words = mark.split_whitespace();
+    words.find(|it| *it == CONFIG_MAP)?;
+    let (namespace, _) = words.next()?.split_once('/')?;
+    let may_be_in_it = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
+    (!namespace.is_empty() && namespace.chars().all(may_be_in_it)).then_some(namespace)
+}
+
 /// The annotation of an announced volume: the end of its grace period, and where that is recorded.
 pub fn mark_text(due: &Time, namespace: &str, batch: &str) -> String {
-    format!("{} reclaim, recorded in configmap {namespace}/{batch}", format_time(due))
+    format!("{} reclaim, recorded in {CONFIG_MAP} {namespace}/{batch}", format_time(due))
 }
 
 /// The time that an annotation shows, if it begins with one.

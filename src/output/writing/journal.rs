@@ -249,7 +249,9 @@ pub fn journal_table(out: &mut dyn Write, journal: &Journal, width: usize) -> io
 
 fn facts(entry: &JournalEntry) -> Vec<String> {
     let mut facts = Vec::new();
-    let undoes = entry.undoes.map(|it| format!(", undoes entry {it}")).unwrap_or_default();
+    // What it undoes is in the same journal.
+    let place = entry.name.trim_end_matches(|it: char| it.is_ascii_digit());
+    let undoes = entry.undoes.map(|it| format!(", undoes entry {place}{it}")).unwrap_or_default();
     let undone = if entry.undone { ", was undone" } else { "" };
     let detail = match entry.detail.as_str() {
         "" => String::new(),

@@ -306,3 +306,68 @@ fn an_entry_in_the_cluster_can_be_forged_and_needs_the_users_word() {
     refused(asked(false), "--backend-exclusive");
     assert!(asked(true).is_ok());
 }
+
+#[test]
+fn what_another_journal_records_can_forbid_it_and_excuses_nothing() {
+    let in_cluster = |entries| History {
+        place: crate::model::JournalPlace::Cluster("ops".into()),
+        ..history(entries)
+    };
+    let with = |of: History, other: History| History { others: vec![other], ..of };
+    let at = |seconds: i64| Time::from_timestamp(1_700_000_000 + seconds, 0);
+    let own = || {
+        let mut kept = entry(4, "pv-1", "vol-1");
+        kept.at = at(0);
+        vec![kept]
+    };
+    // A number of the one journal names nothing in the other, however it compares.
+    let destroyed = |when, body: Value, handle: &str| {
+        let mut entry = entry(1, "kubectl-storage-reclaim", handle);
+        (entry.at, entry.intent.keeps) = (when, false);
+        entry.intent.action = "create-volume".to_owned();
+        entry.intent.request.body = body;
+        in_cluster(vec![entry])
+    };
+    let policy = |it: &str| json!({"spec": {"persistentVolumeReclaimPolicy": it}});
+    let asked = |other| {
+        let all = with(history(own()), other);
+        said(&all, &OF_FOUR, &SecretAssertion::Unsaid, Vec::new())
+    };
+    for when in [at(1), at(0), None] {
+        let why = asked(destroyed(when, policy("Delete"), "vol-1"));
+        refused(why, "entry c1 of the journal in namespace ops may have had its backend volume");
+    }
+    for other in [
+        destroyed(at(-3600), policy("Delete"), "vol-1"),
+        destroyed(at(1), policy("Retain"), "vol-1"),
+        destroyed(at(1), policy("Delete"), "vol-2"),
+        in_cluster(Vec::new()),
+    ] {
+        assert!(asked(other).is_ok());
+    }
+    // What another one kept is destroyed by that one.
+    let elsewhere = with(in_cluster(Vec::new()), history(own()));
+    let which = named(true);
+    let instead = said(&elsewhere, &which, &SecretAssertion::None, Vec::new());
+    refused(instead, "--from-journal 4 instead of --cluster-journal");
+    let here = with(history(Vec::new()), in_cluster(own()));
+    let instead = said(&here, &which, &SecretAssertion::None, Vec::new());
+    refused(instead, "--from-journal c4 --cluster-journal=ops");
+    let mut strange = in_cluster(own());
+    strange.distrusted = Some("it was restored".to_owned());
+    let here = with(history(Vec::new()), strange);
+    assert!(said(&here, &which, &SecretAssertion::None, Vec::new()).is_ok());
+
+    // Volumes that are known to be others.
+    let backend = key(own()[0].intent.backend.as_ref().expect("it has one"));
+    let other = || vec![entry(5, "pv-2", "vol-2")];
+    let known = |all: &History| elsewhere_of(all, &backend);
+    assert_eq!(known(&history(other())), ["pv-2"]);
+    assert_eq!(known(&with(history(Vec::new()), in_cluster(other()))), [""; 0]);
+    let same = in_cluster(vec![entry(9, "pv-2", "vol-1")]);
+    assert_eq!(known(&with(history(other()), same)), [""; 0]);
+}
+
+fn elsewhere_of(history: &History, backend: &BackendKey) -> Vec<String> {
+    elsewhere(history, backend).iter().map(ToString::to_string).collect()
+}

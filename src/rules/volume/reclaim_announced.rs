@@ -78,10 +78,9 @@ fn announced(
     refusal: Option<&str>,
 ) -> Finding {
     let due = format_time(&period.due);
-    let summary = match is_due {
-        true => format!("announced to be reclaimed, and due since {due}"),
-        false => format!("announced to be reclaimed, and due at {due}"),
-    };
+    let when = if is_due { "since" } else { "at" };
+    let doubt = if refusal.is_some() { "; gc would refuse it now" } else { "" };
+    let summary = format!("announced to be reclaimed, and due {when} {due}{doubt}");
     let finding = found(cx, volume, summary)
         .aged(Age::stamped(Some(period.since)))
         .shows("announced", format_time(&period.since))
@@ -89,7 +88,7 @@ fn announced(
         .shows("recorded in", format!("configmap {}/{}", namespace(cx), period.batch));
     let how = "removing its annotation vetoes that";
     let advice = match (refusal, is_due) {
-        (Some(why), _) => format!("`gc --announced` would refuse it now: {why}; {how}"),
+        (Some(why), _) => format!("`gc --announced` would refuse it: {why}; {how}"),
         (None, true) => format!("`kubectl storage gc --announced` reclaims it; {how}"),
         (None, false) => how.to_owned(),
     };
@@ -114,6 +113,13 @@ fn ended(cx: &Cx, volume: &Volume, status: &AnnouncementStatus) -> Option<Findin
             format!("its announcement is void: {why}"),
             "`gc --announced` refuses it; `gc --announce` announces it anew, if gc would reclaim it",
         ),
+        AnnouncementStatus::Elsewhere(namespace) => {
+            let what = format!("its annotation says that it is announced in namespace {namespace}");
+            let mut finding = found(cx, volume, what);
+            let reason = facts::recorded_elsewhere(namespace);
+            finding.verdict = Verdict { state: VerdictState::Unseen, reason };
+            return Some(finding);
+        }
         AnnouncementStatus::NotAnnounced
         | AnnouncementStatus::Running(_)
         | AnnouncementStatus::Due(_) => return None,
@@ -130,4 +136,39 @@ fn ended(cx: &Cx, volume: &Volume, status: &AnnouncementStatus) -> Option<Findin
 
 fn namespace<'a>(cx: &Cx<'a>) -> &'a str {
     &cx.settings().recording.namespace
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::{Answer, Settings};
+    use crate::objects::whole_cluster::cluster_of;
+
+    #[test]
+    fn what_may_not_be_read_is_not_judged_to_be_over() {
+        let volume = json!({
+            "apiVersion": "v1", "kind": "PersistentVolume",
+            "metadata": {"name": "pv-1", "uid": "6a1f02a7-f4e6-5ec4-8e0b-fc87ae581be5"},
+            "spec": {"csi": {"driver": "disk.example.com", "volumeHandle": "vol-1"}},
+            "status": {"phase": "Released"},
+        });
+        let settings = Settings::default();
+        let question = facts::announcements_question(&settings.recording.namespace);
+        let judged = |answer: Option<Answer>| {
+            let answers = answer.map(|it| (question.clone(), it));
+            let (cluster, facts) = (cluster_of([&volume], answers, &[]), RefCell::default());
+            let cx = Cx::new(&cluster, &settings, &facts);
+            judge(&cx, cluster.volume_named("pv-1").expect("it is in there"))
+        };
+        for answer in [Answer::Forbidden, Answer::Unanswered("it is down".into())] {
+            assert!(judged(Some(answer)).is_err());
+        }
+        // Nothing says that anything is announced, and nobody has asked.
+        assert_eq!(judged(None), Ok(None));
+        assert_eq!(judged(Some(Answer::Announcements(std::sync::Arc::default()))), Ok(None));
+    }
 }

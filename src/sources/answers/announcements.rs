@@ -1,6 +1,6 @@
 //! The records of announcements and vetoes: the `ConfigMap`s of a namespace with our label.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -27,6 +27,7 @@ struct ConfigMap {
 #[serde(rename_all = "camelCase")]
 struct ConfigMapMeta {
     name: String,
+    namespace: Option<String>,
     creation_timestamp: Option<String>,
     deletion_timestamp: Option<String>,
     #[serde(default)]
@@ -35,13 +36,24 @@ struct ConfigMapMeta {
 
 /// Lists the records of a namespace.
 pub(super) async fn list(reader: &Reader, namespace: &str) -> Answer {
-    let all = collection_path("", "v1", Some(namespace), "configmaps");
-    let selector = RECORD.replace('/', "%2F");
-    match reader.get_json::<ConfigMaps>(&format!("{all}?labelSelector={selector}")).await {
+    match reader.get_json::<ConfigMaps>(&path(Some(namespace))).await {
         Ok(found) => Answer::Announcements(Arc::new(announcements(found.value.items))),
         Err(error) if error.is_forbidden() => Answer::Forbidden,
         Err(error) => unanswered(&error),
     }
+}
+
+/// Returns the other namespaces in which there are records; `None` for whoever may not list the
+/// `ConfigMap`s of all namespaces.
+pub async fn other_namespaces(reader: &Reader, namespace: &str) -> Option<BTreeSet<String>> {
+    let besides = format!("{}&fieldSelector=metadata.namespace%21%3D{namespace}", path(None));
+    let found = reader.get_json::<ConfigMaps>(&besides).await.ok()?.value.items;
+    Some(found.into_iter().filter_map(|it| it.metadata.namespace).collect())
+}
+
+fn path(namespace: Option<&str>) -> String {
+    let all = collection_path("", "v1", namespace, "configmaps");
+    format!("{all}?labelSelector={}", RECORD.replace('/', "%2F"))
 }
 
 fn unanswered(error: &ReadError) -> Answer {

@@ -17,6 +17,8 @@ use futures::{StreamExt as _, stream};
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep_until};
 
+pub use announcements::other_namespaces;
+
 use super::intake::Intake;
 use crate::client::{
     self, AccessReview, ReadError, Reader, ResourceAttributes, Served, ServedKinds, object_path,

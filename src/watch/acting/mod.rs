@@ -42,6 +42,13 @@ impl Work {
     pub(crate) const ALL: [Self; 5] =
         [Self::Rescue, Self::Retention, Self::Finalizers, Self::Announce, Self::Reclaim];
 
+    /// What keeps data, which must not wait until something else is done.
+    pub(crate) const SAVING: &[Self] = &[Self::Rescue];
+
+    /// What can wait.
+    pub(crate) const PATIENT: &[Self] =
+        &[Self::Retention, Self::Finalizers, Self::Announce, Self::Reclaim];
+
     /// The reconciler of a policy that does it.
     pub(crate) const fn reconciler(self) -> ReconcilerName {
         match self {

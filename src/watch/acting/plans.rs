@@ -91,7 +91,8 @@ pub(crate) fn announcements(cx: &Cx) -> Option<AnnouncementCounts> {
             AnnouncementStatus::Vetoed(_) => counts.vetoed += 1,
             AnnouncementStatus::NotAnnounced
             | AnnouncementStatus::Changed(_)
-            | AnnouncementStatus::Void(_) => {}
+            | AnnouncementStatus::Void(_)
+            | AnnouncementStatus::Elsewhere(_) => {}
         }
     }
     Some(counts)

@@ -30,6 +30,12 @@ impl Wanted {
         Self(wanted)
     }
 
+    /// The same of this work only.
+    pub(crate) fn only(mut self, works: &[Work]) -> Self {
+        self.0.retain(|work, _| works.contains(work));
+        self
+    }
+
     /// Whether there are findings for a work.
     pub(crate) fn has(&self, work: Work) -> bool {
         self.0.contains_key(&work)

@@ -45,15 +45,17 @@ impl LeaseName {
     /// How it begins, and the name where a policy says nothing.
     pub(crate) const DEFAULT: &'static str = "kubectl-storage-watch";
 
+    /// Whether a Lease of this name may be that of an election of this program.
+    pub(crate) fn is_own(name: &str) -> bool {
+        name.strip_prefix(Self::DEFAULT).is_some_and(|it| it.is_empty() || it.starts_with('-'))
+    }
+
     /// Whether a Lease may have this name: a DNS subdomain (RFC 1123) that begins so.
     fn is_valid(text: &str) -> bool {
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         let is_label =
             |it: &str| it.chars().all(plain) && !it.is_empty() && it.trim_matches('-') == it;
-        let own = text.strip_prefix(Self::DEFAULT);
-        text.len() <= 253
-            && text.split('.').all(is_label)
-            && own.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        text.len() <= 253 && text.split('.').all(is_label) && Self::is_own(text)
     }
 }
 

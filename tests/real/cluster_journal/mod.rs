@@ -1,8 +1,11 @@
 //! The journal in the cluster, and what pauses those who act by it. Each scenario has the journal in its own
 //! namespace.
 
+mod leaders;
 mod pause;
 
+use kubectl_storage::journal::{Backend, Intent, JournalRecord, Log, SentRequest};
+use kubectl_storage::model::{Kind, ObjectKey, ObjectRef};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -187,4 +190,62 @@ fn an_append_that_fails_forbids_the_write_and_one_without_an_answer_is_looked_up
     let done = all.iter().filter(|it| it["outcome"] == "done").count();
     assert_eq!((all.len(), done), (3, 3), "{all:#?}");
     assert_eq!((policy(&on, &volume), policy(&on, &other)), (json!("Delete"), json!("Retain")));
+}
+
+#[test]
+fn what_the_journal_of_a_machine_says_was_destroyed_is_not_recreated_by_that_of_the_cluster() {
+    let on = Scenario::on(shared());
+    let (admin, there) = (Admin::of(&on), there(&on));
+    on.create(&claim("data", &shared().driver().class_retain));
+    let volume = on.bound("data");
+    let handle = on.handle(&volume);
+    on.delete("pvc/data");
+    eventually("it is Released", || {
+        on.read(&format!("pv/{volume}"))["status"]["phase"] == "Released"
+    });
+    let keep =
+        ["gc", &volume, "--older-than", "1s", "--keep-backend", "--journal-only", "--yes", &there];
+    eventually("it was Released for long enough", || {
+        elsewhere(&admin, &keep).outcomes("done") == [&*volume]
+    });
+
+    // On another machine somebody had it destroyed, and recorded that there.
+    let home = tempfile::tempdir().expect("because the temporary folder is writable");
+    let uid = on.cluster.kubectl(&["get", "ns", "kube-system", "-o", "jsonpath={.metadata.uid}"]);
+    let folder = home.path().join("kubectl-storage").join(uid.trim());
+    let log = Log::open(&folder).expect("because the temporary folder is writable");
+    let destroyed = Intent {
+        command: "destroy-orphan".to_owned(),
+        object: ObjectRef {
+            key: ObjectKey::cluster_wide(Kind::PersistentVolume, "kubectl-storage-reclaim"),
+            uid: None,
+        },
+        action: "create-volume".to_owned(),
+        because: "destroy-orphan".to_owned(),
+        request: SentRequest {
+            method: "POST".to_owned(),
+            path: "/api/v1/persistentvolumes".to_owned(),
+            content_type: "application/json".to_owned(),
+            body: json!({"spec": {"persistentVolumeReclaimPolicy": "Delete"}}),
+        },
+        pre_image: None,
+        backend: Some(Backend { driver: shared().driver().name.clone(), handle }),
+        capacity: None,
+        keeps: false,
+        adds_finalizer: None,
+        removes_finalizer: None,
+        undoes: None,
+    };
+    let run = "run".to_owned();
+    let record = JournalRecord::Intent { run, at: None, intent: Box::new(destroyed) };
+    log.append_all(&[record]).remove(0).expect("because there is room");
+
+    let mark = on.cluster.mark();
+    let told = admin.run_at(home.path(), &["undo", "c1", "--yes", &there]).ends(5);
+    let why = "entry 1 of the journal of this machine may have had its backend volume deleted";
+    assert!(told.reason(&volume).contains(why), "{:#}", told.json);
+    assert!(admin.sent(mark).is_empty(), "neither a dry run nor a record is sent");
+    // Whoever does not have that record undoes it.
+    let told = elsewhere(&admin, &["undo", "c1", "--yes", &there]).ends(0);
+    assert_eq!(told.outcomes("done"), [&*volume], "{:#}", told.json);
 }

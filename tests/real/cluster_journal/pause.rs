@@ -9,7 +9,8 @@ const RECORD: &str = "configmap/kubectl-storage-watch";
 /// What `watch status` says, which must end so.
 #[track_caller]
 fn status(admin: &Admin, code: i32) -> Value {
-    let told = admin.run(&["watch", "status", "-n", &admin.on.name]).ends(code);
+    let args = ["watch", "status", "-n", &admin.on.name, &super::there(admin.on)];
+    let told = admin.run(&args).ends(code);
     assert_eq!(told.json["kind"], "WatchStatus", "{:#}", told.json);
     told.json
 }
@@ -25,13 +26,13 @@ fn watch(admin: &Admin, kubeconfig: &std::path::Path, args: &[&str]) -> Told {
 fn everybody_can_pause_what_acts_and_doubt_pauses_it_too() {
     let on = Scenario::on(shared());
     let (admin, proxy) = (Admin::of(&on), on.cluster.proxy());
-    let here = on.cluster.kubeconfig();
+    let (here, there) = (on.cluster.kubeconfig(), super::there(&on));
 
     // Nothing acts before somebody has said that it may.
     let mark = on.cluster.mark();
     let first = status(&admin, 0);
     assert_eq!(first["pause"], json!({"paused": true, "record": "missing"}));
-    assert_eq!(first["leader"], json!({}));
+    assert_eq!(first["leaders"], json!({"leases": []}));
     assert_eq!((&first["journal"]["entries"], &first["journal"]["open"]), (&json!(0), &json!(0)));
     assert!(admin.writes(mark).is_empty(), "a status writes nothing");
 
@@ -42,6 +43,14 @@ fn everybody_can_pause_what_acts_and_doubt_pauses_it_too() {
         (&json!(false), &json!(admin.name))
     );
     assert!(resumed["pause"]["since"].is_string(), "{resumed:#}");
+
+    // A copy of it from another cluster lets nothing act, and is paused or resumed like any other.
+    let copy = json!({"data": {"cluster": "another"}});
+    on.patch(RECORD, &copy);
+    let copied = status(&admin, 0);
+    assert_eq!(copied["pause"]["record"], "malformed", "{copied:#}");
+    watch(&admin, here, &["resume"]).ends(0).says(&["is resumed by"]);
+    assert_eq!(status(&admin, 0)["pause"]["record"], "resumed");
 
     // The answer is lost: it is looked up, and written once.
     let mark = on.cluster.mark();
@@ -102,12 +111,23 @@ fn everybody_can_pause_what_acts_and_doubt_pauses_it_too() {
                  "renewTime": "2026-11-01T12:00:00.000000Z"},
     }));
     let uid = on.read("lease/kubectl-storage-watch")["metadata"]["uid"].clone();
-    let leader = status(&admin, 0)["leader"].clone();
-    let expected = json!({
-        "holder": "pod-a", "renewed": "2026-11-01T12:00:00Z",
-        "term": {"lease": uid, "transitions": 3},
-    });
-    assert_eq!(leader, expected);
+    // That of another policy, and one that is none of ours.
+    for name in ["kubectl-storage-watch-shop", "kubectl-storage-watcher"] {
+        on.create(&json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name},
+            "spec": {"leaseDurationSeconds": 15},
+        }));
+    }
+    let other = on.read("lease/kubectl-storage-watch-shop")["metadata"]["uid"].clone();
+    let leaders = status(&admin, 0)["leaders"].clone();
+    let expected = json!({"leases": [
+        {
+            "name": "kubectl-storage-watch", "holder": "pod-a", "renewed": "2026-11-01T12:00:00Z",
+            "term": {"lease": uid, "transitions": 3},
+        },
+        {"name": "kubectl-storage-watch-shop", "term": {"lease": other, "transitions": 0}},
+    ]});
+    assert_eq!(leaders, expected);
 
     // Without rights nothing is known, which is told, and nothing is written.
     let nobody = Admin::named(&on, "nobody", &[]);
@@ -116,7 +136,7 @@ fn everybody_can_pause_what_acts_and_doubt_pauses_it_too() {
         (&blind["pause"]["paused"], &blind["pause"]["record"]),
         (&json!(true), &json!("unreadable"))
     );
-    assert!(blind["leader"]["unread"].is_string() && blind["journal"]["unread"].is_string());
+    assert!(blind["leaders"]["unread"].is_string() && blind["journal"]["unread"].is_string());
     // The printed roles are enough.
     for (role, args, says) in [
         // There is none, and the right to pause is not the right to create one.
@@ -124,23 +144,22 @@ fn everybody_can_pause_what_acts_and_doubt_pauses_it_too() {
         ("watch-resume", ["watch", "resume"], "is resumed by"),
         ("watch-status", ["watch", "status"], ""),
     ] {
-        let printed = Run::of(&["rbac", role, "-n", &on.name]).go().stdout;
-        on.cluster.try_kubectl(&["apply", "-f", "-"], &printed).expect("it is a Role");
+        let journal = there.as_str();
+        let more: &[&str] = if role == "watch-status" { &[journal] } else { &[] };
+        let printed = Run::of(&["rbac", role, "-n", &on.name]).more(more).go().stdout;
+        on.cluster.try_kubectl(&["apply", "-f", "-"], &printed).expect("they are roles");
         let (name, of) = (format!("kubectl-storage-{role}"), format!("--user={}", nobody.name));
-        on.cluster.kubectl(&[
-            "create",
-            "rolebinding",
-            &name,
-            "-n",
-            &on.name,
-            &format!("--role={name}"),
-            &of,
-        ]);
-        let run = Run::of(&args).more(&["-n", &on.name, "--as", &nobody.name]);
+        let role_of = format!("--role={name}");
+        on.cluster.kubectl(&["create", "rolebinding", &name, "-n", &on.name, &role_of, &of]);
+        if role != "watch-pause" {
+            let (bound, role_of) = (format!("{name}-{}", on.name), format!("--clusterrole={name}"));
+            on.cluster.kubectl(&["create", "clusterrolebinding", &bound, &role_of, &of]);
+        }
+        let run = Run::of(&args).more(more).more(&["-n", &on.name, "--as", &nobody.name]);
         let ran = run.kubeconfig(here).go();
         assert!(ran.code == Some(0) && ran.stderr.contains(says), "{role}: {}", ran.stderr);
         let check = Run::of(&["rbac", role, "--check", "-n", &on.name, "--as", &nobody.name]);
-        assert_eq!(check.kubeconfig(here).go().code, Some(0), "{role}");
+        assert_eq!(check.more(more).kubeconfig(here).go().code, Some(0), "{role}");
     }
     assert_eq!(status(&nobody, 0)["pause"]["by"], json!(nobody.name));
 }

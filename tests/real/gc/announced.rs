@@ -1,5 +1,7 @@
 //! Reclaiming in two phases: what is announced, and what of that is still so when the grace period is over.
 
+mod disturbed;
+
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -91,6 +93,17 @@ fn only_what_was_announced_for_long_enough_and_is_still_the_same_is_reclaimed() 
     let again = admin.run(&announce(&on, &["1s", "-n", &on.name])).ends(0);
     assert_eq!(again.changes().len(), 0, "{:#}", again.json);
     assert_eq!(written(&admin.sent(before)), Vec::<String>::new());
+
+    // Whoever looks for records elsewhere learns where they are, and announces nothing beside them.
+    let before = on.cluster.mark();
+    let blind = ["gc", &*plain, "--older-than", "1s", "--announce", "1h", "--yes"];
+    let blind = admin.refused(5, &blind);
+    let flag = format!("--record-namespace {}", on.name);
+    assert!(blind.reason(&plain).contains(&flag), "{:#}", blind.json);
+    assert!(blind.stderr.contains(&*on.name), "{}", blind.stderr);
+    assert_eq!(written(&admin.sent(before)), Vec::<String>::new());
+    let findings = admin.audit(&["-n", &on.name]);
+    findings.finding(ID, &format!("pv/{plain}")).expect("info", "unseen").says(&[&flag]);
 
     annotate(&on, &vetoed, &format!("{MARK}-"));
     let recorded_in = mark(&on, &forged).expect("it is announced");

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::thread::sleep;
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::Watcher;
@@ -27,6 +28,11 @@ struct Acting<'a> {
 impl<'a> Acting<'a> {
     /// Starts a process whose reconcilers do this.
     fn start(on: &'a Scenario<'a>, reconcilers: &str) -> Self {
+        Self::in_pod("actor", on, reconcilers)
+    }
+
+    /// The same, in a pod of this name.
+    fn in_pod(name: &'static str, on: &'a Scenario<'a>, reconcilers: &str) -> Self {
         let namespace = &on.name;
         let reporting = Reporting::with(
             "{metrics: {address: '127.0.0.1:PORT'}}",
@@ -38,7 +44,7 @@ impl<'a> Acting<'a> {
                  bounds: {{unchangedJudgements: 2, judgementInterval: 1s}}"
             ),
         );
-        let watcher = Watcher::in_pod("actor", on.cluster.kubeconfig(), &reporting.policy(), &[]);
+        let watcher = Watcher::in_pod(name, on.cluster.kubeconfig(), &reporting.policy(), &[]);
         Self { on, reporting, watcher }
     }
 
@@ -89,8 +95,8 @@ pub(super) fn left(on: &Scenario, name: &str) -> String {
 }
 
 /// Pauses what acts, or lets it go on.
-fn switch(on: &Scenario, how: &str) {
-    let run = Run::of(&["watch", how, "-n", &on.name, "--reason", "tried"]);
+pub(super) fn switch(on: &Scenario, how: &str) {
+    let run = Run::of(&["watch", how, "-n", "default", "--reason", "tried"]);
     let outcome = run.kubeconfig(on.cluster.kubeconfig()).go();
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
 }
@@ -168,7 +174,9 @@ fn what_was_announced_is_reclaimed_unless_somebody_objects_and_data_in_danger_is
     let sent = cluster.requests_since(paused);
     let sent: Vec<_> = sent.iter().filter(|it| is_of_actor(it) && writes(it)).collect();
     assert_eq!(sent, Vec::<&Value>::new());
-    let status = admin.run(&["watch", "status", "-n", &on.name]).ends(0);
+    let status = admin
+        .run(&["watch", "status", "-n", "default", &format!("--cluster-journal={}", on.name)])
+        .ends(0);
     assert_eq!(status.json["pause"]["paused"], true, "{:#}", status.json);
     switch(&on, "resume");
     acting.is_announced(&late);
@@ -220,4 +228,46 @@ fn what_only_reports_says_what_it_would_do_and_does_nothing() {
     assert_eq!(acting.mark(&volume), None);
     assert_eq!(json!(acting.number("paused")), json!(null));
     acting.watcher.terminate();
+}
+
+/// Whether it says that it leads; nothing while it is stopped.
+fn leads(acting: &Acting) -> Option<bool> {
+    let numbers = acting.reporting.numbers("kubectl_storage_leader");
+    (!numbers.is_empty()).then(|| count_of(&numbers, &[]) == 1)
+}
+
+#[test]
+fn a_leader_that_was_stopped_changes_nothing_when_it_wakes() {
+    const RECLAIM: &str = "{reclaim: {mode: act, olderThan: 1s, grace: 2s}}";
+    let cluster = Cluster::start(Options::COMPLETE);
+    let on = Scenario::on(&cluster);
+    let driver = cluster.driver();
+    switch(&on, "resume");
+    let first = left(&on, "first");
+    let one = Acting::in_pod("one", &on, RECLAIM);
+    one.is_announced(&first);
+    // It leads, and has a volume in its hands.
+    one.watcher.signal(Signal::STOP);
+    let two = Acting::in_pod("two", &on, RECLAIM);
+    eventually("the other one leads", || leads(&two) == Some(true));
+    on.wait_gone(&format!("pv/{first}"));
+    let woken = cluster.mark();
+    one.watcher.signal(Signal::CONT);
+    eventually("it knows that it leads no more", || leads(&one) == Some(false));
+    let second = left(&on, "second");
+    on.wait_gone(&format!("pv/{second}"));
+    assert_eq!((driver.delete_calls(&first), driver.delete_calls(&second)), (1, 1));
+    // The mark and the patch that reclaims: each once, and whoever woke up has sent nothing.
+    let sent = cluster.requests_since(woken);
+    let of_tool = |it: &&Value| {
+        it["userAgent"].as_str().is_some_and(|it| it.starts_with("kubectl-storage"))
+            && it["objectRef"]["resource"] == "persistentvolumes"
+            && writes(it)
+    };
+    let patches: Vec<_> = sent.iter().filter(of_tool).collect();
+    assert_eq!(patches.len(), 2, "{patches:#?}");
+    assert_eq!(one.changes("reclaim", "done"), 1);
+    assert_eq!(two.changes("reclaim", "done"), 3);
+    one.watcher.terminate();
+    two.watcher.terminate();
 }

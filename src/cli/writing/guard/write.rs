@@ -163,5 +163,5 @@ async fn open_journal(
         refused("no folder for the journal is known", "set XDG_STATE_HOME to a writable folder")
     })?;
     let log = Log::open(&folder).map_err(|error| unopened(error.into()))?;
-    Ok(OpenJournal::File(Arc::new(log)))
+    Ok(OpenJournal::in_file(Arc::new(log)))
 }
