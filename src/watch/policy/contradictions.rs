@@ -135,13 +135,13 @@ impl WatchPolicy {
                     format_duration(USUAL_GRACE),
                 ));
             }
-            let reported = self.settings().thresholds.get(Threshold::OlderThan);
-            if times.older_than < reported {
+            let asked = self.thresholds.0.get(&Threshold::OlderThan);
+            if let Some(asked) = asked.filter(|it| **it > times.older_than) {
                 doubts.push(format!(
-                    "reconcilers.reclaim.olderThan is {}, but pv-released-past-threshold reports \
-                     volumes after {} only (thresholds.older-than)",
+                    "thresholds.older-than is {}, but what reconcilers.reclaim announces is reported \
+                     before: after {}",
+                    format_duration(*asked),
                     format_duration(times.older_than),
-                    format_duration(reported),
                 ));
             }
         }

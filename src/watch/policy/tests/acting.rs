@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::super::acting::{ReclaimTimes, ReconcilerMode, ReconcilerName};
 use super::{parse, wrong};
+use crate::model::Threshold;
 use crate::rules;
 
 const HOUR: u64 = 3600;
@@ -263,15 +264,18 @@ fn what_is_hardly_meant_is_said() {
     let usual = "reconcilers: {reclaim: {mode: report, olderThan: 30d, grace: 72h}}\n";
     assert_eq!(doubts(usual), [""; 0]);
     assert_eq!(doubts("reconcilers: {reclaim: {mode: off, olderThan: 1s, grace: 1s}}"), [""; 0]);
-    let short = "reconcilers: {reclaim: {mode: report, olderThan: 1s, grace: 59m}}";
+    let short = "thresholds: {older-than: 60d}\n\
+                 reconcilers: {reclaim: {mode: report, olderThan: 1s, grace: 59m}}";
     assert_eq!(
         doubts(short),
         [
             "reconcilers.reclaim.grace is 59m: nobody can be expected to veto within less than 1h",
-            "reconcilers.reclaim.olderThan is 1s, but pv-released-past-threshold reports volumes \
-             after 7d only (thresholds.older-than)",
+            "thresholds.older-than is 60d, but what reconcilers.reclaim announces is reported \
+             before: after 1s",
         ]
     );
+    let settings = parse(short).expect(short).settings();
+    assert_eq!(settings.thresholds.get(Threshold::OlderThan), Duration::from_secs(1));
     let open = format!("{usual}bounds: {{newlyEligiblePercent: 100}}");
     assert_eq!(
         doubts(&open),
