@@ -129,6 +129,14 @@ fn a_policy_that_acts_is_printed_with_its_roles() {
     assert!(!ran.stderr.contains("rescue may act"), "{}", ran.stderr);
     let all = objects(&ran.stdout);
     assert_eq!(named(&all, "ClusterRole"), cluster(&["rescue", "retention"]));
+    // One that reports what it would do reads the journal for that, and no more.
+    let (_folder, path) = policy("reconcilers: {finalizers: {mode: report}}\n");
+    let all = objects(&print(&["-f", &path]).stdout);
+    assert_eq!(named(&all, "ClusterRole"), ["/kubectl-storage-watch"]);
+    let is_its = |it: &&Value| it["metadata"]["name"] == "kubectl-storage-watch:finalizers";
+    let role = all.iter().filter(is_its).find(|it| it["kind"] == "Role").expect("there is one");
+    assert_eq!(role["rules"][0]["verbs"], serde_json::json!(["get", "list"]), "{role}");
+    assert_eq!(role["rules"].as_array().map(Vec::len), Some(1), "{role}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use futures::future::join_all;
 use super::{
     NamespacedRights, Right, RoleFor, announcement,
     conditional::ConditionalRight,
-    of_policy::{lease_rights, rights_of_policy},
+    of_policy::{self, lease_rights, rights_of_policy},
     reconciler::{self, Place},
     rights,
 };
@@ -63,6 +63,8 @@ pub(super) async fn check(
         .flat_map(|it| it.rights.iter().map(|right| (*right, Some(Text::clone(&it.namespace)))));
     let journal = policy.and_then(WatchPolicy::cluster_journal);
     let recorded = acting.iter().flat_map(|it| reconciler::namespaced(*it));
+    let reporting = of_policy::reporting(policy, acting);
+    let recorded = recorded.chain(reporting.into_iter().flat_map(reconciler::reporting));
     // Several need the same.
     let of_records: BTreeSet<(Right<'_>, Option<Text>)> = recorded
         .flat_map(|(place, rights)| {

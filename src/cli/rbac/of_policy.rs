@@ -77,18 +77,40 @@ pub(super) fn acting(
     acting.into_iter().collect()
 }
 
+/// The reconcilers that a policy lets report, and that nobody lets act.
+pub(super) fn reporting(
+    policy: Option<&WatchPolicy>,
+    acting: &[ReconcilerName],
+) -> Vec<ReconcilerName> {
+    let report = policy.map(|it| it.reconcilers.of_mode(ReconcilerMode::Report));
+    report.into_iter().flatten().filter(|it| !acting.contains(it)).collect()
+}
+
 /// The roles of reconcilers, of which each has its own.
 pub(super) fn roles_of(
     acting: &[ReconcilerName],
     policy: Option<&WatchPolicy>,
     records: &str,
 ) -> Vec<RbacRole> {
-    acting.iter().flat_map(|it| roles(*it, policy, records)).collect()
+    let reporting = reporting(policy, acting).into_iter();
+    let reporting =
+        reporting.flat_map(|it| roles(it, None, reconciler::reporting(it), policy, records));
+    let acting = acting.iter().flat_map(|it| {
+        let (cluster, namespaced) = (reconciler::rights(*it), reconciler::namespaced(*it));
+        roles(*it, Some(cluster), namespaced, policy, records)
+    });
+    acting.chain(reporting).collect()
 }
 
 /// A ClusterRole, and a Role in each namespace in which it records something. No Lease has a colon in its name, and so
 /// no other policy a role of this name.
-fn roles(name: ReconcilerName, policy: Option<&WatchPolicy>, records: &str) -> Vec<RbacRole> {
+fn roles(
+    name: ReconcilerName,
+    cluster: Option<BTreeSet<Right<'static>>>,
+    namespaced: Vec<(Place, BTreeSet<Right<'static>>)>,
+    policy: Option<&WatchPolicy>,
+    records: &str,
+) -> Vec<RbacRole> {
     let role = |kind, namespace: Option<Text>, rights| RbacRole {
         api_version: "rbac.authorization.k8s.io/v1",
         kind,
@@ -101,7 +123,7 @@ fn roles(name: ReconcilerName, policy: Option<&WatchPolicy>, records: &str) -> V
     let journal = policy.and_then(WatchPolicy::cluster_journal);
     // One role for each namespace: two would have the same name.
     let mut by_namespace: BTreeMap<Option<Text>, BTreeSet<Right>> = BTreeMap::new();
-    for (place, rights) in reconciler::namespaced(name) {
+    for (place, rights) in namespaced {
         let namespace = match place {
             Place::Journal => journal.clone(),
             Place::Watch => None,
@@ -111,9 +133,8 @@ fn roles(name: ReconcilerName, policy: Option<&WatchPolicy>, records: &str) -> V
     }
     let of_namespaces =
         by_namespace.into_iter().map(|(namespace, rights)| role("Role", namespace, rights));
-    std::iter::once(role("ClusterRole", None, reconciler::rights(name)))
-        .chain(of_namespaces)
-        .collect()
+    let of_cluster = cluster.map(|rights| role("ClusterRole", None, rights));
+    of_cluster.into_iter().chain(of_namespaces).collect()
 }
 
 /// The roles of `watch` with a policy, as manifests, without those of reconcilers.

@@ -85,6 +85,18 @@ pub(super) fn namespaced(name: ReconcilerName) -> Vec<(Place, BTreeSet<Right<'st
     all
 }
 
+/// What a reconciler needs in single namespaces that only reports.
+pub(super) fn reporting(name: ReconcilerName) -> Vec<(Place, BTreeSet<Right<'static>>)> {
+    match name {
+        // What it would do rests on which finalizers were added, and which backend volumes kept.
+        ReconcilerName::Finalizers => {
+            let reads = journal_writer().filter(|it| matches!(it.verb, "get" | "list"));
+            vec![(Place::Journal, reads.collect())]
+        }
+        ReconcilerName::Rescue | ReconcilerName::Retention | ReconcilerName::Reclaim => Vec::new(),
+    }
+}
+
 /// What a reconciler needs only on some clusters.
 pub(super) const fn conditional(name: ReconcilerName) -> &'static [ConditionalRight] {
     match name {
@@ -118,6 +130,16 @@ mod tests {
                 let lacks: Vec<_> = reads.filter(|it| !has.contains(it)).collect();
                 assert!(lacks.is_empty(), "{name}: {command:?}: {lacks:?}");
             }
+        }
+    }
+
+    /// One that reports writes nothing.
+    #[test]
+    fn a_reconciler_that_reports_only_reads() {
+        for name in ReconcilerName::ALL {
+            let rights: Vec<_> = reporting(name).into_iter().flat_map(|it| it.1).collect();
+            assert!(rights.iter().all(|it| matches!(it.verb, "get" | "list")), "{name}");
+            assert_eq!(rights.is_empty(), name != ReconcilerName::Finalizers, "{name}");
         }
     }
 
