@@ -16,15 +16,22 @@ pub enum JournalConsequence {
     NotRead,
 }
 
+impl JournalConsequence {
+    /// Returns it as people read it; `place` is what the numbers of entries begin with in the journal.
+    fn told(self, place: &str) -> String {
+        match self {
+            Self::NothingSent => "nothing was sent".to_owned(),
+            Self::EndUnrecorded(entry) => {
+                format!("how entry {place}{entry} ended is not recorded, and it remains open")
+            }
+            Self::NotRead => "the journal was not read".to_owned(),
+        }
+    }
+}
+
 impl fmt::Display for JournalConsequence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NothingSent => f.write_str("nothing was sent"),
-            Self::EndUnrecorded(entry) => {
-                write!(f, "how entry {entry} ended is not recorded, and it remains open")
-            }
-            Self::NotRead => f.write_str("the journal was not read"),
-        }
+        f.write_str(&self.told(""))
     }
 }
 
@@ -64,7 +71,7 @@ pub enum JournalError {
     )]
     Shrunk { consequence: JournalConsequence, path: PathBuf },
     /// The journal is in the cluster.
-    #[error("{consequence}: {failure}")]
+    #[error("{}: {failure}", consequence.told("c"))]
     InCluster { consequence: JournalConsequence, failure: SegmentFailure },
 }
 

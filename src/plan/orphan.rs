@@ -79,10 +79,8 @@ fn build(
     let (backend, kept) = match which {
         OrphanSource::Entry { sequence, exclusive } => {
             let entry = entry.ok_or_else(|| {
-                format!(
-                    "the journal does not have exactly one entry \
-             {sequence}"
-                )
+                let number = history.numbered(*sequence);
+                format!("the journal does not have exactly one entry {number}")
             })?;
             let (backend, saved) = kept(history, entry)?;
             if history.place != JournalPlace::Machine {

@@ -597,3 +597,11 @@ async fn how_a_request_ended_is_recorded_for_longer_than_a_write_waits() {
     log.append_all(&[ended]).await.remove(0).expect("it is tried again and again");
     assert_eq!(stored(&store).entries[0].last(), Some(Outcome::Done));
 }
+
+#[test]
+fn an_error_names_the_entry_as_the_journal_of_the_cluster_does() {
+    let failure = SegmentFailure::Foreign { place: "segments".to_owned() };
+    let consequence = JournalConsequence::EndUnrecorded(7);
+    let told = JournalError::InCluster { consequence, failure }.to_string();
+    assert!(told.starts_with("how entry c7 ended is not recorded"), "{told}");
+}
