@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use super::outcome::Outcome;
 use super::term::{Author, Term};
 use crate::model::{ObjectRef, Time, format_time, parse_time};
 
@@ -91,42 +92,6 @@ pub struct Backend {
     pub driver: String,
     /// The volume handle.
     pub handle: String,
-}
-
-/// The outcome of an intent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// The API server answered with success; the effect is not verified yet. The only outcome after
-    /// which another follows.
-    Sent,
-    /// Its effect is verified.
-    Done,
-    /// Not sent, or not admitted: a check, admission or RBAC refused it.
-    Refused,
-    /// Another client changed the object first; nothing was written.
-    Stale,
-    /// The API server answered with an error; nothing was written.
-    Failed,
-    /// No answer came: it may have been carried out or not.
-    Unanswered,
-    /// It was carried out; its effect was not verified before the deadline.
-    Pending,
-}
-
-impl Outcome {
-    /// Its public name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sent => "sent",
-            Self::Done => "done",
-            Self::Refused => "refused",
-            Self::Stale => "stale",
-            Self::Failed => "failed",
-            Self::Unanswered => "unanswered",
-            Self::Pending => "pending",
-        }
-    }
 }
 
 /// A line as far as it can be read.

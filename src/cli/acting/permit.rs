@@ -1,11 +1,13 @@
 //! Whether anything may be changed now: this process leads, nobody has paused it, and nobody has ended it.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use super::actor::ActingTerms;
 use crate::cli::writing::Interrupt;
 use crate::client::Connection;
 use crate::watch::{
@@ -15,6 +17,7 @@ use crate::watch::{
 
 /// Nothing is written by it.
 const FIELD_MANAGER: &str = "kubectl-storage";
+const UNREAD: &str = "not read yet";
 /// How often it is read whether somebody has paused it.
 const LOOK: Duration = Duration::from_secs(3);
 /// How long one answer about that may take.
@@ -39,8 +42,12 @@ impl Permit {
 
     /// Whether a change may begin now.
     pub(super) fn allows(&self) -> bool {
-        let paused = self.pause.as_ref().is_some_and(|it| !it.borrow().may_act());
-        self.leads() && !paused && !self.interrupt.asked()
+        let may_act = match &self.pause {
+            // A process that began without an election has no term by which the journal knows it.
+            Some(pause) => self.leadership.lease().is_some() && pause.borrow().may_act(),
+            None => true,
+        };
+        self.leads() && may_act && !self.interrupt.asked()
     }
 }
 
@@ -84,20 +91,31 @@ impl Busy {
 /// Follows the record by which everybody can pause what acts.
 pub(in crate::cli) struct PauseFollower<'a> {
     connection: &'a Connection,
+    /// It is read while something acts.
+    terms: watch::Receiver<Arc<ActingTerms>>,
     tell: watch::Sender<Pause>,
 }
 
 impl<'a> PauseFollower<'a> {
     /// Follows the record in the namespace of the connection. Begins with doubt: paused.
-    pub(in crate::cli) fn new(connection: &'a Connection) -> (Self, watch::Receiver<Pause>) {
-        let (tell, pause) = watch::channel(unread("not read yet".to_owned()));
-        (Self { connection, tell }, pause)
+    pub(in crate::cli) fn new(
+        connection: &'a Connection,
+        terms: watch::Receiver<Arc<ActingTerms>>,
+    ) -> (Self, watch::Receiver<Pause>) {
+        let (tell, pause) = watch::channel(unread(UNREAD.to_owned()));
+        (Self { connection, terms, tell }, pause)
     }
 
     /// Goes on to.
     pub(in crate::cli) async fn follow(self) -> Infallible {
-        let Self { connection, tell } = self;
+        let Self { connection, mut terms, tell } = self;
         loop {
+            while !terms.borrow_and_update().acts() {
+                tell.send_replace(unread(UNREAD.to_owned()));
+                if terms.changed().await.is_err() {
+                    std::future::pending::<()>().await;
+                }
+            }
             let read = pause::read(connection, FIELD_MANAGER, &connection.namespace);
             let pause = timeout(PATIENCE, read).await.unwrap_or_else(|_| {
                 unread(format!("not answered within {} s", PATIENCE.as_secs()))

@@ -85,7 +85,7 @@ impl Acting {
                 std::future::pending::<()>().await;
             }
         }
-        let (follower, pause) = PauseFollower::new(connected);
+        let (follower, pause) = PauseFollower::new(connected, terms.clone());
         let permit = Permit { leadership, pause: Some(pause.clone()), interrupt };
         let log = RefCell::new(ActingLog::default());
         let tell = |news: ActingNews<'_>| log.borrow_mut().tell(&news);
@@ -125,6 +125,7 @@ async fn log_pauses(
         }
         let now = pause.borrow_and_update().clone();
         if !terms.borrow_and_update().acts() {
+            counts.rest();
             continue;
         }
         counts.pause(!now.may_act());

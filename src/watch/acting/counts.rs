@@ -69,6 +69,12 @@ impl ActingCounts {
         self.numbers().paused = Some(paused);
     }
 
+    /// Notes that nothing acts any more.
+    pub(crate) fn rest(&self) {
+        let mut numbers = self.numbers();
+        (numbers.paused, numbers.breaker_open) = (None, None);
+    }
+
     /// Notes whether the breaker is open.
     pub(crate) fn break_circuit(&self, open: bool) {
         self.numbers().breaker_open = Some(open);

@@ -30,6 +30,8 @@ const STOPWATCH: [(&str, &str); 28] = [
     ("src/apply/verify/created.rs", "how long to wait for what follows the creation of an object"),
     ("src/apply/verify/deletion.rs", "how long to wait for the deletion of an object"),
     ("src/apply/verify/snapshot.rs", "how long to wait for a snapshot"),
+    ("src/cli/acting/actor.rs", "when to look again"),
+    ("src/cli/acting/session.rs", "how old a look is"),
     ("src/cli/writing/guard/proof.rs", "how long to wait until what was installed is in force"),
     ("src/client/credential.rs", "how long the failure of a credential plugin is remembered"),
     ("src/client/open_response.rs", "how long the body of an answer may take"),
