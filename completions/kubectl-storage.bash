@@ -1664,7 +1664,7 @@ _kubectl__storage() {
             return 0
             ;;
         kubectl__subcmd__storage__subcmd__fix__subcmd__finalizers)
-            opts="-n -A -l -f -y -o -s -h --namespace --all-namespaces --selector --driver-absent --rolled-back --accept-leak --reclaim --backend-exclusive --destroy-snapshots --remove-finalizer --keep-data --destroy-data --from --secret --no-secret --record-namespace --journal-only --threshold --filename --taken-at --complete --yes --dry-run --plan-out --max --max-percent --parallel --no-events --wait --timeout --field-manager --cluster-journal --output --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
+            opts="-n -A -l -f -w -y -o -s -h --namespace --all-namespaces --selector --driver-absent --rolled-back --accept-leak --reclaim --backend-exclusive --destroy-snapshots --remove-finalizer --keep-data --destroy-data --from --secret --no-secret --record-namespace --journal-only --threshold --filename --taken-at --complete --watch --yes --dry-run --plan-out --max --max-percent --parallel --no-events --wait --timeout --field-manager --cluster-journal --output --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1912,7 +1912,7 @@ _kubectl__storage() {
             return 0
             ;;
         kubectl__subcmd__storage__subcmd__gc)
-            opts="-n -A -l -f -y -o -s -h --older-than --announce --announced --include-vetoed --namespace --all-namespaces --selector --storage-class --driver --keep-backend --record-namespace --journal-only --include-unknown-age --include-recreated --backend-verified --provisioner-alive --include-wanted --backend-exclusive --destroy-snapshots --destroy-data --threshold --filename --taken-at --complete --yes --dry-run --plan-out --max --max-percent --parallel --no-events --wait --timeout --field-manager --cluster-journal --output --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
+            opts="-n -A -l -f -w -y -o -s -h --older-than --announce --announced --include-vetoed --namespace --all-namespaces --selector --storage-class --driver --keep-backend --record-namespace --journal-only --include-unknown-age --include-recreated --backend-verified --provisioner-alive --include-wanted --backend-exclusive --destroy-snapshots --destroy-data --threshold --filename --taken-at --complete --watch --yes --dry-run --plan-out --max --max-percent --parallel --no-events --wait --timeout --field-manager --cluster-journal --output --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -3882,7 +3882,7 @@ _kubectl__storage() {
             return 0
             ;;
         kubectl__subcmd__storage__subcmd__retention__subcmd__apply)
-            opts="-n -A -l -f -y -o -s -h --namespace --all-namespaces --selector --add-owners --delete-leftovers --older-than --include-unknown-age --replicas-zero --keep-data --destroy-data --no-other-users --provisioner-alive --backend-exclusive --destroy-snapshots --threshold --filename --taken-at --complete --yes --dry-run --plan-out --max --max-percent --parallel --no-events --wait --timeout --field-manager --cluster-journal --output --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
+            opts="-n -A -l -f -w -y -o -s -h --namespace --all-namespaces --selector --add-owners --delete-leftovers --older-than --include-unknown-age --replicas-zero --keep-data --destroy-data --no-other-users --provisioner-alive --backend-exclusive --destroy-snapshots --threshold --filename --taken-at --complete --watch --yes --dry-run --plan-out --max --max-percent --parallel --no-events --wait --timeout --field-manager --cluster-journal --output --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -5593,7 +5593,7 @@ _kubectl__storage() {
             return 0
             ;;
         kubectl__subcmd__storage__subcmd__watch__subcmd__status)
-            opts="-n -o -s -h --namespace --output --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
+            opts="-n -o -s -h --namespace --cluster-journal --output --kubeconfig --context --cluster --user --as --as-group --as-uid --server --token --certificate-authority --client-certificate --client-key --insecure-skip-tls-verify --tls-server-name --disable-compression --request-timeout --chunk-size --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -5604,6 +5604,10 @@ _kubectl__storage() {
                     return 0
                     ;;
                 -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --cluster-journal)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

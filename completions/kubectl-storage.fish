@@ -193,6 +193,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; a
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -s n -l namespace -d 'Look in the namespace in which watch runs' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l cluster-journal -d 'Look at the journal in this namespace' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l context -d 'Use this context of the kubeconfig' -r
@@ -236,7 +237,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l w
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l context -d 'Use this context of the kubeconfig' -r
@@ -264,6 +265,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l b
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l include-wanted -d 'Also reclaim volumes whose claim does not exist but is referenced by a workload'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l destroy-snapshots -d 'Allow destruction of snapshots that are, or may be, destroyed with their volume'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l destroy-data -d 'Destroy the data of a named volume that is Available but was used before'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s w -l watch -d 'Go on: announce volumes as soon as they are old enough, and reclaim them when their grace period is over'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s y -l yes -d 'Skip the confirmation prompt; does not replace flags such as --accept-leak'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l no-events -d 'Write no Events about the changes'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
@@ -292,7 +294,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-fina
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l context -d 'Use this context of the kubeconfig' -r
@@ -318,6 +320,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-fina
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l destroy-data -d 'Allow deletion of a claim although its volume\'s policy destroys the data'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l no-secret -d 'Assert that the driver needs no Secret to delete a volume'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l journal-only -d 'Record kept backend volumes only in the journal of this machine'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -s w -l watch -d 'Go on: repair what needs no flag as soon as it is found, except where that destroys data'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -s y -l yes -d 'Skip the confirmation prompt; does not replace flags such as --accept-leak'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l no-events -d 'Write no Events about the changes'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand fix-finalizers" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
@@ -336,7 +339,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" 
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retain" -l context -d 'Use this context of the kubeconfig' -r
@@ -381,7 +384,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" 
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand delete" -l context -d 'Use this context of the kubeconfig' -r
@@ -427,7 +430,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" 
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l context -d 'Use this context of the kubeconfig' -r
@@ -560,7 +563,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retentio
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from set" -l context -d 'Use this context of the kubeconfig' -r
@@ -603,7 +606,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retentio
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l context -d 'Use this context of the kubeconfig' -r
@@ -629,6 +632,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retentio
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l destroy-data -d 'Have the controller of the volume destroy the data, as the policy Delete says'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l no-other-users -d 'Assert that nothing else uses the claims: neither custom resources that cannot be listed, nor software whose labels they have'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l destroy-snapshots -d 'Allow destruction of snapshots that are, or may be, destroyed with their volume'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -s w -l watch -d 'Go on: remove owner references as soon as they contradict a policy'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -s y -l yes -d 'Skip the confirmation prompt; does not replace flags such as --accept-leak'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l no-events -d 'Write no Events about the changes'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from apply" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
@@ -647,7 +651,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" 
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand disown" -l context -d 'Use this context of the kubeconfig' -r
@@ -702,7 +706,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; a
 client\t'Plan, and send no change'
 server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from install" -l context -d 'Use this context of the kubeconfig' -r
@@ -794,7 +798,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; a
 client\t'Plan, and send no change'
 server\t'Send each request with dryRun=All'"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand guard; and __fish_seen_subcommand_from uninstall" -l context -d 'Use this context of the kubeconfig' -r
@@ -827,7 +831,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand apply" -l context -d 'Use this context of the kubeconfig' -r
@@ -864,7 +868,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l context -d 'Use this context of the kubeconfig' -r
@@ -900,7 +904,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l
 false\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l timeout -d 'Wait this long for each change; 0 means the threshold delete-wait, which is 5m' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l field-manager -d 'Record the changes in managedFields under this name' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -s o -l output -d 'Print in this format: table, json, yaml or name' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l context -d 'Use this context of the kubeconfig' -r
@@ -922,7 +926,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand undo" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand journal" -l context -d 'Use this context of the kubeconfig' -r
@@ -997,7 +1001,7 @@ finalizers\t''
 reclaim\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l secret -d 'Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l record-namespace -d 'Grant reading the records of announcements in this namespace instead of kube-system' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -s n -l namespace -d 'With `watch-pause`, `watch-resume` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l context -d 'Use this context of the kubeconfig' -r

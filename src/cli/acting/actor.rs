@@ -11,6 +11,7 @@ use super::{
     news::ActingNews,
     permit::{Busy, Permit},
     session::{Looked, Session},
+    terms::{ActingTerms, PAUSE},
 };
 use crate::apply::{Confirmed, DryRun, JournalLeader, OpenJournal, Outcome, RunOptions};
 use crate::cli::{
@@ -24,55 +25,17 @@ use crate::cli::{
     },
 };
 use crate::journal::rate::{Rate, rate};
-use crate::model::{Settings, Text};
+use crate::model::Text;
 use crate::watch::acting::{
-    ActingBounds, ActingCounts, AnnouncementCounts, ChangeCount, Wanted, Work, WorkSchedule,
-    WorkTerms, room,
+    ActingCounts, AnnouncementCounts, ChangeCount, Wanted, Work, WorkSchedule, room,
 };
 
 /// How soon it is asked again whether anything may be changed.
 const NOT_NOW: Duration = Duration::from_secs(3);
-/// How soon other findings are looked at after a look.
-const PAUSE: Duration = Duration::from_secs(5);
-/// How often the same findings are looked at again: ages grow, and what was refused may not be any more.
-const AGAIN: Duration = Duration::from_secs(600);
 /// The same after a look that failed.
 const FAILED: Duration = Duration::from_secs(60);
 /// Nothing is to be done.
 const LONG: Duration = Duration::from_secs(3600);
-
-/// What is done, and within which bounds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::cli) struct ActingTerms {
-    /// The work that is switched on, and whether it acts rather than reports.
-    pub(in crate::cli) works: Vec<(Work, bool)>,
-    pub(in crate::cli) terms: WorkTerms,
-    /// The settings of judgements.
-    pub(in crate::cli) judged: Settings,
-    pub(in crate::cli) bounds: ActingBounds,
-}
-
-impl ActingTerms {
-    /// The work that is switched on.
-    pub(in crate::cli) fn on(&self) -> Vec<Work> {
-        self.works.iter().map(|it| it.0).collect()
-    }
-
-    /// Whether anything is changed by it.
-    pub(in crate::cli) fn acts(&self) -> bool {
-        self.works.iter().any(|it| it.1)
-    }
-
-    /// How soon a work is looked at again for the same findings. A short grace period is looked at more often than
-    /// a long one.
-    fn again(&self, work: Work) -> Duration {
-        match work {
-            Work::Announce => (self.terms.older_than / 6).clamp(PAUSE, AGAIN),
-            Work::Reclaim => (self.terms.grace / 6).clamp(PAUSE, AGAIN),
-            Work::Rescue | Work::Retention | Work::Finalizers => AGAIN,
-        }
-    }
-}
 
 /// Does what is wanted.
 pub(in crate::cli) struct Actor<'a> {

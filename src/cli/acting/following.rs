@@ -7,9 +7,10 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::{
-    actor::{ActingTerms, Actor},
+    actor::Actor,
     news::ActingNews,
     permit::{Busy, Permit},
+    terms::ActingTerms,
     wanted::WantedFindings,
 };
 use crate::apply::RunOptions;

@@ -5,7 +5,8 @@
 //!
 //! - `session`: the look before anything is changed.
 //! - `permit`: whether anything may be changed now.
-//! - `actor`: what is done, when, and within which bounds.
+//! - `terms`: what is done, and within which bounds.
+//! - `actor`: what is done, and when.
 //! - `news`: what is told of that.
 //! - `wanted`: hears from the loop for what there are findings.
 //! - `following`: `-w` on a command.
@@ -15,10 +16,12 @@ mod following;
 mod news;
 mod permit;
 mod session;
+mod terms;
 mod wanted;
 
-pub(super) use actor::{ActingTerms, Actor, OPTIONS};
+pub(super) use actor::{Actor, OPTIONS};
 pub(super) use following::{Following, ended};
 pub(super) use news::ActingNews;
 pub(super) use permit::{Busy, PauseFollower, Permit};
+pub(super) use terms::ActingTerms;
 pub(super) use wanted::{FollowedFindings, WantedFindings};

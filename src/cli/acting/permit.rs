@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use super::actor::ActingTerms;
+use super::terms::ActingTerms;
 use crate::cli::writing::Interrupt;
 use crate::client::Connection;
 use crate::watch::{

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::actor::ActingTerms;
+use super::terms::ActingTerms;
 use crate::cluster::Cluster;
 use crate::model::{FindingEvent, ObjectRef, RuleId};
 use crate::watch::{

@@ -17,7 +17,7 @@ const DATE: [(&str, &str); 5] = [
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
-const STOPWATCH: [(&str, &str); 28] = [
+const STOPWATCH: [(&str, &str); 30] = [
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/step/leases.rs", "how long to wait before expired Leases are read again"),
     ("src/apply/step/released.rs", "how long to wait before a step for a watch that broke"),
