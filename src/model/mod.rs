@@ -106,7 +106,7 @@ pub(crate) use text::{Interner, beginning, escape_control, shorten};
 pub use threshold::{Threshold, parse_duration};
 pub(crate) use threshold::{Thresholds, format_duration};
 pub use time::Time;
-pub(crate) use time::{format_age, format_time, parse_time};
+pub(crate) use time::{format_age, format_time, parse_day, parse_time};
 pub use uid::Uid;
 pub use volume::{
     ClaimRef, DeletionSecret, NodeAffinity, NodeRequirement, NodeTerm, Phase, ReclaimPolicy,

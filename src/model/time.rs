@@ -5,6 +5,15 @@ use chrono::{DateTime, SecondsFormat, Utc};
 /// A point in time as the API server stamped it.
 pub type Time = DateTime<Utc>;
 
+/// Parses a date or a time; a date means the end of the day.
+pub fn parse_day(text: &str) -> Option<Time> {
+    if let Ok(time) = parse_time(text) {
+        return time;
+    }
+    let day = text.parse::<chrono::NaiveDate>().ok()?;
+    Some(day.succ_opt()?.and_hms_opt(0, 0, 0)?.and_utc())
+}
+
 /// Parses an RFC 3339 time; the zero time of Go (`0001-01-01T00:00:00Z`) means "none".
 ///
 /// # Errors

@@ -5,7 +5,7 @@ use crate::drivers::Overlap;
 use crate::facts::{self, FinalizerOwner, NO_OTHER_USERS, OtherUsers, Owner, SecretState};
 use crate::model::{
     Attachment, AttachmentSource, BackendKey, ControllerState, Kind, Liveness, Metadata,
-    StatefulSet, Text, Time, Volume, parse_time,
+    StatefulSet, Text, Volume, parse_day,
 };
 
 /// How many objects a reason names at most.
@@ -98,15 +98,6 @@ pub(super) fn set_is_settled(set: &StatefulSet) -> Checked {
         return Err("wait until the StatefulSet controller has scaled the set".to_owned());
     }
     Ok(())
-}
-
-/// Parses a date or a time; a date means the end of the day.
-fn parse_day(text: &str) -> Option<Time> {
-    if let Ok(time) = parse_time(text) {
-        return time;
-    }
-    let day = text.parse::<chrono::NaiveDate>().ok()?;
-    Some(day.succ_opt()?.and_hms_opt(0, 0, 0)?.and_utc())
 }
 
 /// Refuses where another volume names the same storage, as far as that can be told.

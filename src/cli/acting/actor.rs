@@ -1,5 +1,6 @@
 //! What is done, when, and within which bounds.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,14 +25,20 @@ use crate::cli::{
         perform::{self, Execution},
     },
 };
-use crate::journal::rate::{Rate, rate};
-use crate::model::Text;
+use crate::journal::{
+    Term,
+    rate::{Rate, rate},
+};
+use crate::model::{ObjectRef, Text};
+use crate::plan::Plan;
 use crate::watch::acting::{
-    ActingCounts, AnnouncementCounts, ChangeCount, Wanted, Work, WorkSchedule, room,
+    ActingCounts, AnnouncementCounts, ChangeCount, Repeats, Wanted, Work, WorkSchedule, room,
 };
 
 /// How soon it is asked again whether anything may be changed.
 const NOT_NOW: Duration = Duration::from_secs(3);
+/// The same where something was to be changed, and was not.
+const RETRY: Duration = Duration::from_secs(30);
 /// The same after a look that failed.
 const FAILED: Duration = Duration::from_secs(60);
 /// Nothing is to be done.
@@ -53,6 +60,9 @@ pub(in crate::cli) struct Actor<'a> {
     pub(in crate::cli) breaker_open: bool,
     /// Whether changes are being made.
     pub(in crate::cli) busy: Busy,
+    /// What was to be changed last time, and was not.
+    pub(in crate::cli) unchanged: BTreeSet<(Work, ObjectRef)>,
+    pub(in crate::cli) repeats: Repeats,
 }
 
 /// What came of a look.
@@ -64,6 +74,8 @@ enum Ended {
     Changed,
     /// It may not be changed now.
     NotNow,
+    /// Something that was to be changed was not.
+    Retry,
 }
 
 impl Actor<'_> {
@@ -72,13 +84,12 @@ impl Actor<'_> {
         let begun = Instant::now();
         let mut schedule = WorkSchedule::default();
         loop {
+            if self.terms.has_changed().unwrap_or(false) {
+                schedule.reset();
+            }
             let terms = Arc::clone(&self.terms.borrow_and_update());
             let wanted = self.wanted.borrow_and_update().clone().only(self.works);
-            let reclaims =
-                self.works.contains(&Work::Reclaim) && terms.on().contains(&Work::Reclaim);
-            if reclaims && !wanted.has(Work::Reclaim) {
-                self.counts.announced(AnnouncementCounts::default());
-            }
+            self.forget_what_nobody_looks_at(&terms, &wanted);
             let at = begun.elapsed();
             let next = schedule.next(&wanted, at);
             let Some(work) = next.filter(|(_, due)| *due <= at).map(|it| it.0) else {
@@ -90,12 +101,13 @@ impl Actor<'_> {
                 }
                 continue;
             };
-            let ended = self.work(work, &terms).await;
+            let ended = self.work(work, &terms, begun).await;
             let at = begun.elapsed();
             let (again, pause) = match ended {
                 Ok(Ended::Idle) => (terms.again(work), PAUSE),
                 Ok(Ended::Changed) => (PAUSE, PAUSE),
                 Ok(Ended::NotNow) => (NOT_NOW, NOT_NOW),
+                Ok(Ended::Retry) => (terms.again(work).min(RETRY), PAUSE),
                 Err(failure) => {
                     (self.tell)(ActingNews::Failed { work, message: terminal::message(&failure) });
                     (FAILED, FAILED)
@@ -105,7 +117,31 @@ impl Actor<'_> {
         }
     }
 
-    async fn work(&mut self, work: Work, terms: &ActingTerms) -> Result<Ended, Failure> {
+    /// Where nobody looks at announcements any more, nothing is known of them.
+    fn forget_what_nobody_looks_at(&mut self, terms: &ActingTerms, wanted: &Wanted) {
+        if !self.works.contains(&Work::Announce) || wanted.has(Work::Announce) {
+            return;
+        }
+        self.breaker_open = true;
+        match terms.on().contains(&Work::Announce) {
+            true => {
+                self.counts.announced(AnnouncementCounts::default());
+                self.counts.break_circuit(false);
+            }
+            false => self.counts.no_announcements(),
+        }
+    }
+
+    async fn work(
+        &mut self,
+        work: Work,
+        terms: &ActingTerms,
+        begun: Instant,
+    ) -> Result<Ended, Failure> {
+        if work == Work::Announce {
+            // Nothing is reclaimed by what was known before.
+            self.breaker_open = true;
+        }
         let acts = terms.works.iter().any(|it| *it == (work, true));
         let may_go_on = |permit: &Permit| if acts { permit.allows() } else { permit.leads() };
         if !may_go_on(&self.permit) {
@@ -127,6 +163,9 @@ impl Actor<'_> {
             (self.tell)(ActingNews::BreakerOpen { work, breaker });
             return Ok(Ended::Idle);
         }
+        if looked.unsettled {
+            return Ok(Ended::Retry);
+        }
         if looked.plan.changes.is_empty() || (work == Work::Reclaim && self.breaker_open) {
             return Ok(Ended::Idle);
         }
@@ -134,10 +173,13 @@ impl Actor<'_> {
             (self.tell)(ActingNews::Would { work, changes: &looked.plan.changes });
             return Ok(Ended::Idle);
         }
-        if !may_go_on(&self.permit) || !looked.is_fresh() {
+        if !looked.is_fresh() {
+            return Err(Failure::error(anyhow::anyhow!("a look took too long to be acted on")));
+        }
+        if !may_go_on(&self.permit) || self.terms.has_changed().unwrap_or(true) {
             return Ok(Ended::NotNow);
         }
-        Box::pin(self.act(work, terms, looked)).await
+        Box::pin(self.act(work, terms, looked, begun)).await
     }
 
     /// Makes the changes for which there is room.
@@ -146,9 +188,19 @@ impl Actor<'_> {
         work: Work,
         terms: &ActingTerms,
         looked: Looked,
+        begun: Instant,
     ) -> Result<Ended, Failure> {
         let Looked { mut collected, mut plan, .. } = looked;
-        let (journal, rate) = self.open_journal(&collected).await?;
+        let term = self.permit.leadership.term();
+        if term.is_none() && self.permit.leadership.lease().is_some() {
+            return Ok(Ended::NotNow);
+        }
+        self.leave_out_what_is_undone(work, &mut plan, begun.elapsed());
+        if terms.bounds.most.is_some_and(|most| plan.changes.len() > most) {
+            (self.tell)(ActingNews::TooMany { work, count: plan.changes.len() });
+            return Ok(Ended::Idle);
+        }
+        let (journal, rate) = self.open_journal(&collected, term.clone()).await?;
         let waiting = plan.changes.len();
         let made = match made(work, &rate) {
             Ok(made) => made,
@@ -157,18 +209,26 @@ impl Actor<'_> {
                 return Ok(Ended::Idle);
             }
         };
-        let room = room(terms.bounds.per_run, terms.bounds.per_hour, made);
-        if room == 0 {
+        let per_hour = if work == Work::Rescue { usize::MAX } else { terms.bounds.per_hour };
+        let room = room(terms.bounds.per_run, per_hour, made);
+        if room == 0 && waiting > 0 {
             (self.tell)(ActingNews::NoRoom { work, waiting, made });
             return Ok(Ended::Idle);
         }
+        // What was not changed last time must not keep the others waiting.
+        plan.changes.sort_by_key(|it| self.unchanged.contains(&(work, it.object.clone())));
         plan.changes.truncate(room);
         let permit = self.permit.clone();
+        let now = self.terms.clone();
+        let is_over = || {
+            let is_same = permit.leadership.term() == term;
+            !permit.allows() || !is_same || now.has_changed().unwrap_or(true)
+        };
         let execution = Execution {
             journal: &journal,
             field_manager: self.field_manager,
             options: self.options,
-            interrupted: &|| !permit.allows(),
+            interrupted: &is_over,
             progress: &|_| {},
         };
         let receipt = {
@@ -178,7 +238,17 @@ impl Actor<'_> {
         for done in &receipt.done {
             let (reconciler, outcome) = (work.reconciler().name(), done.outcome.name());
             self.counts.count(ChangeCount { reconciler, outcome });
+            let object = &done.change.object;
+            if done.outcome == Outcome::Done {
+                self.repeats.note(work, object, begun.elapsed());
+                self.unchanged.remove(&(work, object.clone()));
+            } else {
+                self.unchanged.insert((work, object.clone()));
+            }
         }
+        self.unchanged.retain(|(of, object)| {
+            *of != work || receipt.done.iter().any(|it| it.change.object == *object)
+        });
         let is_done = receipt.count(Outcome::Done) > 0;
         if is_done {
             self.counts.changed(receipt.ended);
@@ -186,15 +256,35 @@ impl Actor<'_> {
         let shape =
             perform::shape(&receipt, &collected, work.command(), &journal, self.options.dry_run);
         (self.tell)(ActingNews::Changed { work, receipt: &receipt, shape: &shape });
-        Ok(if is_done { Ended::Changed } else { Ended::Idle })
+        Ok(match () {
+            () if receipt.interrupted => Ended::NotNow,
+            () if is_done => Ended::Changed,
+            () if receipt.done.is_empty() => Ended::Idle,
+            () => Ended::Retry,
+        })
+    }
+
+    /// Leaves out what was changed again and again within the hour: somebody else undoes it.
+    fn leave_out_what_is_undone(&self, work: Work, plan: &mut Plan, at: Duration) {
+        plan.changes.retain(|change| {
+            let is_undone = self.repeats.are_enough(work, &change.object, at);
+            if is_undone {
+                (self.tell)(ActingNews::Undone { work, object: &change.object });
+            }
+            !is_undone
+        });
     }
 
     /// Opens the journal, and counts what was changed within the hour. Without it nothing is changed.
-    async fn open_journal(&self, collected: &Collected) -> Result<(OpenJournal, Rate), Failure> {
+    async fn open_journal(
+        &self,
+        collected: &Collected,
+        term: Option<Term>,
+    ) -> Result<(OpenJournal, Rate), Failure> {
         let Some(now) = collected.intake.cluster.clock() else {
             return Err(Failure::error(anyhow::anyhow!("the API server tells no time")));
         };
-        let leader = self.permit.leadership.term().zip(self.permit.leadership.lease());
+        let leader = term.zip(self.permit.leadership.lease());
         let leader = leader.map(|(term, lease)| JournalLeader {
             term,
             namespace: Text::clone(&lease.namespace),

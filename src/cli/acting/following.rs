@@ -1,5 +1,7 @@
 //! `-w` on commands that write: goes on until somebody ends it.
 
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -26,7 +28,7 @@ use crate::model::escape_control;
 use crate::output::{format::Format, list, writing};
 use crate::watch::{
     Leadership, Reconciler, Told,
-    acting::{ActingCounts, Work},
+    acting::{ActingCounts, Repeats, Work},
 };
 
 /// How long a change may go on after a signal: Kubernetes waits 30 seconds before it kills a pod.
@@ -68,9 +70,10 @@ impl Following<'_> {
             findings.take_in(&Told { news, ..Told::default() });
             let mut watching = follow::go_on(collected, reconciler, None)?;
             let (end, mut ended) = tokio::sync::mpsc::unbounded_channel();
+            let noted = RefCell::new(BTreeMap::new());
             let show = |news: ActingNews<'_>| {
                 // Whoever reads its output no more has ended it.
-                match tell(&news, format) {
+                match tell(&news, format, &mut noted.borrow_mut()) {
                     Ok(true) => {}
                     Ok(false) => drop(end.send(Ok(Exit::Done))),
                     Err(error) => drop(end.send(Err(Failure::error(error)))),
@@ -92,6 +95,8 @@ impl Following<'_> {
                 tell: &show,
                 breaker_open: true,
                 busy: busy.clone(),
+                unchanged: BTreeSet::new(),
+                repeats: Repeats::default(),
             };
             let hear = &mut |told: Told, _: &Cluster, _: &Reconciler| {
                 for note in &told.notes {
@@ -113,10 +118,15 @@ impl Following<'_> {
     }
 }
 
-/// Prints what was done, and says why something was not. Returns whether anybody reads it.
-fn tell(news: &ActingNews<'_>, format: &Format) -> std::io::Result<bool> {
+/// Prints what was done, and says why something was not, once. Returns whether anybody reads it.
+fn tell(
+    news: &ActingNews<'_>,
+    format: &Format,
+    noted: &mut BTreeMap<Work, String>,
+) -> std::io::Result<bool> {
     match news {
-        ActingNews::Changed { shape, .. } => {
+        ActingNews::Changed { work, shape, .. } => {
+            noted.remove(work);
             let width = terminal::width().map_or(80, usize::from);
             let is_read = terminal::print_on(|out| match format {
                 Format::Json => list::json_line(out, shape),
@@ -127,23 +137,49 @@ fn tell(news: &ActingNews<'_>, format: &Format) -> std::io::Result<bool> {
             for note in &shape.notes {
                 terminal::note(&format!("note: {}", escape_control(note)));
             }
-            return Ok(is_read);
+            Ok(is_read)
         }
-        ActingNews::BreakerOpen { breaker, .. } => terminal::note(&format!(
-            "warning: {breaker}; nothing is announced or reclaimed: `gc --announce` without -w announces them"
-        )),
-        ActingNews::NoRoom { waiting, made, .. } => terminal::note(&format!(
-            "{waiting} changes wait: {made} were made within the last hour"
-        )),
-        ActingNews::UnknownRate { waiting, why, .. } => terminal::note(&escape_control(&format!(
-            "{waiting} changes wait: it is not known how many were made within the last hour: {why}"
-        ))),
-        ActingNews::Failed { message, .. } => {
-            terminal::note(&escape_control(&format!(
-                "warning: {message}; tried again in a minute"
-            )));
+        _ => {
+            if let Some((work, text)) = note(news)
+                && noted.insert(work, text.clone()).as_ref() != Some(&text)
+            {
+                terminal::note(&escape_control(&text));
+            }
+            Ok(true)
         }
-        ActingNews::Would { .. } => {}
     }
-    Ok(true)
+}
+
+/// Why something was not done.
+fn note(news: &ActingNews<'_>) -> Option<(Work, String)> {
+    let (work, text) = match news {
+        ActingNews::BreakerOpen { work, breaker } => (
+            work,
+            format!(
+                "warning: {breaker}; nothing is announced or reclaimed: `gc --announce` without -w announces them"
+            ),
+        ),
+        ActingNews::NoRoom { work, .. } => {
+            (work, "changes wait, since as many as allowed were made within the hour".to_owned())
+        }
+        ActingNews::UnknownRate { work, why, .. } => (
+            work,
+            format!("changes wait: it is not known how many were made within the hour: {why}"),
+        ),
+        ActingNews::TooMany { work, count } => (
+            work,
+            format!("warning: {count} changes at once; --max allows fewer, and none is made"),
+        ),
+        ActingNews::Undone { work, object } => (
+            work,
+            format!(
+                "warning: {object} is left alone for an hour: somebody undoes again and again what is done to it"
+            ),
+        ),
+        ActingNews::Failed { work, message } => {
+            (work, format!("warning: {message}; tried again in a minute"))
+        }
+        ActingNews::Would { .. } | ActingNews::Changed { .. } => return None,
+    };
+    Some((*work, text))
 }

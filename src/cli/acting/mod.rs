@@ -22,6 +22,6 @@ mod wanted;
 pub(super) use actor::{Actor, OPTIONS};
 pub(super) use following::{Following, ended};
 pub(super) use news::ActingNews;
-pub(super) use permit::{Busy, PauseFollower, Permit};
+pub(super) use permit::{Busy, PauseFollower, Permit, ReadPause};
 pub(super) use terms::ActingTerms;
 pub(super) use wanted::{FollowedFindings, WantedFindings};

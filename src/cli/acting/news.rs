@@ -1,6 +1,7 @@
 //! What is told of what is done in the background.
 
 use crate::apply::Receipt;
+use crate::model::ObjectRef;
 use crate::output::writing;
 use crate::plan::ProposedChange;
 use crate::watch::acting::{Breaker, Work};
@@ -15,6 +16,10 @@ pub(in crate::cli) enum ActingNews<'a> {
     NoRoom { work: Work, waiting: usize, made: usize },
     /// Changes wait, since it is not known how many were made within the hour.
     UnknownRate { work: Work, waiting: usize, why: &'a str },
+    /// So many changes at once are refused altogether.
+    TooMany { work: Work, count: usize },
+    /// Somebody else undoes again and again what was done to an object.
+    Undone { work: Work, object: &'a ObjectRef },
     /// Changes were made, or were not.
     Changed { work: Work, receipt: &'a Receipt, shape: &'a writing::Receipt },
     /// It could not look, or not write.

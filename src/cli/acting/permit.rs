@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -22,6 +22,23 @@ const UNREAD: &str = "not read yet";
 const LOOK: Duration = Duration::from_secs(3);
 /// How long one answer about that may take.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How much later than that another answer may come.
+const SLACK: Duration = Duration::from_secs(4);
+
+/// What was read of the record by which everybody can pause what acts.
+#[derive(Clone)]
+pub(in crate::cli) struct ReadPause {
+    pub(in crate::cli) pause: Pause,
+    /// When it was asked for.
+    asked: Instant,
+}
+
+impl ReadPause {
+    /// Whether it lets anything act, and is not too old for that: this process may have been stopped.
+    fn may_act(&self) -> bool {
+        self.pause.may_act() && self.asked.elapsed() < LOOK + PATIENCE + SLACK
+    }
+}
 
 /// Whether anything may be changed now.
 #[derive(Clone)]
@@ -29,7 +46,7 @@ pub(in crate::cli) struct Permit {
     /// Whether this process leads.
     pub(in crate::cli) leadership: Leadership,
     /// Whether somebody has paused it; `None` where nobody can, as at a terminal.
-    pub(in crate::cli) pause: Option<watch::Receiver<Pause>>,
+    pub(in crate::cli) pause: Option<watch::Receiver<ReadPause>>,
     /// Whether somebody has ended it.
     pub(in crate::cli) interrupt: Interrupt,
 }
@@ -93,7 +110,7 @@ pub(in crate::cli) struct PauseFollower<'a> {
     connection: &'a Connection,
     /// It is read while something acts.
     terms: watch::Receiver<Arc<ActingTerms>>,
-    tell: watch::Sender<Pause>,
+    tell: watch::Sender<ReadPause>,
 }
 
 impl<'a> PauseFollower<'a> {
@@ -101,8 +118,9 @@ impl<'a> PauseFollower<'a> {
     pub(in crate::cli) fn new(
         connection: &'a Connection,
         terms: watch::Receiver<Arc<ActingTerms>>,
-    ) -> (Self, watch::Receiver<Pause>) {
-        let (tell, pause) = watch::channel(unread(UNREAD.to_owned()));
+    ) -> (Self, watch::Receiver<ReadPause>) {
+        let (tell, pause) =
+            watch::channel(ReadPause { pause: unread(UNREAD.to_owned()), asked: Instant::now() });
         (Self { connection, terms, tell }, pause)
     }
 
@@ -111,23 +129,29 @@ impl<'a> PauseFollower<'a> {
         let Self { connection, mut terms, tell } = self;
         loop {
             while !terms.borrow_and_update().acts() {
-                tell.send_replace(unread(UNREAD.to_owned()));
+                set(&tell, unread(UNREAD.to_owned()), Instant::now());
                 if terms.changed().await.is_err() {
                     std::future::pending::<()>().await;
                 }
             }
+            let asked = Instant::now();
             let read = pause::read(connection, FIELD_MANAGER, &connection.namespace);
             let pause = timeout(PATIENCE, read).await.unwrap_or_else(|_| {
                 unread(format!("not answered within {} s", PATIENCE.as_secs()))
             });
-            tell.send_if_modified(|known| {
-                let is_new = *known != pause;
-                *known = pause;
-                is_new
-            });
+            set(&tell, pause, asked);
             sleep(LOOK).await;
         }
     }
+}
+
+/// Tells what was read; whoever waits hears of it if it is another one.
+fn set(tell: &watch::Sender<ReadPause>, pause: Pause, asked: Instant) {
+    tell.send_if_modified(|known| {
+        let is_new = known.pause != pause;
+        *known = ReadPause { pause, asked };
+        is_new
+    });
 }
 
 /// What is not read in time may have changed.

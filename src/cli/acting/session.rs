@@ -33,6 +33,8 @@ pub(super) struct Looked {
     pub(super) collected: Collected,
     /// The changes that stood unchanged.
     pub(super) plan: Plan,
+    /// Whether something is proposed that did not stand unchanged.
+    pub(super) unsettled: bool,
     /// Volumes by what is known of their announcement, where that was read.
     pub(super) announcements: Option<AnnouncementCounts>,
     /// Why nothing is announced or reclaimed.
@@ -71,7 +73,8 @@ impl Session<'_> {
             candidates.judge(std::mem::take(&mut plan.changes));
             if candidates.is_empty() || judgement >= bounds.judgements {
                 plan.changes = candidates.settled(bounds.judgements);
-                return Ok(Looked { collected, plan, announcements, breaker, begun });
+                let unsettled = plan.changes.is_empty() && !candidates.is_empty();
+                return Ok(Looked { collected, plan, unsettled, announcements, breaker, begun });
             }
             follow(&mut collected, bounds.interval).await?;
         }

@@ -1,7 +1,7 @@
 //! Reconcilers that act or say what they would do: which findings call for them, and what is logged of them.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use crate::{
     cli::{
         acting::{
             ActingNews, ActingTerms, Actor, Busy, FollowedFindings, OPTIONS, PauseFollower, Permit,
+            ReadPause,
         },
         args::ConnectionArgs,
         writing::Interrupt,
@@ -21,8 +22,8 @@ use crate::{
     model::escape_control,
     watch::{
         Leadership,
-        acting::{ActingBounds, ActingCounts, Work, WorkTerms},
-        pause::{Pause, PauseRecord},
+        acting::{ActingBounds, ActingCounts, Repeats, Work, WorkTerms},
+        pause::PauseRecord,
         policy::{WatchPolicy, acting::ReconcilerMode},
     },
 };
@@ -51,6 +52,7 @@ pub(super) fn terms(policy: &WatchPolicy, namespace: &str) -> ActingTerms {
         },
         judged,
         bounds: ActingBounds {
+            most: None,
             per_run: bounds.changes_per_run.get(),
             per_hour: bounds.changes_per_hour.get(),
             judgements: bounds.unchanged_judgements.get(),
@@ -101,6 +103,8 @@ impl Acting {
             tell: &tell,
             breaker_open: true,
             busy: busy.clone(),
+            unchanged: BTreeSet::new(),
+            repeats: Repeats::default(),
         };
         tokio::select! {
             never = actor(Work::SAVING).run() => match never {},
@@ -114,7 +118,7 @@ impl Acting {
 /// Says when somebody pauses what acts, and when it goes on.
 async fn log_pauses(
     mut terms: watch::Receiver<Arc<ActingTerms>>,
-    mut pause: watch::Receiver<Pause>,
+    mut pause: watch::Receiver<ReadPause>,
     counts: ActingCounts,
 ) -> Infallible {
     loop {
@@ -123,7 +127,7 @@ async fn log_pauses(
             Ok(()) = terms.changed() => {}
             else => std::future::pending().await,
         }
-        let now = pause.borrow_and_update().clone();
+        let now = pause.borrow_and_update().pause.clone();
         if !terms.borrow_and_update().acts() {
             counts.rest();
             continue;
@@ -168,7 +172,7 @@ impl ActingLog {
                 }
             }
             ActingNews::BreakerOpen { work, breaker } => {
-                if self.is_new(*work, breaker.to_string()) {
+                if self.is_new(*work, "breaker open".to_owned()) {
                     error!(
                         reconciler = %work.reconciler(),
                         "breaker open: {breaker}; nothing is announced or reclaimed; \
@@ -189,6 +193,21 @@ impl ActingLog {
                     warn!(
                         reconciler = %work.reconciler(), waiting, why = %escape_control(why),
                         "it is not known how many changes were made within the hour"
+                    );
+                }
+            }
+            ActingNews::TooMany { work, count } => {
+                if self.is_new(*work, "too many".to_owned()) {
+                    warn!(reconciler = %work.reconciler(), count, "too many changes at once");
+                }
+            }
+            ActingNews::Undone { work, object } => {
+                let object = object.to_string();
+                if self.is_new(*work, format!("undone {object}")) {
+                    error!(
+                        reconciler = %work.reconciler(),
+                        object = %escape_control(&object),
+                        "left alone for an hour: somebody undoes again and again what is done to it"
                     );
                 }
             }

@@ -276,11 +276,7 @@ impl WriteArgs {
                 works: works.iter().map(|work| (*work, true)).collect(),
                 terms,
                 judged,
-                bounds: ActingBounds {
-                    per_run: self.max,
-                    per_hour: usize::MAX,
-                    ..ActingBounds::default()
-                },
+                bounds: ActingBounds { most: Some(self.max), ..ActingBounds::default() },
             },
             field_manager: &self.field_manager,
             options: self.options(),

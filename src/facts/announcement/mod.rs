@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::model::{
     AnnouncedBatch, AnnouncedVolume, Announcements, Answer, Kind, Proposal, Question, Text, Time,
-    Uid, VoidBatch, Volume, format_time, parse_time,
+    Uid, VoidBatch, Volume, format_time, parse_day, parse_time,
 };
 pub use fingerprint::announced_volume;
 
@@ -242,12 +242,20 @@ pub fn status(
     }
     // A later announcement never shortens the grace period of an earlier one.
     let ends = mine.iter().map(|(batch, _)| grace_end(batch.created, batch.grace));
-    let due = ends.chain([shown]).max().unwrap_or(Time::MAX_UTC);
+    let kept = volume.metadata.keep_until().map(|it| kept_end(it, &newest));
+    let due = ends.chain([shown]).chain(kept).max().unwrap_or(Time::MAX_UTC);
     let period = AnnouncedPeriod { batch, since, due };
     match is_past(due) {
         true => AnnouncementStatus::Due(period),
         false => AnnouncementStatus::Running(period),
     }
+}
+
+/// Whoever keeps a volume until a day can object for a whole grace period after that. A date that makes no
+/// sense never comes.
+fn kept_end(until: &str, newest: &[&(&AnnouncedBatch, &AnnouncedVolume)]) -> Time {
+    let grace = newest.iter().map(|(batch, _)| batch.grace).max().unwrap_or_default();
+    parse_day(until).map_or(Time::MAX_UTC, |day| grace_end(day, grace))
 }
 
 /// Returns the end of a grace period; the end of time where that is no date.

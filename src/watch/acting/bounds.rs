@@ -9,6 +9,8 @@ const FEW: usize = 5;
 /// How much is done, and after how many judgements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActingBounds {
+    /// More changes than this are refused altogether; `None` where they wait for their turn.
+    pub(crate) most: Option<usize>,
     /// Changes of one run.
     pub(crate) per_run: usize,
     /// Changes of one work within an hour, by whichever process.
@@ -24,6 +26,7 @@ pub(crate) struct ActingBounds {
 impl Default for ActingBounds {
     fn default() -> Self {
         Self {
+            most: None,
             per_run: 10,
             per_hour: 20,
             judgements: 3,

@@ -13,6 +13,8 @@ pub(crate) struct Candidates(BTreeMap<(&'static str, ObjectRef), Candidate>);
 struct Candidate {
     change: ProposedChange,
     judgements: u32,
+    /// Its place in the last plan.
+    place: usize,
 }
 
 impl Candidates {
@@ -20,11 +22,11 @@ impl Candidates {
     /// one that is another now begins anew.
     pub(crate) fn judge(&mut self, changes: Vec<ProposedChange>) {
         let mut known = std::mem::take(&mut self.0);
-        for change in changes {
+        for (place, change) in changes.into_iter().enumerate() {
             let key = (change.purpose.id(), change.object.clone());
             let before = known.remove(&key).filter(|it| is_same(&it.change, &change));
             let judgements = before.map_or(0, |it| it.judgements).saturating_add(1);
-            self.0.insert(key, Candidate { change, judgements });
+            self.0.insert(key, Candidate { change, judgements, place });
         }
     }
 
@@ -33,10 +35,12 @@ impl Candidates {
         self.0.is_empty()
     }
 
-    /// The proposals that stood for so many judgements, by object.
+    /// The proposals that stood for so many judgements, in the order of the plan.
     pub(crate) fn settled(&self, judgements: u32) -> Vec<ProposedChange> {
         let settled = self.0.values().filter(|it| it.judgements >= judgements);
-        settled.map(|it| it.change.clone()).collect()
+        let mut settled: Vec<_> = settled.collect();
+        settled.sort_by_key(|it| it.place);
+        settled.into_iter().map(|it| it.change.clone()).collect()
     }
 }
 
@@ -81,11 +85,11 @@ mod tests {
         let mut candidates = Candidates::default();
         assert!(candidates.is_empty());
         candidates.judge(vec![change("stays", "a"), change("changes", "a"), change("flaps", "a")]);
-        assert_eq!(settled(&candidates, 1), ["changes", "flaps", "stays"]);
+        assert_eq!(settled(&candidates, 1), ["stays", "changes", "flaps"]);
         candidates.judge(vec![change("stays", "a"), change("changes", "b")]);
         assert_eq!(settled(&candidates, 2), ["stays"]);
         candidates.judge(vec![change("stays", "a"), change("changes", "b"), change("flaps", "a")]);
-        assert_eq!(settled(&candidates, 2), ["changes", "stays"]);
+        assert_eq!(settled(&candidates, 2), ["stays", "changes"]);
         assert_eq!(settled(&candidates, 3), ["stays"]);
         candidates.judge(Vec::new());
         assert!(candidates.is_empty());

@@ -75,6 +75,12 @@ impl ActingCounts {
         (numbers.paused, numbers.breaker_open) = (None, None);
     }
 
+    /// Notes that nothing is announced or reclaimed any more.
+    pub(crate) fn no_announcements(&self) {
+        let mut numbers = self.numbers();
+        (numbers.announcements, numbers.breaker_open) = (None, None);
+    }
+
     /// Notes whether the breaker is open.
     pub(crate) fn break_circuit(&self, open: bool) {
         self.numbers().breaker_open = Some(open);

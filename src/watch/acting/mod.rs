@@ -4,6 +4,7 @@
 //! - `candidates`: proposals that stood unchanged for several judgements.
 //! - `bounds`: how many changes there is room for, and the circuit breaker.
 //! - `plans`: the plan of each work, and what it counts.
+//! - `repeats`: what somebody else undoes again and again.
 //! - `wanted`: for which of it there are findings, and when it is looked at again.
 //! - `counts`: what came of it, for metrics.
 
@@ -11,12 +12,14 @@ mod bounds;
 mod candidates;
 mod counts;
 mod plans;
+mod repeats;
 mod wanted;
 
 pub(crate) use bounds::{ActingBounds, Breaker, room};
 pub(crate) use candidates::Candidates;
 pub(crate) use counts::{ActingCounts, ActingNumbers, AnnouncementCounts, ChangeCount};
 pub(crate) use plans::{WorkTerms, announcements, breaker};
+pub(crate) use repeats::Repeats;
 pub(crate) use wanted::{Wanted, WorkSchedule};
 
 use super::policy::acting::ReconcilerName;

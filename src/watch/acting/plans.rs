@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use super::counts::AnnouncementCounts;
 use super::{Breaker, Work};
-use crate::cluster::Cx;
+use crate::cluster::{Cx, Subject};
 use crate::facts::{self, AnnouncementStatus};
 use crate::journal::History;
 use crate::model::{Kind, Settings, Threshold};
 use crate::plan::{self, FinalizerSelection, GcSelection, Plan, WhenReclaimed};
 use crate::remedies::Announcing;
+use crate::rules;
 
 /// Within which volumes count as newly eligible.
 const NEWLY: chrono::Duration = chrono::Duration::hours(1);
@@ -81,15 +82,18 @@ impl WorkTerms {
     }
 }
 
-/// Counts volumes by what is known of their announcement; `None` where that was not read.
+/// Counts volumes by what is known of their announcement; `None` where that was not read. What `gc` would refuse is not
+/// due.
 pub(crate) fn announcements(cx: &Cx) -> Option<AnnouncementCounts> {
-    let mut counts = AnnouncementCounts::default();
+    let selection = GcSelection { when: WhenReclaimed::Announced, ..GcSelection::default() };
+    let due = plan::gc(cx, &selection).changes.iter().filter(|it| it.destroys()).count();
+    let mut counts = AnnouncementCounts { due: due as u64, ..AnnouncementCounts::default() };
     for (_, volume) in cx.cluster().volumes() {
         match facts::announcement_status(cx, volume, None).ok()? {
             AnnouncementStatus::Running(_) => counts.announced += 1,
-            AnnouncementStatus::Due(_) => counts.due += 1,
             AnnouncementStatus::Vetoed(_) => counts.vetoed += 1,
             AnnouncementStatus::NotAnnounced
+            | AnnouncementStatus::Due(_)
             | AnnouncementStatus::Changed(_)
             | AnnouncementStatus::Void(_)
             | AnnouncementStatus::Elsewhere(_) => {}
@@ -103,7 +107,10 @@ pub(crate) fn breaker(cx: &Cx, announced: &Plan, percent: u8) -> Option<Breaker>
     let mut all = 0;
     let mut newly =
         announced.changes.iter().filter(|it| it.object.key.kind == Kind::PersistentVolume).count();
-    for (_, volume) in cx.cluster().volumes() {
+    for (id, volume) in cx.cluster().volumes() {
+        if !rules::in_scope(cx.cluster(), cx.settings(), &Subject::Volume(id)) {
+            continue;
+        }
         all += 1;
         if let Ok(AnnouncementStatus::Running(period) | AnnouncementStatus::Due(period)) =
             facts::announcement_status(cx, volume, None)

@@ -56,14 +56,15 @@ struct Served {
 }
 
 impl WorkSchedule {
-    /// The next work and when, by a clock that is never set: first what saves data, then what was to be looked at first.
+    /// The next work and when, by a clock that is never set: that which has waited longest, and what saves data first.
     pub(crate) fn next(&self, wanted: &Wanted, at: Duration) -> Option<(Work, Duration)> {
         let due = |(work, digest): (&Work, &u64)| match self.0.get(work) {
-            None => (*work, at),
-            Some(served) if served.digest == *digest => (*work, served.again.max(at)),
-            Some(served) => (*work, served.pause.max(at)),
+            None => (*work, Duration::ZERO),
+            Some(served) if served.digest == *digest => (*work, served.again),
+            Some(served) => (*work, served.pause),
         };
-        wanted.0.iter().map(due).min_by_key(|(work, due)| (*due, *work))
+        let first = wanted.0.iter().map(due).min_by_key(|(work, due)| (*due, *work))?;
+        Some((first.0, first.1.max(at)))
     }
 
     /// Notes that a work was looked at for what is wanted, and when that is to be repeated: at the latest, and at the
@@ -127,6 +128,8 @@ mod tests {
         let more = wanted(&[(IN_USE, "a"), (IN_USE, "c"), (RELEASED, "b")]);
         assert_eq!(schedule.next(&more, seconds(11)), Some((Work::Rescue, seconds(20))));
         assert_eq!(schedule.next(&more, seconds(40)), Some((Work::Rescue, seconds(40))));
+        // Whoever has waited longest is next, whatever comes again and again.
+        assert_eq!(schedule.next(&both, seconds(700)), Some((Work::Announce, seconds(700))));
         // What is over is not looked at.
         let over = wanted(&[(RELEASED, "b")]);
         assert_eq!(schedule.next(&over, seconds(400)), Some((Work::Announce, seconds(400))));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{ARGS, PAST, Watcher, released};
+use super::{ARGS, PAST, Watcher, bind, released};
 use crate::support::{Cluster, Fault, Options, Run, Scenario, eventually, never};
 
 #[test]
@@ -68,15 +68,7 @@ fn what_is_forbidden_is_read_once_it_is_granted() {
     let role = Run::of(&["rbac", "watch"]).go().stdout;
     cluster.try_kubectl(&["create", "-f", "-"], &role).expect("because it is a role");
     let name = "kubectl-storage-watch";
-    cluster.kubectl(&[
-        "create",
-        "clusterrolebinding",
-        name,
-        "--clusterrole",
-        name,
-        "--user",
-        "user-1",
-    ]);
+    bind(&cluster, name, "user-1");
     watcher.reads_again("persistentvolumes");
     watcher.reads_again("pods");
     watcher.tells("appeared", PAST, &kept);

@@ -18,7 +18,7 @@ mod watcher;
 
 use watcher::Watcher;
 
-use crate::support::{PersistentVolume, Scenario};
+use crate::support::{Cluster, PersistentVolume, Scenario};
 
 /// What has volumes count as kept for too long at once.
 const ARGS: [&str; 2] = ["--older-than", "1s"];
@@ -31,4 +31,12 @@ fn released(on: &Scenario, name: &str) -> String {
     on.create(&left.0);
     on.wait_phase(&format!("pv/{name}"), "Released");
     format!("pv/{name}")
+}
+
+/// Gives a user the roles of this name that `rbac watch` prints: in the cluster, and where announcements are recorded.
+fn bind(cluster: &Cluster, name: &str, user: &str) {
+    cluster.kubectl(&["create", "clusterrolebinding", name, "--clusterrole", name, "--user", user]);
+    let records = format!("{name}-records");
+    let bind = ["create", "rolebinding", &records, "--role", &records, "--user", user];
+    cluster.kubectl(&[&bind[..], &["-n", "kube-system"]].concat());
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{PAST, Watcher, released};
+use super::{PAST, Watcher, bind, released};
 use crate::support::{Cluster, Options, Run, Scenario, eventually, never};
 
 /// A folder in which a policy is mounted as a kubelet mounts a `ConfigMap`.
@@ -171,8 +171,7 @@ fn exactly_the_role_that_is_printed_is_enough() {
     let role = Run::of(&["rbac", "watch", "-f", &path]).go().stdout;
     cluster.try_kubectl(&["create", "-f", "-"], &role).expect("because it is a role");
     let name = "kubectl-storage-watch";
-    let bind = ["create", "clusterrolebinding", name, "--clusterrole", name, "--user", "user-1"];
-    cluster.kubectl(&bind);
+    bind(&cluster, name, "user-1");
     let user = cluster.kubeconfig_of("user-1");
     let watcher = Watcher::by_policy(&user, &mounted.path());
     watcher.tells("appeared", PAST, &volume);
