@@ -17,7 +17,7 @@ const DATE: [(&str, &str); 5] = [
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
-const STOPWATCH: [(&str, &str); 30] = [
+const STOPWATCH: [(&str, &str); 31] = [
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/step/leases.rs", "how long to wait before expired Leases are read again"),
     ("src/apply/step/released.rs", "how long to wait before a step for a watch that broke"),
@@ -31,6 +31,7 @@ const STOPWATCH: [(&str, &str); 30] = [
     ("src/apply/verify/deletion.rs", "how long to wait for the deletion of an object"),
     ("src/apply/verify/snapshot.rs", "how long to wait for a snapshot"),
     ("src/cli/acting/actor.rs", "when to look again"),
+    ("src/cli/acting/permit.rs", "how old the answer is that nobody has paused it"),
     ("src/cli/acting/session.rs", "how old a look is"),
     ("src/cli/writing/guard/proof.rs", "how long to wait until what was installed is in force"),
     ("src/client/credential.rs", "how long the failure of a credential plugin is remembered"),

@@ -193,15 +193,15 @@ fn what_was_announced_is_reclaimed_unless_somebody_objects_and_data_in_danger_is
 
     // Whatever was changed is in the journal, with the term of who led.
     let journal = admin.run(&["journal", &format!("--cluster-journal={}", on.name)]);
-    let entries = journal.ends(0).json["entries"].as_array().cloned().unwrap_or_default();
+    let entries =
+        journal.ends(0).json["journals"][0]["entries"].as_array().cloned().unwrap_or_default();
     let commands: BTreeSet<_> =
         entries.iter().filter_map(|it| it["command"].as_str().map(str::to_owned)).collect();
     for command in ["watch-announce", "watch-reclaim", "watch-rescue"] {
         assert!(commands.contains(command), "{commands:?}");
     }
     for entry in entries.iter().filter(|it| it["command"] != "rebind") {
-        assert_eq!(entry["outcome"], "done", "{entry:#}");
-        assert!(entry["term"].is_object() || entry["term"].is_string(), "{entry:#}");
+        assert!(entry["term"]["transitions"].is_u64(), "{entry:#}");
     }
     acting.watcher.terminate();
 }
