@@ -120,6 +120,26 @@ const RBAC: &[Example] = &[
     ("Also grant reading a Secret that gc must find", "rbac gc --secret kube-system/csi-secret"),
 ];
 
+/// Examples of `gc`.
+const GC: &[Example] = &[
+    (
+        "Show what would be reclaimed, and why other volumes are refused",
+        "gc --older-than 30d --dry-run",
+    ),
+    ("Show the plan, ask, reclaim, and verify", "gc --older-than 30d"),
+    (
+        "Delete only the PersistentVolume, and record its backend volume",
+        "gc pv/NAME --older-than 30d --keep-backend",
+    ),
+    ("Save the plan for review; apply carries it out", "gc --older-than 30d --plan-out plan.yaml"),
+    (
+        "Announce what would be reclaimed, and reclaim nothing yet",
+        "gc --older-than 30d --announce 72h",
+    ),
+    ("Reclaim what was announced for long enough, and not vetoed", "gc --announced"),
+    ("Go on announcing and reclaiming", "gc --older-than 30d --announce 72h -w --yes"),
+];
+
 /// Returns the examples of a command.
 pub(super) fn examples(command: &str) -> &'static [Example] {
     match command {
@@ -136,27 +156,7 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
             ("Audit a saved dump, or a must-gather archive", "audit -f today.json.gz"),
             ("Print findings as they appear, change and clear", "audit --watch"),
         ],
-        "gc" => &[
-            (
-                "Show what would be reclaimed, and why other volumes are refused",
-                "gc --older-than 30d --dry-run",
-            ),
-            ("Show the plan, ask, reclaim, and verify", "gc --older-than 30d"),
-            (
-                "Delete only the PersistentVolume, and record its backend volume",
-                "gc pv/NAME --older-than 30d --keep-backend",
-            ),
-            (
-                "Save the plan for review; apply carries it out",
-                "gc --older-than 30d --plan-out plan.yaml",
-            ),
-            (
-                "Announce what would be reclaimed, and reclaim nothing yet",
-                "gc --older-than 30d --announce 72h",
-            ),
-            ("Reclaim what was announced for long enough, and not vetoed", "gc --announced"),
-            ("Go on announcing and reclaiming", "gc --older-than 30d --announce 72h -w --yes"),
-        ],
+        "gc" => GC,
         "fix-finalizers" => &[
             (
                 "Show what blocks each deletion, and what would unblock it",

@@ -142,7 +142,7 @@ impl Actor<'_> {
             // Nothing is reclaimed by what was known before.
             self.breaker_open = true;
         }
-        let acts = terms.works.iter().any(|it| *it == (work, true));
+        let acts = terms.works.contains(&(work, true));
         let may_go_on = |permit: &Permit| if acts { permit.allows() } else { permit.leads() };
         if !may_go_on(&self.permit) {
             return Ok(Ended::NotNow);

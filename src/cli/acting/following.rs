@@ -124,30 +124,26 @@ fn tell(
     format: &Format,
     noted: &mut BTreeMap<Work, String>,
 ) -> std::io::Result<bool> {
-    match news {
-        ActingNews::Changed { work, shape, .. } => {
-            noted.remove(work);
-            let width = terminal::width().map_or(80, usize::from);
-            let is_read = terminal::print_on(|out| match format {
-                Format::Json => list::json_line(out, shape),
-                Format::Yaml => writeln!(out, "---").and_then(|()| list::yaml(out, shape)),
-                Format::Name => writing::names(out, &mut perform::changed(shape)),
-                _ => writing::receipt_table(out, shape, width),
-            })?;
-            for note in &shape.notes {
-                terminal::note(&format!("note: {}", escape_control(note)));
-            }
-            Ok(is_read)
+    if let ActingNews::Changed { work, shape, .. } = news {
+        noted.remove(work);
+        let width = terminal::width().map_or(80, usize::from);
+        let is_read = terminal::print_on(|out| match format {
+            Format::Json => list::json_line(out, shape),
+            Format::Yaml => writeln!(out, "---").and_then(|()| list::yaml(out, shape)),
+            Format::Name => writing::names(out, &mut perform::changed(shape)),
+            _ => writing::receipt_table(out, shape, width),
+        })?;
+        for note in &shape.notes {
+            terminal::note(&format!("note: {}", escape_control(note)));
         }
-        _ => {
-            if let Some((work, text)) = note(news)
-                && noted.insert(work, text.clone()).as_ref() != Some(&text)
-            {
-                terminal::note(&escape_control(&text));
-            }
-            Ok(true)
-        }
+        return Ok(is_read);
     }
+    if let Some((work, text)) = note(news)
+        && noted.insert(work, text.clone()).as_ref() != Some(&text)
+    {
+        terminal::note(&escape_control(&text));
+    }
+    Ok(true)
 }
 
 /// Why something was not done.

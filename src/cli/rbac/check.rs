@@ -104,18 +104,7 @@ pub(super) async fn check(
             lacking.push(right);
         }
     }
-    terminal::print(|out| {
-        for right in &lacking {
-            write!(out, "missing: {} {}", right.verb, right.resource)?;
-            match (right.group, right.name) {
-                ("", None) => writeln!(out)?,
-                ("", Some(name)) => writeln!(out, "/{name}")?,
-                (group, _) => writeln!(out, ".{group}")?,
-            }
-        }
-        Ok::<_, std::io::Error>(())
-    })
-    .map_err(Failure::error)?;
+    print(&lacking)?;
     let of_acting = acting.iter().flat_map(|it| reconciler::conditional(*it));
     let conditional: Vec<_> = command.conditional().iter().chain(of_acting).collect();
     for (index, right) in conditional.iter().enumerate() {
@@ -163,4 +152,20 @@ pub(super) async fn check(
         ),
     });
     Ok(Exit::Incomplete)
+}
+
+/// Prints which permissions are missing.
+fn print(lacking: &[Right<'_>]) -> Result<(), Failure> {
+    terminal::print(|out| {
+        for right in lacking {
+            write!(out, "missing: {} {}", right.verb, right.resource)?;
+            match (right.group, right.name) {
+                ("", None) => writeln!(out)?,
+                ("", Some(name)) => writeln!(out, "/{name}")?,
+                (group, _) => writeln!(out, ".{group}")?,
+            }
+        }
+        Ok::<_, std::io::Error>(())
+    })
+    .map_err(Failure::error)
 }

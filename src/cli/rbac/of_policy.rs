@@ -139,7 +139,7 @@ fn roles(
 
 /// The roles of `watch` with a policy, as manifests, without those of reconcilers.
 pub(in crate::cli) fn watch_roles(policy: &WatchPolicy) -> serde_json::Result<Vec<Value>> {
-    manifests(role(RoleFor::Watch, Some(policy), &[], Vec::new(), Recording::NAMESPACE))
+    manifests(&role(RoleFor::Watch, Some(policy), &[], Vec::new(), Recording::NAMESPACE))
 }
 
 /// The roles of the reconcilers that a policy lets act, and of those that were asked for, as manifests.
@@ -148,9 +148,9 @@ pub(in crate::cli) fn acting_roles(
     asked: &[ReconcilerName],
 ) -> serde_json::Result<Vec<Value>> {
     let acting = acting(Some(policy), asked);
-    manifests(roles_of(&acting, Some(policy), Recording::NAMESPACE))
+    manifests(&roles_of(&acting, Some(policy), Recording::NAMESPACE))
 }
 
-fn manifests(roles: Vec<RbacRole>) -> serde_json::Result<Vec<Value>> {
+fn manifests(roles: &[RbacRole]) -> serde_json::Result<Vec<Value>> {
     roles.iter().map(serde_json::to_value).collect()
 }

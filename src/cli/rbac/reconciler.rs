@@ -143,6 +143,8 @@ mod tests {
         }
     }
 
+    const EVENTS: &str = "create events";
+
     /// And none can do what its command could not, nor what needs a flag.
     #[test]
     fn a_reconciler_writes_less_than_its_command() {
@@ -151,7 +153,6 @@ mod tests {
             let written = written.iter().map(|it| format!("{} {}", it.verb, it.resource));
             written.collect::<Vec<_>>()
         };
-        const EVENTS: &str = "create events";
         let volumes = "patch persistentvolumes";
         let claims = "patch persistentvolumeclaims";
         assert_eq!(text(ReconcilerName::Rescue), [EVENTS, claims, volumes]);

@@ -160,7 +160,7 @@ impl ActingLog {
                     .iter()
                     .map(|it| (it.object.to_string(), it.proposal.effect.what.clone()))
                     .collect();
-                if self.is_new(*work, format!("{lines:?}")) {
+                if self.is_new(*work, &format!("{lines:?}")) {
                     for (object, effect) in &lines {
                         info!(
                             reconciler = %work.reconciler(),
@@ -172,7 +172,7 @@ impl ActingLog {
                 }
             }
             ActingNews::BreakerOpen { work, breaker } => {
-                if self.is_new(*work, "breaker open".to_owned()) {
+                if self.is_new(*work, "breaker open") {
                     error!(
                         reconciler = %work.reconciler(),
                         "breaker open: {breaker}; nothing is announced or reclaimed; \
@@ -181,7 +181,7 @@ impl ActingLog {
                 }
             }
             ActingNews::NoRoom { work, waiting, made } => {
-                if self.is_new(*work, "no room".to_owned()) {
+                if self.is_new(*work, "no room") {
                     warn!(
                         reconciler = %work.reconciler(), waiting, made,
                         "as many changes as the policy allows were made within the hour"
@@ -189,7 +189,7 @@ impl ActingLog {
                 }
             }
             ActingNews::UnknownRate { work, waiting, why } => {
-                if self.is_new(*work, (*why).to_owned()) {
+                if self.is_new(*work, why) {
                     warn!(
                         reconciler = %work.reconciler(), waiting, why = %escape_control(why),
                         "it is not known how many changes were made within the hour"
@@ -197,13 +197,13 @@ impl ActingLog {
                 }
             }
             ActingNews::TooMany { work, count } => {
-                if self.is_new(*work, "too many".to_owned()) {
+                if self.is_new(*work, "too many") {
                     warn!(reconciler = %work.reconciler(), count, "too many changes at once");
                 }
             }
             ActingNews::Undone { work, object } => {
                 let object = object.to_string();
-                if self.is_new(*work, format!("undone {object}")) {
+                if self.is_new(*work, &format!("undone {object}")) {
                     error!(
                         reconciler = %work.reconciler(),
                         object = %escape_control(&object),
@@ -212,7 +212,7 @@ impl ActingLog {
                 }
             }
             ActingNews::Failed { work, message } => {
-                if self.is_new(*work, message.clone()) {
+                if self.is_new(*work, message) {
                     error!(reconciler = %work.reconciler(), "{}", escape_control(message));
                 }
             }
@@ -241,8 +241,8 @@ impl ActingLog {
         }
     }
 
-    fn is_new(&mut self, work: Work, text: String) -> bool {
-        let known = self.0.insert(work, text.clone());
-        known.as_ref() != Some(&text)
+    fn is_new(&mut self, work: Work, text: &str) -> bool {
+        let known = self.0.insert(work, text.to_owned());
+        known.as_deref() != Some(text)
     }
 }

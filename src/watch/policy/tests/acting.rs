@@ -47,7 +47,8 @@ clusterJournal: storage-system
     let reconcilers = &policy.reconcilers;
     let modes = ReconcilerName::ALL.map(|it| reconcilers.mode(it).name());
     assert_eq!(modes, ["act", "report", "off", "act"]);
-    let acting: Vec<_> = reconcilers.of_mode(ReconcilerMode::Act).map(|it| it.name()).collect();
+    let acting: Vec<_> =
+        reconcilers.of_mode(ReconcilerMode::Act).map(ReconcilerName::name).collect();
     assert_eq!(acting, ["rescue", "reclaim"]);
     let (day, times) = (24 * HOUR, reconcilers.reclaim.times());
     let expected = ReclaimTimes {
