@@ -272,3 +272,29 @@ fn a_leader_that_was_stopped_changes_nothing_when_it_wakes() {
     one.watcher.terminate();
     two.watcher.terminate();
 }
+
+#[test]
+fn gc_goes_on_announcing_and_reclaiming_until_somebody_ends_it() {
+    let cluster = Cluster::start(Options::COMPLETE);
+    let on = Scenario::on(&cluster);
+    let volume = left(&on, "left");
+    let home = tempfile::tempdir().expect("because the temporary folder is writable");
+    let args = ["gc", "-w", "--older-than", "1s", "--announce", "2s", "--yes", "-o", "json"];
+    let run = Run::of(&args).more(&["-n", &on.name]).kubeconfig(cluster.kubeconfig());
+    let running = run.env("XDG_STATE_HOME", home.path()).start();
+    on.wait_gone(&format!("pv/{volume}"));
+    assert!(!cluster.driver().has(&volume), "the backend volume is still there");
+    running.signal(Signal::INT);
+    let outcome = running.finish();
+    assert_eq!(outcome.code, Some(130), "{}", outcome.stderr);
+    // A receipt a line: one that announces, and one that reclaims, unless it was ended before that was verified.
+    let receipts: Vec<Value> = outcome
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("each line is JSON"))
+        .collect();
+    assert_eq!(receipts[0]["metadata"]["command"], "watch-announce", "{receipts:#?}");
+    assert!(receipts.len() < 3, "{receipts:#?}");
+    let name = &receipts[0]["changes"][0]["object"]["name"];
+    assert_eq!(name.as_str(), Some(&*volume));
+}
