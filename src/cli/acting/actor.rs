@@ -14,7 +14,7 @@ use super::{
     session::{Looked, Session},
     terms::{ActingTerms, PAUSE},
 };
-use crate::apply::{Confirmed, DryRun, JournalLeader, OpenJournal, Outcome, RunOptions};
+use crate::apply::{Confirmed, JournalLeader, OpenJournal, Outcome, RunOptions};
 use crate::cli::{
     Failure,
     args::ConnectionArgs,
@@ -32,7 +32,7 @@ use crate::journal::{
 use crate::model::{ObjectRef, Text};
 use crate::plan::Plan;
 use crate::watch::acting::{
-    ActingCounts, AnnouncementCounts, ChangeCount, Repeats, Wanted, Work, WorkSchedule, room,
+    ActingCounts, AnnouncementCounts, Repeats, Wanted, Work, WorkSchedule, room,
 };
 
 /// How soon it is asked again whether anything may be changed.
@@ -56,13 +56,31 @@ pub(in crate::cli) struct Actor<'a> {
     pub(in crate::cli) options: RunOptions,
     pub(in crate::cli) counts: ActingCounts,
     pub(in crate::cli) tell: &'a dyn Fn(ActingNews<'_>),
-    /// Whether the last look at what is to be announced found a flood, or there was none.
-    pub(in crate::cli) breaker_open: bool,
     /// Whether changes are being made.
     pub(in crate::cli) busy: Busy,
+    /// What it has seen and done so far.
+    pub(in crate::cli) past: ActorPast,
+}
+
+/// What an actor has seen and done so far.
+pub(in crate::cli) struct ActorPast {
+    begun: Instant,
+    /// Whether the last look at what is to be announced found a flood, or there was none.
+    breaker_open: bool,
     /// What was to be changed last time, and was not.
-    pub(in crate::cli) unchanged: BTreeSet<(Work, ObjectRef)>,
-    pub(in crate::cli) repeats: Repeats,
+    unchanged: BTreeSet<(Work, ObjectRef)>,
+    repeats: Repeats,
+}
+
+impl Default for ActorPast {
+    fn default() -> Self {
+        Self {
+            begun: Instant::now(),
+            breaker_open: true,
+            unchanged: BTreeSet::new(),
+            repeats: Repeats::default(),
+        }
+    }
 }
 
 /// What came of a look.
@@ -81,7 +99,6 @@ enum Ended {
 impl Actor<'_> {
     /// Goes on for ever.
     pub(in crate::cli) async fn run(mut self) -> Infallible {
-        let begun = Instant::now();
         let mut schedule = WorkSchedule::default();
         loop {
             if self.terms.has_changed().unwrap_or(false) {
@@ -90,7 +107,7 @@ impl Actor<'_> {
             let terms = Arc::clone(&self.terms.borrow_and_update());
             let wanted = self.wanted.borrow_and_update().clone().only(self.works);
             self.forget_what_nobody_looks_at(&terms, &wanted);
-            let at = begun.elapsed();
+            let at = self.past.begun.elapsed();
             let next = schedule.next(&wanted, at);
             let Some(work) = next.filter(|(_, due)| *due <= at).map(|it| it.0) else {
                 let wait = next.map_or(LONG, |(_, due)| due.saturating_sub(at));
@@ -101,8 +118,8 @@ impl Actor<'_> {
                 }
                 continue;
             };
-            let ended = self.work(work, &terms, begun).await;
-            let at = begun.elapsed();
+            let ended = self.work(work, &terms).await;
+            let at = self.past.begun.elapsed();
             let (again, pause) = match ended {
                 Ok(Ended::Idle) => (terms.again(work), PAUSE),
                 Ok(Ended::Changed) => (PAUSE, PAUSE),
@@ -122,7 +139,7 @@ impl Actor<'_> {
         if !self.works.contains(&Work::Announce) || wanted.has(Work::Announce) {
             return;
         }
-        self.breaker_open = true;
+        self.past.breaker_open = true;
         match terms.on().contains(&Work::Announce) {
             true => {
                 self.counts.announced(AnnouncementCounts::default());
@@ -132,15 +149,10 @@ impl Actor<'_> {
         }
     }
 
-    async fn work(
-        &mut self,
-        work: Work,
-        terms: &ActingTerms,
-        begun: Instant,
-    ) -> Result<Ended, Failure> {
+    async fn work(&mut self, work: Work, terms: &ActingTerms) -> Result<Ended, Failure> {
         if work == Work::Announce {
             // Nothing is reclaimed by what was known before.
-            self.breaker_open = true;
+            self.past.breaker_open = true;
         }
         let acts = terms.works.contains(&(work, true));
         let may_go_on = |permit: &Permit| if acts { permit.allows() } else { permit.leads() };
@@ -156,8 +168,8 @@ impl Actor<'_> {
             self.counts.announced(counts);
         }
         if work == Work::Announce {
-            self.breaker_open = looked.breaker.is_some();
-            self.counts.break_circuit(self.breaker_open);
+            self.past.breaker_open = looked.breaker.is_some();
+            self.counts.break_circuit(self.past.breaker_open);
         }
         if let Some(breaker) = looked.breaker {
             (self.tell)(ActingNews::BreakerOpen { work, breaker });
@@ -166,7 +178,7 @@ impl Actor<'_> {
         if looked.unsettled {
             return Ok(Ended::Retry);
         }
-        if looked.plan.changes.is_empty() || (work == Work::Reclaim && self.breaker_open) {
+        if looked.plan.changes.is_empty() || (work == Work::Reclaim && self.past.breaker_open) {
             return Ok(Ended::Idle);
         }
         if !acts {
@@ -179,7 +191,7 @@ impl Actor<'_> {
         if !may_go_on(&self.permit) || self.terms.has_changed().unwrap_or(true) {
             return Ok(Ended::NotNow);
         }
-        Box::pin(self.act(work, terms, looked, begun)).await
+        Box::pin(self.act(work, terms, looked)).await
     }
 
     /// Makes the changes for which there is room.
@@ -188,14 +200,16 @@ impl Actor<'_> {
         work: Work,
         terms: &ActingTerms,
         looked: Looked,
-        begun: Instant,
     ) -> Result<Ended, Failure> {
         let Looked { mut collected, mut plan, .. } = looked;
         let term = self.permit.leadership.term();
         if term.is_none() && self.permit.leadership.lease().is_some() {
             return Ok(Ended::NotNow);
         }
-        self.leave_out_what_is_undone(work, &mut plan, begun.elapsed());
+        self.leave_out_what_is_undone(work, &mut plan);
+        if plan.changes.is_empty() {
+            return Ok(Ended::Idle);
+        }
         if terms.bounds.most.is_some_and(|most| plan.changes.len() > most) {
             (self.tell)(ActingNews::TooMany { work, count: plan.changes.len() });
             return Ok(Ended::Idle);
@@ -211,12 +225,12 @@ impl Actor<'_> {
         };
         let per_hour = if work == Work::Rescue { usize::MAX } else { terms.bounds.per_hour };
         let room = room(terms.bounds.per_run, per_hour, made);
-        if room == 0 && waiting > 0 {
+        if room == 0 {
             (self.tell)(ActingNews::NoRoom { work, waiting, made });
             return Ok(Ended::Idle);
         }
         // What was not changed last time must not keep the others waiting.
-        plan.changes.sort_by_key(|it| self.unchanged.contains(&(work, it.object.clone())));
+        plan.changes.sort_by_key(|it| self.past.unchanged.contains(&(work, it.object.clone())));
         plan.changes.truncate(room);
         let permit = self.permit.clone();
         let now = self.terms.clone();
@@ -235,20 +249,17 @@ impl Actor<'_> {
             let _busy = self.busy.begin();
             perform::execute(&mut collected, Confirmed::by_policy(plan), execution).await?
         };
+        let past = &mut self.past;
+        past.unchanged.retain(|(of, _)| *of != work);
         for done in &receipt.done {
-            let (reconciler, outcome) = (work.reconciler().name(), done.outcome.name());
-            self.counts.count(ChangeCount { reconciler, outcome });
+            self.counts.count(work, done.outcome);
             let object = &done.change.object;
             if done.outcome == Outcome::Done {
-                self.repeats.note(work, object, begun.elapsed());
-                self.unchanged.remove(&(work, object.clone()));
+                past.repeats.note(work, object, past.begun.elapsed());
             } else {
-                self.unchanged.insert((work, object.clone()));
+                past.unchanged.insert((work, object.clone()));
             }
         }
-        self.unchanged.retain(|(of, object)| {
-            *of != work || receipt.done.iter().any(|it| it.change.object == *object)
-        });
         let is_done = receipt.count(Outcome::Done) > 0;
         if is_done {
             self.counts.changed(receipt.ended);
@@ -256,18 +267,18 @@ impl Actor<'_> {
         let shape =
             perform::shape(&receipt, &collected, work.command(), &journal, self.options.dry_run);
         (self.tell)(ActingNews::Changed { work, receipt: &receipt, shape: &shape });
-        Ok(match () {
-            () if receipt.interrupted => Ended::NotNow,
-            () if is_done => Ended::Changed,
-            () if receipt.done.is_empty() => Ended::Idle,
-            () => Ended::Retry,
+        Ok(match is_done {
+            _ if receipt.interrupted => Ended::NotNow,
+            true => Ended::Changed,
+            false => Ended::Retry,
         })
     }
 
     /// Leaves out what was changed again and again within the hour: somebody else undoes it.
-    fn leave_out_what_is_undone(&self, work: Work, plan: &mut Plan, at: Duration) {
+    fn leave_out_what_is_undone(&self, work: Work, plan: &mut Plan) {
+        let at = self.past.begun.elapsed();
         plan.changes.retain(|change| {
-            let is_undone = self.repeats.are_enough(work, &change.object, at);
+            let is_undone = self.past.repeats.are_enough(work, &change.object, at);
             if is_undone {
                 (self.tell)(ActingNews::Undone { work, object: &change.object });
             }
@@ -308,7 +319,3 @@ fn made(work: Work, rate: &Rate) -> Result<usize, &str> {
         }
     }
 }
-
-/// How background changes are made.
-pub(in crate::cli) const OPTIONS: RunOptions =
-    RunOptions { parallel: None, dry_run: DryRun::None, events: true, wait: true };

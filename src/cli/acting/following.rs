@@ -1,7 +1,6 @@
 //! `-w` on commands that write: goes on until somebody ends it.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -9,8 +8,8 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::{
-    actor::Actor,
-    news::ActingNews,
+    actor::{Actor, ActorPast},
+    news::{ActingNews, ToldReasons},
     permit::{Busy, Permit},
     terms::ActingTerms,
     wanted::WantedFindings,
@@ -28,7 +27,7 @@ use crate::model::escape_control;
 use crate::output::{format::Format, list, writing};
 use crate::watch::{
     Leadership, Reconciler, Told,
-    acting::{ActingCounts, Repeats, Work},
+    acting::{ActingCounts, Work},
 };
 
 /// How long a change may go on after a signal: Kubernetes waits 30 seconds before it kills a pod.
@@ -70,10 +69,10 @@ impl Following<'_> {
             findings.take_in(&Told { news, ..Told::default() });
             let mut watching = follow::go_on(collected, reconciler, None)?;
             let (end, mut ended) = tokio::sync::mpsc::unbounded_channel();
-            let noted = RefCell::new(BTreeMap::new());
+            let told = RefCell::new(ToldReasons::default());
             let show = |news: ActingNews<'_>| {
                 // Whoever reads its output no more has ended it.
-                match tell(&news, format, &mut noted.borrow_mut()) {
+                match tell(&news, format, &mut told.borrow_mut()) {
                     Ok(true) => {}
                     Ok(false) => drop(end.send(Ok(Exit::Done))),
                     Err(error) => drop(end.send(Err(Failure::error(error)))),
@@ -93,10 +92,8 @@ impl Following<'_> {
                 options,
                 counts: ActingCounts::default(),
                 tell: &show,
-                breaker_open: true,
                 busy: busy.clone(),
-                unchanged: BTreeSet::new(),
-                repeats: Repeats::default(),
+                past: ActorPast::default(),
             };
             let hear = &mut |told: Told, _: &Cluster, _: &Reconciler| {
                 for note in &told.notes {
@@ -119,13 +116,9 @@ impl Following<'_> {
 }
 
 /// Prints what was done, and says why something was not, once. Returns whether anybody reads it.
-fn tell(
-    news: &ActingNews<'_>,
-    format: &Format,
-    noted: &mut BTreeMap<Work, String>,
-) -> std::io::Result<bool> {
+fn tell(news: &ActingNews<'_>, format: &Format, told: &mut ToldReasons) -> std::io::Result<bool> {
     if let ActingNews::Changed { work, shape, .. } = news {
-        noted.remove(work);
+        told.forget(*work);
         let width = terminal::width().map_or(80, usize::from);
         let is_read = terminal::print_on(|out| match format {
             Format::Json => list::json_line(out, shape),
@@ -139,7 +132,7 @@ fn tell(
         return Ok(is_read);
     }
     if let Some((work, text)) = note(news)
-        && noted.insert(work, text.clone()).as_ref() != Some(&text)
+        && told.is_new(work, &text)
     {
         terminal::note(&escape_control(&text));
     }

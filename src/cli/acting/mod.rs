@@ -19,9 +19,9 @@ mod session;
 mod terms;
 mod wanted;
 
-pub(super) use actor::{Actor, OPTIONS};
+pub(super) use actor::{Actor, ActorPast};
 pub(super) use following::{Following, ended};
-pub(super) use news::ActingNews;
+pub(super) use news::{ActingNews, ToldReasons};
 pub(super) use permit::{Busy, PauseFollower, Permit, ReadPause};
 pub(super) use terms::ActingTerms;
 pub(super) use wanted::{FollowedFindings, WantedFindings};

@@ -1,10 +1,29 @@
 //! What is told of what is done in the background.
 
+use std::collections::BTreeMap;
+
 use crate::apply::Receipt;
 use crate::model::ObjectRef;
 use crate::output::writing;
 use crate::plan::ProposedChange;
 use crate::watch::acting::{Breaker, Work};
+
+/// Why something was not done, as it was told last of each work: nothing is told twice.
+#[derive(Default)]
+pub(in crate::cli) struct ToldReasons(BTreeMap<Work, String>);
+
+impl ToldReasons {
+    /// Whether this is another reason than the last one.
+    pub(in crate::cli) fn is_new(&mut self, work: Work, reason: &str) -> bool {
+        let known = self.0.insert(work, reason.to_owned());
+        known.as_deref() != Some(reason)
+    }
+
+    /// Forgets it: something was done.
+    pub(in crate::cli) fn forget(&mut self, work: Work) {
+        self.0.remove(&work);
+    }
+}
 
 /// What is told of what is done in the background.
 pub(in crate::cli) enum ActingNews<'a> {

@@ -17,7 +17,7 @@ use crate::plan::Plan;
 use crate::watch::acting::{
     ActingBounds, AnnouncementCounts, Breaker, Candidates, Work, WorkTerms, announcements, breaker,
 };
-use crate::watch::policy::acting::OLDEST_LOOK;
+use crate::watch::policy::acting::{OLDEST_LOOK, ReconcilerName};
 
 /// What is looked at, and how often.
 pub(super) struct Session<'a> {
@@ -63,11 +63,13 @@ impl Session<'_> {
             judgement += 1;
             let judged = collected.make(settings, |cx| {
                 let plan = terms.plan(*work, cx, history.as_ref());
+                let of_reclaim = work.reconciler() == ReconcilerName::Reclaim;
+                let announcements = of_reclaim.then(|| announcements(cx)).flatten();
                 let breaker = match work {
                     Work::Announce => breaker(cx, &plan, bounds.newly_eligible_percent),
                     _ => None,
                 };
-                (plan, breaker, announcements(cx))
+                (plan, breaker, announcements)
             });
             let (mut plan, breaker, announcements) = judged.await?;
             candidates.judge(std::mem::take(&mut plan.changes));

@@ -53,6 +53,9 @@ impl WantedFindings {
 
     /// Takes in what the loop tells.
     pub(in crate::cli) fn take_in(&mut self, told: &Told) {
+        if told.news.findings.is_empty() && told.policy.is_none() {
+            return;
+        }
         if let (Some(policy), Some(terms_of)) = (&told.policy, &self.terms_of) {
             let terms = Arc::new(terms_of(policy));
             set(&self.terms, terms);

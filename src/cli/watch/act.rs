@@ -1,7 +1,6 @@
 //! Reconcilers that act or say what they would do: which findings call for them, and what is logged of them.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -9,11 +8,11 @@ use tokio::sync::watch;
 use tracing::{error, info, warn};
 
 use crate::{
-    apply::Outcome,
+    apply::{DryRun, Outcome, RunOptions},
     cli::{
         acting::{
-            ActingNews, ActingTerms, Actor, Busy, FollowedFindings, OPTIONS, PauseFollower, Permit,
-            ReadPause,
+            ActingNews, ActingTerms, Actor, ActorPast, Busy, FollowedFindings, PauseFollower,
+            Permit, ReadPause, ToldReasons,
         },
         args::ConnectionArgs,
         writing::Interrupt,
@@ -22,7 +21,7 @@ use crate::{
     model::escape_control,
     watch::{
         Leadership,
-        acting::{ActingBounds, ActingCounts, Repeats, Work, WorkTerms},
+        acting::{ActingBounds, ActingCounts, Work, WorkTerms},
         pause::PauseRecord,
         policy::{WatchPolicy, acting::ReconcilerMode},
     },
@@ -30,6 +29,10 @@ use crate::{
 
 /// The field manager of what is changed in the background.
 const FIELD_MANAGER: &str = "kubectl-storage-watch";
+
+/// How background changes are made.
+const OPTIONS: RunOptions =
+    RunOptions { parallel: None, dry_run: DryRun::None, events: true, wait: true };
 
 /// What a policy says of work. `namespace` is that of the journal.
 pub(super) fn terms(policy: &WatchPolicy, namespace: &str) -> ActingTerms {
@@ -101,10 +104,8 @@ impl Acting {
             options: OPTIONS,
             counts: counts.clone(),
             tell: &tell,
-            breaker_open: true,
             busy: busy.clone(),
-            unchanged: BTreeSet::new(),
-            repeats: Repeats::default(),
+            past: ActorPast::default(),
         };
         tokio::select! {
             never = actor(Work::SAVING).run() => match never {},
@@ -148,9 +149,9 @@ async fn log_pauses(
     }
 }
 
-/// What was logged last of each work, so that nothing is said twice.
+/// Logs, and says nothing twice.
 #[derive(Default)]
-struct ActingLog(BTreeMap<Work, String>);
+struct ActingLog(ToldReasons);
 
 impl ActingLog {
     fn tell(&mut self, news: &ActingNews<'_>) {
@@ -160,7 +161,7 @@ impl ActingLog {
                     .iter()
                     .map(|it| (it.object.to_string(), it.proposal.effect.what.clone()))
                     .collect();
-                if self.is_new(*work, &format!("{lines:?}")) {
+                if self.0.is_new(*work, &format!("{lines:?}")) {
                     for (object, effect) in &lines {
                         info!(
                             reconciler = %work.reconciler(),
@@ -172,7 +173,7 @@ impl ActingLog {
                 }
             }
             ActingNews::BreakerOpen { work, breaker } => {
-                if self.is_new(*work, "breaker open") {
+                if self.0.is_new(*work, "breaker open") {
                     error!(
                         reconciler = %work.reconciler(),
                         "breaker open: {breaker}; nothing is announced or reclaimed; \
@@ -181,7 +182,7 @@ impl ActingLog {
                 }
             }
             ActingNews::NoRoom { work, waiting, made } => {
-                if self.is_new(*work, "no room") {
+                if self.0.is_new(*work, "no room") {
                     warn!(
                         reconciler = %work.reconciler(), waiting, made,
                         "as many changes as the policy allows were made within the hour"
@@ -189,7 +190,7 @@ impl ActingLog {
                 }
             }
             ActingNews::UnknownRate { work, waiting, why } => {
-                if self.is_new(*work, why) {
+                if self.0.is_new(*work, why) {
                     warn!(
                         reconciler = %work.reconciler(), waiting, why = %escape_control(why),
                         "it is not known how many changes were made within the hour"
@@ -197,13 +198,13 @@ impl ActingLog {
                 }
             }
             ActingNews::TooMany { work, count } => {
-                if self.is_new(*work, "too many") {
+                if self.0.is_new(*work, "too many") {
                     warn!(reconciler = %work.reconciler(), count, "too many changes at once");
                 }
             }
             ActingNews::Undone { work, object } => {
                 let object = object.to_string();
-                if self.is_new(*work, &format!("undone {object}")) {
+                if self.0.is_new(*work, &format!("undone {object}")) {
                     error!(
                         reconciler = %work.reconciler(),
                         object = %escape_control(&object),
@@ -212,12 +213,12 @@ impl ActingLog {
                 }
             }
             ActingNews::Failed { work, message } => {
-                if self.is_new(*work, message) {
+                if self.0.is_new(*work, message) {
                     error!(reconciler = %work.reconciler(), "{}", escape_control(message));
                 }
             }
             ActingNews::Changed { work, receipt, shape } => {
-                self.0.remove(work);
+                self.0.forget(*work);
                 let journal = &*shape.metadata.journal;
                 for done in &receipt.done {
                     let object = done.change.object.to_string();
@@ -239,10 +240,5 @@ impl ActingLog {
                 }
             }
         }
-    }
-
-    fn is_new(&mut self, work: Work, text: &str) -> bool {
-        let known = self.0.insert(work, text.to_owned());
-        known.as_deref() != Some(text)
     }
 }

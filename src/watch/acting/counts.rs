@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::Work;
+use crate::journal::Outcome;
 use crate::model::Time;
 
 /// What came of acting. Clones share the numbers.
@@ -34,13 +36,6 @@ pub(crate) struct AnnouncementCounts {
     pub(crate) vetoed: u64,
 }
 
-/// One change and its outcome.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ChangeCount {
-    pub(crate) reconciler: &'static str,
-    pub(crate) outcome: &'static str,
-}
-
 impl ActingCounts {
     /// The numbers of now.
     pub(crate) fn now(&self) -> ActingNumbers {
@@ -48,9 +43,9 @@ impl ActingCounts {
     }
 
     /// Counts a change.
-    pub(crate) fn count(&self, change: ChangeCount) {
-        let ChangeCount { reconciler, outcome } = change;
-        *self.numbers().changes.entry((reconciler, outcome)).or_default() += 1;
+    pub(crate) fn count(&self, work: Work, outcome: Outcome) {
+        let key = (work.reconciler().name(), outcome.name());
+        *self.numbers().changes.entry(key).or_default() += 1;
     }
 
     /// Notes when something was changed.

@@ -23,7 +23,7 @@ fn reconcilers_act_with_the_roles_that_are_printed_for_them_and_not_without() {
         &format!(
             "scope: {{namespaces: [{}]}}\nleaderElection: {{}}\n\
              reconcilers: {{rescue: {{mode: act}}, retention: {{mode: act}}, finalizers: {{mode: act}}, \
-             reclaim: {{mode: act, olderThan: 1s, grace: 5s}}}}\n\
+             reclaim: {{mode: act, olderThan: 1s, grace: 15s}}}}\n\
              bounds: {{unchangedJudgements: 2, judgementInterval: 1s}}",
             on.name
         ),

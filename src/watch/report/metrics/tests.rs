@@ -1,8 +1,9 @@
 use std::time::Instant;
 
 use super::*;
+use crate::journal::Outcome;
 use crate::journal::Term;
-use crate::watch::acting::{AnnouncementCounts, ChangeCount};
+use crate::watch::acting::{AnnouncementCounts, Work};
 use crate::watch::leader::Standing;
 
 fn metrics() -> Metrics {
@@ -90,7 +91,7 @@ fn both_texts_say_the_same() {
     metrics.judged(Some(Duration::from_millis(3)), [Kind::Pod].into());
     metrics.worked(5, 1, 2);
     let acting = ActingCounts::default();
-    acting.count(ChangeCount { reconciler: "rescue", outcome: "done" });
+    acting.count(Work::Rescue, Outcome::Done);
     acting.announced(AnnouncementCounts { announced: 1, due: 2, vetoed: 3 });
     acting.pause(true);
     acting.break_circuit(false);
