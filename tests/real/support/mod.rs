@@ -10,6 +10,7 @@ mod faults;
 mod gce_pd;
 mod guard;
 mod hands;
+pub(crate) mod history;
 mod kubectl;
 mod local_path;
 mod objects;

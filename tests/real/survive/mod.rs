@@ -32,7 +32,7 @@ use tokio::time::{sleep, timeout};
 use crate::support::{Bounds, Cases, Cluster, Options, say};
 use api::Api;
 use case::{Act, Case, When, Work};
-use history::{History, is_by, text};
+use history::{History, Noted, is_by, namespace_of, reached, text};
 use run::{Hand, Homes, Ran, Then};
 use verdict::{Did, Evidence, Verdict};
 use world::{Backing, World};
@@ -46,8 +46,13 @@ const BOUNDS: Bounds =
     Bounds { seed: SEED, cases: 10, floor: 4, budget: 180, one_case: Duration::from_secs(30) };
 /// The audit log and the watches are seldom late.
 const PATIENCE: Duration = Duration::from_secs(45);
-/// How the namespaces begin.
-const PREFIX: &str = "survive-";
+/// Cases are called as their namespaces are.
+const NOTED: Noted = Noted {
+    watched: &["pods", "persistentvolumeclaims", "persistentvolumes"],
+    prefix: "survive-",
+    case: |it| Some(namespace_of(it).to_owned()).filter(|it| it.starts_with("survive-")),
+    line: |_| true,
+};
 
 /// A cluster in which cases are played.
 struct Stage {
@@ -125,7 +130,7 @@ impl Stage {
         };
         let connection = connect(&options, "surviving").await.expect("the cluster has started");
         let client = connection.client.clone();
-        let history = History::begin(client.clone(), cluster.audit_log_file(), PREFIX).await;
+        let history = History::begin(client.clone(), cluster.audit_log_file(), NOTED).await;
         Self { cluster, client, history }
     }
 }
@@ -241,7 +246,7 @@ impl World<'_> {
                 sleep(Duration::from_millis(delay).saturating_sub(passed)).await;
             }
             When::Once(run, stage, delay) => {
-                self.history.reached(&self.api.namespace, &self.case.user(run), stage).await;
+                reached(&self.history, &self.api.namespace, &self.case.user(run), stage).await;
                 sleep(Duration::from_millis(delay)).await;
             }
         }

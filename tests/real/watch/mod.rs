@@ -9,6 +9,7 @@ mod cutter;
 mod disturbed;
 mod election;
 mod installed;
+mod interleaved;
 mod policy;
 mod reporting;
 mod reports;
