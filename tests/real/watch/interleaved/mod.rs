@@ -50,8 +50,12 @@ const BOUNDS: Bounds = Bounds {
 };
 /// Whatever is due is done by then, on a busy machine too.
 const PATIENCE: Duration = Duration::from_secs(150);
+/// Everything has begun by then that waits for nothing.
+const ALL_BEGUN: Duration = Duration::from_secs(14);
+/// Nothing begins after that which waits for the tool.
+const ALL_OVER: Duration = Duration::from_secs(45);
 /// How often it is looked whether everything is done.
-const GLANCE: Duration = Duration::from_millis(500);
+const GLANCE: Duration = Duration::from_secs(1);
 
 /// A case is over by then.
 const REMEMBERED: TimeDelta = TimeDelta::minutes(20);
@@ -187,9 +191,13 @@ async fn play(stage: &Stage, case: &Case) -> (Evidence, Option<String>) {
         join_all(lives).await.into_iter().flatten().collect::<Vec<_>>()
     };
     let acting = async {
+        let begin = Instant::now();
         let processes = trouble(&home, case).await;
+        sleep(ALL_BEGUN.saturating_sub(begin.elapsed())).await;
         // What waits for the tool to do what it never does has no moment.
-        sleep(Duration::from_secs(8)).await;
+        while begin.elapsed() < ALL_OVER && !model::overdue(&stage.history, &name).is_empty() {
+            sleep(GLANCE).await;
+        }
         over.send_replace(true);
         processes
     };
