@@ -3,6 +3,7 @@
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
+use chrono::Utc;
 use tokio::time::sleep;
 
 use crate::cli::{
@@ -39,7 +40,8 @@ pub(super) struct Looked {
     pub(super) announcements: Option<AnnouncementCounts>,
     /// Why nothing is announced or reclaimed.
     pub(super) breaker: Option<Breaker>,
-    begun: Instant,
+    /// When it was begun.
+    pub(super) begun: Instant,
 }
 
 impl Looked {
@@ -65,9 +67,13 @@ impl Session<'_> {
                 let plan = terms.plan(*work, cx, history.as_ref());
                 let of_reclaim = work.reconciler() == ReconcilerName::Reclaim;
                 let announcements = of_reclaim.then(|| announcements(cx)).flatten();
+                let clocks = || Breaker::of_clocks(cx.clock()?, Utc::now());
                 let breaker = match work {
-                    Work::Announce => breaker(cx, &plan, bounds.newly_eligible_percent),
-                    _ => None,
+                    Work::Announce => {
+                        clocks().or_else(|| breaker(cx, &plan, bounds.newly_eligible_percent))
+                    }
+                    Work::Reclaim => clocks(),
+                    Work::Rescue | Work::Retention | Work::Finalizers => None,
                 };
                 (plan, breaker, announcements)
             });
