@@ -26,7 +26,7 @@ mod testbed;
 pub(crate) use admin::{Admin, Told};
 pub(crate) use api::request;
 pub(crate) use audit_log::{Mark, Write};
-pub(crate) use cluster::{Cluster, Options, STILL, shared};
+pub(crate) use cluster::{Cluster, Options, STILL, kubeconfig_in, shared};
 pub(crate) use dice::Dice;
 pub(crate) use driver::{Driver, DriverOptions};
 pub(crate) use faults::{Fault, Held, Proxy, Request};

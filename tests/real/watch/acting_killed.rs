@@ -1,15 +1,20 @@
 //! `kill -9` at each step of what acts: of announcing a volume, and of reclaiming it. Another process goes on from what is: nothing
-//! is done twice, and the journal says what is not known of.
+//! is done twice, and the journal says what is not known of. And what people say while a step takes long.
 
 use std::cell::Cell;
-use std::thread;
+use std::fs;
+use std::thread::{self, sleep};
+use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use super::Watcher;
-use super::acting::{left, switch};
+use super::acting::left;
 use super::reporting::Reporting;
-use crate::support::{Admin, Cluster, Fault, Options, Proxy, Scenario, Told, Write, eventually};
+use crate::support::{
+    Admin, Cluster, Fault, Options, Proxy, Run, Scenario, Told, Write, eventually, kubeconfig_in,
+};
 
 /// A volume that is announced and reclaimed by one process after the other, by way of a proxy.
 struct Chain<'a> {
@@ -22,6 +27,11 @@ struct Chain<'a> {
 
 /// What the server has carried out of what the tool has sent: marks, records, and patches that destroy.
 type Done = [usize; 3];
+
+/// Longer than what was judged may be acted on.
+const OLD: Duration = Duration::from_secs(6);
+/// Longer than it may act on what it read of the pause.
+const UNHEARD: Duration = Duration::from_secs(13);
 
 /// What the journal does not know the end of.
 type Open = [&'static str; 2];
@@ -53,13 +63,26 @@ impl<'a> Chain<'a> {
             ),
         );
         let (proxy, volume) = (cluster.proxy(), left(&on, "left"));
-        Self { on, proxy, reporting, volume, processes: Cell::new(0) }
+        let kubeconfig = kubeconfig_in(namespace, proxy.kubeconfig());
+        fs::write(reporting.folder.path().join("kubeconfig"), kubeconfig)
+            .expect("because the folder is writable");
+        let chain = Self { on, proxy, reporting, volume, processes: Cell::new(0) };
+        chain.switch("resume");
+        chain
     }
 
     fn start(&self) -> Watcher {
         self.processes.update(|it| it + 1);
         let name = format!("process-{}", self.processes.get());
-        Watcher::in_pod(&name, self.proxy.kubeconfig(), &self.reporting.policy(), &[])
+        let kubeconfig = self.reporting.folder.path().join("kubeconfig");
+        Watcher::in_pod(&name, &kubeconfig, &self.reporting.policy(), &[])
+    }
+
+    /// Pauses what acts here, or lets it go on.
+    fn switch(&self, how: &str) {
+        let run = Run::of(&["watch", how, "-n", &self.on.name, "--reason", "tried"]);
+        let outcome = run.kubeconfig(self.on.cluster.kubeconfig()).go();
+        assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     }
 
     /// The process is gone for good: nobody waits until its Lease expires.
@@ -93,6 +116,14 @@ impl<'a> Chain<'a> {
             }
         }
         done
+    }
+
+    /// The name of the record of its announcement.
+    fn record(&self) -> String {
+        let mark = self.on.read(&format!("pv/{}", self.volume));
+        let mark = mark["metadata"]["annotations"]["storage.kubectl.dev/announced"].as_str();
+        let named = mark.and_then(|it| it.rsplit('/').next());
+        named.expect("because it is announced").to_owned()
     }
 
     fn patch(&self, fault: Fault) -> Fault {
@@ -213,12 +244,43 @@ fn unheard(cluster: &Cluster) {
     chain.ends([2, 1, 1], &[MARKED, MARKED, SENT, RECORDED, DESTROYED, DESTROYED]);
 }
 
+/// What is said while a request is held for long, or while the process is stopped, is heeded before the next write.
+fn held(cluster: &Cluster) {
+    let chain = Chain::begin(cluster);
+    let rehearsed = || chain.patch(Fault::hold_after()).dry().body("Delete");
+    let process = chain.start();
+    // Somebody takes all of it back.
+    let held = chain.proxy.hold(rehearsed());
+    held.wait();
+    chain.on.cluster.kubectl(&["delete", "cm", "-n", "kube-system", &chain.record()]);
+    sleep(OLD);
+    held.release();
+    process.says("nothing was sent: ");
+    assert_eq!(chain.done(), [1, 1, 0]);
+    drop(held);
+    // It is announced anew. A process that was stopped hears of the pause before it sends anything.
+    let held = chain.proxy.hold(rehearsed());
+    held.wait();
+    process.signal(Signal::STOP);
+    chain.switch("pause");
+    sleep(UNHEARD);
+    held.release();
+    process.signal(Signal::CONT);
+    eventually("it has ended what it had begun", || {
+        process.said().matches("nothing was sent: ").count() == 2
+    });
+    assert_eq!(chain.done(), [2, 2, 0]);
+    drop(held);
+    process.terminate();
+    chain.buried();
+    chain.switch("resume");
+    chain.ends([2, 2, 1], &[]);
+}
+
 #[test]
-fn whoever_comes_after_a_process_that_was_killed_finishes_and_does_nothing_twice() {
+fn whoever_comes_after_a_process_that_was_killed_or_stopped_finishes_and_does_nothing_twice() {
     let cluster = Cluster::start(Options::COMPLETE);
-    let on = Scenario::on(&cluster);
     cluster.driver();
-    switch(&on, "resume");
     thread::scope(|scope| {
         let begin = |name: &str, chain: fn(&Cluster)| {
             let (named, cluster) = (thread::Builder::new().name(name.to_owned()), &cluster);
@@ -227,5 +289,6 @@ fn whoever_comes_after_a_process_that_was_killed_finishes_and_does_nothing_twice
         };
         begin("killed_lost", lost);
         begin("killed_unheard", unheard);
+        begin("held", held);
     });
 }

@@ -99,7 +99,11 @@ pub(super) fn forbidden(state: &State, volume: &Value, at: DateTime<Utc>) -> Res
     }
     let mark = metadata["annotations"][MARK].as_str().ok_or("its mark was removed")?;
     let shown = shown(mark).ok_or("its mark was no time")?;
-    if !mark.contains(&newest.name) && shown <= newest.created {
+    let is_named = mark.contains(&newest.name);
+    if !is_named && mark.contains(" configmap ") {
+        return Err("its mark named another record".to_owned());
+    }
+    if !is_named && shown <= newest.created {
         return Err("its mark was older than its record".to_owned());
     }
     let claim = &volume["spec"]["claimRef"]["uid"];

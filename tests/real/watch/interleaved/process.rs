@@ -4,10 +4,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use kube::config::Kubeconfig;
 use rustix::process::Signal;
 
-use crate::support::{Cluster, Run, Running};
+use crate::support::{Cluster, Run, Running, kubeconfig_in};
 
 /// Where the processes of a case are.
 pub(super) struct Home<'a> {
@@ -24,14 +23,7 @@ impl<'a> Home<'a> {
     pub(super) fn new(cluster: &'a Cluster, namespace: &'a str) -> Self {
         let folder = tempfile::tempdir().expect("because the temporary folder is writable");
         let home = Self { cluster, namespace, folder };
-        let mut there =
-            Kubeconfig::read_from(cluster.kubeconfig()).expect("because the testbed wrote it");
-        for context in &mut there.contexts {
-            if let Some(context) = &mut context.context {
-                context.namespace = Some(namespace.to_owned());
-            }
-        }
-        let text = serde_json::to_string(&there).expect("because it was read");
+        let text = kubeconfig_in(namespace, cluster.kubeconfig());
         home.write("kubeconfig", &text);
         home
     }

@@ -55,6 +55,13 @@ const CHANGES: &[(Change, &str)] = &[
         "older than its record",
     ),
     (
+        |it| {
+            let other = "2025-01-01T00:00:00Z reclaim, recorded in configmap kube-system/another";
+            judged(it)["metadata"]["annotations"][MARK] = json!(other);
+        },
+        "named another record",
+    ),
+    (
         |it| judged(it)["metadata"]["annotations"][KEEP_UNTIL] = json!("2199-01-01"),
         "kept until 2199",
     ),

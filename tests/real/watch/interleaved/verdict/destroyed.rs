@@ -243,12 +243,10 @@ fn rescued(evidence: &Evidence, patch: &Value) -> Result<(), String> {
     }
 }
 
-/// Since when the process knew that it was paused when it began the change: it asks again only after it took in the answer
+/// Since when the process knew that it was paused when it sent a patch: it asks again only after it took in the answer
 /// before, so that what it has asked for twice it knows.
 fn paused(evidence: &Evidence, patch: &Value) -> Option<DateTime<Utc>> {
-    let begun = received(before(evidence, patch, |it| {
-        it["verb"] == "list" && it["objectRef"]["namespace"] == RECORDS
-    })?);
+    let sent = received(patch);
     let user = process(patch);
     let mut asked: Vec<_> = evidence
         .requests
@@ -260,7 +258,7 @@ fn paused(evidence: &Evidence, patch: &Value) -> Option<DateTime<Utc>> {
                 && it["objectRef"]["resource"] == "configmaps"
         })
         .map(received)
-        .filter(|it| *it < begun)
+        .filter(|it| *it < sent)
         .collect();
     asked.sort();
     let second_last = *asked.get(asked.len().checked_sub(2)?)?;
