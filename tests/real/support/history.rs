@@ -21,8 +21,11 @@ use futures::TryStreamExt;
 use http::Request;
 use kube::Client;
 use kube::api::WatchEvent;
+use kubectl_storage::client::{ConnectionOptions, connect};
 use serde_json::Value;
 use tokio::sync::watch;
+
+use super::Cluster;
 
 /// How often the audit log is looked at.
 const GLANCE: Duration = Duration::from_millis(2);
@@ -78,8 +81,19 @@ impl Revision {
 }
 
 impl History {
-    /// Begins to take notes, as long as the runtime lives.
-    pub(crate) async fn begin(client: Client, audit_log: &Path, noted: Noted) -> Arc<Self> {
+    /// Begins to take notes of a cluster, as long as the runtime lives; also returns a way to the cluster.
+    pub(crate) async fn begin(cluster: &Cluster, noted: Noted) -> (Client, Arc<Self>) {
+        let options = ConnectionOptions {
+            kubeconfig: Some(cluster.kubeconfig().to_owned()),
+            ..ConnectionOptions::default()
+        };
+        let connection = connect(&options, "history").await.expect("the cluster has started");
+        let client = connection.client.clone();
+        let history = Self::begin_by(client.clone(), cluster.audit_log_file(), noted).await;
+        (client, history)
+    }
+
+    async fn begin_by(client: Client, audit_log: &Path, noted: Noted) -> Arc<Self> {
         let history = Arc::new(Self {
             noted,
             revisions: Mutex::default(),

@@ -35,7 +35,7 @@ pub(crate) use hands::{mark, send};
 pub(crate) use local_path::LocalPath;
 pub(crate) use objects::{HOST_PATHS, PersistentVolume, claim, host_folder, host_path_class, pod};
 pub(crate) use patience::{eventually, never, say};
-pub(crate) use random::{Bounds, Cases};
+pub(crate) use random::{Bounds, Cases, Tally};
 pub(crate) use real_drivers::{RealDrivers, real_drivers};
 pub(crate) use report::{Finding, Report};
 pub(crate) use run::{AtTerminal, Explained, Outcome, Run, Running};

@@ -15,7 +15,6 @@ mod selftest;
 mod verdict;
 mod world;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,7 +22,6 @@ use chrono::TimeDelta;
 use futures::future::join_all;
 use futures::{StreamExt, stream};
 use kube::Client;
-use kubectl_storage::client::{ConnectionOptions, connect};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -32,7 +30,7 @@ use tokio::task::block_in_place;
 use tokio::time::{sleep, timeout};
 
 use crate::support::history::{History, Noted, is_by, namespace_of, text};
-use crate::support::{Bounds, Cases, Cluster, Options, mark, say};
+use crate::support::{Bounds, Cases, Cluster, Options, Tally, mark};
 use case::{Case, Ill, PREFIX, When};
 use process::{Home, Process};
 use verdict::{Did, Evidence, Verdict};
@@ -98,14 +96,6 @@ struct Stage {
     history: Arc<History>,
 }
 
-/// What became of all cases.
-#[derive(Default)]
-struct Tally {
-    cases: u64,
-    counts: BTreeMap<String, u64>,
-    divergences: Vec<String>,
-}
-
 #[test]
 fn whatever_people_do_only_what_was_announced_and_is_still_so_is_destroyed_and_nothing_leaks() {
     let mut cases = Cases::begin("interleavings", BOUNDS);
@@ -116,28 +106,16 @@ fn whatever_people_do_only_what_was_announced_and_is_still_so_is_destroyed_and_n
         stream::iter(cases.seeds())
             .map(|seed| one(&stage, Case::of(seed)))
             .buffer_unordered(PARALLEL)
-            .fold(Tally::default(), async |tally, one| tally.with(one))
+            .fold(Tally::default(), async |tally, (case, verdict)| {
+                let Verdict { counts, wrong, story } = verdict;
+                tally.with(&case, counts, &wrong, &story)
+            })
             .await
     });
     let Tally { cases: count, counts, divergences } = tally;
     cases.end(count, &format!(": {counts:#?}"), &divergences);
     // It would prove nothing if nothing had been destroyed. What else comes about is not in the seed alone.
     assert!(counts.contains_key("reclaimed"), "nothing was reclaimed in {count} cases");
-}
-
-impl Tally {
-    fn with(mut self, (case, verdict): (Case, Verdict)) -> Self {
-        self.cases += 1;
-        for (what, count) in verdict.counts {
-            *self.counts.entry(what).or_default() += count;
-        }
-        if !verdict.wrong.is_empty() {
-            let text = format!("{}\n{case}\n{}", verdict.wrong.join("\n"), verdict.story);
-            say(&format!("a divergence: {text}"));
-            self.divergences.push(text);
-        }
-        self
-    }
 }
 
 impl Stage {
@@ -148,13 +126,7 @@ impl Stage {
             cluster
         });
         let cluster = cluster.await.expect("the cluster starts");
-        let options = ConnectionOptions {
-            kubeconfig: Some(cluster.kubeconfig().to_owned()),
-            ..ConnectionOptions::default()
-        };
-        let connection = connect(&options, "interleaved").await.expect("the cluster has started");
-        let client = connection.client.clone();
-        let history = History::begin(client.clone(), cluster.audit_log_file(), NOTED).await;
+        let (client, history) = History::begin(&cluster, NOTED).await;
         Self { cluster, client, history }
     }
 }
