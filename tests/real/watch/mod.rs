@@ -2,6 +2,7 @@
 //! way there.
 
 mod acting;
+mod acting_killed;
 mod acting_rights;
 mod alerts;
 mod chaos;
@@ -9,6 +10,7 @@ mod cutter;
 mod disturbed;
 mod election;
 mod installed;
+mod interleaved;
 mod policy;
 mod reporting;
 mod reports;
