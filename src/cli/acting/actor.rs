@@ -254,9 +254,11 @@ impl Actor<'_> {
         for done in &receipt.done {
             self.counts.count(work, done.outcome);
             let object = &done.change.object;
-            if done.outcome == Outcome::Done {
+            // What somebody has undone before it was verified counts too.
+            if done.outcome == Outcome::Done || done.partly {
                 past.repeats.note(work, object, past.begun.elapsed());
-            } else {
+            }
+            if done.outcome != Outcome::Done {
                 past.unchanged.insert((work, object.clone()));
             }
         }

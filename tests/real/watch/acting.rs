@@ -114,8 +114,10 @@ fn what_was_announced_is_reclaimed_unless_somebody_objects_and_data_in_danger_is
     let [plain, vetoed, kept, reused] =
         ["plain", "vetoed", "kept", "reused"].map(|it| left(&on, it));
     let begun = cluster.mark();
-    let acting =
-        Acting::start(&on, "{reclaim: {mode: act, olderThan: 1s, grace: 20s}, rescue: {mode: act}}");
+    let acting = Acting::start(
+        &on,
+        "{reclaim: {mode: act, olderThan: 1s, grace: 20s}, rescue: {mode: act}}",
+    );
 
     // Nobody has said that it may act.
     acting.waits_for("paused", 1);
