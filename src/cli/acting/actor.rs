@@ -11,6 +11,7 @@ use tokio::time::sleep;
 use super::{
     news::ActingNews,
     permit::{Busy, Permit},
+    room::{Counting, HourRoom},
     session::{Looked, Session},
     terms::{ActingTerms, PAUSE},
 };
@@ -58,6 +59,8 @@ pub(in crate::cli) struct Actor<'a> {
     pub(in crate::cli) tell: &'a dyn Fn(ActingNews<'_>),
     /// Whether changes are being made.
     pub(in crate::cli) busy: Busy,
+    /// The room of an hour, which it shares with other actors.
+    pub(in crate::cli) room: HourRoom,
     /// What it has seen and done so far.
     pub(in crate::cli) past: ActorPast,
 }
@@ -214,10 +217,13 @@ impl Actor<'_> {
             (self.tell)(ActingNews::TooMany { work, count: plan.changes.len() });
             return Ok(Ended::Idle);
         }
+        let hour = self.room.clone();
+        // What saves data waits for nobody who counts.
+        let counting = if work == Work::Rescue { None } else { Some(hour.count().await) };
         let (journal, rate) = self.open_journal(&collected, term.clone()).await?;
         let waiting = plan.changes.len();
         let made = match made(work, &rate) {
-            Ok(made) => made,
+            Ok(made) => made + counting.as_ref().map_or(0, Counting::others),
             Err(why) => {
                 (self.tell)(ActingNews::UnknownRate { work, waiting, why });
                 return Ok(Ended::Idle);
@@ -232,6 +238,7 @@ impl Actor<'_> {
         // What was not changed last time must not keep the others waiting.
         plan.changes.sort_by_key(|it| self.past.unchanged.contains(&(work, it.object.clone())));
         plan.changes.truncate(room);
+        let _taken = counting.map(|it| it.take(plan.changes.len()));
         let permit = self.permit.clone();
         let now = self.terms.clone();
         let is_over = || {
