@@ -1,9 +1,11 @@
-//! What acts, and ends in the middle of a change: the change is made and recorded, and no other one begins.
+//! What acts, and ends in the middle of a change: the change is made and recorded, and no other one begins. What may not
+//! act says so.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::acting::left;
@@ -73,5 +75,45 @@ fn a_reader_who_goes_away_ends_no_change() {
     for record in records.iter().filter(of_ours) {
         let name = record["metadata"]["name"].as_str().unwrap_or_default();
         on.cluster.kubectl(&["delete", "cm", "-n", "kube-system", name]);
+    }
+}
+
+/// Whoever may not read the announcements, or may not change volumes, is told so, and changes nothing.
+#[test]
+fn who_may_not_announce_is_told_and_changes_nothing() {
+    let on = Scenario::on(shared());
+    let volume = left(&on, "kept");
+    let limited = Admin::limited(&on, "limited", &[], &["get", "list", "watch"]);
+    let args = ["gc", "-w", "--older-than", "1s", "--announce", "1h", "--yes", "-n", &on.name];
+    let mark = on.cluster.mark();
+    let mut running = limited.by(on.cluster.kubeconfig(), &args).start();
+    running.says("unknown what is announced, since you may not list configmaps in namespace");
+    running.signal(Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
+
+    let user = format!("--user={}", limited.name);
+    let (role, in_system) = (on.named("records"), ["-n", "kube-system"]);
+    let verbs = "--verb=list,create,get,update";
+    let create = ["create", "role", &role, verbs, "--resource=configmaps"];
+    on.cluster.kubectl(&[&create[..], &in_system].concat());
+    let role_flag = format!("--role={role}");
+    let bind = ["create", "rolebinding", &role, &role_flag, &user];
+    on.cluster.kubectl(&[&bind[..], &in_system].concat());
+    let mut running = limited.by(on.cluster.kubeconfig(), &args).start();
+    let (stdout, _stderr) = running.pipes();
+    let mut line = String::new();
+    BufReader::new(stdout).read_line(&mut line).expect("because it prints lines");
+    let receipt: Value = serde_json::from_str(&line).expect("each line is JSON");
+    let change = &receipt["changes"][0];
+    assert_eq!(
+        (&change["object"]["name"], &change["outcome"]),
+        (&json!(volume), &json!("refused"))
+    );
+    assert!(change["detail"].to_string().contains("cannot patch resource"), "{change:#}");
+    running.signal(Signal::INT);
+    assert_eq!(running.finish().code, Some(130));
+    assert!(limited.writes(mark).is_empty());
+    for kind in ["rolebinding", "role"] {
+        on.cluster.kubectl(&[&["delete", kind, &role][..], &in_system].concat());
     }
 }

@@ -226,8 +226,46 @@ fn reconcilers_act_with_the_roles_that_are_printed_for_them_and_not_without() {
         let namespace = request["objectRef"]["namespace"].as_str().unwrap_or_default();
         assert!([NAMESPACE, "kube-system"].contains(&namespace), "{request:#}");
     }
+    its_journal_is_found(&cluster);
     for reconciler in RECONCILERS {
         alone(&on, &kubeconfig, reconciler);
+    }
+}
+
+/// Who looks from elsewhere finds what was done, without a flag.
+fn its_journal_is_found(cluster: &Cluster) {
+    let run = |args: &[&str]| Run::of(args).kubeconfig(cluster.kubeconfig()).go();
+    let listed = run(&["journal", "-o", "json"]);
+    assert_eq!(listed.code, Some(0), "{}", listed.stderr);
+    let listed: Value = serde_json::from_str(&listed.stdout).expect("it is JSON");
+    let journals = listed["journals"].as_array().cloned().unwrap_or_default();
+    let place = format!("configmaps {NAMESPACE}/kubectl-storage-journal-*");
+    assert_eq!(journals.len(), 2, "{listed:#}");
+    assert_eq!(journals[1]["file"], json!(place));
+    let entries = journals[1]["entries"].as_array().cloned().unwrap_or_default();
+    assert!(entries.iter().any(|it| it["command"] == "watch-reclaim"), "{entries:#?}");
+    let status = run(&["watch", "status", "-o", "json"]);
+    let status: Value = serde_json::from_str(&status.stdout).expect("it is JSON");
+    assert_eq!(status["journal"]["place"], json!(place));
+    assert_eq!(status["journal"]["entries"], json!(entries.len()));
+    let undone = run(&["undo", "--yes"]);
+    let hint = format!("--cluster-journal={NAMESPACE}` reverts the last one of the journal");
+    assert!(undone.stderr.contains(&hint), "{}", undone.stderr);
+
+    // One that is where nobody looks by default is named.
+    cluster.kubectl(&["create", "namespace", "elsewhere"]);
+    let copied = cluster.get(NAMESPACE, "cm/kubectl-storage-journal-000001").expect("it is there");
+    cluster.create(&json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "name": "kubectl-storage-journal-000001", "namespace": "elsewhere",
+            "labels": copied["metadata"]["labels"],
+        },
+        "data": copied["data"],
+    }));
+    for args in [&["journal"][..], &["watch", "status"]] {
+        let told = run(args);
+        assert!(told.stderr.contains("namespace elsewhere holds another"), "{}", told.stderr);
     }
 }
 
