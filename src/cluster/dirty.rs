@@ -54,7 +54,10 @@ pub struct Dirty {
     /// Drivers whose facts may differ. Their volumes are dirty only if a fact really differs, which
     /// the `Assessor` finds out: a Lease is renewed every few seconds.
     pub drivers: BTreeSet<Text>,
-    /// The facts of every driver may differ.
+    /// Those of these of whose volumes something else is told. A Lease tells nothing of volumes, of
+    /// which a driver may have very many.
+    pub volumes_of: BTreeSet<Text>,
+    /// The facts of every driver may differ, except for what volumes tell.
     pub all_drivers: bool,
 }
 
@@ -67,7 +70,19 @@ impl Dirty {
     /// Whether a fact has to be derived again: because of what changed, or because its time came.
     pub fn outdates(&self, key: &FactKey, wake: Option<Time>, now: Option<Time>) -> bool {
         let is_due = wake.zip(now).is_some_and(|(wake, now)| wake <= now);
-        self.everything || self.all_drivers || is_due || self.drivers.contains(key.driver())
+        let is_told = self.volumes_of.contains(key.driver());
+        self.everything
+            || is_due
+            || is_told
+            || match key {
+                FactKey::Volumes(_) | FactKey::Identity(_) => false,
+                FactKey::Controller(..)
+                | FactKey::ProvisionerVersions(_)
+                | FactKey::FinalizerSupport(_)
+                | FactKey::ControllerSettings(_) => {
+                    self.all_drivers || self.drivers.contains(key.driver())
+                }
+            }
     }
 
     /// Whether no subject must be judged again.

@@ -208,6 +208,7 @@ impl Cluster {
     fn put_row<R: Linked>(&mut self, row: Box<R>, dirty: &mut Dirty) {
         let (kind, namespace, name) = row.identity();
         let table = R::table(&self.tables);
+        let mut tells_the_same = false;
         if let Some(id) = table.find(kind, namespace, name)
             && let Some(known) = table.get(id)
         {
@@ -215,12 +216,19 @@ impl Cluster {
                 R::table_mut(&mut self.tables).insert(row, self.sequence);
                 return;
             }
+            tells_the_same = row.tells_the_same_of_drivers(known);
+            if !tells_the_same {
+                self.touch_drivers::<R>(id, dirty);
+            }
             self.touch(id, known, dirty);
             known.index(EntryChange::Remove, id, &mut self.indexes);
         }
         let id = R::table_mut(&mut self.tables).insert(row, self.sequence);
         if let Some(new) = R::table(&self.tables).get(id) {
             new.index(EntryChange::Add, id, &mut self.indexes);
+        }
+        if !tells_the_same {
+            self.touch_drivers::<R>(id, dirty);
         }
         self.touch_row::<R>(id, dirty);
     }
@@ -254,6 +262,7 @@ impl Cluster {
             }
         };
         for id in ids {
+            self.touch_drivers::<R>(id, dirty);
             self.touch_row::<R>(id, dirty);
             if let Some(row) = R::table_mut(&mut self.tables).remove(id) {
                 row.index(EntryChange::Remove, id, &mut self.indexes);

@@ -22,6 +22,15 @@ impl Cluster {
         }
     }
 
+    /// Marks the drivers of which the row in this slot tells something.
+    pub(super) fn touch_drivers<R: Linked>(&self, id: ObjectId, dirty: &mut Dirty) {
+        if !dirty.everything
+            && let Some(row) = R::table(&self.tables).get(id)
+        {
+            row.touch_drivers(dirty);
+        }
+    }
+
     pub(super) fn touch_question(&self, question: &Question, dirty: &mut Dirty) {
         match question {
             Question::Exists(key) => self.touch_object(key, dirty),
@@ -85,6 +94,7 @@ impl Cluster {
     /// Marks a driver and everything that references it, for lookups that are not part of a fact.
     pub(super) fn touch_driver(&self, driver: &str, dirty: &mut Dirty) {
         dirty.drivers.insert(driver.into());
+        dirty.volumes_of.insert(driver.into());
         let ids = self.indexes.volumes_by_driver.candidates(driver);
         dirty.subjects.extend(ids.map(Subject::Volume));
         let snapshots = self.tables.snapshots.iter().filter(|(_, row)| &*row.driver == driver);

@@ -15,12 +15,12 @@ use sidecar_driver::Host;
 use sign_of_life::SignOfLife;
 pub(crate) use start::deletes_since_its_start;
 
-use super::{Owner, owner};
+use super::driver_volumes::driver_volumes;
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::drivers::{self, ProvisionerKind};
 use crate::model::{
     ControllerRole, ControllerState, Fact, FactKey, Liveness, ObjectRef, PodUse, Probe, Text,
-    Threshold, Time, Volume, Workload, format_duration,
+    Threshold, Time, Workload, format_duration,
 };
 
 /// Returns the state of a driver's provisioner.
@@ -325,20 +325,16 @@ impl<'a, 'b> ControllerSearch<'a, 'b> {
 
 /// Whether there is evidence that a driver is a CSI driver, and not another external provisioner.
 pub fn is_csi(cx: &Cx, driver: &Text) -> bool {
-    let of_csi = |volume: &Volume| {
-        volume.source.driver() == Some(driver) || owner(volume).csi() == Some(driver)
-    };
-    cx.volumes_of_driver(driver).any(of_csi) || is_registered(cx, driver)
+    driver_volumes(cx, driver).is_csi || is_registered(cx, driver)
 }
 
 /// Whether there is evidence that this is a provisioner that is not CSI: it is known as one, or made
 /// volumes that are not CSI volumes.
 fn is_external(cx: &Cx, driver: &Text) -> bool {
     let kind = drivers::family(driver).provisioner.kind;
-    let made = |volume: &Volume| owner(volume) == Owner::External(Text::clone(driver));
     !is_csi(cx, driver)
         && (matches!(kind, ProvisionerKind::External { .. })
-            || cx.volumes_of_driver(driver).any(made))
+            || driver_volumes(cx, driver).is_external)
 }
 
 /// Whether a `CSIDriver` or a `CSINode` of this driver was read.

@@ -1,8 +1,8 @@
 //! The Secret with which csi-provisioner calls `DeleteVolume` (R-2644-17).
 
-use super::Owner;
+use super::{Owner, driver_volumes::driver_volumes};
 use crate::cluster::{Cx, Seen, Unseen};
-use crate::model::{Answer, DeletionSecret, Fact, FactKey, Kind, Question, Text, Volume};
+use crate::model::{Answer, DeletionSecret, Kind, Question, Text, Volume};
 
 /// The state of the Secret for `DeleteVolume`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,8 +31,7 @@ pub fn deletion_secret(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<SecretSt
         let Some(class) = volume.class.as_ref().filter(|class| !class.is_empty()) else {
             return Ok(SecretState::NotNeeded);
         };
-        let siblings = siblings_name_one(cx, driver);
-        let forgotten = siblings && cx.class(class)?.is_none();
+        let forgotten = driver_volumes(cx, driver).names_secret && cx.class(class)?.is_none();
         return Ok(if forgotten { SecretState::Forgotten } else { SecretState::NotNeeded });
     };
     if secret.name.is_empty() || secret.namespace.is_empty() {
@@ -58,17 +57,4 @@ pub fn deletion_secret(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<SecretSt
         Answer::Unanswered(reason) => return Err(unread(&reason)),
         Answer::NotServed { .. } => return Err(unread("its kind is not served")),
     })
-}
-
-fn siblings_name_one(cx: &Cx, driver: &Text) -> bool {
-    let key = FactKey::DeletionSecrets(Text::clone(driver));
-    match &*cx.fact(key, || Fact::DeletionSecrets(derive(cx, driver))) {
-        Fact::DeletionSecrets(any) => *any,
-        _ => derive(cx, driver),
-    }
-}
-
-pub(super) fn derive(cx: &Cx, driver: &Text) -> bool {
-    let names_one = |secret: &DeletionSecret| !secret.name.is_empty();
-    cx.volumes_of_driver(driver).any(|it| it.deletion_secret.as_deref().is_some_and(names_one))
 }

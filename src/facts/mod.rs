@@ -13,6 +13,7 @@ mod blocking_finalizer;
 mod in_use;
 mod lost_claim;
 mod driver_names;
+mod driver_volumes;
 mod node;
 mod obstacle;
 mod other_users;
@@ -158,9 +159,7 @@ pub fn derive(cx: &Cx, key: &FactKey) -> Fact {
         FactKey::Controller(role, driver) => {
             Fact::Controller(Box::new(controller::derive(cx, *role, driver)))
         }
-        FactKey::DeletionSecrets(driver) => {
-            Fact::DeletionSecrets(deletion_secret::derive(cx, driver))
-        }
+        FactKey::Volumes(driver) => Fact::Volumes(Box::new(driver_volumes::derive(cx, driver))),
         FactKey::ProvisionerVersions(driver) => {
             Fact::ProvisionerVersions(provisioner::derive(cx, driver))
         }

@@ -32,6 +32,21 @@ impl ControllerRole {
             Self::ControllerManager => "kube-controller-manager",
         }
     }
+
+    /// The roles that each driver has played for itself.
+    pub const OF_DRIVERS: [Self; 4] =
+        [Self::Provisioner, Self::Attacher, Self::Snapshotter, Self::CsiSnapshotter];
+
+    /// What the name contains under which it writes, in `metadata.managedFields`.
+    pub const fn field_manager(self) -> &'static str {
+        match self {
+            Self::Provisioner => "csi-provisioner",
+            Self::Attacher => "csi-attacher",
+            Self::Snapshotter => "snapshot-controller",
+            Self::CsiSnapshotter => "csi-snapshotter",
+            Self::ControllerManager => "kube-controller-manager",
+        }
+    }
 }
 
 impl ControllerRole {

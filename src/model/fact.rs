@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use semver::Version;
 
-use super::{BackendKey, ControllerRole, ControllerState, ObjectRef, Text};
+use super::{BackendKey, ControllerRole, ControllerState, ObjectRef, Text, Time};
 
 /// The key of a fact, which is derived once and compared across changes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FactKey {
+    /// What the volumes of a driver tell of it. The first, since others rest on it.
+    Volumes(Text),
     /// Whether a controller is running; the driver is empty for the controller manager.
     Controller(ControllerRole, Text),
-    /// Whether any volume of a driver references a deletion Secret.
-    DeletionSecrets(Text),
     /// The versions that run as csi-provisioner of a driver.
     ProvisionerVersions(Text),
     /// Whether every csi-provisioner that may serve a driver honors the deletion-protection
@@ -29,7 +29,7 @@ impl FactKey {
     pub fn driver(&self) -> &Text {
         match self {
             Self::Controller(_, driver)
-            | Self::DeletionSecrets(driver)
+            | Self::Volumes(driver)
             | Self::ProvisionerVersions(driver)
             | Self::ControllerSettings(driver)
             | Self::Identity(driver)
@@ -41,14 +41,40 @@ impl FactKey {
 /// A fact about a driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fact {
+    Volumes(Box<DriverVolumes>),
     Controller(Box<ControllerState>),
-    DeletionSecrets(bool),
     ProvisionerVersions(Vec<ClaimedVersion>),
     FinalizerSupport(FinalizerSupport),
     /// `None` where no pod and no workload of it was found.
     ControllerSettings(Option<ControllerSettings>),
     /// `None` if they do.
     Identity(Option<UndecidedIdentity>),
+}
+
+/// What the volumes of a driver tell of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DriverVolumes {
+    /// Whether one is a CSI volume of it.
+    pub is_csi: bool,
+    /// Whether it made one that is not a CSI volume.
+    pub is_external: bool,
+    /// Whether one references a deletion Secret.
+    pub names_secret: bool,
+    /// The last write of each of its controllers to one of them.
+    pub last_writes: Vec<LastWrite>,
+}
+
+/// The last write of a controller to a volume, by `managedFields`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastWrite {
+    /// The controller.
+    pub role: ControllerRole,
+    /// When it wrote.
+    pub time: Time,
+    /// The name under which it wrote.
+    pub manager: Text,
+    /// What it wrote to.
+    pub volume: ObjectRef,
 }
 
 /// The handles of a driver do not tell its volumes apart.
@@ -91,8 +117,18 @@ impl Fact {
     pub fn agrees_with(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Controller(one), Self::Controller(other)) => one.agrees_with(other),
+            (Self::Volumes(one), Self::Volumes(other)) => one.agrees_with(other),
             (one, other) => one == other,
         }
+    }
+}
+
+impl DriverVolumes {
+    /// Whether both agree, apart from the last writes: what these show is the state of a controller.
+    fn agrees_with(&self, other: &Self) -> bool {
+        let Self { is_csi, is_external, names_secret, last_writes: _ } = self;
+        (*is_csi, *is_external, *names_secret)
+            == (other.is_csi, other.is_external, other.names_secret)
     }
 }
 

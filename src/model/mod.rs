@@ -68,7 +68,8 @@ pub use driver::{CsiDriver, CsiNode};
 pub use event::Event;
 pub use fact::FactKey;
 pub(crate) use fact::{
-    ClaimedVersion, ControllerSettings, Fact, FinalizerSupport, NamedBackend, UndecidedIdentity,
+    ClaimedVersion, ControllerSettings, DriverVolumes, Fact, FinalizerSupport, LastWrite,
+    NamedBackend, UndecidedIdentity,
 };
 pub(crate) use finding::{CausedBy, Evidence, Offer, RuleId, Verdict, VolumeColumns};
 pub use finding::{Finding, Severity, VerdictState};

@@ -3,8 +3,8 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    Access, Attributes, BackendKey, Bytes, ClaimKey, Metadata, ObjectRef, Text, Time, Uid,
-    backend::migrated_driver,
+    Access, Attributes, BackendKey, Bytes, ClaimKey, ControllerRole, Managed, Metadata, ObjectRef,
+    Text, Time, Uid, backend::migrated_driver,
 };
 
 /// A `PersistentVolume`.
@@ -84,6 +84,28 @@ impl Volume {
             .into_iter()
             .enumerate()
             .filter_map(move |(index, name)| name.filter(|name| is_new(index, name)))
+    }
+
+    /// Whether it tells as much of its drivers as it did before a change: facts about them are not
+    /// derived again because of phases, labels or what others write.
+    pub fn tells_the_same_of_drivers(&self, before: &Self) -> bool {
+        self.metadata.uid == before.metadata.uid
+            && self.source == before.source
+            && self.backend == before.backend
+            && self.is_shared == before.is_shared
+            && self.provisioned_by == before.provisioned_by
+            && self.migrated_to == before.migrated_to
+            && self.deletion_secret == before.deletion_secret
+            && self.writes_of_drivers().eq(before.writes_of_drivers())
+    }
+
+    /// The entries of `managedFields` that the controllers of its driver have written, each with who
+    /// that was.
+    pub fn writes_of_drivers(&self) -> impl Iterator<Item = (ControllerRole, Managed<'_>)> {
+        self.metadata.managers.iter().flat_map(|it| {
+            let is_by = move |role: &ControllerRole| it.manager.contains(role.field_manager());
+            ControllerRole::OF_DRIVERS.into_iter().filter(is_by).map(move |role| (role, it))
+        })
     }
 
     /// The reference that reports print.

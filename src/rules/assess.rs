@@ -92,16 +92,12 @@ impl Assessor {
         } else {
             self.dirty_subjects(cluster, settings, dirty)
         };
-        let drivers = match subjects.iter().any(|it| matches!(it, Subject::Driver(_))) {
-            true => cluster.drivers(),
-            false => BTreeSet::new(),
-        };
         for subject in &subjects {
             self.cases.remove(subject);
         }
         // A driver that no object references any more is not judged.
         let is_there =
-            |it: &Subject| !matches!(it, Subject::Driver(name) if !drivers.contains(name));
+            |it: &Subject| !matches!(it, Subject::Driver(name) if !cluster.has_driver(name));
         subjects.into_iter().filter(is_there).collect()
     }
 
@@ -208,8 +204,7 @@ impl Assessor {
             // The fact about the controller manager has no driver, and the external-attacher whose
             // finalizer a volume has may belong to a driver that no object references: such a fact
             // may change the judgement of every volume.
-            let known = cluster.drivers();
-            let anybody = changed.iter().any(|driver| !known.contains(driver));
+            let anybody = changed.iter().any(|driver| !cluster.has_driver(driver));
             for (id, volume) in cluster.volumes() {
                 if anybody || volume.drivers().any(|driver| changed.contains(driver)) {
                     subjects.insert(Subject::Volume(id));

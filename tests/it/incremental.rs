@@ -247,9 +247,7 @@ impl Looks {
                 let sees = see(cluster, settings, &facts, look, affinity.as_ref());
                 let told = match look {
                     // Through the fact, and only if it differs; time has its own way.
-                    Lookup::Fact(key) => {
-                        !timeless || dirty.all_drivers || dirty.drivers.contains(key.driver())
-                    }
+                    Lookup::Fact(key) => !timeless || dirty.outdates(key, None, None),
                     _ => false,
                 };
                 prop_assert!(

@@ -99,7 +99,7 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
         | Lookup::VolumesOf(_)
         | Lookup::VolumeNamed(_)
         | Lookup::AttachedVolume(_)
-        | Lookup::Fact(FactKey::DeletionSecrets(_)) => vec![Kind::PersistentVolume],
+        | Lookup::Fact(FactKey::Volumes(_)) => vec![Kind::PersistentVolume],
         Lookup::Claim(_)
         | Lookup::ClaimsNaming(_)
         | Lookup::ClaimsOfStem(..)

@@ -30,6 +30,15 @@ pub(super) trait Linked: Stored {
     ///
     /// This is the reverse of what lookups of [`Cx`](super::Cx) do, before a change and after it.
     fn touch(&self, id: ObjectId, cluster: &Cluster, dirty: &mut Dirty);
+
+    /// Marks the drivers of which the row tells something that does not change with each change of
+    /// it.
+    fn touch_drivers(&self, _: &mut Dirty) {}
+
+    /// Whether it tells of these drivers what it told before a change.
+    fn tells_the_same_of_drivers(&self, _before: &Self) -> bool {
+        true
+    }
 }
 
 macro_rules! declare_tables {

@@ -42,10 +42,18 @@ impl Linked for Volume {
         if let Some(class) = &self.attributes_class {
             cluster.touch_attributes_class(class, dirty);
         }
+    }
+
+    fn touch_drivers(&self, dirty: &mut Dirty) {
         for driver in self.drivers() {
             dirty.drivers.insert(driver.into());
+            dirty.volumes_of.insert(driver.into());
             dirty.subjects.insert(Subject::Driver(driver.into()));
         }
+    }
+
+    fn tells_the_same_of_drivers(&self, before: &Self) -> bool {
+        Self::tells_the_same_of_drivers(self, before)
     }
 }
 

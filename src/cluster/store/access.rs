@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::{Cluster, object_key};
-use crate::cluster::{Dirty, Subject};
+use crate::cluster::{Dirty, Subject, rows::Tables};
 use crate::model::{
-    AdmissionObject, Answer, Attachment, AttributesClass, BackendKey, Claim, KeptBackend, Kind,
-    Namespace, ObjectId, ObjectKey, PodUse, Question, SnapshotContent, StatefulSet, StorageClass,
-    Text, Uid, Volume, VolumeSnapshot,
+    AdmissionObject, Answer, Attachment, AttributesClass, BackendKey, Claim, CsiNode, KeptBackend,
+    Kind, Namespace, ObjectId, ObjectKey, PodUse, Question, SnapshotContent, StatefulSet,
+    StorageClass, Text, Uid, Volume, VolumeSnapshot,
 };
 
 impl Cluster {
@@ -236,5 +236,18 @@ impl Cluster {
             self.tables.csi_nodes.iter().flat_map(|(_, node)| node.drivers.iter().cloned()),
         );
         drivers
+    }
+
+    /// Whether any object references this CSI driver or external provisioner: whether it is one of
+    /// [`drivers`](Self::drivers), without looking at all objects.
+    pub fn has_driver(&self, driver: &str) -> bool {
+        let Tables { volumes, csi_drivers, csi_nodes, .. } = &self.tables;
+        let of_volume = |it: &Volume| it.drivers().any(|known| known == driver);
+        let of_node = |it: &CsiNode| it.drivers.iter().any(|known| **known == *driver);
+        let mut by_volumes = self.indexes.volumes_by_driver.candidates(driver);
+        let mut by_nodes = self.indexes.csi_nodes_by_driver.candidates(driver);
+        csi_drivers.named(Kind::CsiDriver, "", driver).is_some()
+            || by_nodes.any(|id| csi_nodes.get(id).is_some_and(of_node))
+            || by_volumes.any(|id| volumes.get(id).is_some_and(of_volume))
     }
 }

@@ -1,8 +1,10 @@
 //! The last acts of a controller: writes to volumes, and events.
 
-use super::{ControllerSearch, Host, ProbeOutcome, SignOfLife};
+use super::{ControllerSearch, Host, ProbeOutcome, SignOfLife, driver_volumes};
 use crate::drivers::{self, ProvisionerKind};
-use crate::model::{ControllerRole, Event, Kind, Threshold, Time, Workload, format_time};
+use crate::model::{
+    ControllerRole, Event, Kind, LastWrite, Threshold, Time, Workload, format_time,
+};
 
 /// The letters and digits of the random parts of the names of pods (apimachinery `rand.String`).
 const RANDOM: &str = "bcdfghjklmnpqrstvwxz2456789";
@@ -78,20 +80,10 @@ impl ControllerSearch<'_, '_> {
 
     /// Its last write to a volume. `managedFields` name no host.
     fn last_write(&self) -> Option<Act> {
-        let manager = match self.role {
-            ControllerRole::Provisioner => "csi-provisioner",
-            ControllerRole::Attacher => "csi-attacher",
-            ControllerRole::Snapshotter => "snapshot-controller",
-            ControllerRole::CsiSnapshotter => "csi-snapshotter",
-            ControllerRole::ControllerManager => "kube-controller-manager",
-        };
-        let writes = self.cx.volumes_of_driver(self.driver).flat_map(|volume| {
-            let own = volume.metadata.managers.iter().filter(|it| it.manager.contains(manager));
-            own.filter_map(move |it| Some((it.time?, it.manager, volume)))
-        });
-        let (time, manager, volume) =
-            writes.max_by_key(|(time, manager, volume)| (*time, *manager, volume.name()))?;
-        let latest = format!("{}, as {manager}, at {}", volume.object(), format_time(&time));
+        let writes = driver_volumes(self.cx, self.driver).last_writes;
+        let LastWrite { time, manager, volume, .. } =
+            writes.into_iter().find(|it| it.role == self.role)?;
+        let latest = format!("{volume}, as {manager}, at {}", format_time(&time));
         Some(Act { time, what: "it wrote to one of its volumes", latest })
     }
 

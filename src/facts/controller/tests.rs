@@ -7,7 +7,7 @@ use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::model::{
     CsiDriver, CsiNode, Event, FieldOwner, Kind, Labels, Lease, ManagedField, Metadata, ObjectKey,
     OwnerReference, Phase, PodPhase, PodUse, ReclaimPolicy, Row, Settings, SidecarContainer,
-    Sidecars, Sighting, VolumeSource, Workload,
+    Sidecars, Sighting, Volume, VolumeSource, Workload,
 };
 
 const DRIVER: &str = "disk.csi.example.com";

@@ -49,7 +49,11 @@ impl Cases {
                 self.unseen.insert(subject.clone());
             }
         }
-        self.all.append(judged);
+        match self.all.is_empty() {
+            true => self.all.append(judged),
+            // To append rebuilds the whole map, however few are new.
+            false => self.all.extend(std::mem::take(judged)),
+        }
     }
 
     /// When the first judgement may change with time.

@@ -31,7 +31,7 @@ macro_rules! declare_access {
                 $(Subject::$subject(id) => cluster.$at(*id)?.object(),)+
                 Subject::Driver(name) => {
                     let key = ObjectKey::cluster_wide(Kind::CsiDriver, name);
-                    cluster.drivers().contains(name).then_some(ObjectRef { key, uid: None })?
+                    cluster.has_driver(name).then_some(ObjectRef { key, uid: None })?
                 }
                 Subject::Backend(key) => cluster.kept_backend(key)?.object(),
             })

@@ -102,5 +102,5 @@ pub(super) fn around_attachment(cx: &Cx, source: &AttachmentSource, draft: &mut 
 /// The driver that provisions under this name, if any object references it.
 pub(super) fn provisioner(cx: &Cx, named: &Text) -> Option<Subject> {
     let driver = provisioning_driver(named);
-    cx.cluster().drivers().contains(&driver).then_some(Subject::Driver(driver))
+    cx.cluster().has_driver(&driver).then_some(Subject::Driver(driver))
 }

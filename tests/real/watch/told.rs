@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{PAST, Watcher, released};
 use crate::support::{Cluster, Options, Run, Scenario, claim, never};
 
-const ARGS: [&str; 4] = ["--older-than", "1s", "--threshold", "pvc-pending=12s"];
+const ARGS: [&str; 4] = ["--older-than", "1s", "--threshold", "pvc-pending=15s"];
 
 #[test]
 fn findings_appear_change_and_clear() {
@@ -45,7 +45,7 @@ fn findings_appear_change_and_clear() {
     on.create(&claim("waits", "no-such-class"));
     let waits = format!("pvc/{}/waits", on.name);
     let pending = "pvc-pending-too-long";
-    never("pending for too long", Duration::from_secs(8), || {
+    never("pending for too long", Duration::from_secs(5), || {
         watcher.count("appeared", pending, &waits) > 0
     });
     watcher.tells("appeared", pending, &waits);
