@@ -20,6 +20,7 @@ const DATE: [(&str, &str); 5] = [
 const STOPWATCH: [(&str, &str); 31] = [
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/step/leases.rs", "how long to wait before expired Leases are read again"),
+    ("src/apply/step/owner.rs", "how long it took to record what is taken back"),
     ("src/apply/step/released.rs", "how long to wait before a step for a watch that broke"),
     (
         "src/apply/step/retention.rs",
