@@ -84,6 +84,7 @@ pub struct FixFinalizersArgs {
     #[arg(short, long, requires = "yes", conflicts_with_all = [
         "objects", "driver_absent", "rolled_back", "accept_leak", "reclaim", "backend_exclusive", "destroy_snapshots",
         "keep_data", "destroy_data", "remove_finalizer", "from", "secret", "no_secret", "journal_only", "filename",
+        "complete", "taken_at",
         "dry_run", "plan_out", "max_percent",
     ])]
     watch: bool,

@@ -66,8 +66,8 @@ fn a_reader_who_goes_away_ends_no_change() {
     let expected = ["announce", "record-announcement"].map(|it| (json!(it), json!("done")));
     assert_eq!(ends, expected.each_ref().map(|it| (&it.0, &it.1)), "{entries:#?}");
     let marked = volumes.iter().filter(|it| {
-        let live = on.read(&format!("pv/{it}"));
-        live["metadata"]["annotations"][MARK].is_string()
+        let volume = on.read(&format!("pv/{it}"));
+        volume["metadata"]["annotations"][MARK].is_string()
     });
     assert_eq!(marked.count(), 1);
     let records = on.cluster.list("kube-system", "cm");

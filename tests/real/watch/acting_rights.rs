@@ -272,11 +272,9 @@ fn its_journal_is_found(cluster: &Cluster) {
 /// A reconciler that acts alone does so with its own role, and not without it.
 fn alone(on: &Scenario, kubeconfig: &Path, reconciler: &'static str) {
     let cluster = on.cluster;
-    for other in RECONCILERS {
-        unbind(cluster, "clusterrolebinding", other, &[]);
-        for namespace in [NAMESPACE, "kube-system"] {
-            unbind(cluster, "rolebinding", other, &["-n", namespace]);
-        }
+    unbind(cluster, &["clusterrolebinding"], &RECONCILERS);
+    for namespace in [NAMESPACE, "kube-system"] {
+        unbind(cluster, &["rolebinding", "-n", namespace], &RECONCILERS);
     }
     let times = if reconciler == "reclaim" { ", olderThan: 1s, grace: 1s" } else { "" };
     let reporting = policy(on, &format!("{{{reconciler}: {{mode: act{times}}}}}"));
@@ -289,7 +287,7 @@ fn alone(on: &Scenario, kubeconfig: &Path, reconciler: &'static str) {
     nothing_was_forbidden(cluster, mark);
 
     // Without its role in the cluster it can record what it would do, and is refused what it does.
-    unbind(cluster, "clusterrolebinding", reconciler, &[]);
+    unbind(cluster, &["clusterrolebinding"], &[reconciler]);
     let kind = match reconciler {
         "rescue" | "reclaim" => "persistentvolumes",
         _ => "persistentvolumeclaims",
@@ -326,10 +324,12 @@ fn alone(on: &Scenario, kubeconfig: &Path, reconciler: &'static str) {
     assert!(wrote.is_none(), "{reconciler}: {wrote:#?}");
 }
 
-fn unbind(cluster: &Cluster, kind: &str, reconciler: &str, more: &[&str]) {
-    let name = format!("kubectl-storage-watch:{reconciler}");
-    let delete = ["delete", kind, &name, "--ignore-not-found"];
-    cluster.kubectl(&[&delete[..], more].concat());
+/// Takes roles away from reconcilers.
+fn unbind(cluster: &Cluster, kind: &[&str], reconcilers: &[&str]) {
+    let names: Vec<_> =
+        reconcilers.iter().map(|it| format!("kubectl-storage-watch:{it}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    cluster.kubectl(&[&["delete", "--ignore-not-found"], kind, &names].concat());
 }
 
 /// Panics if the API server has forbidden the process anything since then.

@@ -35,9 +35,9 @@ fn nothing_is_added_whose_set_is_deleted_while_it_is_recorded() {
     let told = Told::of(running.finish());
     assert_eq!(told.outcomes("refused"), [CLAIM], "{:#}", told.json);
     assert!(told.reason(CLAIM).contains("nothing was sent"), "{:#}", told.json);
-    let sent = admin.sent(mark);
+    let writes = admin.sent(mark);
     let patches: Vec<_> =
-        sent.iter().filter(|it| it.resource == "persistentvolumeclaims" && !it.dry).collect();
+        writes.iter().filter(|it| it.resource == "persistentvolumeclaims" && !it.dry).collect();
     assert!(patches.is_empty(), "{patches:#?}");
     assert!(set.owners(CLAIM).is_empty());
     set.on.cluster.kubectl(&["delete", "pods", "--all", "-n", &set.on.name]);
