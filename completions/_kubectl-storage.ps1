@@ -230,7 +230,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
         'kubectl-storage;watch;status' {
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Look in the namespace in which watch runs')
             [CompletionResult]::new('--namespace', '--namespace', [CompletionResultType]::ParameterName, 'Look in the namespace in which watch runs')
-            [CompletionResult]::new('--cluster-journal', '--cluster-journal', [CompletionResultType]::ParameterName, 'Look at the journal in this namespace')
+            [CompletionResult]::new('--cluster-journal', '--cluster-journal', [CompletionResultType]::ParameterName, 'Look at the journal in this namespace [default: that of watch, or kubectl-storage-journal, or the only one that holds one]')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Print in this format: table, json or yaml')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Print in this format: table, json or yaml')
             [CompletionResult]::new('--kubeconfig', '--kubeconfig', [CompletionResultType]::ParameterName, 'Use this kubeconfig file')

@@ -193,7 +193,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; a
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -s n -l namespace -d 'Look in the namespace in which watch runs' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l cluster-journal -d 'Look at the journal in this namespace' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l cluster-journal -d 'Look at the journal in this namespace [default: that of watch, or kubectl-storage-journal, or the only one that holds one]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l context -d 'Use this context of the kubeconfig' -r

@@ -58,4 +58,4 @@ pub(crate) use receipt::{ChangeReceipt, Outcome, Receipt};
 pub(crate) use record_writer::RecordWriter;
 pub(crate) use run::{Confirmed, PlanExecution, RunProgress, run, run_id};
 pub use segments::cluster_history;
-pub(crate) use segments::cluster_journal;
+pub(crate) use segments::{cluster_journal, journal_namespaces};

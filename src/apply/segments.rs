@@ -1,6 +1,6 @@
 //! The segments of the journal in a cluster, as `ConfigMap`s of a namespace.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -85,6 +85,58 @@ pub async fn cluster_history(reader: &Reader, namespace: &str) -> Result<History
     let mut history = history_of_segments(&segments, cluster);
     history.place = JournalPlace::Cluster(namespace.into());
     Ok(history)
+}
+
+/// The metadata of a list of `ConfigMap`s.
+#[derive(Deserialize)]
+struct Listed {
+    #[serde(default)]
+    metadata: ConfigMapsMetadata,
+    #[serde(default)]
+    items: Vec<ListedSegment>,
+}
+
+#[derive(Deserialize)]
+struct ListedSegment {
+    metadata: ListedMetadata,
+}
+
+#[derive(Deserialize)]
+struct ListedMetadata {
+    name: String,
+    namespace: String,
+}
+
+/// Returns the namespaces that hold a journal: of all, for whoever may list the `ConfigMap`s of all namespaces, and else
+/// of those that are `likely` to. What cannot be listed is not known.
+pub(crate) async fn journal_namespaces(reader: &Reader, likely: &[&str]) -> BTreeSet<String> {
+    if let Ok(all) = holding(reader, None).await {
+        return all;
+    }
+    let mut found = BTreeSet::new();
+    for namespace in likely {
+        found.extend(holding(reader, Some(namespace)).await.unwrap_or_default());
+    }
+    found
+}
+
+/// Lists the metadata of segments, and returns the namespaces that they are in.
+async fn holding(reader: &Reader, namespace: Option<&str>) -> Result<BTreeSet<String>, ReadError> {
+    let (key, value) = LABEL;
+    let all = collection_path("", "v1", namespace, "configmaps");
+    let path = format!("{all}?labelSelector={}%3D{value}&limit=500", key.replace('/', "%2F"));
+    let mut found = BTreeSet::new();
+    let mut page = path.clone();
+    loop {
+        let listed: Listed = reader.list_metadata(&page).await?;
+        let segments = listed.items.into_iter().map(|it| it.metadata);
+        let segments = segments.filter(|it| segment_number(&it.name).is_some());
+        found.extend(segments.map(|it| it.namespace));
+        match listed.metadata.go_on.filter(|it| !it.is_empty()) {
+            Some(token) => page = format!("{path}&continue={token}"),
+            None => return Ok(found),
+        }
+    }
 }
 
 /// Names the journal in a namespace.

@@ -42,6 +42,9 @@ const FRESH: Duration = Duration::from_secs(1);
 /// For how long what was judged may be acted on: a webhook may take its time with the dry run in between.
 const JUDGED: Duration = Duration::from_secs(5);
 
+/// What was judged is another one after it was recorded.
+const CHANGED_MEANWHILE: &str = "nothing was sent: it changed while it was being recorded";
+
 /// Carries out changes.
 pub(super) struct ChangeExecutor<'a> {
     pub(super) cluster: &'a CurrentCluster,
@@ -214,10 +217,11 @@ impl ChangeExecutor<'_> {
         ended.before = Some(Box::new(live));
         self.end(&mut ended, entry).await;
         if ended.outcome == Outcome::Failed {
-            // It was written, and another controller has reverted it.
+            // It was written, and another client has reverted it: somebody who acts on one object must not
+            // end the changes of others.
             ended = ChangeEnd { partly: true, ..ended };
-            // The removal of owner references saves claims: what befalls one must not end the others'.
-            if !matches!(action, Action::RemoveOwnerReferences { .. }) {
+            // A controller that was judged absent, and is not: others are judged by the same.
+            if matches!(action, Action::RemoveFinalizer { .. }) {
                 ended = ended.ends_batch();
             }
         }
@@ -249,7 +253,7 @@ impl ChangeExecutor<'_> {
         let rendered =
             request::request(action, &live).map_err(|unfit| unsent(unfit.to_string()))?;
         if rendered.body != request.body {
-            return Err(unsent("it changed while it was being recorded".to_owned()));
+            return Err(ChangeEnd::new(Outcome::Refused, CHANGED_MEANWHILE));
         }
         self.look_for_users(action).await.map_err(|ended| unsent(ended.detail))
     }

@@ -28,6 +28,9 @@ pub const WATCH_NAMESPACE: &str = "kubectl-storage";
 /// The default namespace of the journal in the cluster. It is not that of `watch`: whoever may write a
 /// journal may write all `ConfigMap`s of its namespace.
 pub const JOURNAL_NAMESPACE: &str = "kubectl-storage-journal";
+/// Where journals are in the cluster unless somebody names another namespace: that of commands, and that of `watch` as
+/// it is printed.
+pub const JOURNAL_NAMESPACES: [&str; 2] = [JOURNAL_NAMESPACE, WATCH_NAMESPACE];
 
 /// kubectl's connection flags.
 #[derive(Debug, Clone, Default, Args)]

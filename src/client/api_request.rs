@@ -21,6 +21,8 @@ pub(super) enum Accept {
     Discovery,
     /// Only the metadata of an object.
     Metadata,
+    /// Only the metadata of a list of objects.
+    MetadataList,
 }
 
 /// A request, kept so that it can be sent again.
@@ -42,6 +44,9 @@ impl Accept {
                  application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
             }
             Self::Metadata => "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+            Self::MetadataList => {
+                "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+            }
         })
     }
 }

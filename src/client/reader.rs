@@ -121,6 +121,16 @@ impl Reader {
         Ok(DatedAnswer { value: from_json(path, &body)?, date: opened.date })
     }
 
+    /// Reads the metadata of a page of a list.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`], after the retries that [`ReadLimits`] allow.
+    pub async fn list_metadata<T: DeserializeOwned>(&self, path: &str) -> Result<T, ReadError> {
+        let (_, body) = self.whole(&ApiRequest::get(path, Accept::MetadataList)).await?;
+        from_json(path, &body)
+    }
+
     /// Posts a review, and reads the answer.
     ///
     /// # Errors

@@ -45,6 +45,6 @@ pub(super) fn derive(cx: &Cx, driver: &Text) -> DriverVolumes {
 type LastAct<'a> = (Time, &'a str, &'a Volume);
 
 /// Of acts at the same time the one that reports show does not depend on the order of volumes.
-fn order<'a>((time, manager, volume): LastAct<'a>) -> (Time, &'a str, &'a str) {
+fn order((time, manager, volume): LastAct<'_>) -> (Time, &str, &str) {
     (time, manager, volume.name())
 }

@@ -5,12 +5,15 @@
 //! own volume, which exists, is added as another owner by the same patch. It is removed only after the
 //! set was read again twice; and where the set is being deleted, both are removed.
 
+use std::time::Instant;
+
 use super::super::change_end::ChangeEnd;
 use super::super::options::DryRun;
+use super::super::request::WriteRequest;
 use super::super::turn::Turn;
 use super::super::verify::owners::{SETTLING, in_words, is_in, is_same};
 use super::super::{Outcome, request};
-use super::{ChangeExecutor, RETRY};
+use super::{CHANGED_MEANWHILE, ChangeExecutor, FRESH, RETRY};
 use crate::model::{Action, Effect, Kind, ObjectKey, ObjectRef, OwnerReference, Proposal, Undo};
 use crate::plan::ProposedChange;
 use crate::remedies::retention::NEVER_ADDED;
@@ -179,15 +182,44 @@ impl ChangeExecutor<'_> {
             keeps_backend: false,
         };
         let removal = ProposedChange { proposal, ..change.clone() };
+        let looked = Instant::now();
         let entry = self.begin(&removal, 0, &request, live).await?;
-        let mut ended = match self.writer.send(&request, false).await {
-            Ok(_) => ChangeEnd::new(Outcome::Done, "the references that were added are removed"),
-            Err(error) => ChangeEnd::unsent(&error),
+        let is_still = match looked.elapsed() > FRESH {
+            true => self.is_still_rendered(&removal, claim, &request).await,
+            false => Ok(()),
+        };
+        let mut ended = match is_still {
+            Err(ended) => ended,
+            Ok(()) => match self.writer.send(&request, false).await {
+                Ok(_) => {
+                    ChangeEnd::new(Outcome::Done, "the references that were added are removed")
+                }
+                Err(error) => ChangeEnd::unsent(&error),
+            },
         };
         self.end(&mut ended, entry).await;
         match ended.outcome {
             Outcome::Done => Ok(()),
             _ => Err(ended),
+        }
+    }
+
+    /// Looks again at a claim whose removal took long to be recorded: nothing is sent that would be rendered otherwise
+    /// now.
+    async fn is_still_rendered(
+        &self,
+        removal: &ProposedChange,
+        claim: &ObjectRef,
+        request: &WriteRequest,
+    ) -> Result<(), ChangeEnd> {
+        let live = match self.cluster.read_alone(claim).await {
+            Ok(live) => live.filter(|it| is_same(it, claim)),
+            Err(error) => return Err(ChangeEnd::unread(&error)),
+        };
+        let rendered = live.and_then(|it| request::request(&removal.proposal.steps[0], &it).ok());
+        match rendered.is_some_and(|it| it.body == request.body) {
+            true => Ok(()),
+            false => Err(ChangeEnd::new(Outcome::Stale, CHANGED_MEANWHILE)),
         }
     }
 

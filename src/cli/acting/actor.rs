@@ -11,6 +11,7 @@ use tokio::time::sleep;
 use super::{
     news::ActingNews,
     permit::{Busy, Permit},
+    room::{Counting, HourRoom},
     session::{Looked, Session},
     terms::{ActingTerms, PAUSE},
 };
@@ -59,6 +60,8 @@ pub(in crate::cli) struct Actor<'a> {
     pub(in crate::cli) tell: &'a dyn Fn(ActingNews<'_>),
     /// Whether changes are being made.
     pub(in crate::cli) busy: Busy,
+    /// The room of an hour, which it shares with other actors.
+    pub(in crate::cli) room: HourRoom,
     /// What it has seen and done so far.
     pub(in crate::cli) past: ActorPast,
 }
@@ -219,6 +222,9 @@ impl Actor<'_> {
             (self.tell)(ActingNews::TooMany { work, count: plan.changes.len() });
             return Ok(Ended::Idle);
         }
+        let hour = self.room.clone();
+        // What saves data waits for nobody who counts.
+        let counting = if work == Work::Rescue { None } else { Some(hour.count().await) };
         let (journal, rate) = self.open_journal(&collected, term.clone()).await?;
         // To record what people object to saves data, and waits for nothing.
         let is_veto = |it: &ProposedChange| it.purpose == Purpose::RecordVeto;
@@ -226,6 +232,7 @@ impl Actor<'_> {
         let waiting = plan.changes.len() - vetoes;
         let room = match made(work, &rate) {
             Ok(made) => {
+                let made = made + counting.as_ref().map_or(0, Counting::others);
                 let per_hour =
                     if work == Work::Rescue { usize::MAX } else { terms.bounds.per_hour };
                 let room = room(terms.bounds.per_run, per_hour, made);
@@ -249,6 +256,7 @@ impl Actor<'_> {
         if plan.changes.is_empty() {
             return Ok(Ended::Idle);
         }
+        let _taken = counting.map(|it| it.take(plan.changes.len()));
         let permit = self.permit.clone();
         let now = self.terms.clone();
         let withdrawn = || permit.withdrawn(term.as_ref());
@@ -274,9 +282,11 @@ impl Actor<'_> {
         for done in &receipt.done {
             self.counts.count(work, done.outcome);
             let object = &done.change.object;
-            if done.outcome == Outcome::Done {
+            // What somebody has undone before it was verified counts too.
+            if done.outcome == Outcome::Done || done.partly {
                 past.repeats.note(work, object, past.begun.elapsed());
-            } else {
+            }
+            if done.outcome != Outcome::Done {
                 past.unchanged.insert((work, object.clone()));
             }
         }

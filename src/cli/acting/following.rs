@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
+use std::pin::pin;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -11,6 +12,7 @@ use super::{
     actor::{Actor, ActorPast},
     news::{ActingNews, ToldReasons},
     permit::{Busy, Permit},
+    room::HourRoom,
     terms::ActingTerms,
     wanted::WantedFindings,
 };
@@ -39,6 +41,23 @@ pub(in crate::cli) async fn ended(interrupt: &Interrupt, busy: &Busy) {
     interrupt.ordered().await;
     if busy.is_busy() {
         let _ = timeout(LAST_CHANGE, busy.wait()).await;
+    }
+}
+
+/// Finishes the change that is being made, whatever else has ended: no other one begins. Only so long as after a
+/// signal.
+pub(in crate::cli) async fn finish(
+    acting: impl Future<Output = Infallible>,
+    interrupt: &Interrupt,
+    busy: &Busy,
+) {
+    interrupt.stop();
+    if !busy.is_busy() {
+        return;
+    }
+    tokio::select! {
+        never = acting => match never {},
+        _ = timeout(LAST_CHANGE, busy.wait()) => {}
     }
 }
 
@@ -93,6 +112,7 @@ impl Following<'_> {
                 counts: ActingCounts::default(),
                 tell: &show,
                 busy: busy.clone(),
+                room: HourRoom::default(),
                 past: ActorPast::default(),
             };
             let hear = &mut |told: Told, _: &Cluster, _: &Reconciler| {
@@ -102,11 +122,14 @@ impl Following<'_> {
                 findings.take_in(&told);
                 ControlFlow::<Infallible>::Continue(())
             };
-            tokio::select! {
-                end = watching.run(hear) => match end.map_err(dump_failure)? {},
-                never = actor.run() => match never {},
+            let mut acting = pin!(actor.run());
+            let end = tokio::select! {
+                end = watching.run(hear) => end.map_err(dump_failure).map(|never| match never {}),
+                never = &mut acting => match never {},
                 Some(end) = ended.recv() => end,
-            }
+            };
+            finish(acting, interrupt, &busy).await;
+            end
         };
         tokio::select! {
             end = act => end,

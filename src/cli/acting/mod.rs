@@ -5,6 +5,7 @@
 //!
 //! - `session`: the look before anything is changed.
 //! - `permit`: whether anything may be changed now.
+//! - `room`: how many changes there is room for, where several go on side by side.
 //! - `terms`: what is done, and within which bounds.
 //! - `actor`: what is done, and when.
 //! - `news`: what is told of that.
@@ -15,13 +16,15 @@ mod actor;
 mod following;
 mod news;
 mod permit;
+mod room;
 mod session;
 mod terms;
 mod wanted;
 
 pub(super) use actor::{Actor, ActorPast};
-pub(super) use following::{Following, ended};
+pub(super) use following::{Following, ended, finish};
 pub(super) use news::{ActingNews, ToldReasons};
 pub(super) use permit::{Busy, PauseFollower, Permit, ReadPause};
+pub(super) use room::HourRoom;
 pub(super) use terms::ActingTerms;
 pub(super) use wanted::{FollowedFindings, WantedFindings};

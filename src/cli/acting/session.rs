@@ -12,6 +12,8 @@ use crate::cli::{
     collect::{ClusterSource, Collected, collect, dump_failure},
     writing::journal,
 };
+use crate::cluster::Seen;
+use crate::facts;
 use crate::journal::History;
 use crate::model::Settings;
 use crate::plan::Plan;
@@ -75,9 +77,13 @@ impl Session<'_> {
                     Work::Reclaim => clocks(),
                     Work::Rescue | Work::Retention | Work::Finalizers => None,
                 };
-                (plan, breaker, announcements)
+                let unread = facts::known_announcements(cx).and_then(Seen::err);
+                (plan, breaker, announcements, unread.filter(|_| of_reclaim))
             });
-            let (mut plan, breaker, announcements) = judged.await?;
+            let (mut plan, breaker, announcements, unread) = judged.await?;
+            if let Some(unread) = unread {
+                return Err(Failure::error(anyhow::anyhow!(unread.reason)));
+            }
             candidates.judge(std::mem::take(&mut plan.changes));
             if candidates.is_empty() || judgement >= bounds.judgements {
                 plan.changes = candidates.settled(bounds.judgements);

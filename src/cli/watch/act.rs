@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use futures::{StreamExt as _, stream::FuturesUnordered};
 use tokio::sync::watch;
 use tracing::{error, info, warn};
 
@@ -11,8 +12,8 @@ use crate::{
     apply::{DryRun, Outcome, RunOptions},
     cli::{
         acting::{
-            ActingNews, ActingTerms, Actor, ActorPast, Busy, FollowedFindings, PauseFollower,
-            Permit, ReadPause, ToldReasons,
+            ActingNews, ActingTerms, Actor, ActorPast, Busy, FollowedFindings, HourRoom,
+            PauseFollower, Permit, ReadPause, ToldReasons,
         },
         args::ConnectionArgs,
         writing::Interrupt,
@@ -94,6 +95,7 @@ impl Acting {
         let permit = Permit { leadership, pause: Some(pause.clone()), interrupt };
         let log = RefCell::new(ActingLog::default());
         let tell = |news: ActingNews<'_>| log.borrow_mut().tell(&news);
+        let room = HourRoom::default();
         let actor = |works| Actor {
             connection,
             works,
@@ -105,11 +107,13 @@ impl Acting {
             counts: counts.clone(),
             tell: &tell,
             busy: busy.clone(),
+            room: room.clone(),
             past: ActorPast::default(),
         };
+        let mut actors: FuturesUnordered<_> =
+            Work::APART.map(|it| actor(it).run()).into_iter().collect();
         tokio::select! {
-            never = actor(Work::SAVING).run() => match never {},
-            never = actor(Work::PATIENT).run() => match never {},
+            Some(never) = actors.next() => match never {},
             never = follower.follow() => match never {},
             never = log_pauses(terms.clone(), pause, counts.clone()) => match never {},
         }

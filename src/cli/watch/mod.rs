@@ -38,7 +38,7 @@ use self::{
 };
 use super::{
     Exit, Failure,
-    acting::{Busy, WantedFindings, ended},
+    acting::{Busy, WantedFindings, ended, finish},
     args::ConnectionArgs,
     collect::{Collected, dump_failure, notes},
     connecting::connect,
@@ -234,12 +234,18 @@ impl WatchingArgs {
             audience.tell(told, cluster, reconciler);
             ControlFlow::<Infallible>::Continue(())
         };
-        tokio::select! {
-            end = watching.run(tell) => match end.map_err(dump_failure)? {},
-            never = acting.run(connection, &reporting) => match never {},
+        let mut acting = pin!(acting.run(connection, &reporting));
+        let end = tokio::select! {
+            end = watching.run(tell) => end.map_err(dump_failure).map(|never| match never {}),
+            never = &mut acting => match never {},
             never = reloading => match never {},
             ended = nobody_reads(stdout) => ended,
+        };
+        if busy.is_busy() {
+            info!("ending after the change that is being made");
         }
+        finish(acting, interrupt, busy).await;
+        end
     }
 }
 

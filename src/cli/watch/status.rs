@@ -1,9 +1,11 @@
 //! `watch status`: whether `watch` may act, who leads, and what was done last.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 
 use crate::{
-    apply::{StoredLease, cluster_history, cluster_journal, leases},
+    apply::{StoredLease, cluster_history, cluster_journal, journal_namespaces, leases},
     cli::{
         Exit, Failure,
         args::{ConnectionArgs, JOURNAL_NAMESPACE, WATCH_NAMESPACE, namespace},
@@ -46,11 +48,10 @@ impl WatchPlaceArgs {
 pub(super) struct StatusArgs {
     #[command(flatten)]
     place: WatchPlaceArgs,
-    /// Look at the journal in this namespace
-    #[arg(long, value_name = "NAMESPACE", default_value = JOURNAL_NAMESPACE,
-          default_missing_value = JOURNAL_NAMESPACE, num_args = 0..=1, require_equals = true,
-          value_parser = namespace)]
-    cluster_journal: String,
+    /// Look at the journal in this namespace [default: that of watch, or kubectl-storage-journal, or the only one that holds one]
+    #[arg(long, value_name = "NAMESPACE", default_missing_value = JOURNAL_NAMESPACE,
+          num_args = 0..=1, require_equals = true, value_parser = namespace)]
+    cluster_journal: Option<String>,
     /// Print in this format: table, json or yaml
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: String,
@@ -65,8 +66,9 @@ impl StatusArgs {
         let (pause, leaders, journal) = futures::join!(
             pause::read(&connected, "kubectl-storage", namespace),
             leaders(&reader, namespace),
-            journal(&reader, &self.cluster_journal)
+            self.journal(&reader)
         );
+        let (journal, elsewhere) = journal;
         let pause = shown(pause);
         let unread =
             pause.record == "unreadable" || leaders.unread.is_some() || journal.unread.is_some();
@@ -80,6 +82,12 @@ impl StatusArgs {
         for note in &shape.journal.notes {
             terminal::note(&escape_control(&format!("note: {}: {note}", shape.journal.place)));
         }
+        for namespace in elsewhere {
+            terminal::note(&format!(
+                "hint: namespace {} holds another journal: --cluster-journal={0}",
+                escape_control(&namespace)
+            ));
+        }
         if unread {
             terminal::note(&format!(
                 "hint: `kubectl storage rbac watch-status --check -n {namespace}` lists the \
@@ -87,6 +95,19 @@ impl StatusArgs {
             ));
         }
         Ok(if unread { Exit::Incomplete } else { Exit::Done })
+    }
+
+    /// The journal, and the namespaces that hold others, as far as that is known.
+    async fn journal(&self, reader: &Reader) -> (WatchJournal, BTreeSet<String>) {
+        // `watch` has it in its own namespace, unless its policy names another one.
+        let likely = [self.place.namespace(), JOURNAL_NAMESPACE];
+        let mut found = journal_namespaces(reader, &likely).await;
+        let chosen = match &self.cluster_journal {
+            Some(namespace) => namespace.clone(),
+            None => chosen(&found, &likely).to_owned(),
+        };
+        found.remove(&chosen);
+        (journal(reader, &chosen).await, found)
     }
 
     fn format(&self) -> Result<Format, Failure> {
@@ -138,6 +159,14 @@ fn leader(lease: &StoredLease) -> WatchLeader {
     }
 }
 
+/// The first that is likely to hold the journal and does, or else the only one that does.
+fn chosen<'a>(found: &'a BTreeSet<String>, likely: &[&'a str]) -> &'a str {
+    let first = likely.iter().copied().find(|it| found.contains(*it));
+    let mut all = found.iter().map(String::as_str);
+    let only = all.next().filter(|_| all.next().is_none());
+    first.or(only).unwrap_or(JOURNAL_NAMESPACE)
+}
+
 async fn journal(reader: &Reader, namespace: &str) -> WatchJournal {
     let read = cluster_history(reader, namespace).await;
     let (history, unread) = match read {
@@ -154,5 +183,26 @@ async fn journal(reader: &Reader, namespace: &str) -> WatchJournal {
         last: last.map(|it| writing::journal_entry(it, &history, false, look)),
         notes: history.notes,
         unread,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_journal_of_watch_comes_first_and_of_several_others_none_is_guessed() {
+        let found = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect();
+        let likely = ["kubectl-storage", JOURNAL_NAMESPACE];
+        for (names, expected) in [
+            (&[][..], JOURNAL_NAMESPACE),
+            (&["other"], "other"),
+            (&["other", "third"], JOURNAL_NAMESPACE),
+            (&["other", JOURNAL_NAMESPACE], JOURNAL_NAMESPACE),
+            (&["kubectl-storage", JOURNAL_NAMESPACE], "kubectl-storage"),
+        ] {
+            let found: BTreeSet<String> = found(names);
+            assert_eq!(chosen(&found, &likely), expected, "{names:?}");
+        }
     }
 }

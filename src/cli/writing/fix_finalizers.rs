@@ -83,8 +83,9 @@ pub struct FixFinalizersArgs {
     /// Go on: repair what needs no flag as soon as it is found, except where that destroys data
     #[arg(short, long, requires = "yes", conflicts_with_all = [
         "objects", "driver_absent", "rolled_back", "accept_leak", "reclaim", "backend_exclusive", "destroy_snapshots",
-        "keep_data", "destroy_data", "secret", "no_secret", "journal_only", "filename", "dry_run", "plan_out",
-        "max_percent",
+        "keep_data", "destroy_data", "remove_finalizer", "from", "secret", "no_secret", "journal_only", "filename",
+        "complete", "taken_at",
+        "dry_run", "plan_out", "max_percent",
     ])]
     watch: bool,
     #[command(flatten)]

@@ -102,7 +102,7 @@ pub struct GcArgs {
     #[arg(short, long, requires_all = ["announce", "yes"], conflicts_with_all = [
         "volumes", "announced", "include_vetoed", "keep_backend", "journal_only", "include_unknown_age",
         "include_recreated", "backend_verified", "provisioner_alive", "include_wanted", "backend_exclusive",
-        "destroy_snapshots", "destroy_data", "filename", "dry_run", "plan_out", "max_percent",
+        "destroy_snapshots", "destroy_data", "filename", "complete", "taken_at", "dry_run", "plan_out", "max_percent",
     ])]
     watch: bool,
     #[command(flatten)]

@@ -17,6 +17,7 @@ struct Flags {
     writing: AtomicBool,
     ordered: AtomicBool,
     asked: AtomicBool,
+    stopped: AtomicBool,
     signals: Notify,
 }
 
@@ -42,9 +43,14 @@ impl Interrupt {
         self.0.writing.store(false, Ordering::SeqCst);
     }
 
-    /// Whether somebody has asked for the end.
+    /// Whether somebody has asked for the end, or it has come.
     pub(in crate::cli) fn asked(&self) -> bool {
-        self.0.asked.load(Ordering::SeqCst)
+        self.0.asked.load(Ordering::SeqCst) || self.0.stopped.load(Ordering::SeqCst)
+    }
+
+    /// Says that the command ends without a signal: nothing else is to begin. The first signal is still the first.
+    pub(in crate::cli) fn stop(&self) {
+        self.0.stopped.store(true, Ordering::SeqCst);
     }
 
     /// Says that the command waits for [signals](Self::ordered) and ends by itself.

@@ -1,11 +1,13 @@
 //! `kubectl storage journal`: lists the changes that were made, with their outcomes.
 
+use std::collections::BTreeSet;
+
 use clap::Args;
 
-use crate::apply::{cluster_history, cluster_journal};
+use crate::apply::{cluster_history, cluster_journal, journal_namespaces};
 use crate::cli::{
     Exit, Failure,
-    args::{ConnectionArgs, JOURNAL_NAMESPACE, JournalPlaceArgs},
+    args::{ConnectionArgs, JOURNAL_NAMESPACES, JournalPlaceArgs},
     collect::{ClusterSource, Collected, collect, dump_failure},
     terminal,
 };
@@ -42,10 +44,10 @@ impl JournalArgs {
     pub(in crate::cli) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
         let format = self.format()?;
         let wanted = self.place.entry(self.entry)?;
-        let journals = if self.all {
-            self.of_all_clusters()?
+        let (journals, elsewhere) = if self.all {
+            (self.of_all_clusters()?, BTreeSet::new())
         } else {
-            vec![Box::pin(self.of_this_cluster(connection, wanted)).await?]
+            Box::pin(self.of_this_cluster(connection, wanted)).await?
         };
         let shape = writing::journal(journals);
         let width = terminal::width().map_or(80, usize::from);
@@ -66,6 +68,12 @@ impl JournalArgs {
         }
         if shape.journals.is_empty() {
             terminal::note("this machine has no journal");
+        }
+        for namespace in elsewhere {
+            terminal::note(&format!(
+                "hint: namespace {} holds another journal: `journal --cluster-journal={0}` lists it",
+                escape_control(&namespace)
+            ));
         }
         Ok(Exit::Done)
     }
@@ -111,7 +119,7 @@ impl JournalArgs {
         &self,
         connection: &ConnectionArgs,
         wanted: Option<u64>,
-    ) -> Result<ClusterJournal, Failure> {
+    ) -> Result<(Vec<ClusterJournal>, BTreeSet<String>), Failure> {
         let from = ClusterSource::Named { connection, namespace: None, objects: &[] };
         let mut settings = Settings::default();
         self.place.take_into(&mut settings);
@@ -129,9 +137,19 @@ impl JournalArgs {
         {
             return Err(no_entry(&history, wanted));
         }
-        ask(&mut collected, history.open().filter(|it| self.wants(it, wanted))).await?;
+        let mut found = vec![(file, history)];
+        let mut elsewhere = namespaces(&collected).await;
+        // Whoever names none means all that there are.
+        if self.place.namespace().is_none() && wanted.is_none() {
+            found.extend(in_cluster(&collected, &mut elsewhere).await);
+        }
+        for (_, history) in &found {
+            ask(&mut collected, history.open().filter(|it| self.wants(it, wanted))).await?;
+        }
         let cluster = &collected.intake.cluster;
-        Ok(self.shape(file, history, wanted, &mut |entry| now(cluster, entry)))
+        let shape =
+            |(file, history)| self.shape(file, history, wanted, &mut |entry| now(cluster, entry));
+        Ok((found.into_iter().map(shape).collect(), elsewhere))
     }
 
     fn wants(&self, entry: &Entry, wanted: Option<u64>) -> bool {
@@ -171,10 +189,36 @@ pub(in crate::cli) async fn read(collected: &Collected) -> Result<(String, Histo
     Ok((journal::file(&folder).display().to_string(), history))
 }
 
+/// The namespaces that hold journals, as far as that is known, besides the one that is read.
+async fn namespaces(collected: &Collected) -> BTreeSet<String> {
+    let Some(live) = &collected.live else { return BTreeSet::new() };
+    let mut found = journal_namespaces(&live.reader, &JOURNAL_NAMESPACES).await;
+    if let Some(own) = &collected.cluster_journal {
+        found.remove(&**own);
+    }
+    found
+}
+
+/// Reads the journals in the namespaces in which they are by default, and leaves the others. Whoever may create
+/// `ConfigMap`s anywhere else can forge one there.
+async fn in_cluster(collected: &Collected, found: &mut BTreeSet<String>) -> Vec<(String, History)> {
+    let Some(live) = &collected.live else { return Vec::new() };
+    let mut read = Vec::new();
+    for namespace in JOURNAL_NAMESPACES {
+        if found.contains(namespace)
+            && let Ok(history) = cluster_history(&live.reader, namespace).await
+        {
+            found.remove(namespace);
+            read.push((cluster_journal(namespace), history));
+        }
+    }
+    read
+}
+
 /// Reads it for whoever goes on to write, and tells what is wrong with it. Nothing rests on what was
 /// recorded in another cluster.
 pub(super) async fn recall(collected: &Collected) -> Result<History, Failure> {
-    let (own, other) = futures::join!(read(collected), other(collected));
+    let (own, others) = futures::join!(read(collected), others(collected));
     let (file, mut history) = own?;
     if let Some(why) = &history.distrusted {
         let error = anyhow::anyhow!(escape_control(&format!("{file}: {why}")).into_owned());
@@ -184,26 +228,33 @@ pub(super) async fn recall(collected: &Collected) -> Result<History, Failure> {
     for note in &history.notes {
         terminal::note(&escape_control(&format!("note: journal: {note}")));
     }
-    history.others.extend(other);
+    history.others.extend(others);
     Ok(history)
 }
 
-/// Reads the journal that is not used: the file of this machine, or the default one in the cluster. What it
-/// records can forbid something. Tells where it cannot be read.
-async fn other(collected: &Collected) -> Option<History> {
-    let live = collected.live.as_ref()?;
-    let (place, read) = match collected.cluster_journal {
-        Some(_) => (JournalPlace::Machine, journal::history(&folder(collected)?)),
-        None => (
-            JournalPlace::Cluster(JOURNAL_NAMESPACE.into()),
-            cluster_history(&live.reader, JOURNAL_NAMESPACE).await,
-        ),
-    };
-    if let Err(error) = &read {
-        let told = format!("note: the journal {place} does not count: {}", error.with_cause());
-        terminal::note(&escape_control(&told));
+/// Reads the journals that are not used: the file of this machine, and those in the cluster that are where they are by
+/// default. What they record can forbid something. Tells where one cannot be read.
+async fn others(collected: &Collected) -> Vec<History> {
+    let Some(live) = &collected.live else { return Vec::new() };
+    let mut found = Vec::new();
+    if collected.cluster_journal.is_some()
+        && let Some(folder) = folder(collected)
+    {
+        found.push((JournalPlace::Machine, journal::history(&folder)));
     }
-    read.ok()
+    for namespace in JOURNAL_NAMESPACES {
+        if collected.cluster_journal.as_deref() != Some(namespace) {
+            let read = cluster_history(&live.reader, namespace).await;
+            found.push((JournalPlace::Cluster(namespace.into()), read));
+        }
+    }
+    for (place, read) in &found {
+        if let Err(error) = read {
+            let told = format!("note: the journal {place} does not count: {}", error.with_cause());
+            terminal::note(&escape_control(&told));
+        }
+    }
+    found.into_iter().filter_map(|it| it.1.ok()).collect()
 }
 
 /// Our folder for the cluster that was looked at.
@@ -240,8 +291,7 @@ pub(super) async fn ask(
     collected: &mut Collected,
     entries: impl Iterator<Item = &Entry>,
 ) -> Result<(), Failure> {
-    let keys: std::collections::BTreeSet<_> =
-        entries.map(|it| it.intent.object.key.clone()).collect();
+    let keys: BTreeSet<_> = entries.map(|it| it.intent.object.key.clone()).collect();
     let Some(live) = &collected.live else { return Ok(()) };
     let questions = keys.into_iter().map(Question::Exists);
     answers::ask(&live.reader, questions, &mut collected.intake).await.map_err(dump_failure)

@@ -303,3 +303,84 @@ impl WriteArgs {
         self.plan_out.is_some() || self.dry_run == DryRunFlag::Client
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::{Arg, ArgAction, Args as _, Command};
+
+    use super::{
+        fix_finalizers::FixFinalizersArgs, gc::GcArgs, retention_apply::RetentionApplyArgs,
+    };
+
+    /// What may be said beside `--watch`: which objects, when, and how changes are made. Whatever else there is must
+    /// conflict with it, or require what does: no danger is accepted for what is found later.
+    const BESIDE: [&str; 18] = [
+        "all-namespaces",
+        "announce",
+        "cluster-journal",
+        "driver",
+        "field-manager",
+        "max",
+        "namespace",
+        "no-events",
+        "older-than",
+        "output",
+        "parallel",
+        "record-namespace",
+        "selector",
+        "storage-class",
+        "threshold",
+        "timeout",
+        "wait",
+        "yes",
+    ];
+
+    /// Whether a call is refused because of what is said beside `--watch`.
+    fn is_refused(command: &Command, arg: &Arg) -> bool {
+        let long = arg.get_long().unwrap_or_default();
+        let mut call = vec!["x".to_owned(), "--watch".to_owned(), "--yes".to_owned()];
+        if command.get_arguments().any(|it| it.get_long() == Some("announce")) {
+            call.extend(["--announce=72h", "--older-than=7d"].map(str::to_owned));
+        }
+        let takes_value = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
+        let value = match (takes_value, long) {
+            (false, _) => String::new(),
+            (true, "older-than") => "=7d".to_owned(),
+            (true, "max-percent") => "=5".to_owned(),
+            (true, "dry-run") => "=client".to_owned(),
+            (true, "backend-exclusive") => "=pv/a".to_owned(),
+            (true, _) => "=a/b".to_owned(),
+        };
+        match arg.is_positional() {
+            true => call.push("a".to_owned()),
+            false => call.push(format!("--{long}{value}")),
+        }
+        let refused = command.clone().try_get_matches_from(call).err();
+        refused.is_some_and(|it| {
+            use clap::error::ErrorKind::{ArgumentConflict, MissingRequiredArgument};
+            matches!(it.kind(), ArgumentConflict | MissingRequiredArgument)
+        })
+    }
+
+    #[test]
+    fn nothing_dangerous_is_said_beside_watch() {
+        for command in [
+            GcArgs::augment_args(Command::new("gc")),
+            FixFinalizersArgs::augment_args(Command::new("fix-finalizers")),
+            RetentionApplyArgs::augment_args(Command::new("retention apply")),
+        ] {
+            let name = command.get_name().to_owned();
+            let others = command.get_arguments().filter(|it| {
+                let long = it.get_long().unwrap_or_default();
+                !BESIDE.contains(&long) && !["watch", "help"].contains(&long)
+            });
+            let accepted: BTreeSet<_> = others
+                .filter(|it| !is_refused(&command, it))
+                .map(|it| it.get_id().to_string())
+                .collect();
+            assert_eq!(accepted, BTreeSet::new(), "{name}");
+        }
+    }
+}

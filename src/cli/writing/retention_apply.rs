@@ -71,7 +71,7 @@ pub struct RetentionApplyArgs {
     saved: SavedArgs,
     /// Go on: remove owner references as soon as they contradict a policy
     #[arg(short, long, requires = "yes", conflicts_with_all = [
-        "names", "selector", "add_owners", "delete_leftovers", "backend_exclusive", "destroy_snapshots", "filename",
+        "names", "selector", "add_owners", "delete_leftovers", "backend_exclusive", "destroy_snapshots", "filename", "complete", "taken_at",
         "dry_run", "plan_out", "max_percent",
     ])]
     watch: bool,

@@ -68,9 +68,9 @@ fn last_undoable(history: &History) -> Option<u64> {
 fn tell_of_others(history: &History) {
     for other in &history.others {
         if let Some(entry) = plan::undoable(other).entry.filter(|_| other.distrusted.is_none()) {
-            let instead = match history.place {
-                JournalPlace::Machine => "",
-                JournalPlace::Cluster(_) => " without --cluster-journal",
+            let instead = match other.place {
+                JournalPlace::Machine => " without --cluster-journal",
+                JournalPlace::Cluster(_) => "",
             };
             terminal::note(&format!(
                 "hint: `undo {}`{instead} reverts the last one of the journal {}",

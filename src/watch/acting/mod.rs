@@ -45,12 +45,14 @@ impl Work {
     pub(crate) const ALL: [Self; 5] =
         [Self::Rescue, Self::Retention, Self::Finalizers, Self::Announce, Self::Reclaim];
 
-    /// What keeps data, which must not wait until something else is done.
-    pub(crate) const SAVING: &[Self] = &[Self::Rescue];
-
-    /// What can wait.
-    pub(crate) const PATIENT: &[Self] =
-        &[Self::Retention, Self::Finalizers, Self::Announce, Self::Reclaim];
+    /// What is done side by side, one reconciler each: what one of them waits for, no other waits for. Whether anything
+    /// is reclaimed depends on what was found when something was to be announced.
+    pub(crate) const APART: [&[Self]; 4] = [
+        &[Self::Rescue],
+        &[Self::Retention],
+        &[Self::Finalizers],
+        &[Self::Announce, Self::Reclaim],
+    ];
 
     /// The reconciler of a policy that does it.
     pub(crate) const fn reconciler(self) -> ReconcilerName {
@@ -80,6 +82,20 @@ impl Work {
             // Whether the breaker is open is found out here, and nothing is reclaimed before that.
             Self::Announce => &["pv-released-past-threshold", "pv-reclaim-announced"],
             Self::Rescue | Self::Retention | Self::Finalizers => self.reconciler().answers(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_is_done_is_done_by_one_of_those_apart() {
+        assert_eq!(Work::APART.concat(), Work::ALL);
+        for works in Work::APART {
+            let reconcilers: Vec<_> = works.iter().map(|it| it.reconciler()).collect();
+            assert!(reconcilers.iter().all(|it| *it == reconcilers[0]), "{works:?}");
         }
     }
 }

@@ -21,9 +21,10 @@ const DATE: [(&str, &str); 6] = [
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
-const STOPWATCH: [(&str, &str); 31] = [
+const STOPWATCH: [(&str, &str); 32] = [
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/step/leases.rs", "how long to wait before expired Leases are read again"),
+    ("src/apply/step/owner.rs", "how long it took to record what is taken back"),
     ("src/apply/step/released.rs", "how long to wait before a step for a watch that broke"),
     (
         "src/apply/step/retention.rs",

@@ -3,6 +3,7 @@
 
 mod leaders;
 mod pause;
+mod slow;
 
 use kubectl_storage::journal::{Backend, Intent, JournalRecord, Log, SentRequest};
 use kubectl_storage::model::{Kind, ObjectKey, ObjectRef};

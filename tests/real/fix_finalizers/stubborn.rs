@@ -5,8 +5,10 @@ use std::thread;
 
 use serde_json::json;
 
-use super::{Admin, EXTERNAL, IS_GONE, STILL, because, finalizers, fix, grow_old, left, make};
-use crate::support::{Fault, Scenario};
+use super::{
+    Admin, EXTERNAL, IS_GONE, STILL, because, finalizers, fix, grow_old, left, make, set_finalizers,
+};
+use crate::support::{Fault, Scenario, eventually};
 
 /// Puts the finalizer on a volume, in the name of a field manager.
 fn put_back(object: &str) {
@@ -69,4 +71,52 @@ fn a_controller_that_fights_back_wins() {
     assert_eq!(told.outcomes("failed"), [&*name], "{:#}", told.json);
     because(&told, &name, &["stubborn-operator"]);
     assert_eq!(admin.sent(mark).iter().filter(|it| !it.dry).count(), 1, "it was removed once");
+}
+
+/// Admission drops the finalizer of one volume, and says so in no dry run: the other one gets its own.
+#[test]
+fn what_befalls_one_volume_does_not_keep_others_from_being_repaired() {
+    let on = Scenario::on(&STILL);
+    let (admin, name, next) = (Admin::of(&on), on.named("a"), on.named("b"));
+    let [object, other] =
+        ["a", "b"].map(|it| make(&on, &left(&on, it), "Released", &[super::PV_PROTECTION]));
+    let dropped = format!("object.metadata.name == '{name}' && has(object.metadata.finalizers)");
+    STILL.create(&json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            "failurePolicy": "Fail", "reinvocationPolicy": "Never",
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"],
+                "resources": ["persistentvolumes"],
+            }]},
+            "matchConditions": [
+                {"name": "it", "expression": dropped},
+                {"name": "real", "expression": "!request.dryRun"},
+            ],
+            "mutations": [{
+                "patchType": "JSONPatch",
+                "jsonPatch": {"expression": "[JSONPatch{op: \"remove\", path: \"/metadata/finalizers\"}]"},
+            }],
+        },
+    }));
+    STILL.create(&json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingAdmissionPolicyBinding",
+        "metadata": {"name": name}, "spec": {"policyName": name},
+    }));
+    eventually("the policy is in force", || {
+        set_finalizers(&on, &object, &[super::PV_PROTECTION]);
+        finalizers(&on, &object).is_empty()
+    });
+    set_finalizers(&on, &other, &[]);
+    grow_old();
+    let told = admin.run(&fix(&[&object, &other, "--yes"]));
+    STILL.kubectl(&["delete", "mutatingadmissionpolicybinding", &name]);
+    STILL.kubectl(&["delete", "mutatingadmissionpolicy", &name]);
+    assert_eq!(told.code, Some(6), "{}\n{:#}", told.stderr, told.json);
+    assert_eq!(told.outcomes("failed"), [&*name], "{:#}", told.json);
+    because(&told, &name, &["does not show finalizer"]);
+    assert_eq!(told.outcomes("done"), [&*next], "{:#}", told.json);
+    assert!(finalizers(&on, &object).is_empty());
+    assert_eq!(finalizers(&on, &other), [super::PV_PROTECTION]);
 }

@@ -2,6 +2,7 @@
 //! way there.
 
 mod acting;
+mod acting_ends;
 mod acting_killed;
 mod acting_rights;
 mod alerts;

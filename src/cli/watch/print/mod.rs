@@ -120,6 +120,13 @@ impl PrintArgs {
                 self.namespace
             ));
         }
+        let journal = installation.policy.cluster_journal();
+        if let Some(journal) = journal.filter(|it| **it != *self.namespace) {
+            terminal::note(&format!(
+                "note: namespace {journal} must exist, in which the journal is: `kubectl create namespace {journal}`. \
+                 It is not printed, since deleting what is printed would delete the journal"
+            ));
+        }
         for name in &self.act {
             if installation.policy.reconcilers.mode(*name) != ReconcilerMode::Act {
                 terminal::note(&format!(

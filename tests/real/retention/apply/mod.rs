@@ -5,6 +5,7 @@ mod leftovers;
 mod others;
 mod owners;
 mod permissions;
+mod slow;
 
 use super::set::Set;
 use crate::support::{Admin, Mark, Told, Write};
