@@ -201,7 +201,10 @@ pub(super) fn moving<'a>(state: &'a State) -> Vec<&'a str> {
         "Released" => is_policy(it, "Delete") && !was_attached(it),
         _ => false,
     };
-    let is_one = |it: &&Revision| it.terminating() || moving(it);
+    // What a claim has got at the last moment stays Terminating for as long as that has it.
+    let is_one = |it: &&Revision| {
+        (it.terminating() && it.object["status"]["phase"] != "Bound") || moving(it)
+    };
     volumes(state).filter(is_one).map(Revision::name).collect()
 }
 

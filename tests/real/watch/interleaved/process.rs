@@ -36,7 +36,7 @@ impl<'a> Home<'a> {
             "policy.yaml",
             &format!(
                 "apiVersion: storage.kubectl.dev/v1alpha1\nkind: WatchPolicy\n\
-                 thresholds: {{older-than: 1s}}\n\
+                 thresholds: {{older-than: 1s, delete-wait: 15s}}\n\
                  scope: {{namespaces: [{namespace}]}}\n\
                  leaderElection: {{namespace: {namespace}}}\n\
                  clusterJournal: {namespace}\n\
