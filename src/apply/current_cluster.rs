@@ -43,6 +43,8 @@ pub struct CurrentCluster {
     questions: QuestionQueue,
     /// The controllers whose expired Leases were read twice.
     read_twice: RefCell<BTreeSet<(ControllerRole, Text)>>,
+    /// Whether nothing is done to an object that is out of scope by now.
+    in_scope: bool,
 }
 
 /// What was read so far, and what keeps it current.
@@ -133,7 +135,13 @@ impl CurrentCluster {
             state: RefCell::new(state),
             questions: QuestionQueue::default(),
             read_twice: RefCell::default(),
+            in_scope: false,
         }
+    }
+
+    /// Refuses what is out of scope by now: nobody has named these objects, their labels did.
+    pub fn in_scope(self) -> Self {
+        Self { in_scope: true, ..self }
     }
 
     /// Returns everything that was read.

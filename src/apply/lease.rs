@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chrono::SecondsFormat;
+use chrono::{SecondsFormat, TimeDelta};
 use http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -11,13 +11,28 @@ use tokio::time::timeout;
 use super::request::WriteRequest;
 use super::writer::{WriteError, Writer};
 use crate::client::{Connection, ReadError, Reader, collection_path, object_path};
-use crate::model::{Time, parse_time};
+use crate::model::{Time, format_time, parse_time};
 use crate::objects::OWN_COMPONENT;
 
 const GROUP: &str = "coordination.k8s.io";
 const VERSION: &str = "v1";
 const RESOURCE: &str = "leases";
 const JSON: &str = "application/json";
+
+/// When a Lease was not held for so long that people may have to look: how long, as `from/until`. A Lease of before a backup
+/// shows that too, once the cluster is restored from that.
+const UNATTENDED: &str = "storage.kubectl.dev/unattended";
+/// A Lease that nobody has renewed for longer than this was unattended.
+const ATTENDED: TimeDelta = TimeDelta::hours(1);
+
+/// A time in which nobody held a Lease, by the API server's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unattended {
+    /// When it was renewed last before.
+    pub(crate) from: Time,
+    /// When it was held again.
+    pub(crate) until: Time,
+}
 
 /// A Lease as the API server stored it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +85,21 @@ impl StoredLease {
     /// When it was renewed last, by the clock of its holder.
     pub(crate) fn renewed(&self) -> Option<Time> {
         parse_time(self.object["spec"]["renewTime"].as_str()?).ok().flatten()
+    }
+
+    /// The last time in which nobody held it for long, as far as this tool has noted one.
+    pub(crate) fn unattended(&self) -> Option<Unattended> {
+        let noted = self.object["metadata"]["annotations"][UNATTENDED].as_str()?;
+        let (from, until) = noted.split_once('/')?;
+        let time = |it: &str| parse_time(it).ok().flatten();
+        Some(Unattended { from: time(from)?, until: time(until)? })
+    }
+
+    /// What is noted where nobody has renewed it for long until now.
+    fn note_unattended(&self, now: Time) -> Option<String> {
+        let renewed = self.renewed()?;
+        let is_long = now - renewed > ATTENDED;
+        is_long.then(|| format!("{}/{}", format_time(&renewed), format_time(&now)))
     }
 
     /// Its uid: another one, where it was deleted and created again.
@@ -204,6 +234,9 @@ impl LeaseWriter {
         if let Some(metadata) = object["metadata"].as_object_mut() {
             metadata.remove("managedFields");
         }
+        if let Some(noted) = over.zip(now).and_then(|(over, now)| over.note_unattended(now)) {
+            object["metadata"]["annotations"][UNATTENDED] = json!(noted);
+        }
         let now = now.map(|it| it.to_rfc3339_opts(SecondsFormat::Micros, true));
         let spec = &mut object["spec"];
         spec["holderIdentity"] = json!(hold.holder);
@@ -225,5 +258,31 @@ fn told(error: &ReadError) -> String {
     match error.hint() {
         Some(hint) => format!("{error}; {hint}"),
         None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_that_nobody_has_renewed_for_long_says_so_from_then_on() {
+        let lease = StoredLease::of(json!({"spec": {"renewTime": "2026-11-01T10:00:00.000000Z"}}));
+        let at = |text| parse_time(text).ok().flatten().expect("a time");
+        assert_eq!(lease.note_unattended(at("2026-11-01T11:00:00Z")), None);
+        assert_eq!(lease.note_unattended(at("2026-11-01T09:00:00Z")), None);
+        let noted = lease.note_unattended(at("2026-11-01T11:00:01Z"));
+        assert_eq!(noted.as_deref(), Some("2026-11-01T10:00:00Z/2026-11-01T11:00:01Z"));
+        let of = |noted: &str| {
+            let annotations = json!({(UNATTENDED): noted});
+            StoredLease::of(json!({"metadata": {"annotations": annotations}})).unattended()
+        };
+        let expected =
+            Unattended { from: at("2026-11-01T10:00:00Z"), until: at("2026-11-01T11:00:01Z") };
+        assert_eq!(of(&noted.unwrap_or_default()), Some(expected));
+        for odd in ["", "/", "2026-11-01T10:00:00Z", "a/b"] {
+            assert_eq!(of(odd), None, "{odd:?}");
+        }
+        assert_eq!(StoredLease::of(json!({})).note_unattended(at("2026-11-01T11:00:00Z")), None);
     }
 }

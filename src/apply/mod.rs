@@ -51,7 +51,7 @@ pub(crate) use config_map::{ConfigMapWrite, StoredConfigMap};
 pub(crate) use current_cluster::CurrentCluster;
 pub(crate) use finding_event::{EventWriter, FindingNotice, NoticeEnd, NoticeError};
 pub(crate) use guard::GuardWriter;
-pub(crate) use lease::{LeaseHold, LeaseWrite, LeaseWriter, StoredLease, leases};
+pub(crate) use lease::{LeaseHold, LeaseWrite, LeaseWriter, StoredLease, Unattended, leases};
 pub use open_journal::{JournalLeader, OpenJournal};
 pub(crate) use options::{DryRun, RunOptions};
 pub(crate) use receipt::{ChangeReceipt, Outcome, Receipt};

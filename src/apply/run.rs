@@ -81,6 +81,8 @@ pub struct PlanExecution<'a> {
     pub options: RunOptions,
     /// Whether the user has interrupted the run: then no other change begins.
     pub interrupted: &'a dyn Fn() -> bool,
+    /// Why nothing may be written any more, though a change has begun: asked right before each write.
+    pub withdrawn: &'a dyn Fn() -> Option<&'static str>,
     /// Called with every progress.
     pub progress: &'a dyn Fn(RunProgress),
 }
@@ -115,6 +117,7 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
         patience: plan.settings.thresholds.get(Threshold::Resync),
         wait: Some(wait).filter(|_| run.options.wait),
         interrupted: run.interrupted,
+        withdrawn: run.withdrawn,
         accepted: RefCell::default(),
         announcements: RefCell::default(),
         vetoing: tokio::sync::Mutex::default(),

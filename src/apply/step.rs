@@ -37,8 +37,10 @@ use proposal::{difference, is_fulfilled, is_rest};
 /// How often an object that cannot be judged at the moment is read again.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// For how long what was judged and listed may be acted on.
+/// For how long what was listed may be acted on.
 const FRESH: Duration = Duration::from_secs(1);
+/// For how long what was judged may be acted on: a webhook may take its time with the dry run in between.
+const JUDGED: Duration = Duration::from_secs(5);
 
 /// What was judged is another one after it was recorded.
 const CHANGED_MEANWHILE: &str = "nothing was sent: it changed while it was being recorded";
@@ -63,6 +65,8 @@ pub(super) struct ChangeExecutor<'a> {
     pub(super) wait: Option<Duration>,
     /// Whether the user has interrupted the run.
     pub(super) interrupted: &'a dyn Fn() -> bool,
+    /// Why nothing may be written any more, though a change has begun.
+    pub(super) withdrawn: &'a dyn Fn() -> Option<&'static str>,
     /// The namespaces in which the dry run of a removal of owner references was accepted.
     pub(super) accepted: RefCell<BTreeSet<Option<Text>>>,
     /// How each change has ended that announces.
@@ -132,6 +136,7 @@ impl ChangeExecutor<'_> {
         turn: Option<&Turn<'_>>,
     ) -> Result<ChangeEnd, ChangeEnd> {
         let action = &change.proposal.steps[done];
+        let judged = Instant::now();
         let Some(live) = self.read_and_propose_again(change, done).await? else {
             return Ok(self.wait_for_binding(change).await);
         };
@@ -168,9 +173,9 @@ impl ChangeExecutor<'_> {
                 return Err(ended);
             }
         };
-        if looked.elapsed() > FRESH
-            && let Err(mut ended) = self.look_again(change, done, &request).await
-        {
+        let is_old = looked.elapsed() > FRESH || judged.elapsed() > JUDGED;
+        let looked = if is_old { self.look_again(change, done, &request).await } else { Ok(()) };
+        if let Err(mut ended) = looked.and_then(|()| self.may_send()) {
             ended.entry = Some(entry);
             self.end(&mut ended, entry).await;
             if let Err(note) = self.revert_record(kept.as_ref()).await {
@@ -224,6 +229,12 @@ impl ChangeExecutor<'_> {
             ended.notes.extend(self.end_record(change).await);
         }
         Ok(ended)
+    }
+
+    /// Whether what was recorded may be sent. The process may have been stopped for hours meanwhile.
+    pub(super) fn may_send(&self) -> Result<(), ChangeEnd> {
+        let refused = |why| ChangeEnd::new(Outcome::Refused, format!("nothing was sent: {why}"));
+        (self.withdrawn)().map_or(Ok(()), |why| Err(refused(why)))
     }
 
     /// Judges again what was judged too long ago: the journal may have taken its time.

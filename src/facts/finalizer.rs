@@ -1,7 +1,7 @@
 //! Finalizers, and the controllers that set and remove them (semantics#finalizers).
 
 use super::driver_names::sanitize;
-use crate::model::{DELETION_PROTECTION, Metadata, Text, Volume};
+use crate::model::{DELETION_PROTECTION, FinalizerEdit, Metadata, Text, Volume};
 
 /// Set and removed by csi-provisioner on volumes whose backend volume it would delete.
 pub const EXTERNAL_PROVISIONER: &str = DELETION_PROTECTION;
@@ -21,6 +21,18 @@ pub const SNAPSHOT_SOURCE: &str = "snapshot.storage.kubernetes.io/pvc-as-source-
 pub const VAC_PROTECTION: &str = "kubernetes.io/vac-protection";
 
 const ATTACHER: &str = "external-attacher/";
+
+/// The begin of the notice that a patch to the policy Delete adds no deletion-protection finalizer. Whether
+/// it does depends on what its reader may see, and on whether the provisioner is just being restarted.
+pub const NO_FINALIZER: &str = "the patch adds no deletion-protection finalizer";
+
+/// What a plan says of the finalizer in a patch to the policy Delete.
+pub fn finalizer_in_words(edit: FinalizerEdit) -> String {
+    match edit {
+        FinalizerEdit::Added => format!(" and adds finalizer {EXTERNAL_PROVISIONER}"),
+        FinalizerEdit::Untouched | FinalizerEdit::Removed => String::new(),
+    }
+}
 
 /// The controller that removes a finalizer.
 #[derive(Debug, Clone, PartialEq, Eq)]

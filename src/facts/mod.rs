@@ -38,7 +38,7 @@ pub(crate) use age::{
 };
 pub(crate) use announcement::{
     AnnouncedPeriod, AnnouncementStatus, VetoedAnnouncement, announced_volume, announcement_status,
-    announcements, grace_end, known_announcements, lengthened, mark_text,
+    announcements, grace_end, kept_end, known_announcements, lengthened, mark_text,
     question as announcements_question, recorded_elsewhere, records_elsewhere, records_of,
     status_by, unreadable,
 };
@@ -66,9 +66,9 @@ pub(crate) use event::{
     last_error, last_event, last_event_about,
 };
 pub(crate) use finalizer::{
-    CLONE_SOURCE, EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, PV_PROTECTION, PVC_PROTECTION,
-    SNAPSHOT_SOURCE, VAC_PROTECTION, attacher_finalizer, attacher_of, attacher_with,
-    has_attacher_finalizer, owner_of, set_by_attacher,
+    CLONE_SOURCE, EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, NO_FINALIZER, PV_PROTECTION,
+    PVC_PROTECTION, SNAPSHOT_SOURCE, VAC_PROTECTION, attacher_finalizer, attacher_of,
+    attacher_with, finalizer_in_words, has_attacher_finalizer, owner_of, set_by_attacher,
 };
 pub(crate) use finalizer_controller::FinalizerController;
 pub(crate) use in_use::{

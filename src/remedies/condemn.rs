@@ -29,7 +29,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         what: format!(
             "sets spec.claimRef to a claim that does not exist and the policy to Delete{}; then \
              {} deletes the backend volume and the object",
-            deletion_protection::in_words(finalizer),
+            facts::finalizer_in_words(finalizer),
             owner.describe()
         ),
         risk: checks::DATA_LOSS.to_owned(),

@@ -3,7 +3,7 @@
 //! and removed again with the policy Retain.
 
 use crate::cluster::Cx;
-use crate::facts::{self, EXTERNAL_PROVISIONER};
+use crate::facts::{self, EXTERNAL_PROVISIONER, NO_FINALIZER};
 use crate::model::{FinalizerEdit, Volume};
 
 /// Returns what a patch to the policy Delete does about the finalizer. Where it would help, but not
@@ -17,8 +17,8 @@ pub(super) fn with_delete(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -
         Ok(()) => FinalizerEdit::Added,
         Err(reason) => {
             notices.push(format!(
-                "the patch adds no deletion-protection finalizer ({reason}): if the object is \
-                 deleted before the driver has finished, the backend volume can leak"
+                "{NO_FINALIZER} ({reason}): if the object is deleted before the driver has \
+                 finished, the backend volume can leak"
             ));
             FinalizerEdit::Untouched
         }
@@ -55,14 +55,6 @@ pub(super) fn without_delete(cx: &Cx, volume: &Volume, notices: &mut Vec<String>
          controller might remove it"
     ));
     FinalizerEdit::Removed
-}
-
-/// What a plan says of the finalizer in a patch to the policy Delete.
-pub(super) fn in_words(edit: FinalizerEdit) -> String {
-    match edit {
-        FinalizerEdit::Added => format!(" and adds finalizer {EXTERNAL_PROVISIONER}"),
-        FinalizerEdit::Untouched | FinalizerEdit::Removed => String::new(),
-    }
 }
 
 fn has_it(volume: &Volume) -> bool {

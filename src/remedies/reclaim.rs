@@ -43,7 +43,7 @@ fn reclaim(cx: &Cx, volume: &Volume, demand: ReleaseDemand) -> Seen<Result<Propo
     let effect = |finalizer, what: &str| Effect {
         what: format!(
             "sets the reclaim policy to Delete{}; then {} {what}",
-            deletion_protection::in_words(finalizer),
+            facts::finalizer_in_words(finalizer),
             owner.describe()
         ),
         risk: "the data is permanently destroyed; Retain is often deliberate".to_owned(),

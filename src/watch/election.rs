@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use crate::apply::{LeaseHold, StoredLease};
+use crate::apply::{LeaseHold, StoredLease, Unattended};
 use crate::journal::Term;
 
 /// How long a Lease lasts, and how often it is renewed.
@@ -66,6 +66,8 @@ struct Seen {
 #[derive(Debug)]
 struct Led {
     term: Term,
+    /// When nobody led for long before, as far as that is known.
+    unattended: Option<Unattended>,
     /// When the request was sent that was the last to be stored.
     renewed: Duration,
 }
@@ -126,7 +128,7 @@ impl Election {
     /// Takes in that a bid was stored. `sent` is when its request was sent.
     pub(crate) fn won(&mut self, lease: &StoredLease, sent: Duration) {
         let term = Term { lease: lease.uid().to_owned(), transitions: lease.transitions() };
-        self.led = Some(Led { term, renewed: sent });
+        self.led = Some(Led { term, unattended: lease.unattended(), renewed: sent });
     }
 
     /// Takes in that the Lease was given back.
@@ -139,6 +141,11 @@ impl Election {
         let led = self.led.as_ref()?;
         let until = led.renewed + self.pace.deadline;
         (at < until).then_some((&led.term, until))
+    }
+
+    /// When nobody led for long, the last time before this process led.
+    pub(crate) fn unattended(&self) -> Option<Unattended> {
+        self.led.as_ref().and_then(|it| it.unattended)
     }
 
     /// What gives the Lease back, where this process holds it: others need not wait until it ends.

@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::election::{Bid, Election, ElectionPace};
 use super::probes::Probes;
-use crate::apply::{LeaseWrite, LeaseWriter, run_id};
+use crate::apply::{LeaseWrite, LeaseWriter, Unattended, run_id};
 use crate::client::Connection;
 use crate::journal::Term;
 use crate::model::{Text, escape_control};
@@ -34,6 +34,8 @@ pub(crate) enum Standing {
         term: Term,
         /// When it stops to, by itself: before others begin.
         until: Instant,
+        /// When nobody led for long before.
+        unattended: Option<Unattended>,
     },
     /// Somebody else does, or nobody: the Lease could not be read or written.
     Stands {
@@ -89,8 +91,16 @@ impl Leadership {
     /// The term, while it leads in an election.
     pub(crate) fn term(&self) -> Option<Term> {
         match &*self.0.as_ref()?.standing.borrow() {
-            Standing::Leads { term, until } if Instant::now() < *until => Some(term.clone()),
+            Standing::Leads { term, until, .. } if Instant::now() < *until => Some(term.clone()),
             _ => None,
+        }
+    }
+
+    /// When nobody led for long, the last time before this process did.
+    pub(crate) fn unattended(&self) -> Option<Unattended> {
+        match &*self.0.as_ref()?.standing.borrow() {
+            Standing::Leads { unattended, .. } => *unattended,
+            Standing::Unknown | Standing::Stands { .. } => None,
         }
     }
 
@@ -254,7 +264,8 @@ impl Campaign {
     fn say(&self, leader: Option<String>, failure: Option<String>) {
         let standing = match self.election.term(self.begun.elapsed()) {
             Some((term, until)) => {
-                Standing::Leads { term: term.clone(), until: self.begun + until }
+                let unattended = self.election.unattended();
+                Standing::Leads { term: term.clone(), until: self.begun + until, unattended }
             }
             None => Standing::Stands { leader, failure },
         };

@@ -8,6 +8,7 @@ use super::{CurrentCluster, ReadAgainError, ReadObjects, References};
 use crate::cluster::{Lookup, Seen, Unseen};
 use crate::model::{ObjectKey, ObjectRef, Proposal, Question, Refusal};
 use crate::plan::Purpose;
+use crate::rules;
 
 /// Rounds of questions about one object: an answer may raise another question, but not for ever.
 const ROUNDS: usize = 4;
@@ -99,7 +100,15 @@ impl CurrentCluster {
         state.drop_outdated_facts();
         let cx = state.cx(&self.settings);
         cx.listen();
-        let proposed = purpose.propose(&cx, object);
+        let mut proposed = purpose.propose(&cx, object);
+        if self.in_scope
+            && let Ok(Ok(proposal)) = &proposed
+            && let Some(subject) = cx.cluster().subject(&object.key)
+            && !rules::in_scope(cx.cluster(), &self.settings, &subject)
+        {
+            let reason = "it is out of the scope by now".to_owned();
+            proposed = Ok(Err(Refusal { reason, effect: proposal.effect.clone() }));
+        }
         // Facts are derived without questions: those about them are looked up by who uses a fact.
         let mut questions = cx.take_questions();
         let (looked, _) = cx.take_notes();

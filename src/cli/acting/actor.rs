@@ -31,10 +31,11 @@ use crate::journal::{
     rate::{Rate, rate},
 };
 use crate::model::{ObjectRef, Text};
-use crate::plan::Plan;
+use crate::plan::{Plan, ProposedChange, Purpose};
 use crate::watch::acting::{
     ActingCounts, AnnouncementCounts, Repeats, Wanted, Work, WorkSchedule, room,
 };
+use crate::watch::policy::acting::{OLDEST_LOOK, ReconcilerName};
 
 /// How soon it is asked again whether anything may be changed.
 const NOT_NOW: Duration = Duration::from_secs(3);
@@ -166,7 +167,10 @@ impl Actor<'_> {
         let Self { connection, .. } = self;
         let session =
             Session { connection, work, terms: &terms.terms, settings, bounds: &terms.bounds };
-        let looked = Box::pin(session.look()).await?;
+        let mut looked = Box::pin(session.look()).await?;
+        if work.reconciler() == ReconcilerName::Reclaim && looked.breaker.is_none() {
+            looked.breaker = self.permit.unattended();
+        }
         if let Some(counts) = looked.announcements {
             self.counts.announced(counts);
         }
@@ -174,11 +178,12 @@ impl Actor<'_> {
             self.past.breaker_open = looked.breaker.is_some();
             self.counts.break_circuit(self.past.breaker_open);
         }
-        if let Some(breaker) = looked.breaker {
+        if let Some(breaker) = &looked.breaker {
             (self.tell)(ActingNews::BreakerOpen { work, breaker });
-            return Ok(Ended::Idle);
-        }
-        if looked.unsettled {
+            self.counts.break_circuit(true);
+            // What people object to is recorded all the same.
+            looked.plan.changes.retain(|it| it.purpose == Purpose::RecordVeto);
+        } else if looked.unsettled {
             return Ok(Ended::Retry);
         }
         if looked.plan.changes.is_empty() || (work == Work::Reclaim && self.past.breaker_open) {
@@ -204,7 +209,7 @@ impl Actor<'_> {
         terms: &ActingTerms,
         looked: Looked,
     ) -> Result<Ended, Failure> {
-        let Looked { mut collected, mut plan, .. } = looked;
+        let Looked { mut collected, mut plan, begun, .. } = looked;
         let term = self.permit.leadership.term();
         if term.is_none() && self.permit.leadership.lease().is_some() {
             return Ok(Ended::NotNow);
@@ -221,35 +226,51 @@ impl Actor<'_> {
         // What saves data waits for nobody who counts.
         let counting = if work == Work::Rescue { None } else { Some(hour.count().await) };
         let (journal, rate) = self.open_journal(&collected, term.clone()).await?;
-        let waiting = plan.changes.len();
-        let made = match made(work, &rate) {
-            Ok(made) => made + counting.as_ref().map_or(0, Counting::others),
+        // To record what people object to saves data, and waits for nothing.
+        let is_veto = |it: &ProposedChange| it.purpose == Purpose::RecordVeto;
+        let vetoes = plan.changes.iter().filter(|it| is_veto(it)).count();
+        let waiting = plan.changes.len() - vetoes;
+        let room = match made(work, &rate) {
+            Ok(made) => {
+                let made = made + counting.as_ref().map_or(0, Counting::others);
+                let per_hour =
+                    if work == Work::Rescue { usize::MAX } else { terms.bounds.per_hour };
+                let room = room(terms.bounds.per_run, per_hour, made);
+                if room == 0 && waiting > 0 {
+                    (self.tell)(ActingNews::NoRoom { work, waiting, made });
+                }
+                room
+            }
             Err(why) => {
-                (self.tell)(ActingNews::UnknownRate { work, waiting, why });
-                return Ok(Ended::Idle);
+                if waiting > 0 {
+                    (self.tell)(ActingNews::UnknownRate { work, waiting, why });
+                }
+                0
             }
         };
-        let per_hour = if work == Work::Rescue { usize::MAX } else { terms.bounds.per_hour };
-        let room = room(terms.bounds.per_run, per_hour, made);
-        if room == 0 {
-            (self.tell)(ActingNews::NoRoom { work, waiting, made });
+        // What was not changed last time must not keep the others waiting.
+        plan.changes.sort_by_key(|it| {
+            (!is_veto(it), self.past.unchanged.contains(&(work, it.object.clone())))
+        });
+        plan.changes.truncate(vetoes.saturating_add(room));
+        if plan.changes.is_empty() {
             return Ok(Ended::Idle);
         }
-        // What was not changed last time must not keep the others waiting.
-        plan.changes.sort_by_key(|it| self.past.unchanged.contains(&(work, it.object.clone())));
-        plan.changes.truncate(room);
         let _taken = counting.map(|it| it.take(plan.changes.len()));
         let permit = self.permit.clone();
         let now = self.terms.clone();
+        let withdrawn = || permit.withdrawn(term.as_ref());
         let is_over = || {
             let is_same = permit.leadership.term() == term;
-            !permit.allows() || !is_same || now.has_changed().unwrap_or(true)
+            let is_old = begun.elapsed() > OLDEST_LOOK;
+            is_old || !permit.allows() || !is_same || now.has_changed().unwrap_or(true)
         };
         let execution = Execution {
             journal: &journal,
             field_manager: self.field_manager,
             options: self.options,
             interrupted: &is_over,
+            in_background: Some(&withdrawn),
             progress: &|_| {},
         };
         let receipt = {

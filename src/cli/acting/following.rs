@@ -167,9 +167,7 @@ fn note(news: &ActingNews<'_>) -> Option<(Work, String)> {
     let (work, text) = match news {
         ActingNews::BreakerOpen { work, breaker } => (
             work,
-            format!(
-                "warning: {breaker}; nothing is announced or reclaimed: `gc --announce` without -w announces them"
-            ),
+            format!("warning: {breaker}; nothing is announced or reclaimed; {}", breaker.help()),
         ),
         ActingNews::NoRoom { work, .. } => {
             (work, "changes wait, since as many as allowed were made within the hour".to_owned())

@@ -30,7 +30,7 @@ pub(in crate::cli) enum ActingNews<'a> {
     /// A reconciler that only reports would make these changes.
     Would { work: Work, changes: &'a [ProposedChange] },
     /// Nothing is announced or reclaimed.
-    BreakerOpen { work: Work, breaker: Breaker },
+    BreakerOpen { work: Work, breaker: &'a Breaker },
     /// Changes wait, since so many were made within the hour.
     NoRoom { work: Work, waiting: usize, made: usize },
     /// Changes wait, since it is not known how many were made within the hour.

@@ -10,8 +10,10 @@ use tokio::time::{sleep, timeout};
 use super::terms::ActingTerms;
 use crate::cli::writing::Interrupt;
 use crate::client::Connection;
+use crate::journal::Term;
 use crate::watch::{
     Leadership,
+    acting::Breaker,
     pause::{self, Pause},
 };
 
@@ -59,12 +61,34 @@ impl Permit {
 
     /// Whether a change may begin now.
     pub(super) fn allows(&self) -> bool {
-        let may_act = match &self.pause {
+        self.leads() && self.is_unpaused() && !self.interrupt.asked()
+    }
+
+    fn is_unpaused(&self) -> bool {
+        match &self.pause {
             // A process that began without an election has no term by which the journal knows it.
             Some(pause) => self.leadership.lease().is_some() && pause.borrow().may_act(),
             None => true,
-        };
-        self.leads() && may_act && !self.interrupt.asked()
+        }
+    }
+
+    /// What speaks against destroying anything: nobody has led for long, and nobody has resumed since.
+    pub(super) fn unattended(&self) -> Option<Breaker> {
+        let unattended = self.leadership.unattended()?;
+        let resumed = self.pause.as_ref()?.borrow().pause.since;
+        (resumed.is_none_or(|it| it <= unattended.until)).then_some(Breaker::Unattended(unattended))
+    }
+
+    /// Why a change that began in a term must not be written any more: the process may have been stopped since. Whoever
+    /// ends it waits for such a change.
+    pub(super) fn withdrawn(&self, term: Option<&Term>) -> Option<&'static str> {
+        if !self.leads() || self.leadership.term().as_ref() != term {
+            Some("it is not certain that this process leads")
+        } else if self.is_unpaused() {
+            None
+        } else {
+            Some("reconcilers are paused, or nobody knows whether they are")
+        }
     }
 }
 

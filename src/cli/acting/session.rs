@@ -3,6 +3,7 @@
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
+use chrono::Utc;
 use tokio::time::sleep;
 
 use crate::cli::{
@@ -41,7 +42,8 @@ pub(super) struct Looked {
     pub(super) announcements: Option<AnnouncementCounts>,
     /// Why nothing is announced or reclaimed.
     pub(super) breaker: Option<Breaker>,
-    begun: Instant,
+    /// When it was begun.
+    pub(super) begun: Instant,
 }
 
 impl Looked {
@@ -67,9 +69,13 @@ impl Session<'_> {
                 let plan = terms.plan(*work, cx, history.as_ref());
                 let of_reclaim = work.reconciler() == ReconcilerName::Reclaim;
                 let announcements = of_reclaim.then(|| announcements(cx)).flatten();
+                let clocks = || Breaker::of_clocks(cx.clock()?, Utc::now());
                 let breaker = match work {
-                    Work::Announce => breaker(cx, &plan, bounds.newly_eligible_percent),
-                    _ => None,
+                    Work::Announce => {
+                        clocks().or_else(|| breaker(cx, &plan, bounds.newly_eligible_percent))
+                    }
+                    Work::Reclaim => clocks(),
+                    Work::Rescue | Work::Retention | Work::Finalizers => None,
                 };
                 let unread = facts::known_announcements(cx).and_then(Seen::err);
                 (plan, breaker, announcements, unread.filter(|_| of_reclaim))

@@ -177,11 +177,11 @@ impl ActingLog {
                 }
             }
             ActingNews::BreakerOpen { work, breaker } => {
-                if self.0.is_new(*work, "breaker open") {
+                if self.0.is_new(*work, &format!("breaker open: {}", breaker.help())) {
                     error!(
                         reconciler = %work.reconciler(),
-                        "breaker open: {breaker}; nothing is announced or reclaimed; \
-                         `gc --announce` announces after a look at them"
+                        "breaker open: {breaker}; nothing is announced or reclaimed; {}",
+                        breaker.help()
                     );
                 }
             }

@@ -79,7 +79,8 @@ impl PauseArgs {
             refuse_foreign(&place, stored)?;
         }
         let said = of(before.as_ref());
-        if said.record == wanted && self.reason.is_none() {
+        // Who resumes says so now: what nobody has watched for long waits for that.
+        if said.record == wanted && wanted == PauseRecord::Paused && self.reason.is_none() {
             terminal::note(&escape_control(&format!("{}: nothing to do", told(&said, namespace))));
             return Ok(Exit::Done);
         }
@@ -93,7 +94,8 @@ impl PauseArgs {
             }
         };
         // Whoever gives another reason for a pause does not begin it.
-        let since = said.since.filter(|_| said.record == wanted).or(now);
+        let goes_on = said.record == wanted && wanted == PauseRecord::Paused;
+        let since = said.since.filter(|_| goes_on).or(now);
         if since.is_none() && wanted == PauseRecord::Resumed {
             return Err(unknown("the time of the API server is unknown"));
         }

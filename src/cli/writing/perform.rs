@@ -116,6 +116,9 @@ pub(in crate::cli) struct Execution<'a> {
     pub(in crate::cli) options: RunOptions,
     /// Whether no other change begins.
     pub(in crate::cli) interrupted: &'a dyn Fn() -> bool,
+    /// In the background, where nobody has named or seen the objects: why nothing may be written any more, though a change
+    /// has begun.
+    pub(in crate::cli) in_background: Option<&'a dyn Fn() -> Option<&'static str>>,
     pub(in crate::cli) progress: &'a dyn Fn(RunProgress<'_>),
 }
 
@@ -128,13 +131,18 @@ pub(in crate::cli) async fn execute(
     let Some(live) = collected.live.take() else {
         return Err(refusal("a dump cannot be changed"));
     };
-    let cluster = CurrentCluster::new(
+    let mut cluster = CurrentCluster::new(
         live.reader,
         confirmed.settings().clone(),
         std::mem::take(&mut collected.intake),
         live.watches,
     );
-    let Execution { journal, field_manager, options, interrupted, progress } = execution;
+    let Execution { journal, field_manager, options, interrupted, in_background, progress } =
+        execution;
+    if in_background.is_some() {
+        cluster = cluster.in_scope();
+    }
+    let withdrawn = || in_background.and_then(|withdrawn| withdrawn());
     let run = PlanExecution {
         cluster: &cluster,
         connection: &live.connection,
@@ -142,6 +150,7 @@ pub(in crate::cli) async fn execute(
         journal,
         options,
         interrupted,
+        withdrawn: &withdrawn,
         progress,
     };
     let receipt = apply::run(confirmed, &run).await;
@@ -202,6 +211,7 @@ async fn carry_out(
         field_manager: &args.field_manager,
         options,
         interrupted: &|| interrupt.asked(),
+        in_background: None,
         progress: &progress,
     };
     let executed = execute(&mut collected, confirmed, execution).await;

@@ -7,7 +7,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::cluster::Placed;
 use crate::drivers::{Extent, Letters, Part, Place};
-use crate::model::{Action, AnnouncedVolume, Proposal, Volume};
+use crate::facts::finalizer::{NO_FINALIZER, finalizer_in_words};
+use crate::model::{Action, AnnouncedVolume, FinalizerEdit, Proposal, Volume};
 
 /// Bytes of a hash: nobody gains anything from two proposals with the same one.
 const BYTES: usize = 16;
@@ -51,7 +52,8 @@ pub(super) fn difference(
     if hash(&of_proposal(proposal)) != then.proposal {
         return Some(format!("what would be done is now: {}", proposal.effect.what));
     }
-    let is_new = |it: &&String| !then.notices.contains(&hash(&json!(it)));
+    let is_new =
+        |it: &&String| !it.starts_with(NO_FINALIZER) && !then.notices.contains(&hash(&json!(it)));
     let new = proposal.notices.iter().find(is_new)?;
     Some(format!("new since it was announced: {new}"))
 }
@@ -59,7 +61,8 @@ pub(super) fn difference(
 /// What would be done, and on which danger flags that relies.
 fn of_proposal(proposal: &Proposal) -> Value {
     let step = |action: &Action| match action {
-        // Whether the finalizer is edited as well depends on what its reader may see.
+        // Whether the finalizer is edited as well depends on what its reader may see, and on whether the
+        // provisioner is just being restarted.
         Action::SetReclaimPolicy { volume, from, to, doubts_backend, finalizer: _ } => json!([
             action.name(),
             volume.to_string(),
@@ -70,7 +73,8 @@ fn of_proposal(proposal: &Proposal) -> Value {
         other => json!([other.name(), other.object().to_string()]),
     };
     let steps: Vec<_> = proposal.steps.iter().map(step).collect();
-    json!([steps, &proposal.effect.what, &proposal.effect.risk, &proposal.relies_on])
+    let what = proposal.effect.what.replacen(&finalizer_in_words(FinalizerEdit::Added), "", 1);
+    json!([steps, what, &proposal.effect.risk, &proposal.relies_on])
 }
 
 /// A hash over the storage that a volume names.

@@ -230,6 +230,12 @@ pub fn status(
         return AnnouncementStatus::Void(announces_nothing(void));
     }
     let names_it = newest.iter().any(|(batch, _)| mark.is_some_and(|it| names(it, &batch.name)));
+    // Its newest record was deleted, which takes the announcement back, or its metadata was restored. An
+    // earlier record does not announce it again.
+    if !names_it && mark.and_then(named_record).is_some() {
+        let why = "its annotation names another record than the newest that announces it";
+        return AnnouncementStatus::Void(why.to_owned());
+    }
     // Volumes are annotated before they are recorded: one with an earlier annotation was not.
     if !names_it && shown <= since {
         let why = "its annotation is older than its newest record, or of somebody else";
@@ -242,7 +248,8 @@ pub fn status(
     }
     // A later announcement never shortens the grace period of an earlier one.
     let ends = mine.iter().map(|(batch, _)| grace_end(batch.created, batch.grace));
-    let kept = volume.metadata.keep_until().map(|it| kept_end(it, &newest));
+    let grace = newest.iter().map(|(batch, _)| batch.grace).max().unwrap_or_default();
+    let kept = volume.metadata.keep_until().map(|it| kept_end(it, grace));
     let due = ends.chain([shown]).chain(kept).max().unwrap_or(Time::MAX_UTC);
     let period = AnnouncedPeriod { batch, since, due };
     match is_past(due) {
@@ -253,8 +260,7 @@ pub fn status(
 
 /// Whoever keeps a volume until a day can object for a whole grace period after that. A date that makes no
 /// sense never comes.
-fn kept_end(until: &str, newest: &[&(&AnnouncedBatch, &AnnouncedVolume)]) -> Time {
-    let grace = newest.iter().map(|(batch, _)| batch.grace).max().unwrap_or_default();
+pub fn kept_end(until: &str, grace: std::time::Duration) -> Time {
     parse_day(until).map_or(Time::MAX_UTC, |day| grace_end(day, grace))
 }
 
@@ -305,11 +311,16 @@ fn names(mark: &str, batch: &str) -> bool {
     mark.split(|it: char| it == '/' || it.is_whitespace()).any(|word| word == batch)
 }
 
-/// The namespace of the record that an annotation names, if it can be one.
-fn named_namespace(mark: &str) -> Option<&str> {
+/// The namespace and the name of the record that an annotation names in the form of this tool.
+fn named_record(mark: &str) -> Option<(&str, &str)> {
     let mut words = mark.split_whitespace();
     words.find(|it| *it == CONFIG_MAP)?;
-    let (namespace, _) = words.next()?.split_once('/')?;
+    words.next()?.split_once('/')
+}
+
+/// The namespace of the record that an annotation names, if it can be one.
+fn named_namespace(mark: &str) -> Option<&str> {
+    let (namespace, _) = named_record(mark)?;
     let may_be_in_it = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
     (!namespace.is_empty() && namespace.chars().all(may_be_in_it)).then_some(namespace)
 }

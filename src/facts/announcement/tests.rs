@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::facts::finalizer::{NO_FINALIZER, finalizer_in_words};
 use crate::model::{
     Action, ClaimKey, Effect, FinalizerEdit, ReclaimPolicy, Uid, Undo, Veto, VoidBatch,
 };
@@ -59,7 +60,13 @@ fn proposal() -> Proposal {
             doubts_backend: false,
             finalizer: FinalizerEdit::Added,
         }],
-        effect: Effect { what: "deletes the backend volume".into(), risk: "data loss".into() },
+        effect: Effect {
+            what: format!(
+                "sets Delete{}; then its driver deletes the backend volume",
+                finalizer_in_words(FinalizerEdit::Added)
+            ),
+            risk: "data loss".into(),
+        },
         undo: Undo::Never("never"),
         notices: vec!["known".to_owned()],
         relies_on: Vec::new(),
@@ -189,6 +196,17 @@ fn a_time_in_the_annotation_only_lengthens() {
 }
 
 #[test]
+fn an_earlier_record_does_not_come_back_when_the_newest_is_deleted() {
+    let named = volume(&mark_text(&at(DUE + 7200), "kube-system", "newest"));
+    is_void(&look(&announced(), &named, DUE), "names another record");
+    let newest = AnnouncedBatch { name: "newest".into(), ..batch(SINCE + 1, GRACE, vec![entry()]) };
+    let both = records(vec![batch(SINCE, GRACE, vec![entry()]), newest]);
+    assert!(matches!(look(&both, &named, DUE), AnnouncementStatus::Running(_)));
+    // Metadata of before the newest announcement was restored.
+    is_void(&look(&both, &volume(&own_mark()), DUE), "names another record");
+}
+
+#[test]
 fn what_is_not_as_it_was_announced_has_changed() {
     let marked = |change: fn(&mut Value)| volume_with(Some(&own_mark()), change);
     let all = announced();
@@ -225,6 +243,8 @@ fn another_proposal_has_changed_and_fewer_notices_have_not() {
         if let Action::SetReclaimPolicy { finalizer, .. } = &mut it.steps[0] {
             *finalizer = FinalizerEdit::Untouched;
         }
+        it.effect.what = it.effect.what.replacen(&finalizer_in_words(FinalizerEdit::Added), "", 1);
+        it.notices.push(format!("{NO_FINALIZER} (its pod is not Ready): the volume can leak"));
     });
     assert_eq!(untouched, AnnouncementStatus::Due(period(DUE)));
     assert_eq!(told(&|it| it.notices.clear()), AnnouncementStatus::Due(period(DUE)));

@@ -3,6 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
+use chrono::TimeDelta;
+
+use crate::apply::Unattended;
+use crate::model::{Time, format_duration, format_time};
+
 /// So many volumes are no flood in a cluster of any size.
 const FEW: usize = 5;
 
@@ -41,30 +46,101 @@ pub(crate) fn room(per_run: usize, per_hour: usize, made: usize) -> usize {
     per_hour.saturating_sub(made).min(per_run)
 }
 
-/// A flood of volumes that can be reclaimed: more likely a mistake, such as a deleted namespace or a restored cluster, than
-/// garbage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Breaker {
+/// Why nothing is announced or reclaimed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Breaker {
+    /// A flood of volumes that can be reclaimed: more likely a mistake, such as a deleted namespace or a restored cluster,
+    /// than garbage.
+    Flood {
+        /// Volumes that became eligible within an hour.
+        newly: usize,
+        /// All volumes.
+        all: usize,
+        /// How many percent of all may.
+        percent: u8,
+    },
+    /// There may be a flood: so many volumes could not be judged, for this reason.
+    Unseen { count: usize, reason: String },
+    /// Nobody led for that long. In a cluster that was restored from a backup, vetoes are lost that are younger than that.
+    Unattended(Unattended),
+    /// The clock of the API server is that much ahead of the clock of this machine, or behind it if less than zero. Grace
+    /// periods, and what an hour is, go by the former.
+    Clock(TimeDelta),
+}
+
+/// Clocks that differ by more than this do not both show the time.
+const MOST_SKEW: TimeDelta = TimeDelta::minutes(10);
+
+/// The volumes that a breaker counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Eligible<'a> {
     /// Volumes that became eligible within an hour.
-    newly: usize,
+    pub(crate) newly: usize,
+    /// Volumes that could not be judged.
+    pub(crate) unseen: usize,
+    /// Why the first of these could not.
+    pub(crate) reason: &'a str,
     /// All volumes.
-    all: usize,
-    /// How many percent of all may.
-    percent: u8,
+    pub(crate) all: usize,
 }
 
 impl Breaker {
-    /// The breaker that opens where more than this share of all volumes became eligible within an hour.
-    pub(crate) fn of(newly: usize, all: usize, percent: u8) -> Option<Self> {
-        let is_open = newly > FEW && newly.saturating_mul(100) > all.saturating_mul(percent.into());
-        is_open.then_some(Self { newly, all, percent })
+    /// The breaker that opens where more than this share of all volumes became eligible within an hour, or may have.
+    pub(crate) fn of(eligible: Eligible<'_>, percent: u8) -> Option<Self> {
+        let Eligible { newly, unseen, reason, all } = eligible;
+        let is_flood =
+            |it: usize| it > FEW && it.saturating_mul(100) > all.saturating_mul(percent.into());
+        if is_flood(newly) {
+            return Some(Self::Flood { newly, all, percent });
+        }
+        let may_be = is_flood(newly.saturating_add(unseen));
+        may_be.then(|| Self::Unseen { count: unseen, reason: reason.to_owned() })
+    }
+
+    /// The breaker that opens where the API server and this machine do not agree what time it is.
+    pub(crate) fn of_clocks(server: Time, here: Time) -> Option<Self> {
+        let ahead = server - here;
+        (ahead.abs() > MOST_SKEW).then_some(Self::Clock(ahead))
+    }
+}
+
+impl Breaker {
+    /// What helps against it.
+    pub(crate) fn help(&self) -> &'static str {
+        match self {
+            Self::Flood { .. } => "after a look at them, `gc --announce` announces them",
+            Self::Unseen { .. } => "`audit` says what is not read",
+            Self::Unattended(_) => {
+                "if the cluster was restored from a backup, announce and veto again what was since; then `watch resume`"
+            }
+            Self::Clock(_) => "set the clocks of the control plane and of this machine",
+        }
     }
 }
 
 impl fmt::Display for Breaker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { newly, all, percent } = self;
-        write!(f, "{newly} of {all} volumes became eligible within an hour, more than {percent} %")
+        match self {
+            Self::Flood { newly, all, percent } => write!(
+                f,
+                "{newly} of {all} volumes became eligible within an hour, more than {percent} %"
+            ),
+            Self::Unseen { count, reason } => write!(
+                f,
+                "{count} volumes that may have become eligible could not be judged: {reason}"
+            ),
+            Self::Unattended(Unattended { from, until }) => write!(
+                f,
+                "nobody has led from {} to {}, or this cluster was restored",
+                format_time(from),
+                format_time(until)
+            ),
+            Self::Clock(ahead) => {
+                let by = format_duration(ahead.abs().to_std().unwrap_or_default());
+                let how = if *ahead < TimeDelta::zero() { "behind" } else { "ahead of" };
+                write!(f, "the clock of the API server is {by} {how} that of this machine")
+            }
+        }
     }
 }
 
@@ -82,14 +158,43 @@ mod tests {
 
     #[test]
     fn a_share_opens_the_breaker_and_a_few_volumes_never_do() {
-        assert_eq!(Breaker::of(5, 5, 10), None);
-        assert!(Breaker::of(6, 6, 10).is_some());
-        assert_eq!(Breaker::of(6, 60, 10), None);
-        assert!(Breaker::of(7, 60, 10).is_some());
-        assert_eq!(Breaker::of(1000, 1000, 100), None);
-        assert!(Breaker::of(usize::MAX, 10, 100).is_some());
-        let told = Breaker::of(30, 100, 10).map(|it| it.to_string());
+        let of = |newly, all, percent| {
+            Breaker::of(Eligible { newly, all, ..Eligible::default() }, percent)
+        };
+        assert_eq!(of(5, 5, 10), None);
+        assert!(of(6, 6, 10).is_some());
+        assert_eq!(of(6, 60, 10), None);
+        assert!(of(7, 60, 10).is_some());
+        assert_eq!(of(1000, 1000, 100), None);
+        assert!(of(usize::MAX, 10, 100).is_some());
+        let told = of(30, 100, 10).map(|it| it.to_string());
         let expected = "30 of 100 volumes became eligible within an hour, more than 10 %";
         assert_eq!(told.as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn what_was_not_judged_may_be_part_of_a_flood() {
+        let of = |newly, unseen| {
+            let eligible = Eligible { newly, unseen, reason: "pods were not read", all: 100 };
+            Breaker::of(eligible, 10).map(|it| it.to_string())
+        };
+        assert_eq!(of(10, 0), None);
+        assert_eq!(of(4, 6), None);
+        let told =
+            "7 volumes that may have become eligible could not be judged: pods were not read";
+        assert_eq!(of(4, 7).as_deref(), Some(told));
+        assert!(of(11, 50).is_some_and(|it| it.starts_with("11 of 100")));
+    }
+
+    #[test]
+    fn clocks_that_disagree_open_the_breaker() {
+        let here = Time::from_timestamp(1_800_000_000, 0).expect("a time");
+        let of = |ahead| Breaker::of_clocks(here + ahead, here).map(|it| it.to_string());
+        assert_eq!(of(TimeDelta::minutes(10)), None);
+        assert_eq!(of(-TimeDelta::minutes(10)), None);
+        let told = of(TimeDelta::hours(80));
+        let expected = "the clock of the API server is 3d8h ahead of that of this machine";
+        assert_eq!(told.as_deref(), Some(expected));
+        assert!(of(-TimeDelta::minutes(11)).is_some_and(|it| it.contains("11m behind that of")));
     }
 }

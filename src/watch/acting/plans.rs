@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
+use super::bounds::Eligible;
 use super::counts::AnnouncementCounts;
 use super::{Breaker, Work};
 use crate::cluster::{Cx, Subject};
 use crate::facts::{self, AnnouncementStatus};
 use crate::journal::History;
-use crate::model::{Kind, Settings, Threshold};
-use crate::plan::{self, FinalizerSelection, GcSelection, Plan, WhenReclaimed};
+use crate::model::{Settings, Threshold};
+use crate::plan::{
+    self, FinalizerSelection, GcSelection, Plan, ProposedChange, Purpose, WhenReclaimed,
+};
 use crate::remedies::Announcing;
 use crate::rules;
 
@@ -75,7 +78,10 @@ impl WorkTerms {
         let Ok(Some(volume)) = cx.volume(volume) else { return false };
         match facts::announcement_status(cx, volume, None) {
             Ok(AnnouncementStatus::Due(period)) => {
-                cx.passed(facts::grace_end(period.since, self.grace), Duration::ZERO)
+                let kept = volume.metadata.keep_until();
+                let kept = kept.map(|until| facts::kept_end(until, self.grace));
+                let end = facts::grace_end(period.since, self.grace);
+                cx.passed(kept.map_or(end, |kept| kept.max(end)), Duration::ZERO)
             }
             _ => false,
         }
@@ -102,22 +108,28 @@ pub(crate) fn announcements(cx: &Cx) -> Option<AnnouncementCounts> {
     Some(counts)
 }
 
-/// The breaker, by a plan that announces: what would be announced, and what was within the last hour, by whomever.
+/// The breaker, by a plan that announces: what would be announced, and what was within the last hour, by whomever. What
+/// could not be judged may be either.
 pub(crate) fn breaker(cx: &Cx, announced: &Plan, percent: u8) -> Option<Breaker> {
-    let mut all = 0;
-    let mut newly =
-        announced.changes.iter().filter(|it| it.object.key.kind == Kind::PersistentVolume).count();
+    let is_new = |it: &&ProposedChange| matches!(it.purpose, Purpose::Announce(_));
+    let refused: Vec<_> = announced.refusals.iter().filter(|it| it.unseen).collect();
+    let mut eligible = Eligible {
+        newly: announced.changes.iter().filter(is_new).count(),
+        unseen: refused.len(),
+        reason: refused.first().map_or("", |it| &*it.reason),
+        all: 0,
+    };
     for (id, volume) in cx.cluster().volumes() {
         if !rules::in_scope(cx.cluster(), cx.settings(), &Subject::Volume(id)) {
             continue;
         }
-        all += 1;
+        eligible.all += 1;
         if let Ok(AnnouncementStatus::Running(period) | AnnouncementStatus::Due(period)) =
             facts::announcement_status(cx, volume, None)
             && cx.clock().is_none_or(|now| period.since > now - NEWLY)
         {
-            newly += 1;
+            eligible.newly += 1;
         }
     }
-    Breaker::of(newly, all, percent)
+    Breaker::of(eligible, percent)
 }

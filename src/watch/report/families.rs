@@ -65,7 +65,7 @@ families! {
     VETOED: Gauge "watch_vetoed" [] "Volumes whose announcement somebody vetoed.";
     PAUSED: Gauge "watch_paused" [] "Whether reconcilers that could act may change nothing, because of `watch pause`.";
     BREAKER_OPEN: Gauge "watch_breaker_open" []
-        "Whether nothing is announced or reclaimed, because too many volumes became reclaimable within an hour.";
+        "Whether nothing is announced or reclaimed: too many volumes became reclaimable within an hour, or it is uncertain what time it is, or what happened.";
 }
 
 impl MetricFamily {

@@ -81,8 +81,11 @@ async fn who_takes_over_during_a_gap_tells_what_there_is_and_the_rest_when_it_is
 
     // The other one is gone.
     let term = Term { lease: "u".to_owned(), transitions: 1 };
-    standing
-        .send_replace(Standing::Leads { term, until: Instant::now() + Duration::from_secs(3600) });
+    standing.send_replace(Standing::Leads {
+        term,
+        until: Instant::now() + Duration::from_secs(3600),
+        unattended: None,
+    });
     assert!(reporters.is_behind());
     reporters.hear(&Told::default(), &intake.cluster, &reconciler);
     eventually("what there is is told", || told(&hook).len() == readable).await;

@@ -5,8 +5,12 @@ use std::collections::BTreeMap;
 use super::{Source, assert_none, sources};
 
 /// Files that read the date of this machine, which may be wrong by days.
-const DATE: [(&str, &str); 5] = [
+const DATE: [(&str, &str); 6] = [
     ("src/cli/collect.rs", "a dump that does not tell its time was not taken later than now"),
+    (
+        "src/cli/acting/session.rs",
+        "whether the API server's clock agrees, before what was announced is destroyed",
+    ),
     ("src/client/connection.rs", "whether the client certificate of a kubeconfig has expired"),
     ("src/client/credential.rs", "when to ask a credential plugin for the next credential"),
     (

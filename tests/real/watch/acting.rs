@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::thread::sleep;
 use std::time::Duration;
 
+use chrono::{SecondsFormat, TimeDelta, Utc};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -248,9 +249,22 @@ fn a_leader_that_was_stopped_changes_nothing_when_it_wakes() {
     let cluster = Cluster::start(Options::COMPLETE);
     let on = Scenario::on(&cluster);
     let driver = cluster.driver();
+    // Nobody has led for two hours: that may be the Lease of a backup from which this cluster was restored.
+    let renewed = (Utc::now() - TimeDelta::hours(2)).to_rfc3339_opts(SecondsFormat::Micros, true);
+    on.create(&json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": "kubectl-storage-watch", "namespace": on.name},
+        "spec": {
+            "holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 3, "renewTime": renewed,
+        },
+    }));
     switch(&on, "resume");
     let first = left(&on, "first");
     let one = Acting::in_pod("one", &on, RECLAIM);
+    one.watcher.says("nobody has led from");
+    one.waits_for("breaker_open", 1);
+    assert_eq!((one.mark(&first), one.records()), (None, Vec::new()));
+    switch(&on, "resume");
     one.is_announced(&first);
     // It leads, and has a volume in its hands.
     one.watcher.signal(Signal::STOP);

@@ -72,7 +72,7 @@ fn whether_it_leads_is_asked_when_the_metrics_are_and_nobody_who_is_alone_says_s
     assert_eq!(leader(&metrics), says("0.0"));
     let leads = |until| {
         let term = Term { lease: "u".to_owned(), transitions: 1 };
-        standing.send_replace(Standing::Leads { term, until });
+        standing.send_replace(Standing::Leads { term, until, unattended: None });
     };
     let now = Instant::now();
     leads(now + Duration::from_secs(3600));
