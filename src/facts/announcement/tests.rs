@@ -61,10 +61,7 @@ fn proposal() -> Proposal {
             finalizer: FinalizerEdit::Added,
         }],
         effect: Effect {
-            what: format!(
-                "sets Delete{}; then its driver deletes the backend volume",
-                finalizer_in_words(FinalizerEdit::Added)
-            ),
+            what: format!("deletes the backend volume{}", finalizer_in_words(FinalizerEdit::Added)),
             risk: "data loss".into(),
         },
         undo: Undo::Never("never"),
@@ -304,7 +301,7 @@ fn an_earlier_annotation_does_not_make_a_record_count() {
     // Recorded, and not annotated: what was there before was of an earlier announcement.
     let mut again = records(vec![batch(DUE, 60, vec![entry()])]);
     again.batches[0].name = "batch-1".into();
-    is_void(&look(&again, &volume(&own_mark()), DUE + 60), "older than its newest record");
+    is_void(&look(&again, &volume(&own_mark()), DUE + 60), "names another record");
     let marked = volume(&mark_text(&at(DUE), "kube-system", "batch-1"));
     let status = look(&again, &marked, DUE + 60);
     assert!(matches!(status, AnnouncementStatus::Due(_)), "{status:?}");

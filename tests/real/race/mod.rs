@@ -15,7 +15,6 @@ mod taken_back;
 mod verdict;
 mod world;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +27,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::support::{Bounds, Cases, Cluster, Options, Run, say};
+use crate::support::{Bounds, Cases, Cluster, Options, Run, Tally};
 use api::{Api, NAMESPACE};
 use case::{Case, Deed, When};
 use history::History;
@@ -57,15 +56,6 @@ pub(super) struct Did {
     at: DateTime<Utc>,
 }
 
-/// What became of all cases.
-#[derive(Default)]
-struct Tally {
-    cases: u64,
-    volumes: usize,
-    counts: BTreeMap<String, u64>,
-    divergences: Vec<String>,
-}
-
 #[test]
 fn whatever_others_do_meanwhile_nothing_is_lost_and_nothing_leaks() {
     let mut cases = Cases::begin("races with gc", BOUNDS);
@@ -90,30 +80,18 @@ fn whatever_others_do_meanwhile_nothing_is_lost_and_nothing_leaks() {
         stream::iter(cases.seeds())
             .map(|seed| one(&cluster, &world, &history, Case::of(seed)))
             .buffer_unordered(PARALLEL)
-            .fold(Tally::default(), async |tally, one| tally.with(one))
+            .fold(Tally::default(), async |tally, (case, verdict)| {
+                let Verdict { mut counts, wrong, story } = verdict;
+                counts.insert("volumes".to_owned(), case.volumes.len() as u64);
+                tally.with(&case, counts, &wrong, &story)
+            })
             .await
     });
-    let Tally { cases: count, volumes, counts, divergences } = tally;
-    cases.end(count, &format!(", {volumes} volumes: {counts:#?}"), &divergences);
+    let Tally { cases: count, counts, divergences } = tally;
+    cases.end(count, &format!(": {counts:#?}"), &divergences);
     // It would prove nothing if nothing had been reclaimed, or nobody had been in the way.
     for outcome in ["done", "stale", "refused in the plan"] {
         assert!(count < BOUNDS.floor || counts.contains_key(outcome), "never {outcome}");
-    }
-}
-
-impl Tally {
-    fn with(mut self, (case, verdict): (Case, Verdict)) -> Self {
-        self.cases += 1;
-        self.volumes += case.volumes.len();
-        for (what, count) in verdict.counts {
-            *self.counts.entry(what).or_default() += count;
-        }
-        if !verdict.wrong.is_empty() {
-            let text = format!("{}\n{case}\n{}", verdict.wrong.join("\n"), verdict.story);
-            say(&format!("a divergence: {text}"));
-            self.divergences.push(text);
-        }
-        self
     }
 }
 

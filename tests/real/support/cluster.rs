@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, OnceLock};
 
+use kube::config::Kubeconfig;
 use serde_json::{Value, json};
 
 use super::api::Api;
@@ -210,6 +211,15 @@ impl Cluster {
         request["component"] = json!(component);
         testbed().request(&format!("component.{verb}"), request);
     }
+}
+
+/// A kubeconfig whose contexts are in a namespace.
+pub(crate) fn kubeconfig_in(namespace: &str, kubeconfig: &Path) -> String {
+    let mut there = Kubeconfig::read_from(kubeconfig).expect("because the testbed wrote it");
+    for context in there.contexts.iter_mut().filter_map(|it| it.context.as_mut()) {
+        context.namespace = Some(namespace.to_owned());
+    }
+    serde_json::to_string(&there).expect("because it was read")
 }
 
 fn seed_file(objects: &[(String, Value)]) -> tempfile::NamedTempFile {

@@ -1,5 +1,7 @@
 //! Which random cases a test runs, and for how long: `SEED`, `CASES` and `BUDGET`.
 
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 use super::say;
@@ -64,6 +66,37 @@ impl Cases {
         let short = self.told.is_some() || self.budget.as_secs() < self.of.budget;
         let floor = self.of.floor;
         assert!(short || count >= floor, "only {count} cases, of at least {floor}");
+    }
+}
+
+/// What became of all cases.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) cases: u64,
+    /// How often what came about.
+    pub(crate) counts: BTreeMap<String, u64>,
+    pub(crate) divergences: Vec<String>,
+}
+
+impl Tally {
+    /// Takes in a case: how often what came about, what should not have been, and the story of that.
+    pub(crate) fn with(
+        mut self,
+        case: &impl Display,
+        counts: BTreeMap<String, u64>,
+        wrong: &[String],
+        story: &str,
+    ) -> Self {
+        self.cases += 1;
+        for (what, count) in counts {
+            *self.counts.entry(what).or_default() += count;
+        }
+        if !wrong.is_empty() {
+            let text = format!("{}\n{case}\n{story}", wrong.join("\n"));
+            say(&format!("a divergence: {text}"));
+            self.divergences.push(text);
+        }
+        self
     }
 }
 

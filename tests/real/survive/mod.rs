@@ -16,7 +16,6 @@ mod shapes;
 mod verdict;
 mod world;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,15 +23,14 @@ use chrono::Utc;
 use futures::future::join_all;
 use futures::{StreamExt, stream};
 use kube::Client;
-use kubectl_storage::client::{ConnectionOptions, connect};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::support::{Bounds, Cases, Cluster, Options, say};
+use crate::support::{Bounds, Cases, Cluster, Options, Tally};
 use api::Api;
 use case::{Act, Case, When, Work};
-use history::{History, is_by, text};
+use history::{History, Noted, is_by, namespace_of, reached, text};
 use run::{Hand, Homes, Ran, Then};
 use verdict::{Did, Evidence, Verdict};
 use world::{Backing, World};
@@ -46,22 +44,19 @@ const BOUNDS: Bounds =
     Bounds { seed: SEED, cases: 10, floor: 4, budget: 180, one_case: Duration::from_secs(30) };
 /// The audit log and the watches are seldom late.
 const PATIENCE: Duration = Duration::from_secs(45);
-/// How the namespaces begin.
-const PREFIX: &str = "survive-";
+/// Cases are called as their namespaces are.
+const NOTED: Noted = Noted {
+    watched: &["pods", "persistentvolumeclaims", "persistentvolumes"],
+    prefix: "survive-",
+    case: |it| Some(namespace_of(it).to_owned()).filter(|it| it.starts_with("survive-")),
+    line: |_| true,
+};
 
 /// A cluster in which cases are played.
 struct Stage {
     cluster: Cluster,
     client: Client,
     history: Arc<History>,
-}
-
-/// What became of all cases.
-#[derive(Default)]
-struct Tally {
-    cases: u64,
-    counts: BTreeMap<String, u64>,
-    divergences: Vec<String>,
 }
 
 #[test]
@@ -74,7 +69,10 @@ fn whatever_comes_and_goes_meanwhile_no_claim_in_use_is_deleted_and_kept_data_co
         stream::iter(cases.seeds())
             .map(|seed| one(&stage, Case::of(seed)))
             .buffer_unordered(PARALLEL)
-            .fold(Tally::default(), async |tally, one| tally.with(one))
+            .fold(Tally::default(), async |tally, (evidence, verdict)| {
+                let Verdict { counts, wrong, story } = verdict;
+                tally.with(&evidence.case, counts, &wrong, &story)
+            })
             .await
     });
     let Tally { cases: count, counts, divergences } = tally;
@@ -91,22 +89,6 @@ fn whatever_comes_and_goes_meanwhile_no_claim_in_use_is_deleted_and_kept_data_co
     }
 }
 
-impl Tally {
-    fn with(mut self, (evidence, verdict): (Evidence, Verdict)) -> Self {
-        self.cases += 1;
-        for (what, count) in verdict.counts {
-            *self.counts.entry(what).or_default() += count;
-        }
-        if !verdict.wrong.is_empty() {
-            let case = &evidence.case;
-            let text = format!("{}\n{case}\n{}", verdict.wrong.join("\n"), verdict.story);
-            say(&format!("a divergence: {text}"));
-            self.divergences.push(text);
-        }
-        self
-    }
-}
-
 impl Stage {
     /// Starts a cluster with all controllers, nodes, and the kinds of two operators.
     async fn set() -> Self {
@@ -119,13 +101,7 @@ impl Stage {
             cluster
         });
         let cluster = cluster.await.expect("the cluster starts");
-        let options = ConnectionOptions {
-            kubeconfig: Some(cluster.kubeconfig().to_owned()),
-            ..ConnectionOptions::default()
-        };
-        let connection = connect(&options, "surviving").await.expect("the cluster has started");
-        let client = connection.client.clone();
-        let history = History::begin(client.clone(), cluster.audit_log_file(), PREFIX).await;
+        let (client, history) = History::begin(&cluster, NOTED).await;
         Self { cluster, client, history }
     }
 }
@@ -241,7 +217,7 @@ impl World<'_> {
                 sleep(Duration::from_millis(delay).saturating_sub(passed)).await;
             }
             When::Once(run, stage, delay) => {
-                self.history.reached(&self.api.namespace, &self.case.user(run), stage).await;
+                reached(&self.history, &self.api.namespace, &self.case.user(run), stage).await;
                 sleep(Duration::from_millis(delay)).await;
             }
         }

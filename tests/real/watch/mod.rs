@@ -3,6 +3,7 @@
 
 mod acting;
 mod acting_ends;
+mod acting_killed;
 mod acting_rights;
 mod alerts;
 mod chaos;
@@ -10,6 +11,7 @@ mod cutter;
 mod disturbed;
 mod election;
 mod installed;
+mod interleaved;
 mod policy;
 mod reporting;
 mod reports;
