@@ -168,7 +168,7 @@ async fn play(stage: &Stage, case: &Case) -> (Evidence, Option<String>) {
         let processes = trouble(&home, case).await;
         sleep(ALL_BEGUN.saturating_sub(begin.elapsed())).await;
         // What waits for the tool to do what it never does has no moment.
-        while begin.elapsed() < ALL_OVER && !model::overdue(&stage.history, &name).is_empty() {
+        while begin.elapsed() < ALL_OVER && !model::has_settled(&stage.history, &name) {
             sleep(GLANCE).await;
         }
         over.send_replace(true);
@@ -182,11 +182,7 @@ async fn play(stage: &Stage, case: &Case) -> (Evidence, Option<String>) {
     for number in 0..processes.started {
         evidence.said.push(home.said(number));
     }
-    block_in_place(|| {
-        for process in processes.running {
-            process.end();
-        }
-    });
+    block_in_place(|| drop(processes));
     world.leave(&evidence).await;
     stage.history.forget(&name);
     stage.history.forget_until(model::VETOES, chrono::Utc::now() - REMEMBERED);
@@ -247,7 +243,7 @@ async fn trouble(home: &Home<'_>, case: &Case) -> Processes {
         match trouble.what {
             Ill::Kill => {
                 let last = all.running.pop();
-                block_in_place(|| last.map(Process::kill));
+                block_in_place(|| drop(last));
                 start(&mut all);
             }
             Ill::Freeze(time) => {
@@ -274,11 +270,11 @@ async fn trouble(home: &Home<'_>, case: &Case) -> Processes {
     all
 }
 
-/// Waits until all that has to go is gone; says of what else is there that it should not be.
+/// Waits until all that has to go is gone; says whether it went.
 async fn settle(world: &World<'_>) -> bool {
     let begin = Instant::now();
     while begin.elapsed() < PATIENCE {
-        if model::overdue(world.history, &world.name).is_empty() {
+        if model::has_settled(world.history, &world.name) {
             return true;
         }
         sleep(GLANCE).await;

@@ -1,11 +1,12 @@
 //! Whether a volume may be destroyed: the promise, in few words and of nothing but what the cluster holds.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use serde_json::Value;
 
 use super::case::PREFIX;
+use super::verdict;
 use crate::support::history::{History, Revision, text};
 
 pub(super) const MARK: &str = "storage.kubectl.dev/announced";
@@ -154,62 +155,86 @@ pub(super) fn revisions(history: &History, case: &str) -> Vec<Revision> {
     all
 }
 
-/// How often the tool has patched each volume.
-pub(super) type Patched = BTreeMap<String, usize>;
+/// How often the tool has announced and reclaimed each volume.
+pub(super) type Patched = BTreeMap<String, [usize; 2]>;
+
+/// What somebody undoes as often is left alone for an hour.
+const OFTEN: usize = 3;
 
 /// Counts a request.
 pub(super) fn count(patched: &mut Patched, request: &Value) {
-    if super::verdict::is_patch(request) {
-        *patched.entry(text(&request["objectRef"]["name"]).to_owned()).or_default() += 1;
+    if verdict::is_patch(request) {
+        let of_it = patched.entry(text(&request["objectRef"]["name"]).to_owned()).or_default();
+        of_it[usize::from(verdict::policy(request).is_some())] += 1;
     }
 }
 
-/// The volumes that have to go, and are still there, by name.
-pub(super) fn overdue(history: &History, case: &str) -> Vec<String> {
+/// Whether nothing happens any more: nothing has to go, and nothing is going.
+pub(super) fn has_settled(history: &History, case: &str) -> bool {
     let mut patched = Patched::new();
     history.any_request(case, |it| {
         count(&mut patched, it);
         false
     });
-    left(&revisions(history, case), &patched, Utc::now())
+    let revisions = revisions(history, case);
+    let state = state(revisions.iter());
+    moving(&state).is_empty() && left(&state, &patched, Utc::now()).is_empty()
 }
 
-/// The same, of revisions that are known.
-pub(super) fn left(revisions: &[Revision], patched: &Patched, now: DateTime<Utc>) -> Vec<String> {
-    let state = state(revisions.iter());
-    let claims: BTreeSet<_> = state
-        .values()
-        .filter(|it| it.resource == "persistentvolumeclaims")
-        .map(|it| it.name())
-        .collect();
-    let volumes = state.values().filter(|it| it.resource == "persistentvolumes");
-    let due = volumes.filter(|it| {
-        let (object, metadata) = (&it.object, &it.object["metadata"]);
-        let phase = text(&object["status"]["phase"]);
-        if matches!(phase, "" | "Pending") || it.terminating() {
-            return true;
+fn volumes<'a>(state: &'a State) -> impl Iterator<Item = &'a Revision> {
+    state.values().filter(|it| it.resource == "persistentvolumes").copied()
+}
+
+/// Nobody detaches what a pod has used for a minute or more after it, so that it stays for as long.
+fn was_attached(volume: &Revision) -> bool {
+    !volume.name().starts_with(PREFIX)
+}
+
+fn is_policy(volume: &Revision, policy: &str) -> bool {
+    volume.object["spec"]["persistentVolumeReclaimPolicy"] == *policy
+}
+
+/// The volumes that controllers have yet to do something to, by name.
+pub(super) fn moving<'a>(state: &'a State) -> Vec<&'a str> {
+    let moving = |it: &&Revision| match text(&it.object["status"]["phase"]) {
+        "" | "Pending" => true,
+        "Released" => is_policy(it, "Delete") && !was_attached(it),
+        _ => false,
+    };
+    let is_one = |it: &&Revision| it.terminating() || moving(it);
+    volumes(state).filter(is_one).map(Revision::name).collect()
+}
+
+/// The volumes that the tool has yet to do something to, by name.
+pub(super) fn left<'a>(state: &'a State, patched: &Patched, now: DateTime<Utc>) -> Vec<&'a str> {
+    let claim_of = |it: &Revision| {
+        let claim = text(&it.object["spec"]["claimRef"]["name"]);
+        state.get(&("persistentvolumeclaims", claim)).copied()
+    };
+    let is_due = |it: &&Revision| {
+        let claim = claim_of(it);
+        match text(&it.object["status"]["phase"]) {
+            // A claim that is deleted under its pod is to be rescued.
+            "Bound" => claim.is_some_and(Revision::terminating) && is_policy(it, "Delete"),
+            "Released" if claim.is_none() && is_policy(it, "Retain") && !was_attached(it) => {
+                let undone =
+                    patched.get(it.name()).is_some_and(|it| it.iter().any(|it| *it >= OFTEN));
+                !undone && !it.terminating() && is_unopposed(state, &it.object, now)
+            }
+            _ => false,
         }
-        let claim = text(&object["spec"]["claimRef"]["name"]);
-        let rescued = object["spec"]["persistentVolumeReclaimPolicy"] == "Retain";
-        if phase == "Bound" {
-            // A claim that is deleted under its pod is to be rescued first.
-            let claim = state.get(&("persistentvolumeclaims", claim));
-            return claim.is_some_and(|it| it.terminating()) && !rescued;
-        }
-        // Nobody detaches what a pod has used for a minute or more after it.
-        let was_attached = !it.name().starts_with(PREFIX);
-        if phase != "Released" || claims.contains(claim) || was_attached {
-            return false;
-        }
-        let annotations = &metadata["annotations"];
-        let far = annotations[MARK].as_str().and_then(shown);
-        let is_far = far.is_some_and(|it| it > now + TimeDelta::hours(1));
-        let kept = annotations[KEEP_UNTIL].as_str().and_then(|it| it.parse::<NaiveDate>().ok());
-        let is_kept = kept.is_some_and(|it| it > now.date_naive());
-        let vetoed = is_vetoed(&state, text(&metadata["uid"])) || is_unmarked(&state, object);
-        // What people undo again and again is left alone for an hour.
-        let undone = patched.get(it.name()).is_some_and(|it| *it > 2);
-        !(is_far || is_kept || vetoed || undone)
-    });
-    due.map(|it| it.name().to_owned()).collect()
+    };
+    volumes(state).filter(is_due).map(Revision::name).collect()
+}
+
+/// Whether nobody objects to its end, for now or for good.
+fn is_unopposed(state: &State, volume: &Value, now: DateTime<Utc>) -> bool {
+    let metadata = &volume["metadata"];
+    let annotations = &metadata["annotations"];
+    let shown = annotations[MARK].as_str().and_then(shown);
+    let is_far = shown.is_some_and(|it| it > now + TimeDelta::hours(1));
+    let kept = annotations[KEEP_UNTIL].as_str().and_then(|it| it.parse::<NaiveDate>().ok());
+    let is_kept = kept.is_some_and(|it| it > now.date_naive());
+    let is_vetoed = is_vetoed(state, text(&metadata["uid"])) || is_unmarked(state, volume);
+    !(is_far || is_kept || is_vetoed)
 }

@@ -16,7 +16,7 @@ pub(super) struct Home<'a> {
 }
 
 /// A process that acts, in a name of its own.
-pub(super) struct Process(Running);
+pub(super) struct Process(Option<Running>);
 
 impl<'a> Home<'a> {
     /// Everything is in this namespace: the pause, the Lease and the journal.
@@ -60,7 +60,7 @@ impl<'a> Home<'a> {
             .more(&["--as", &user, "--as-group", "system:masters"])
             .kubeconfig(&self.path("kubeconfig"))
             .env("HOSTNAME", user);
-        Process(run.start_into(Stdio::null(), log.into()))
+        Process(Some(run.start_into(Stdio::null(), log.into())))
     }
 
     /// What a process has said.
@@ -106,17 +106,15 @@ impl<'a> Home<'a> {
 
 impl Process {
     pub(super) fn signal(&self, signal: Signal) {
-        self.0.signal(signal);
+        if let Some(running) = &self.0 {
+            running.signal(signal);
+        }
     }
+}
 
-    /// Ends it as a machine does that goes down.
-    pub(super) fn kill(self) {
-        self.0.kill();
-    }
-
-    /// Ends it as whoever supervises it does, and returns its exit code.
-    pub(super) fn end(self) -> Option<i32> {
-        self.0.signal(Signal::TERM);
-        self.0.finish().code
+/// Ends it as a machine does that goes down, also where a case has failed.
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.0.take().map(Running::kill);
     }
 }

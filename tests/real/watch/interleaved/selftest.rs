@@ -116,15 +116,6 @@ const CHANGES: &[(Change, &str)] = &[
         },
         "sent: delete",
     ),
-    (
-        |it| {
-            let mut other = patch(it).clone();
-            other["verb"] = json!("create");
-            other["objectRef"] = json!({"resource": "configmaps", "namespace": "shop"});
-            it.requests.push(other);
-        },
-        "sent: create",
-    ),
     // The pause.
     (|it| pause(it)["data"]["paused"] = json!("true"), "patched although it was paused"),
     (|it| revision(it, 5).gone = true, "patched although it was paused"),
@@ -158,8 +149,12 @@ const CHANGES: &[(Change, &str)] = &[
         "1 times it turned to Delete, 0 of them known",
     ),
     (|it| set(it, GOES, true), "it leaked"),
-    (|it| it.revisions.retain(|it| it.version != 24), "it is due, and still there"),
-    (|it| it.settled = false, "settled too late"),
+    (|it| it.revisions.retain(|it| it.version < 22 || it.version > 24), "it is due, and still"),
+    (|it| it.settled = false, "did not settle"),
+    (
+        |it| bound(it)["spec"]["persistentVolumeReclaimPolicy"] = json!("Delete"),
+        "interleaved-7-2: it is due, and still there",
+    ),
     // What is announced and rescued.
     (|it| announces(it, 31), "although its veto was recorded"),
     (
@@ -360,6 +355,11 @@ fn vetoes(evidence: &mut Evidence) -> &mut Value {
 
 fn pause(evidence: &mut Evidence) -> &mut Value {
     &mut revision(evidence, 5).object
+}
+
+/// The volume whose claim is deleted under its pod, in the end.
+fn bound(evidence: &mut Evidence) -> &mut Value {
+    &mut revision(evidence, 52).object
 }
 
 /// The patch that destroys.

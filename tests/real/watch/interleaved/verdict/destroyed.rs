@@ -60,12 +60,12 @@ impl Verdict {
     pub(super) fn left(&mut self, evidence: &Evidence) {
         let mut patched = model::Patched::new();
         evidence.requests.iter().for_each(|it| model::count(&mut patched, it));
-        let overdue = model::left(&evidence.revisions, &patched, Utc::now());
+        let state = model::state(evidence.revisions.iter());
+        let overdue = model::left(&state, &patched, Utc::now());
         for name in &overdue {
             self.wrong.push(format!("{name}: it is due, and still there"));
         }
-        self.holds(evidence.settled || !overdue.is_empty(), || "it settled too late".to_owned());
-        let state = model::state(evidence.revisions.iter());
+        self.holds(evidence.settled, || format!("it did not settle: {:?}", model::moving(&state)));
         for (handle, there) in &evidence.backends {
             let of_it: Vec<_> = evidence
                 .volumes()
@@ -142,21 +142,22 @@ fn before<'a>(
     all.filter(|it| answered(it) <= sent).max_by_key(|it| received(it))
 }
 
-/// The list of the records that a patch rests on.
+/// The list of the records that a patch rests on: the last one before the volume was read again. The loop that reports lists
+/// them too, whenever it likes.
 fn list_before<'a>(evidence: &'a Evidence, patch: &Value) -> Result<&'a Value, String> {
+    let read = before(evidence, patch, |it| {
+        it["verb"] == "get"
+            && it["objectRef"]["name"] == patch["objectRef"]["name"]
+            && it["objectRef"]["resource"] == "persistentvolumes"
+    });
+    let read = received(read.ok_or("without having read it again")?);
     let list = before(evidence, patch, |it| {
         it["verb"] == "list"
             && it["objectRef"]["resource"] == "configmaps"
             && it["objectRef"]["namespace"] == RECORDS
+            && answered(it) <= read
     });
     let list = list.ok_or("without having listed the records")?;
-    let read = before(evidence, patch, |it| {
-        it["verb"] == "get" && it["objectRef"]["name"] == patch["objectRef"]["name"]
-    });
-    let read = read.ok_or("without having read it again")?;
-    if received(read) < answered(list) {
-        return Err("what was recorded was listed after the volume was read".to_owned());
-    }
     match text(&list["requestURI"]).contains("resourceVersion=") {
         true => Err("the records were listed from a cache".to_owned()),
         false => Ok(list),
