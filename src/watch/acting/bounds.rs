@@ -136,7 +136,8 @@ impl fmt::Display for Breaker {
                 format_time(until)
             ),
             Self::Clock(ahead) => {
-                let by = format_duration(ahead.abs().to_std().unwrap_or_default());
+                let minutes = (ahead.abs() + TimeDelta::seconds(30)).num_minutes().unsigned_abs();
+                let by = format_duration(Duration::from_secs(minutes.saturating_mul(60)));
                 let how = if *ahead < TimeDelta::zero() { "behind" } else { "ahead of" };
                 write!(f, "the clock of the API server is {by} {how} that of this machine")
             }

@@ -34,7 +34,7 @@ pub(crate) use gce_pd::GcePd;
 pub(crate) use hands::{mark, send};
 pub(crate) use local_path::LocalPath;
 pub(crate) use objects::{HOST_PATHS, PersistentVolume, claim, host_folder, host_path_class, pod};
-pub(crate) use patience::{eventually, never, say};
+pub(crate) use patience::{eventually, happens, never, say};
 pub(crate) use random::{Bounds, Cases, Tally};
 pub(crate) use real_drivers::{RealDrivers, real_drivers};
 pub(crate) use report::{Finding, Report};

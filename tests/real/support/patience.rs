@@ -11,12 +11,21 @@ const LIMIT: Duration = Duration::from_secs(90);
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// Waits until something is so, and panics with `what` when it never is.
-pub(crate) fn eventually(what: &str, mut so: impl FnMut() -> bool) {
+#[track_caller]
+pub(crate) fn eventually(what: &str, so: impl FnMut() -> bool) {
+    assert!(happens(so), "not within {LIMIT:?}: {what}");
+}
+
+/// Waits until something is so. Returns whether that ever was.
+pub(crate) fn happens(mut so: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while !so() {
-        assert!(start.elapsed() < LIMIT, "not within {LIMIT:?}: {what}");
+        if start.elapsed() > LIMIT {
+            return false;
+        }
         sleep(GLANCE);
     }
+    true
 }
 
 /// Looks for a while, and panics with `what` as soon as something is so.

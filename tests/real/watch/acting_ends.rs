@@ -3,16 +3,35 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::acting::left;
+use super::Watcher;
+use super::acting::{left, policy_of};
 use super::reporting::Reporting;
-use crate::support::{Admin, Fault, Run, Scenario, shared};
+use crate::support::{Admin, Fault, Proxy, Run, Scenario, claim, eventually, pod, shared};
 
 const MARK: &str = "storage.kubectl.dev/announced";
+
+/// Returns a kubeconfig by which `watch` runs in the namespace of the scenario, where nobody else pauses it.
+fn through(on: &Scenario, proxy: &Proxy, reporting: &Reporting) -> PathBuf {
+    let text = fs::read_to_string(proxy.kubeconfig()).expect("because the testbed wrote it");
+    let mut config: Value = serde_yaml::from_str(&text).expect("because it is YAML");
+    config["contexts"][0]["context"]["namespace"] = json!(on.name);
+    let kubeconfig = reporting.folder.path().join("kubeconfig");
+    fs::write(&kubeconfig, config.to_string()).expect("because the folder is writable");
+    kubeconfig
+}
+
+/// Pauses what acts in the namespace of the scenario, or lets it go on.
+fn switch(on: &Scenario, how: &str) {
+    let run = Run::of(&["watch", how, "-n", &on.name]).kubeconfig(on.cluster.kubeconfig());
+    let outcome = run.go();
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+}
 
 /// `watch -o json | head -1`, while a volume is being announced.
 #[test]
@@ -28,15 +47,8 @@ fn a_reader_who_goes_away_ends_no_change() {
             on.name
         ),
     );
-    // It runs in the namespace of the scenario, and nobody else pauses it.
-    let text = fs::read_to_string(proxy.kubeconfig()).expect("because the testbed wrote it");
-    let mut config: Value = serde_yaml::from_str(&text).expect("because it is YAML");
-    config["contexts"][0]["context"]["namespace"] = json!(on.name);
-    let kubeconfig = reporting.folder.path().join("kubeconfig");
-    fs::write(&kubeconfig, config.to_string()).expect("because the folder is writable");
-    let resumed = Run::of(&["watch", "resume", "-n", &on.name]);
-    let resumed = resumed.kubeconfig(on.cluster.kubeconfig()).go();
-    assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
+    let kubeconfig = through(&on, &proxy, &reporting);
+    switch(&on, "resume");
 
     let volumes = ["one", "two"].map(|it| left(&on, it));
     let held = proxy.hold(Fault::hold().on("PATCH", "/persistentvolumes/").real());
@@ -116,4 +128,72 @@ fn who_may_not_announce_is_told_and_changes_nothing() {
     for kind in ["rolebinding", "role"] {
         on.cluster.kubectl(&[&["delete", kind, &role][..], &in_system].concat());
     }
+}
+
+/// Somebody pauses while a change is being recorded: it is not sent, although it has begun.
+#[test]
+fn what_is_paused_before_it_is_sent_is_not_sent() {
+    let on = Scenario::on(shared());
+    let (admin, driver, proxy) = (Admin::of(&on), shared().driver(), on.cluster.proxy());
+    let policy = format!(
+        "scope: {{namespaces: [{0}]}}\nleaderElection: {{}}\nclusterJournal: {0}\n\
+         reconcilers: {{rescue: {{mode: act}}}}\n\
+         bounds: {{unchangedJudgements: 2, judgementInterval: 1s}}",
+        on.name
+    );
+    let reporting = Reporting::with("{}", &policy);
+    let kubeconfig = through(&on, &proxy, &reporting);
+    switch(&on, "resume");
+    on.create(&claim("orders", &driver.class_delete));
+    on.create(&pod("shop", "orders"));
+    let orders = on.bound("orders");
+    on.wait_phase("pod/shop", "Running");
+    let mark = on.cluster.mark();
+    on.delete("pvc/orders");
+    let held = proxy.hold(Fault::hold().on("PUT", "/configmaps/kubectl-storage-journal").real());
+    let watcher = Watcher::by_policy(&kubeconfig, &reporting.policy());
+    held.wait();
+    switch(&on, "pause");
+    watcher.says("paused: nothing is changed");
+    held.release();
+    watcher.says("nothing was sent: reconcilers are paused");
+    assert_eq!(policy_of(&on, &orders), "Delete");
+    let is_write = |it: &Value| {
+        it["objectRef"]["name"] == *orders
+            && it["verb"] == "patch"
+            && it["userAgent"].as_str().is_some_and(|it| it.starts_with("kubectl-storage"))
+            && !it["requestURI"].as_str().unwrap_or_default().contains("dryRun")
+    };
+    let sent = on.cluster.requests_since(mark);
+    assert_eq!(sent.iter().find(|it| is_write(it)), None);
+    let there = format!("--cluster-journal={}", on.name);
+    let told = admin.run(&["journal", &there]).ends(0);
+    assert_eq!(told.json["journals"][0]["entries"][0]["outcome"], "refused", "{:#}", told.json);
+
+    switch(&on, "resume");
+    eventually("the volume is kept", || policy_of(&on, &orders) == "Retain");
+    watcher.terminate();
+}
+
+/// The clock of the API server that answers is days ahead: nothing that an hour or a grace period decides is done.
+#[test]
+fn nothing_is_announced_by_a_clock_that_disagrees() {
+    let on = Scenario::on(shared());
+    let proxy = on.cluster.proxy();
+    let policy = format!(
+        "scope: {{namespaces: [{0}]}}\nleaderElection: {{}}\nclusterJournal: {0}\n\
+         reconcilers: {{reclaim: {{mode: act, olderThan: 1s, grace: 1h}}}}\n\
+         bounds: {{unchangedJudgements: 2, judgementInterval: 1s}}",
+        on.name
+    );
+    let reporting = Reporting::with("{}", &policy);
+    let kubeconfig = through(&on, &proxy, &reporting);
+    switch(&on, "resume");
+    let volume = left(&on, "left");
+    proxy.fault(Fault::clock(80 * 3600).on("GET", "/"));
+    let watcher = Watcher::by_policy(&kubeconfig, &reporting.policy());
+    watcher.says("the clock of the API server is 3d8h ahead of that of this machine");
+    watcher.terminate();
+    let live = on.read(&format!("pv/{volume}"));
+    assert_eq!(live["metadata"]["annotations"][MARK], Value::Null);
 }

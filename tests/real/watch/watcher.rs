@@ -9,7 +9,7 @@ use std::thread;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::{Cluster, Finding, Run, Running, eventually};
+use crate::support::{Cluster, Finding, Run, Running, eventually, happens};
 
 /// A running `audit --watch -o json`, or `watch -o json`.
 pub(super) struct Watcher {
@@ -96,7 +96,7 @@ impl Watcher {
     /// Waits until it has said something on stderr.
     #[track_caller]
     pub(super) fn says(&self, text: &str) {
-        eventually(&format!("says {text:?}"), || self.said().contains(text));
+        assert!(happens(|| self.said().contains(text)), "never says {text:?}: {}", self.said());
     }
 
     /// Waits until it has said that a kind is read again.
