@@ -172,6 +172,16 @@ impl History {
         added
     }
 
+    /// Whether the API server has carried out since then what destroys this object or its backend volume.
+    pub fn was_condemned(&self, uid: &Uid, since: Time) -> bool {
+        let is_later = |entry: &Entry| entry.at.is_none_or(|at| at + SKEW >= since);
+        let condemns = |entry: &&Entry| {
+            let intent = &entry.intent;
+            intent.object.uid.as_ref() == Some(uid) && intent.may_destroy() && entry.wrote()
+        };
+        self.entries.iter().filter(condemns).any(is_later)
+    }
+
     /// Returns the sequences of the entries that a later, verified entry has undone.
     pub fn undone(&self) -> HashSet<u64> {
         let mut undone = HashSet::new();

@@ -165,8 +165,14 @@ impl Actor<'_> {
         }
         let settings = terms.terms.settings(work, &terms.judged);
         let Self { connection, .. } = self;
-        let session =
-            Session { connection, work, terms: &terms.terms, settings, bounds: &terms.bounds };
+        let session = Session {
+            connection,
+            work,
+            acts,
+            terms: &terms.terms,
+            settings,
+            bounds: &terms.bounds,
+        };
         let mut looked = Box::pin(session.look()).await?;
         if work.reconciler() == ReconcilerName::Reclaim && looked.breaker.is_none() {
             looked.breaker = self.permit.unattended();
@@ -177,6 +183,9 @@ impl Actor<'_> {
         if work == Work::Announce {
             self.past.breaker_open = looked.breaker.is_some();
             self.counts.break_circuit(self.past.breaker_open);
+        }
+        for object in &looked.taken_back {
+            (self.tell)(ActingNews::TakenBack { work, object });
         }
         if let Some(breaker) = &looked.breaker {
             (self.tell)(ActingNews::BreakerOpen { work, breaker });

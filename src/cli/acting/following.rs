@@ -186,6 +186,12 @@ fn note(news: &ActingNews<'_>) -> Option<(Work, String)> {
                 "warning: {object} is left alone for an hour: somebody undoes again and again what is done to it"
             ),
         ),
+        ActingNews::TakenBack { work, object } => (
+            work,
+            format!(
+                "warning: {object} is left alone: its reclaim policy was set back after it was reclaimed; `gc --announced` reclaims it again"
+            ),
+        ),
         ActingNews::Failed { work, message } => {
             (work, format!("warning: {message}; tried again in a minute"))
         }

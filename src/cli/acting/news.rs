@@ -39,6 +39,8 @@ pub(in crate::cli) enum ActingNews<'a> {
     TooMany { work: Work, count: usize },
     /// Somebody else undoes again and again what was done to an object.
     Undone { work: Work, object: &'a ObjectRef },
+    /// It was reclaimed, and somebody has set its reclaim policy back.
+    TakenBack { work: Work, object: &'a ObjectRef },
     /// Changes were made, or were not.
     Changed { work: Work, receipt: &'a Receipt, shape: &'a writing::Receipt },
     /// It could not look, or not write.

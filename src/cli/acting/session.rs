@@ -15,10 +15,11 @@ use crate::cli::{
 use crate::cluster::Seen;
 use crate::facts;
 use crate::journal::History;
-use crate::model::Settings;
+use crate::model::{ObjectRef, Settings};
 use crate::plan::Plan;
 use crate::watch::acting::{
     ActingBounds, AnnouncementCounts, Breaker, Candidates, Work, WorkTerms, announcements, breaker,
+    take_out_what_was_taken_back,
 };
 use crate::watch::policy::acting::{OLDEST_LOOK, ReconcilerName};
 
@@ -26,6 +27,8 @@ use crate::watch::policy::acting::{OLDEST_LOOK, ReconcilerName};
 pub(super) struct Session<'a> {
     pub(super) connection: &'a ConnectionArgs,
     pub(super) work: Work,
+    /// Whether it changes anything, and does not only say what it would do.
+    pub(super) acts: bool,
     pub(super) terms: &'a WorkTerms,
     pub(super) settings: Settings,
     pub(super) bounds: &'a ActingBounds,
@@ -40,6 +43,8 @@ pub(super) struct Looked {
     pub(super) unsettled: bool,
     /// Volumes by what is known of their announcement, where that was read.
     pub(super) announcements: Option<AnnouncementCounts>,
+    /// Volumes that somebody took back after they were reclaimed.
+    pub(super) taken_back: Vec<ObjectRef>,
     /// Why nothing is announced or reclaimed.
     pub(super) breaker: Option<Breaker>,
     /// When it was begun.
@@ -57,7 +62,7 @@ impl Session<'_> {
     /// Looks, and judges so many times. It ends as soon as there is nothing to do.
     pub(super) async fn look(&self) -> Result<Looked, Failure> {
         let begun = Instant::now();
-        let Self { connection, work, terms, settings, bounds } = self;
+        let Self { connection, work, acts: _, terms, settings, bounds } = self;
         let from = ClusterSource::Watched { connection, namespace: None };
         let mut collected = collect(from, settings, None).await?;
         let history = self.history(&collected).await?;
@@ -66,7 +71,11 @@ impl Session<'_> {
         loop {
             judgement += 1;
             let judged = collected.make(settings, |cx| {
-                let plan = terms.plan(*work, cx, history.as_ref());
+                let mut plan = terms.plan(*work, cx, history.as_ref());
+                let taken_back = history.as_ref().filter(|_| *work == Work::Reclaim);
+                let taken_back = taken_back
+                    .map(|it| take_out_what_was_taken_back(cx, &mut plan, it))
+                    .unwrap_or_default();
                 let of_reclaim = work.reconciler() == ReconcilerName::Reclaim;
                 let announcements = of_reclaim.then(|| announcements(cx)).flatten();
                 let clocks = || Breaker::of_clocks(cx.clock()?, Utc::now());
@@ -78,9 +87,9 @@ impl Session<'_> {
                     Work::Rescue | Work::Retention | Work::Finalizers => None,
                 };
                 let unread = facts::known_announcements(cx).and_then(Seen::err);
-                (plan, breaker, announcements, unread.filter(|_| of_reclaim))
+                (plan, breaker, announcements, taken_back, unread.filter(|_| of_reclaim))
             });
-            let (mut plan, breaker, announcements, unread) = judged.await?;
+            let (mut plan, breaker, announcements, taken_back, unread) = judged.await?;
             if let Some(unread) = unread {
                 return Err(Failure::error(anyhow::anyhow!(unread.reason)));
             }
@@ -88,7 +97,15 @@ impl Session<'_> {
             if candidates.is_empty() || judgement >= bounds.judgements {
                 plan.changes = candidates.settled(bounds.judgements);
                 let unsettled = plan.changes.is_empty() && !candidates.is_empty();
-                return Ok(Looked { collected, plan, unsettled, announcements, breaker, begun });
+                return Ok(Looked {
+                    collected,
+                    plan,
+                    unsettled,
+                    announcements,
+                    taken_back,
+                    breaker,
+                    begun,
+                });
             }
             follow(&mut collected, bounds.interval).await?;
         }
@@ -97,8 +114,10 @@ impl Session<'_> {
     /// What was recorded of earlier volumes, where a plan rests on that.
     async fn history(&self, collected: &Collected) -> Result<Option<History>, Failure> {
         match self.work {
-            Work::Finalizers => Ok(Some(journal::read(collected).await?.1)),
-            _ => Ok(None),
+            // What only reports needs no right to read it.
+            Work::Reclaim if !self.acts => Ok(None),
+            Work::Finalizers | Work::Reclaim => Ok(Some(journal::read(collected).await?.1)),
+            Work::Rescue | Work::Retention | Work::Announce => Ok(None),
         }
     }
 }

@@ -216,6 +216,17 @@ impl ActingLog {
                     );
                 }
             }
+            ActingNews::TakenBack { work, object } => {
+                let object = object.to_string();
+                if self.0.is_new(*work, &format!("taken back {object}")) {
+                    warn!(
+                        reconciler = %work.reconciler(),
+                        object = %escape_control(&object),
+                        "left alone: its reclaim policy was set back after it was reclaimed; \
+                         `gc --announced` reclaims it again"
+                    );
+                }
+            }
             ActingNews::Failed { work, message } => {
                 if self.0.is_new(*work, message) {
                     error!(reconciler = %work.reconciler(), "{}", escape_control(message));

@@ -8,7 +8,7 @@ use super::{Breaker, Work};
 use crate::cluster::{Cx, Subject};
 use crate::facts::{self, AnnouncementStatus};
 use crate::journal::History;
-use crate::model::{Settings, Threshold};
+use crate::model::{ObjectRef, Settings, Threshold};
 use crate::plan::{
     self, FinalizerSelection, GcSelection, Plan, ProposedChange, Purpose, WhenReclaimed,
 };
@@ -86,6 +86,24 @@ impl WorkTerms {
             _ => false,
         }
     }
+}
+
+/// Takes out of a plan the volumes that were reclaimed after they were announced, and that somebody has taken back since: the
+/// announcement was used. Returns them.
+pub(crate) fn take_out_what_was_taken_back(
+    cx: &Cx,
+    plan: &mut Plan,
+    history: &History,
+) -> Vec<ObjectRef> {
+    let was_reclaimed = |change: &ProposedChange| {
+        let Ok(Some(volume)) = cx.volume(&change.object.key.name) else { return false };
+        let Ok(status) = facts::announcement_status(cx, volume, None) else { return false };
+        let AnnouncementStatus::Due(period) = status else { return false };
+        let uid = volume.metadata.uid.as_ref();
+        uid.is_some_and(|uid| history.was_condemned(uid, period.since))
+    };
+    let taken_back = plan.changes.extract_if(.., |it| it.destroys() && was_reclaimed(it));
+    taken_back.map(|it| it.object).collect()
 }
 
 /// Counts volumes by what is known of their announcement; `None` where that was not read. What `gc` would refuse is not

@@ -245,7 +245,8 @@ fn leads(acting: &Acting) -> Option<bool> {
 
 #[test]
 fn a_leader_that_was_stopped_changes_nothing_when_it_wakes() {
-    const RECLAIM: &str = "{reclaim: {mode: act, olderThan: 1s, grace: 10s}}";
+    const RECLAIM: &str =
+        "{reclaim: {mode: act, olderThan: 1s, grace: 10s}}\nthresholds: {delete-wait: 10s}";
     let cluster = Cluster::start(Options::COMPLETE);
     let on = Scenario::on(&cluster);
     let driver = cluster.driver();
@@ -290,6 +291,17 @@ fn a_leader_that_was_stopped_changes_nothing_when_it_wakes() {
     eventually("the other one has counted these", || two.changes("reclaim", "done") > 1);
     // Of what it had in its hands, at most that.
     assert!(one.changes("reclaim", "done") < 2);
+
+    // Somebody takes a volume back after it was reclaimed, while its driver cannot delete it: that holds.
+    driver
+        .fault(&json!({"DeleteVolume": {"fail": {"code": "INTERNAL", "message": "disk is busy"}}}));
+    let third = left(&on, "third");
+    eventually("it is reclaimed", || policy_of(&on, &third) == "Delete");
+    on.set_policy(&third, "Retain");
+    driver.fault(&json!({}));
+    two.watcher.says("its reclaim policy was set back after it was reclaimed");
+    assert_eq!(policy_of(&on, &third), "Retain");
+    assert!(driver.has(&third));
     one.watcher.terminate();
     two.watcher.terminate();
 }

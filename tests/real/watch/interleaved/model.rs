@@ -220,8 +220,10 @@ pub(super) fn left<'a>(state: &'a State, patched: &Patched, now: DateTime<Utc>) 
             // A claim that is deleted under its pod is to be rescued.
             "Bound" => claim.is_some_and(Revision::terminating) && is_policy(it, "Delete"),
             "Released" if claim.is_none() && is_policy(it, "Retain") && !was_attached(it) => {
-                let undone =
-                    patched.get(it.name()).is_some_and(|it| it.iter().any(|it| *it >= OFTEN));
+                // Whoever sets the policy back after it was reclaimed has taken it back for good.
+                let undone = patched
+                    .get(it.name())
+                    .is_some_and(|[announced, reclaimed]| *announced >= OFTEN || *reclaimed > 0);
                 !undone && !it.terminating() && is_unopposed(state, &it.object, now)
             }
             _ => false,
