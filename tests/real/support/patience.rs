@@ -5,7 +5,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// How long anything that controllers do may take on a busy machine.
-const LIMIT: Duration = Duration::from_secs(90);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// How often it is looked.
 const GLANCE: Duration = Duration::from_millis(100);

@@ -149,7 +149,13 @@ const CHANGES: &[(Change, &str)] = &[
         "1 times it turned to Delete, 0 of them known",
     ),
     (|it| set(it, GOES, true), "it leaked"),
-    (|it| it.revisions.retain(|it| it.version < 22 || it.version > 24), "it is due, and still"),
+    (
+        |it| {
+            it.revisions.retain(|it| it.version < 22 || it.version > 24);
+            it.requests.retain(|it| verdict::policy(it) != Some("Delete"));
+        },
+        "interleaved-7-0: it is due, and still there",
+    ),
     (|it| it.settled = false, "did not settle"),
     (
         |it| bound(it)["spec"]["persistentVolumeReclaimPolicy"] = json!("Delete"),
