@@ -184,6 +184,9 @@ impl Actor<'_> {
             self.past.breaker_open = looked.breaker.is_some();
             self.counts.break_circuit(self.past.breaker_open);
         }
+        if let Some(left_alone) = &looked.left_alone {
+            (self.tell)(ActingNews::LeftAlone { work, left_alone });
+        }
         for object in &looked.taken_back {
             (self.tell)(ActingNews::TakenBack { work, object });
         }

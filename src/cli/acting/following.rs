@@ -29,7 +29,7 @@ use crate::model::escape_control;
 use crate::output::{format::Format, list, writing};
 use crate::watch::{
     Leadership, Reconciler, Told,
-    acting::{ActingCounts, Work},
+    acting::{ActingCounts, LeftAlone, Work},
 };
 
 /// How long a change may go on after a signal: Kubernetes waits 30 seconds before it kills a pod.
@@ -191,6 +191,10 @@ fn note(news: &ActingNews<'_>) -> Option<(Work, String)> {
             format!(
                 "warning: {object} is left alone: its reclaim policy was set back after it was reclaimed; `gc --announced` reclaims it again"
             ),
+        ),
+        ActingNews::LeftAlone { work, left_alone: LeftAlone { count, object, reason } } => (
+            work,
+            format!("note: {count} old enough are not announced; the first is {object}: {reason}"),
         ),
         ActingNews::Failed { work, message } => {
             (work, format!("warning: {message}; tried again in a minute"))

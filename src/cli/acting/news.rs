@@ -1,22 +1,28 @@
 //! What is told of what is done in the background.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::apply::Receipt;
 use crate::model::ObjectRef;
 use crate::output::writing;
 use crate::plan::ProposedChange;
-use crate::watch::acting::{Breaker, Work};
+use crate::watch::acting::{Breaker, LeftAlone, Work};
 
-/// Why something was not done, as it was told last of each work: nothing is told twice.
+/// Why something was not done, as it was told of each work since something was done: nothing is told twice.
 #[derive(Default)]
-pub(in crate::cli) struct ToldReasons(BTreeMap<Work, String>);
+pub(in crate::cli) struct ToldReasons(BTreeMap<Work, BTreeSet<String>>);
+
+/// More reasons of one work are not remembered: some of them name objects.
+const REMEMBERED: usize = 100;
 
 impl ToldReasons {
-    /// Whether this is another reason than the last one.
+    /// Whether this reason was not told yet.
     pub(in crate::cli) fn is_new(&mut self, work: Work, reason: &str) -> bool {
-        let known = self.0.insert(work, reason.to_owned());
-        known.as_deref() != Some(reason)
+        let known = self.0.entry(work).or_default();
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        known.insert(reason.to_owned())
     }
 
     /// Forgets it: something was done.
@@ -41,6 +47,8 @@ pub(in crate::cli) enum ActingNews<'a> {
     Undone { work: Work, object: &'a ObjectRef },
     /// It was reclaimed, and somebody has set its reclaim policy back.
     TakenBack { work: Work, object: &'a ObjectRef },
+    /// Volumes are not announced, although they are old enough.
+    LeftAlone { work: Work, left_alone: &'a LeftAlone },
     /// Changes were made, or were not.
     Changed { work: Work, receipt: &'a Receipt, shape: &'a writing::Receipt },
     /// It could not look, or not write.

@@ -18,8 +18,8 @@ use crate::journal::History;
 use crate::model::{ObjectRef, Settings};
 use crate::plan::Plan;
 use crate::watch::acting::{
-    ActingBounds, AnnouncementCounts, Breaker, Candidates, Work, WorkTerms, announcements, breaker,
-    take_out_what_was_taken_back,
+    ActingBounds, AnnouncementCounts, Breaker, Candidates, LeftAlone, Work, WorkTerms,
+    announcements, breaker, left_alone, take_out_what_was_taken_back,
 };
 use crate::watch::policy::acting::{OLDEST_LOOK, ReconcilerName};
 
@@ -45,6 +45,8 @@ pub(super) struct Looked {
     pub(super) announcements: Option<AnnouncementCounts>,
     /// Volumes that somebody took back after they were reclaimed.
     pub(super) taken_back: Vec<ObjectRef>,
+    /// Volumes that are not announced, although they are old enough.
+    pub(super) left_alone: Option<LeftAlone>,
     /// Why nothing is announced or reclaimed.
     pub(super) breaker: Option<Breaker>,
     /// When it was begun.
@@ -87,9 +89,12 @@ impl Session<'_> {
                     Work::Rescue | Work::Retention | Work::Finalizers => None,
                 };
                 let unread = facts::known_announcements(cx).and_then(Seen::err);
-                (plan, breaker, announcements, taken_back, unread.filter(|_| of_reclaim))
+                let left_alone = (*work == Work::Announce).then(|| left_alone(cx, &plan)).flatten();
+                let unread = unread.filter(|_| of_reclaim);
+                (plan, breaker, announcements, (taken_back, left_alone), unread)
             });
-            let (mut plan, breaker, announcements, taken_back, unread) = judged.await?;
+            let (mut plan, breaker, announcements, (taken_back, left_alone), unread) =
+                judged.await?;
             if let Some(unread) = unread {
                 return Err(Failure::error(anyhow::anyhow!(unread.reason)));
             }
@@ -103,6 +108,7 @@ impl Session<'_> {
                     unsettled,
                     announcements,
                     taken_back,
+                    left_alone,
                     breaker,
                     begun,
                 });

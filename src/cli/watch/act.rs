@@ -22,7 +22,7 @@ use crate::{
     model::escape_control,
     watch::{
         Leadership,
-        acting::{ActingBounds, ActingCounts, Work, WorkTerms},
+        acting::{ActingBounds, ActingCounts, LeftAlone, Work, WorkTerms},
         pause::PauseRecord,
         policy::{WatchPolicy, acting::ReconcilerMode},
     },
@@ -224,6 +224,18 @@ impl ActingLog {
                         object = %escape_control(&object),
                         "left alone: its reclaim policy was set back after it was reclaimed; \
                          `gc --announced` reclaims it again"
+                    );
+                }
+            }
+            ActingNews::LeftAlone { work, left_alone: LeftAlone { count, object, reason } } => {
+                let object = object.to_string();
+                if self.0.is_new(*work, &format!("{count} {object} {reason}")) {
+                    info!(
+                        reconciler = %work.reconciler(),
+                        volumes = count,
+                        first = %escape_control(&object),
+                        reason = %escape_control(reason),
+                        "not announced, although they are old enough"
                     );
                 }
             }

@@ -51,9 +51,11 @@ pub async fn other_namespaces(reader: &Reader, namespace: &str) -> Option<BTreeS
     Some(found.into_iter().filter_map(|it| it.metadata.namespace).collect())
 }
 
+/// The path of the records, and not of the segments of a journal, which may be many and large.
 fn path(namespace: Option<&str>) -> String {
     let all = collection_path("", "v1", namespace, "configmaps");
-    format!("{all}?labelSelector={}", RECORD.replace('/', "%2F"))
+    let label = RECORD.replace('/', "%2F");
+    format!("{all}?labelSelector={label}%20in%20%28{ANNOUNCEMENT}%2C{VETO}%29")
 }
 
 fn unanswered(error: &ReadError) -> Answer {

@@ -10,7 +10,8 @@ use crate::facts::{self, AnnouncementStatus};
 use crate::journal::History;
 use crate::model::{ObjectRef, Settings, Threshold};
 use crate::plan::{
-    self, FinalizerSelection, GcSelection, Plan, ProposedChange, Purpose, WhenReclaimed,
+    self, FinalizerSelection, GcSelection, Plan, ProposedChange, Purpose, RefusedObject,
+    WhenReclaimed,
 };
 use crate::remedies::Announcing;
 use crate::rules;
@@ -86,6 +87,30 @@ impl WorkTerms {
             _ => false,
         }
     }
+}
+
+/// Volumes that could be announced by their age, and are not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LeftAlone {
+    /// How many.
+    pub(crate) count: usize,
+    /// The first of them.
+    pub(crate) object: ObjectRef,
+    /// Why that one is not.
+    pub(crate) reason: String,
+}
+
+/// Returns the volumes that a plan that announces leaves alone, and that nobody has announced before.
+pub(crate) fn left_alone(cx: &Cx, announced: &Plan) -> Option<LeftAlone> {
+    let is_unannounced = |it: &&RefusedObject| {
+        let Ok(Some(volume)) = cx.volume(&it.object.key.name) else { return false };
+        let status = facts::announcement_status(cx, volume, None);
+        matches!(status, Ok(AnnouncementStatus::NotAnnounced))
+    };
+    let mut refused = announced.refusals.iter().filter(is_unannounced);
+    let RefusedObject { object, reason, .. } = refused.next()?;
+    let count = 1 + refused.count();
+    Some(LeftAlone { count, object: object.clone(), reason: reason.clone() })
 }
 
 /// Takes out of a plan the volumes that were reclaimed after they were announced, and that somebody has taken back since: the
