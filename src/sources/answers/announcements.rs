@@ -113,6 +113,13 @@ mod tests {
     }
 
     #[test]
+    fn the_segments_of_a_journal_are_not_listed() {
+        let one_of = "storage.kubectl.dev%2Frecord%20in%20%28announcement%2Cveto%29";
+        let expected = format!("/api/v1/namespaces/a/configmaps?labelSelector={one_of}");
+        assert_eq!(path(Some("a")), expected);
+    }
+
+    #[test]
     fn what_cannot_be_read_hides_nothing_else() {
         let volume = AnnouncedVolume {
             name: "pv-1".into(),
