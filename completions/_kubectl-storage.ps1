@@ -63,8 +63,8 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             break
         }
         'kubectl-storage;audit' {
-            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated')
-            [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated')
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Read a saved dump of whole lists (without -l or --field-selector) instead of a cluster: a file, a folder or - for stdin; can be repeated')
+            [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'Read a saved dump of whole lists (without -l or --field-selector) instead of a cluster: a file, a folder or - for stdin; can be repeated')
             [CompletionResult]::new('--taken-at', '--taken-at', [CompletionResultType]::ParameterName, 'Set the time at which the dump was taken, if the dump lacks it')
             [CompletionResult]::new('--complete', '--complete', [CompletionResultType]::ParameterName, 'Assert that the dump contains every object of these kinds, or of `all` kinds')
             [CompletionResult]::new('--save', '--save', [CompletionResultType]::ParameterName, 'Save exactly what this audit reads, for `audit -f`')
@@ -176,8 +176,10 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             break
         }
         'kubectl-storage;watch;pause' {
-            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Look in the namespace in which watch runs')
-            [CompletionResult]::new('--namespace', '--namespace', [CompletionResultType]::ParameterName, 'Look in the namespace in which watch runs')
+            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Look in this namespace: clusterJournal of the policy, or else that in which watch runs [default: kubectl-storage]')
+            [CompletionResult]::new('--namespace', '--namespace', [CompletionResultType]::ParameterName, 'Look in this namespace: clusterJournal of the policy, or else that in which watch runs [default: kubectl-storage]')
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Look where this policy has its records; then -n is the namespace in which watch runs [default: that of the context]')
+            [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'Look where this policy has its records; then -n is the namespace in which watch runs [default: that of the context]')
             [CompletionResult]::new('--reason', '--reason', [CompletionResultType]::ParameterName, 'Record why, for those who ask with `watch status`')
             [CompletionResult]::new('--kubeconfig', '--kubeconfig', [CompletionResultType]::ParameterName, 'Use this kubeconfig file')
             [CompletionResult]::new('--context', '--context', [CompletionResultType]::ParameterName, 'Use this context of the kubeconfig')
@@ -202,8 +204,10 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             break
         }
         'kubectl-storage;watch;resume' {
-            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Look in the namespace in which watch runs')
-            [CompletionResult]::new('--namespace', '--namespace', [CompletionResultType]::ParameterName, 'Look in the namespace in which watch runs')
+            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Look in this namespace: clusterJournal of the policy, or else that in which watch runs [default: kubectl-storage]')
+            [CompletionResult]::new('--namespace', '--namespace', [CompletionResultType]::ParameterName, 'Look in this namespace: clusterJournal of the policy, or else that in which watch runs [default: kubectl-storage]')
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Look where this policy has its records; then -n is the namespace in which watch runs [default: that of the context]')
+            [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'Look where this policy has its records; then -n is the namespace in which watch runs [default: that of the context]')
             [CompletionResult]::new('--reason', '--reason', [CompletionResultType]::ParameterName, 'Record why, for those who ask with `watch status`')
             [CompletionResult]::new('--kubeconfig', '--kubeconfig', [CompletionResultType]::ParameterName, 'Use this kubeconfig file')
             [CompletionResult]::new('--context', '--context', [CompletionResultType]::ParameterName, 'Use this context of the kubeconfig')
@@ -228,8 +232,10 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             break
         }
         'kubectl-storage;watch;status' {
-            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Look in the namespace in which watch runs')
-            [CompletionResult]::new('--namespace', '--namespace', [CompletionResultType]::ParameterName, 'Look in the namespace in which watch runs')
+            [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Look in this namespace: clusterJournal of the policy, or else that in which watch runs [default: kubectl-storage]')
+            [CompletionResult]::new('--namespace', '--namespace', [CompletionResultType]::ParameterName, 'Look in this namespace: clusterJournal of the policy, or else that in which watch runs [default: kubectl-storage]')
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Look where this policy has its records; then -n is the namespace in which watch runs [default: that of the context]')
+            [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'Look where this policy has its records; then -n is the namespace in which watch runs [default: that of the context]')
             [CompletionResult]::new('--cluster-journal', '--cluster-journal', [CompletionResultType]::ParameterName, 'Look at the journal in this namespace [default: that of watch, or kubectl-storage-journal, or the only one that holds one]')
             [CompletionResult]::new('-o', '-o', [CompletionResultType]::ParameterName, 'Print in this format: table, json or yaml')
             [CompletionResult]::new('--output', '--output', [CompletionResultType]::ParameterName, 'Print in this format: table, json or yaml')
@@ -308,7 +314,8 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             [CompletionResult]::new('--include-unknown-age', '--include-unknown-age', [CompletionResultType]::ParameterName, 'Also reclaim volumes without a trustworthy time of release')
             [CompletionResult]::new('--include-recreated', '--include-recreated', [CompletionResultType]::ParameterName, 'Also reclaim volumes whose claim was deleted and recreated')
             [CompletionResult]::new('--backend-verified', '--backend-verified', [CompletionResultType]::ParameterName, 'Assert that the backend volume is intact although its deletion was stopped')
-            [CompletionResult]::new('--include-wanted', '--include-wanted', [CompletionResultType]::ParameterName, 'Also reclaim volumes whose claim does not exist but is referenced by a workload')
+            [CompletionResult]::new('--include-wanted', '--include-wanted', [CompletionResultType]::ParameterName, 'Also reclaim volumes whose claim does not exist but is referenced by a workload or a custom resource')
+            [CompletionResult]::new('--no-other-users', '--no-other-users', [CompletionResultType]::ParameterName, 'Assert that no custom resource uses the claim: some could not be listed, or name it elsewhere')
             [CompletionResult]::new('--destroy-snapshots', '--destroy-snapshots', [CompletionResultType]::ParameterName, 'Allow destruction of snapshots that are, or may be, destroyed with their volume')
             [CompletionResult]::new('--destroy-data', '--destroy-data', [CompletionResultType]::ParameterName, 'Destroy the data of a named volume that is Available but was used before')
             [CompletionResult]::new('-w', '-w', [CompletionResultType]::ParameterName, 'Go on: announce volumes as soon as they are old enough, and reclaim them when their grace period is over')
@@ -531,8 +538,8 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             break
         }
         'kubectl-storage;retention' {
-            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated')
-            [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated')
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Read a saved dump of whole lists (without -l or --field-selector) instead of a cluster: a file, a folder or - for stdin; can be repeated')
+            [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'Read a saved dump of whole lists (without -l or --field-selector) instead of a cluster: a file, a folder or - for stdin; can be repeated')
             [CompletionResult]::new('--taken-at', '--taken-at', [CompletionResultType]::ParameterName, 'Set the time at which the dump was taken, if the dump lacks it')
             [CompletionResult]::new('--complete', '--complete', [CompletionResultType]::ParameterName, 'Assert that the dump contains every object of these kinds, or of `all` kinds')
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Show StatefulSets of this namespace [default: that of the context; all of a dump]')
@@ -573,8 +580,8 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             break
         }
         'kubectl-storage;retention;show' {
-            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated')
-            [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated')
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Read a saved dump of whole lists (without -l or --field-selector) instead of a cluster: a file, a folder or - for stdin; can be repeated')
+            [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'Read a saved dump of whole lists (without -l or --field-selector) instead of a cluster: a file, a folder or - for stdin; can be repeated')
             [CompletionResult]::new('--taken-at', '--taken-at', [CompletionResultType]::ParameterName, 'Set the time at which the dump was taken, if the dump lacks it')
             [CompletionResult]::new('--complete', '--complete', [CompletionResultType]::ParameterName, 'Assert that the dump contains every object of these kinds, or of `all` kinds')
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Show StatefulSets of this namespace [default: that of the context; all of a dump]')
@@ -1044,6 +1051,8 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             [CompletionResult]::new('--chunk-size', '--chunk-size', [CompletionResultType]::ParameterName, 'Request lists in pages of this many objects; 0 requests each list whole')
             [CompletionResult]::new('--backend-exclusive', '--backend-exclusive', [CompletionResultType]::ParameterName, 'Assert that no other cluster uses the storage of this driver')
             [CompletionResult]::new('--destroy-snapshots', '--destroy-snapshots', [CompletionResultType]::ParameterName, 'Allow destruction of snapshots that are, or may be, destroyed with their volume')
+            [CompletionResult]::new('--include-wanted', '--include-wanted', [CompletionResultType]::ParameterName, 'Include a backend volume whose former claim a workload or a custom resource names')
+            [CompletionResult]::new('--no-other-users', '--no-other-users', [CompletionResultType]::ParameterName, 'Assert that no custom resource uses the claim: some could not be listed, or name it elsewhere')
             [CompletionResult]::new('--no-secret', '--no-secret', [CompletionResultType]::ParameterName, 'Assert that the driver needs no Secret to delete a volume')
             [CompletionResult]::new('-y', '-y', [CompletionResultType]::ParameterName, 'Skip the confirmation prompt; does not replace flags such as --accept-leak')
             [CompletionResult]::new('--yes', '--yes', [CompletionResultType]::ParameterName, 'Skip the confirmation prompt; does not replace flags such as --accept-leak')
@@ -1146,8 +1155,8 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
         'kubectl-storage;explain' {
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'Find the object in this namespace [default: that of the context]')
             [CompletionResult]::new('--namespace', '--namespace', [CompletionResultType]::ParameterName, 'Find the object in this namespace [default: that of the context]')
-            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated')
-            [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated')
+            [CompletionResult]::new('-f', '-f', [CompletionResultType]::ParameterName, 'Read a saved dump of whole lists (without -l or --field-selector) instead of a cluster: a file, a folder or - for stdin; can be repeated')
+            [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'Read a saved dump of whole lists (without -l or --field-selector) instead of a cluster: a file, a folder or - for stdin; can be repeated')
             [CompletionResult]::new('--taken-at', '--taken-at', [CompletionResultType]::ParameterName, 'Set the time at which the dump was taken, if the dump lacks it')
             [CompletionResult]::new('--complete', '--complete', [CompletionResultType]::ParameterName, 'Assert that the dump contains every object of these kinds, or of `all` kinds')
             [CompletionResult]::new('--older-than', '--older-than', [CompletionResultType]::ParameterName, 'Report volumes that have been Released for at least this long [default: 7d]')
@@ -1183,7 +1192,7 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-storage' -ScriptBlock {
             [CompletionResult]::new('--filename', '--filename', [CompletionResultType]::ParameterName, 'With `watch`: also what this policy needs where it reports and acts; - reads stdin')
             [CompletionResult]::new('--act', '--act', [CompletionResultType]::ParameterName, 'With `watch`: also what these reconcilers need to act, each in roles of its own')
             [CompletionResult]::new('--secret', '--secret', [CompletionResultType]::ParameterName, 'Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated')
-            [CompletionResult]::new('--record-namespace', '--record-namespace', [CompletionResultType]::ParameterName, 'Grant reading the records of announcements in this namespace instead of kube-system')
+            [CompletionResult]::new('--record-namespace', '--record-namespace', [CompletionResultType]::ParameterName, 'Grant what concerns records in this namespace instead of kube-system: that of kept backend volumes, and announcements')
             [CompletionResult]::new('--cluster-journal', '--cluster-journal', [CompletionResultType]::ParameterName, 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]')
             [CompletionResult]::new('-n', '-n', [CompletionResultType]::ParameterName, 'With `watch-pause`, `watch-resume` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]')
             [CompletionResult]::new('--namespace', '--namespace', [CompletionResultType]::ParameterName, 'With `watch-pause`, `watch-resume` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]')

@@ -61,7 +61,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "exp
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "rbac" -d 'Print the smallest ClusterRole for a command, or check your permissions'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "version" -d 'Print the version'
 complete -c kubectl-storage -n "__fish_kubectl_storage_needs_command" -f -a "completion" -d 'Print a completion script, or let kubectl complete the plugin'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s f -l filename -d 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -s f -l filename -d 'Read a saved dump of whole lists (without -l or --field-selector) instead of a cluster: a file, a folder or - for stdin; can be repeated' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l taken-at -d 'Set the time at which the dump was taken, if the dump lacks it' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l complete -d 'Assert that the dump contains every object of these kinds, or of `all` kinds' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand audit" -l save -d 'Save exactly what this audit reads, for `audit -f`' -r -F
@@ -152,7 +152,8 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; a
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from print" -s h -l help -d 'Print help'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -s n -l namespace -d 'Look in the namespace in which watch runs' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -s n -l namespace -d 'Look in this namespace: clusterJournal of the policy, or else that in which watch runs [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -s f -l filename -d 'Look where this policy has its records; then -n is the namespace in which watch runs [default: that of the context]' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l reason -d 'Record why, for those who ask with `watch status`' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l context -d 'Use this context of the kubeconfig' -r
@@ -172,7 +173,8 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; a
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from pause" -s h -l help -d 'Print help'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -s n -l namespace -d 'Look in the namespace in which watch runs' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -s n -l namespace -d 'Look in this namespace: clusterJournal of the policy, or else that in which watch runs [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -s f -l filename -d 'Look where this policy has its records; then -n is the namespace in which watch runs [default: that of the context]' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l reason -d 'Record why, for those who ask with `watch status`' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l kubeconfig -d 'Use this kubeconfig file' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l context -d 'Use this context of the kubeconfig' -r
@@ -192,7 +194,8 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; a
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from resume" -s h -l help -d 'Print help'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -s n -l namespace -d 'Look in the namespace in which watch runs' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -s n -l namespace -d 'Look in this namespace: clusterJournal of the policy, or else that in which watch runs [default: kubectl-storage]' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -s f -l filename -d 'Look where this policy has its records; then -n is the namespace in which watch runs [default: that of the context]' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l cluster-journal -d 'Look at the journal in this namespace [default: that of watch, or kubectl-storage-journal, or the only one that holds one]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -s o -l output -d 'Print in this format: table, json or yaml' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand watch; and __fish_seen_subcommand_from status" -l kubeconfig -d 'Use this kubeconfig file' -r -F
@@ -262,7 +265,8 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l j
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l include-unknown-age -d 'Also reclaim volumes without a trustworthy time of release'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l include-recreated -d 'Also reclaim volumes whose claim was deleted and recreated'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l backend-verified -d 'Assert that the backend volume is intact although its deletion was stopped'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l include-wanted -d 'Also reclaim volumes whose claim does not exist but is referenced by a workload'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l include-wanted -d 'Also reclaim volumes whose claim does not exist but is referenced by a workload or a custom resource'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l no-other-users -d 'Assert that no custom resource uses the claim: some could not be listed, or name it elsewhere'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l destroy-snapshots -d 'Allow destruction of snapshots that are, or may be, destroyed with their volume'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -l destroy-data -d 'Destroy the data of a named volume that is Available but was used before'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand gc" -s w -l watch -d 'Go on: announce volumes as soon as they are old enough, and reclaim them when their grace period is over'
@@ -453,7 +457,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" 
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l insecure-skip-tls-verify -d 'Skip verification of the server\'s certificate, which makes the connection insecure'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rebind" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set apply" -s f -l filename -d 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set apply" -s f -l filename -d 'Read a saved dump of whole lists (without -l or --field-selector) instead of a cluster: a file, a folder or - for stdin; can be repeated' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set apply" -l taken-at -d 'Set the time at which the dump was taken, if the dump lacks it' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set apply" -l complete -d 'Assert that the dump contains every object of these kinds, or of `all` kinds' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set apply" -s n -l namespace -d 'Show StatefulSets of this namespace [default: that of the context; all of a dump]' -r
@@ -485,7 +489,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retentio
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set apply" -a "simulate" -d 'Foretell what a change of a StatefulSet, or its deletion, does to each of its claims'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set apply" -a "set" -d 'Change the retention policy of StatefulSets, so that their claims are what it says'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and not __fish_seen_subcommand_from show simulate set apply" -a "apply" -d 'Have claims follow the retention policies of their StatefulSets: remove owner references that contradict these'
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -s f -l filename -d 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -s f -l filename -d 'Read a saved dump of whole lists (without -l or --field-selector) instead of a cluster: a file, a folder or - for stdin; can be repeated' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l taken-at -d 'Set the time at which the dump was taken, if the dump lacks it' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -l complete -d 'Assert that the dump contains every object of these kinds, or of `all` kinds' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand retention; and __fish_seen_subcommand_from show" -s n -l namespace -d 'Show StatefulSets of this namespace [default: that of the context; all of a dump]' -r
@@ -887,6 +891,8 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l chunk-size -d 'Request lists in pages of this many objects; 0 requests each list whole' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l backend-exclusive -d 'Assert that no other cluster uses the storage of this driver'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l destroy-snapshots -d 'Allow destruction of snapshots that are, or may be, destroyed with their volume'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l include-wanted -d 'Include a backend volume whose former claim a workload or a custom resource names'
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l no-other-users -d 'Assert that no custom resource uses the claim: some could not be listed, or name it elsewhere'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l no-secret -d 'Assert that the driver needs no Secret to delete a volume'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -s y -l yes -d 'Skip the confirmation prompt; does not replace flags such as --accept-leak'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand destroy-orphan" -l no-events -d 'Write no Events about the changes'
@@ -968,7 +974,7 @@ complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -l disable-compression -d 'Request uncompressed responses'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand dump" -s h -l help -d 'Print help'
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -s n -l namespace -d 'Find the object in this namespace [default: that of the context]' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -s f -l filename -d 'Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated' -r -F
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -s f -l filename -d 'Read a saved dump of whole lists (without -l or --field-selector) instead of a cluster: a file, a folder or - for stdin; can be repeated' -r -F
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l taken-at -d 'Set the time at which the dump was taken, if the dump lacks it' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l complete -d 'Assert that the dump contains every object of these kinds, or of `all` kinds' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand explain" -l older-than -d 'Report volumes that have been Released for at least this long [default: 7d]' -r
@@ -1000,7 +1006,7 @@ retention\t''
 finalizers\t''
 reclaim\t''"
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l secret -d 'Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated' -r
-complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l record-namespace -d 'Grant reading the records of announcements in this namespace instead of kube-system' -r
+complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l record-namespace -d 'Grant what concerns records in this namespace instead of kube-system: that of kept backend volumes, and announcements' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l cluster-journal -d 'Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -s n -l namespace -d 'With `watch-pause`, `watch-resume` and `watch-status`: the namespace in which watch runs [default: kubectl-storage]' -r
 complete -c kubectl-storage -n "__fish_kubectl_storage_using_subcommand rbac" -l kubeconfig -d 'Use this kubeconfig file' -r -F

@@ -76,7 +76,7 @@ fn paths() -> impl Iterator<Item = String> {
         !kind.is_optional() || *kind == Kind::VolumeAttributesClass || kind.is_of_guard()
     };
     kinds.into_iter().filter(move |kind| kind.is_listed() && served(kind)).flat_map(|kind| {
-        let path = ListRequest::new(kind.group().name, kind.group().version, kind.plural()).path();
+        let path = ListRequest::of(kind, kind.group().version).path();
         match kind {
             Kind::Event => {
                 let escaped = |it: &str| it.replace('=', "%3D").replace(',', "%2C");

@@ -78,6 +78,7 @@ impl ChangeEnd {
             WriteError::Rejected { .. } | WriteError::NotSent(_) => {
                 Self::new(Outcome::Failed, error.to_string()).ends_batch()
             }
+            WriteError::Withdrawn(_) => Self::new(Outcome::Refused, error.to_string()),
             WriteError::Unanswered(detail) => {
                 let detail = format!("unknown whether the request took effect: {detail}");
                 Self::new(Outcome::Unanswered, detail).ends_batch()

@@ -9,8 +9,11 @@ use serde_json::{Value, json};
 
 use super::request::WriteRequest;
 use super::writer::{WriteError, Writer};
-use crate::client::{ReadError, Reader, collection_path, object_path};
-use crate::model::{Time, parse_time};
+use crate::client::{
+    ListForm, ListRequest, ObjectRequest, ReadError, Reader, collection_path, list_json,
+    object_path,
+};
+use crate::model::{Kind, ObjectKey, Time, parse_time};
 
 const VERSION: &str = "v1";
 const RESOURCE: &str = "configmaps";
@@ -125,12 +128,11 @@ pub(crate) async fn read(
     namespace: &str,
     name: &str,
 ) -> Result<Option<StoredConfigMap>, ReadError> {
-    let path = path(namespace, name);
-    match reader.get_json::<Value>(&path).await {
-        Ok(answer) => match StoredConfigMap::of(answer.value) {
-            Some(stored) => Ok(Some(stored)),
-            None => Err(ReadError::Undecodable { path, detail: "it has no uid".to_owned() }),
-        },
+    let object = ObjectRequest::named(Kind::ConfigMap, Some(namespace), name);
+    match reader.get_object::<Value>(&object).await {
+        Ok(answer) => StoredConfigMap::of(answer.value).map(Some).ok_or_else(|| {
+            ReadError::Undecodable { path: object.path(), detail: "it has no uid".to_owned() }
+        }),
         Err(error) if error.is_absence_of(name) => Ok(None),
         Err(error) => Err(error),
     }
@@ -146,13 +148,12 @@ pub(crate) async fn find(
     namespace: &str,
     name: &str,
 ) -> Result<Option<StoredConfigMap>, ReadError> {
-    let all = collection_path("", VERSION, Some(namespace), RESOURCE);
-    let path = format!("{all}?fieldSelector=metadata.name%3D{name}");
-    let mut list = reader.get_json::<Value>(&path).await?.value;
-    let items = match list["items"].take() {
-        Value::Array(items) => items,
-        _ => Vec::new(),
+    let request = ListRequest {
+        namespace: Some(namespace.to_owned()),
+        field_selector: Some(format!("metadata.name={name}")),
+        ..all()
     };
+    let items = list_json::<Value>(reader, &request).await?.value;
     Ok(items.into_iter().filter_map(StoredConfigMap::of).find(|it| it.name() == name))
 }
 
@@ -221,13 +222,15 @@ fn unstored(error: WriteError, request: &WriteRequest) -> ConfigMapWrite {
     match error {
         WriteError::Rejected { code: 409, .. } => ConfigMapWrite::Overtaken,
         // What is created was not deleted: its namespace does not exist.
-        WriteError::Rejected { code: 404, .. } if request.method != Method::POST => {
+        WriteError::Rejected { absent: Some(_), .. } if request.method != Method::POST => {
             ConfigMapWrite::Overtaken
         }
         WriteError::Rejected { code: 429, after, .. } => {
             ConfigMapWrite::Failed { reason: error.to_string(), after }
         }
-        WriteError::NotSent(_) => ConfigMapWrite::Failed { reason: error.to_string(), after: None },
+        WriteError::NotSent(_) | WriteError::Withdrawn(_) => {
+            ConfigMapWrite::Failed { reason: error.to_string(), after: None }
+        }
         WriteError::Rejected { .. } => ConfigMapWrite::Refused(error.to_string()),
         WriteError::Unanswered(detail) => ConfigMapWrite::Unanswered(detail),
     }
@@ -261,6 +264,16 @@ pub(super) async fn change_record<T, E>(
         }
     }
     Err(given_up(format!("{last}, {TRIES} times")))
+}
+
+/// The request for all `ConfigMap`s.
+pub(crate) fn all() -> ListRequest {
+    ListRequest { form: ListForm::Json, ..ListRequest::of(Kind::ConfigMap, VERSION) }
+}
+
+/// The key of a `ConfigMap`.
+pub(crate) fn key(namespace: &str, name: &str) -> ObjectKey {
+    ObjectKey::named(Kind::ConfigMap, namespace, name)
 }
 
 /// The path of a `ConfigMap`.

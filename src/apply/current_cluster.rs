@@ -16,8 +16,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::request;
-use crate::client::{ReadError, Reader};
+use crate::client::{ObjectRequest, ReadError, Reader};
 use crate::cluster::{Change, Cx, Facts, Lookup, Reach, Subject};
 use crate::dump::{self, DumpError};
 use crate::model::{
@@ -225,16 +224,22 @@ impl CurrentCluster {
         Ok(ReadObjects { subject, referenced })
     }
 
-    /// Reads the object at a path; `None` when it does not exist.
-    pub(super) async fn get(&self, path: &str) -> Result<Option<Value>, ReadError> {
-        match self.reader.get_json::<Value>(path).await {
+    /// Reads an object in the version of its kind that every server serves; `None` when it does not
+    /// exist.
+    pub(super) async fn get(&self, key: &ObjectKey) -> Result<Option<Value>, ReadError> {
+        self.get_in(key, key.kind.group().version).await
+    }
+
+    /// Reads an object in a version of its kind; `None` when it does not exist.
+    async fn get_in(&self, key: &ObjectKey, version: &str) -> Result<Option<Value>, ReadError> {
+        match self.reader.get_object::<Value>(&ObjectRequest::of(key, version)).await {
             Ok(answer) => {
                 if let Some(date) = answer.date {
                     self.advance(date);
                 }
                 Ok(Some(answer.value))
             }
-            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) if error.is_absence_of(&key.name) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -320,7 +325,7 @@ impl CurrentCluster {
     /// Asks the API server whether an object, by its uid, does not exist any more.
     pub(super) async fn is_deleted(&self, object: &ObjectRef) -> Result<bool, ReadError> {
         let uid = object.uid.as_ref().map(ToString::to_string);
-        let live = self.get(&request::path(&object.key)).await?;
+        let live = self.get(&object.key).await?;
         Ok(live.is_none_or(|it| it["metadata"]["uid"].as_str() != uid.as_deref()))
     }
 }

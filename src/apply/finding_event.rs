@@ -13,8 +13,8 @@ use sha2::{Digest as _, Sha256};
 use super::event::{namespace, reference};
 use super::request::WriteRequest;
 use super::writer::{WriteError, Writer};
-use crate::client::{Connection, Reader, collection_path, object_path};
-use crate::model::{Finding, ObjectRef, RuleId, Time, beginning, escape_control};
+use crate::client::{Connection, ObjectRequest, Reader, collection_path};
+use crate::model::{Finding, Kind, ObjectRef, RuleId, Time, beginning, escape_control};
 use crate::objects::OWN_COMPONENT;
 
 /// The longest note that the API server takes, in bytes (`NoteLengthLimit`).
@@ -70,10 +70,43 @@ pub(crate) struct EventWriter {
     instance: String,
 }
 
+/// An Event that has the name of ours.
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct KnownEvent {
+    #[serde(default)]
+    metadata: KnownObject,
+    #[serde(default)]
+    reporting_controller: String,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    note: String,
+    #[serde(default)]
+    regarding: KnownObject,
     series: Option<KnownSeries>,
 }
+
+#[derive(Default, Deserialize)]
+struct KnownObject {
+    #[serde(default)]
+    uid: String,
+}
+
+impl KnownEvent {
+    /// Whether it tells what a notice tells. Whoever may create Events can take any name, and call themselves as they
+    /// like: what counts is that it says the same about the same object.
+    fn tells(&self, notice: &FindingNotice) -> bool {
+        let uid = notice.object.uid.as_ref().map(ToString::to_string).unwrap_or_default();
+        self.reporting_controller == OWN_COMPONENT
+            && self.reason == reason(notice.rule)
+            && self.regarding.uid == uid
+            && self.note == notice.note
+    }
+}
+
+/// How many names are tried where other Events have them.
+const NAMES: usize = 3;
 
 #[derive(Deserialize)]
 struct KnownSeries {
@@ -94,9 +127,10 @@ impl FindingNotice {
         Self { rule: finding.rule, object: finding.object.clone(), note, time, is_new }
     }
 
-    /// The name of its Event.
-    fn name(&self) -> String {
-        let mut hash = Sha256::new_with_prefix(self.rule).chain_update([0]);
+    /// The name of its Event. `beside` are the uids of the Events that have its other names: nobody knows them before
+    /// these exist, and so can take this one.
+    fn name(&self, beside: &str) -> String {
+        let mut hash = Sha256::new_with_prefix(self.rule).chain_update([0]).chain_update(beside);
         match &self.object.uid {
             Some(uid) => hash.update(uid.to_string()),
             None => hash.update(self.object.key.to_string()),
@@ -108,7 +142,7 @@ impl FindingNotice {
         name
     }
 
-    fn create(&self, instance: &str) -> WriteRequest {
+    fn create(&self, name: &str, instance: &str) -> WriteRequest {
         let namespace = namespace(&self.object);
         WriteRequest {
             method: Method::POST,
@@ -116,7 +150,7 @@ impl FindingNotice {
             content_type: "application/json",
             body: json!({
                 "apiVersion": "events.k8s.io/v1", "kind": "Event",
-                "metadata": {"name": self.name(), "namespace": namespace},
+                "metadata": {"name": name, "namespace": namespace},
                 "eventTime": micro_time(&self.time),
                 "type": "Warning", "reason": reason(self.rule), "action": "Audit",
                 "note": self.note,
@@ -127,10 +161,10 @@ impl FindingNotice {
     }
 
     /// Continues an Event that was told so often before.
-    fn go_on(&self, told: i64) -> WriteRequest {
+    fn go_on(&self, name: &str, told: i64) -> WriteRequest {
         WriteRequest {
             method: Method::PATCH,
-            path: self.path(),
+            path: self.path(name),
             content_type: "application/merge-patch+json",
             body: json!({"series": {
                 "count": told.max(1).saturating_add(1).min(i64::from(i32::MAX)),
@@ -139,8 +173,14 @@ impl FindingNotice {
         }
     }
 
-    fn path(&self) -> String {
-        object_path(GROUP, "v1", Some(namespace(&self.object)), "events", &self.name())
+    fn path(&self, name: &str) -> String {
+        self.request(name).path()
+    }
+
+    /// The request for the Event, in the group whose fields are written.
+    fn request<'a>(&'a self, name: &'a str) -> ObjectRequest<'a> {
+        let namespace = Some(namespace(&self.object));
+        ObjectRequest { group: GROUP, ..ObjectRequest::named(Kind::Event, namespace, name) }
     }
 }
 
@@ -153,27 +193,37 @@ impl EventWriter {
     }
 
     /// Tells a finding. It is harmless to try again what was not answered: there is one Event of
-    /// this name.
+    /// this name. One of that name that tells something else is left alone, and another name is taken.
     ///
     /// # Errors
     /// [`NoticeError`]
     pub(crate) async fn tell(&self, notice: &FindingNotice) -> Result<NoticeEnd, NoticeError> {
-        match self.writer.send(&notice.create(&self.instance), false).await {
-            Ok(_) => return Ok(NoticeEnd::Created),
-            Err(WriteError::Rejected { code: 409, .. }) if !notice.is_new => {
+        let mut beside = String::new();
+        for _ in 0..NAMES {
+            let name = notice.name(&beside);
+            match self.writer.send(&notice.create(&name, &self.instance), false).await {
+                Ok(_) => return Ok(NoticeEnd::Created),
+                Err(WriteError::Rejected { code: 409, .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let known = self.reader.get_object::<KnownEvent>(&notice.request(&name)).await;
+            let known = known.map_err(|error| match error.is_forbidden() {
+                true => NoticeError::Forbidden(error.to_string()),
+                false => NoticeError::Unanswered(error.to_string()),
+            })?;
+            let known = known.value;
+            if !known.tells(notice) {
+                beside.push_str(&known.metadata.uid);
+                continue;
+            }
+            if !notice.is_new {
                 return Ok(NoticeEnd::Known);
             }
-            Err(WriteError::Rejected { code: 409, .. }) => {}
-            Err(error) => return Err(error.into()),
+            let told = known.series.map_or(1, |it| it.count);
+            self.writer.send(&notice.go_on(&name, told), false).await?;
+            return Ok(NoticeEnd::Continued);
         }
-        let known = self.reader.get_json::<KnownEvent>(&notice.path()).await;
-        let known = known.map_err(|error| match error.is_forbidden() {
-            true => NoticeError::Forbidden(error.to_string()),
-            false => NoticeError::Unanswered(error.to_string()),
-        })?;
-        let told = known.value.series.map_or(1, |it| it.count);
-        self.writer.send(&notice.go_on(told), false).await?;
-        Ok(NoticeEnd::Continued)
+        Err(NoticeError::Rejected("Events of other clients have its names".to_owned()))
     }
 }
 
@@ -195,8 +245,10 @@ impl From<WriteError> for NoticeError {
             }
             WriteError::Rejected { code: 403, .. } => Self::Forbidden(error.to_string()),
             // It expired between two requests, or the server has too much to do.
-            WriteError::Rejected { code: 404 | 409 | 429, .. }
+            WriteError::Rejected { code: 409 | 429, .. }
+            | WriteError::Rejected { absent: Some(_), .. }
             | WriteError::NotSent(_)
+            | WriteError::Withdrawn(_)
             | WriteError::Unanswered(_) => Self::Unanswered(error.to_string()),
             WriteError::Rejected { .. } => Self::Rejected(error.to_string()),
         }
@@ -219,139 +271,4 @@ fn reason(rule: RuleId) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::client::test_server::{TestReply, TestServer, json as json_reply, reply};
-    use crate::model::{Kind, ObjectKey, Severity, Uid, Verdict, VerdictState, parse_time};
-    use crate::rules::REGISTRY;
-
-    fn noon() -> Time {
-        parse_time("2026-11-21T12:00:00Z").ok().flatten().expect("because it is a time")
-    }
-
-    fn finding(key: ObjectKey, summary: &str) -> Finding {
-        Finding {
-            rule: "pv-failed",
-            severity: Severity::High,
-            object: ObjectRef { key, uid: Uid::parse("4f6e1c6e-3c5f-4b5e-9c39-5d8e6b3e7a10") },
-            summary: summary.to_owned(),
-            age: None,
-            evidence: Vec::new(),
-            related: Vec::new(),
-            caused_by: Vec::new(),
-            verdict: Verdict { state: VerdictState::ReportOnly, reason: "none".to_owned() },
-            offer: None,
-            volume: None,
-        }
-    }
-
-    fn notice(is_new: bool) -> FindingNotice {
-        let key = ObjectKey::cluster_wide(Kind::PersistentVolume, "a");
-        FindingNotice::of(&finding(key, "reclaim failed"), noon(), is_new)
-    }
-
-    #[test]
-    fn an_event_says_what_the_api_asks_for() {
-        let request = notice(true).create("here");
-        assert_eq!(request.path, "/apis/events.k8s.io/v1/namespaces/default/events");
-        let body = &request.body;
-        assert_eq!(body["eventTime"], "2026-11-21T12:00:00.000000Z");
-        assert_eq!(body["reason"], "PvFailed");
-        assert_eq!(body["note"], "pv-failed: reclaim failed");
-        assert_eq!(body["regarding"]["kind"], "PersistentVolume");
-        let claim = ObjectKey::named(Kind::PersistentVolumeClaim, "shop", "a");
-        let claim = FindingNotice::of(&finding(claim, "lost"), noon(), true);
-        assert_eq!(claim.create("here").path, "/apis/events.k8s.io/v1/namespaces/shop/events");
-        assert_eq!(claim.create("here").body["regarding"]["namespace"], "shop");
-    }
-
-    #[test]
-    fn a_name_belongs_to_an_object_and_a_rule() {
-        let name = notice(true).name();
-        assert_eq!(name, notice(false).name());
-        let other = FindingNotice { rule: "pv-node-gone", ..notice(true) };
-        assert_ne!(name, other.name());
-        let mut again = notice(true);
-        again.object.uid = None;
-        assert_ne!(name, again.name());
-        assert!(name.len() < 64, "{name}");
-    }
-
-    #[test]
-    fn every_reason_fits() {
-        for rule in REGISTRY.iter() {
-            let reason = reason(rule.id);
-            assert!(reason.len() <= 128 && reason.chars().all(char::is_alphanumeric), "{reason}");
-        }
-    }
-
-    #[test]
-    fn what_is_hostile_is_escaped_and_what_is_long_is_cut() {
-        let key = ObjectKey::cluster_wide(Kind::PersistentVolume, "a");
-        let hostile = FindingNotice::of(&finding(key.clone(), "a\u{1b}[2Jb\n"), noon(), true);
-        assert_eq!(hostile.note, "pv-failed: a\\u{1b}[2Jb\\n");
-        for letter in ["a", "ä", "漢", "\u{7}"] {
-            let long = FindingNotice::of(&finding(key.clone(), &letter.repeat(2000)), noon(), true);
-            assert!((1000..=1024).contains(&long.note.len()), "{}", long.note.len());
-        }
-    }
-
-    /// Tells a notice to a server that has such an Event, and returns what was asked.
-    async fn told(
-        notice: &FindingNotice,
-        create: impl Fn() -> TestReply + Send + Sync + 'static,
-    ) -> (Result<NoticeEnd, NoticeError>, Vec<(String, String)>) {
-        let server = TestServer::start(move |asked| match asked.method.as_str() {
-            "post" | "POST" => create(),
-            _ => json_reply(r#"{"series": {"count": 3}}"#),
-        })
-        .await;
-        let end = EventWriter::new(&server.connect().await, "here").tell(notice).await;
-        (end, server.asked().into_iter().map(|it| (it.method, it.body)).collect())
-    }
-
-    #[tokio::test]
-    async fn what_an_earlier_process_told_is_not_told_again() {
-        let known = || reply(409, "", "{}");
-        let (end, asked) = told(&notice(false), known).await;
-        assert_eq!(end, Ok(NoticeEnd::Known));
-        assert_eq!(asked.len(), 1);
-        // What has cleared and appeared again is the same series.
-        let (end, asked) = told(&notice(true), known).await;
-        assert_eq!(end, Ok(NoticeEnd::Continued));
-        assert_eq!(asked.len(), 3);
-        assert!(asked[2].1.contains(r#""count":4"#), "{asked:?}");
-    }
-
-    #[tokio::test]
-    async fn a_refusal_is_told_apart_from_silence() {
-        let of = async |code| told(&notice(true), move || reply(code, "", "{}")).await.0;
-        assert_eq!(of(201).await, Ok(NoticeEnd::Created));
-        assert!(matches!(of(403).await, Err(NoticeError::Forbidden(_))));
-        assert!(matches!(of(422).await, Err(NoticeError::Rejected(_))));
-        assert!(matches!(of(429).await, Err(NoticeError::Unanswered(_))));
-        assert!(matches!(of(500).await, Err(NoticeError::Unanswered(_))));
-    }
-
-    #[tokio::test]
-    async fn a_refusal_of_admission_is_not_taken_for_a_missing_right() {
-        let end = async |message: &str| {
-            let status =
-                json!({"kind": "Status", "reason": "Forbidden", "code": 403, "message": message});
-            let body = status.to_string();
-            let refused = move || reply(403, "content-type: application/json\r\n", &body);
-            told(&notice(true), refused).await.0
-        };
-        // As the API server words them: the plugins NamespaceLifecycle and ResourceQuota, webhooks and policies.
-        for message in [
-            "events.events.k8s.io \"e\" is forbidden: unable to create new content in namespace shop because it is being terminated",
-            "events.events.k8s.io \"e\" is forbidden: exceeded quota: q, requested: count/events.events.k8s.io=1, used: 9, limited: 9",
-            "admission webhook \"a.example\" denied the request: no",
-            "events.events.k8s.io \"e\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
-        ] {
-            assert!(matches!(end(message).await, Err(NoticeError::Rejected(_))), "{message}");
-        }
-        let lacks = "events.events.k8s.io is forbidden: User \"u\" cannot create resource \"events\" in API group \"events.k8s.io\" in the namespace \"shop\"";
-        assert!(matches!(end(lacks).await, Err(NoticeError::Forbidden(_))));
-    }
-}
+mod tests;

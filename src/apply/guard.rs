@@ -90,7 +90,9 @@ impl GuardWriter {
         let (outcome, detail) = match self.writer.send(&request, false).await {
             // The answer has the object as it was stored: nothing else follows from it.
             Ok(_) => (Outcome::Done, String::new()),
-            Err(WriteError::Rejected { code: 404, .. }) if request.method == Method::DELETE => {
+            Err(error)
+                if request.method == Method::DELETE && error.is_absence_of(&step.key().name) =>
+            {
                 (Outcome::Done, "it was deleted meanwhile".to_owned())
             }
             Err(error) => {
@@ -119,9 +121,11 @@ impl GuardWriter {
                 refused: Some(format!("the API server answered {code} {reason}: {message}")),
                 warnings: Vec::new(),
             }),
-            Err(error @ (WriteError::NotSent(_) | WriteError::Unanswered(_))) => {
-                Err(error.to_string())
-            }
+            Err(
+                error @ (WriteError::NotSent(_)
+                | WriteError::Withdrawn(_)
+                | WriteError::Unanswered(_)),
+            ) => Err(error.to_string()),
         }
     }
 

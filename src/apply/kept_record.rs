@@ -49,6 +49,8 @@ enum RecordMode {
     DryRun,
     /// It is written; its dry run has just succeeded.
     Write,
+    /// It is written although nothing else may be any more: the record would be wrong.
+    Correct,
 }
 
 /// The earlier value of a key of the record.
@@ -94,7 +96,7 @@ impl<'a> KeptBackendRecorder<'a> {
         let (key, value) = line(record);
         let edit =
             |live: Option<&Value>| without(self.namespace, live, &key, &value, before.0.as_deref());
-        self.change(edit, RecordMode::Write).await.map(drop)
+        self.change(edit, RecordMode::Correct).await.map(drop)
     }
 
     /// Removes the key of a backend volume that is not kept any more.
@@ -104,7 +106,7 @@ impl<'a> KeptBackendRecorder<'a> {
             let live = live.filter(|it| it["data"].get(key).is_some())?;
             Some(patch(self.namespace, live, [json!({"op": "remove", "path": &path})]))
         };
-        self.change(edit, RecordMode::Write).await.map(drop)
+        self.change(edit, RecordMode::Correct).await.map(drop)
     }
 
     /// Tries a change until it is written, and returns the record before the change. `edit` renders
@@ -125,12 +127,16 @@ impl<'a> KeptBackendRecorder<'a> {
                 return Err(RecordError::Denied(format!("{}: {message}", self.shown())));
             }
             let Some(request) = edit(live.as_ref()) else { return Ok(RecordTry::Done(live)) };
+            let writer = match mode {
+                RecordMode::DryRun | RecordMode::Write => self.writer.clone(),
+                RecordMode::Correct => self.writer.in_any_case(),
+            };
             let mut sent = Ok(());
             if mode == RecordMode::DryRun || attempt > 0 {
-                sent = self.writer.send(&request, true).await.map(drop);
+                sent = writer.send(&request, true).await.map(drop);
             }
-            if mode == RecordMode::Write && sent.is_ok() {
-                sent = self.writer.send(&request, false).await.map(drop);
+            if mode != RecordMode::DryRun && sent.is_ok() {
+                sent = writer.send(&request, false).await.map(drop);
             }
             let Err(error) = sent else { return Ok(RecordTry::Done(live)) };
             let why = self.retry_reason(&request, &error)?;
@@ -152,14 +158,16 @@ impl<'a> KeptBackendRecorder<'a> {
         let created = request.method == Method::POST;
         match error {
             WriteError::Rejected { code: 409 | 422, message, .. } => Ok(message.clone()),
-            WriteError::Rejected { code: 404, message, .. } => match created {
+            WriteError::Rejected { absent: Some(_), message, .. } => match created {
                 true => Err(self.denied(message, "create")),
                 false => Ok(message.clone()),
             },
             WriteError::Rejected { code: 403, message, .. } => {
                 Err(self.denied(message, if created { "create" } else { "patch" }))
             }
-            WriteError::Rejected { code: 429, .. } | WriteError::NotSent(_) => {
+            WriteError::Rejected { code: 429, .. }
+            | WriteError::NotSent(_)
+            | WriteError::Withdrawn(_) => {
                 Err(RecordError::Failed(format!("{}: {error}", self.shown())))
             }
             WriteError::Rejected { .. } => {
@@ -171,7 +179,8 @@ impl<'a> KeptBackendRecorder<'a> {
     }
 
     async fn read(&self) -> Result<Option<Value>, RecordError> {
-        match self.cluster.get(&config_map::path(self.namespace, CONFIG_MAP)).await {
+        let key = config_map::key(self.namespace, CONFIG_MAP);
+        match self.cluster.get(&key).await {
             Ok(live) => Ok(live),
             Err(error) if error.is_forbidden() => Err(self.denied(&error.to_string(), "get")),
             Err(error) => Err(RecordError::Failed(format!("{}: {error}", self.shown()))),

@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use chrono::{SecondsFormat, TimeDelta};
 use http::Method;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::request::WriteRequest;
 use super::writer::{WriteError, Writer};
-use crate::client::{Connection, ReadError, Reader, collection_path, object_path};
-use crate::model::{Time, format_time, parse_time};
+use crate::client::{
+    Connection, ListForm, ListRequest, ObjectRequest, ReadError, Reader, collection_path,
+    list_json, object_path,
+};
+use crate::model::{Kind, Time, format_time, parse_time};
 use crate::objects::OWN_COMPONENT;
 
 const GROUP: &str = "coordination.k8s.io";
@@ -24,6 +26,13 @@ const JSON: &str = "application/json";
 const UNATTENDED: &str = "storage.kubectl.dev/unattended";
 /// A Lease that nobody has renewed for longer than this was unattended.
 const ATTENDED: TimeDelta = TimeDelta::hours(1);
+/// Since when announcements count: when the Lease was held again after a gap, or was created.
+const RESTARTED: &str = "storage.kubectl.dev/counts-from";
+/// A Lease that was not renewed for longer than this has a gap: four times as long as one lasts. Whoever takes over
+/// from a leader that was killed is faster.
+const GAP: TimeDelta = TimeDelta::minutes(1);
+/// The namespaces whose records pause the holder, with commas in between.
+const READS: &str = "storage.kubectl.dev/paused-by";
 
 /// A time in which nobody held a Lease, by the API server's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +61,8 @@ pub(crate) struct LeaseHold {
     pub(crate) transitions: u64,
     /// Whether the holder is another one than before.
     pub(crate) is_acquired: bool,
+    /// Whether announcements count from now on: the cluster may have been restored.
+    pub(crate) is_restart: bool,
 }
 
 impl StoredLease {
@@ -69,6 +80,28 @@ impl StoredLease {
     /// Who holds it; empty where nobody does.
     pub(crate) fn holder(&self) -> &str {
         self.object["spec"]["holderIdentity"].as_str().unwrap_or_default()
+    }
+
+    /// Its namespace.
+    pub(crate) fn namespace(&self) -> &str {
+        self.object["metadata"]["namespace"].as_str().unwrap_or_default()
+    }
+
+    /// The namespaces whose records pause its holder, as that has noted them; none for one of an earlier version.
+    pub(crate) fn reads(&self) -> Vec<&str> {
+        let noted = self.object["metadata"]["annotations"][READS].as_str().unwrap_or_default();
+        noted.split(',').filter(|it| !it.is_empty()).collect()
+    }
+
+    /// Since when announcements count, as far as a leader has noted it.
+    pub(crate) fn restarted(&self) -> Option<Time> {
+        parse_time(self.object["metadata"]["annotations"][RESTARTED].as_str()?).ok().flatten()
+    }
+
+    /// Whether it has not been renewed for longer than a few periods: what was recorded meanwhile may be lost, as after
+    /// a restore. So it is where that is not known.
+    pub(crate) fn has_gap(&self, now: Time) -> bool {
+        self.renewed().is_none_or(|renewed| (now - renewed).abs() > GAP)
     }
 
     /// For how long, unless it is renewed. One that does not say it is held until it is seen not to
@@ -113,21 +146,22 @@ impl StoredLease {
     }
 }
 
-/// Reads all Leases of a namespace.
+/// Reads all Leases of a namespace, or of all, with the API server's time.
 ///
 /// # Errors
 /// Why they could not be read.
 pub(crate) async fn leases(
     reader: &Reader,
-    namespace: &str,
-) -> Result<Vec<StoredLease>, ReadError> {
-    #[derive(Deserialize)]
-    struct Leases {
-        items: Vec<Value>,
-    }
-    let path = collection_path(GROUP, VERSION, Some(namespace), RESOURCE);
-    let listed = reader.get_json::<Leases>(&path).await?.value;
-    Ok(listed.items.into_iter().map(|object| StoredLease { object }).collect())
+    namespace: Option<&str>,
+) -> Result<(Vec<StoredLease>, Option<Time>), ReadError> {
+    let request = ListRequest {
+        namespace: namespace.map(str::to_owned),
+        form: ListForm::Json,
+        ..ListRequest::of(Kind::Lease, VERSION)
+    };
+    let answer = list_json::<Value>(reader, &request).await?;
+    let leases = answer.value.into_iter().map(|object| StoredLease { object });
+    Ok((leases.collect(), answer.date))
 }
 
 /// Reads and writes one Lease.
@@ -136,6 +170,8 @@ pub(crate) struct LeaseWriter {
     writer: Writer,
     namespace: String,
     name: String,
+    /// The namespaces whose records pause this process.
+    reads: String,
     /// How long an answer may take: whoever waits longer has lost the Lease.
     patience: Duration,
 }
@@ -163,8 +199,14 @@ impl LeaseWriter {
             writer: Writer::new(connection, OWN_COMPONENT),
             namespace: namespace.to_owned(),
             name: name.to_owned(),
+            reads: String::new(),
             patience,
         }
+    }
+
+    /// Notes with each write the namespaces whose records pause this process.
+    pub(crate) fn noting<'a>(self, reads: impl IntoIterator<Item = &'a str>) -> Self {
+        Self { reads: reads.into_iter().collect::<Vec<_>>().join(","), ..self }
     }
 
     /// Returns the Lease, if it exists, and the API server's time.
@@ -172,8 +214,8 @@ impl LeaseWriter {
     /// # Errors
     /// Why it could not be read.
     pub(crate) async fn read(&self) -> Result<(Option<StoredLease>, Option<Time>), String> {
-        let path = object_path(GROUP, VERSION, Some(&self.namespace), RESOURCE, &self.name);
-        match timeout(self.patience, self.reader.get_json::<Value>(&path)).await {
+        let lease = ObjectRequest::named(Kind::Lease, Some(&self.namespace), &self.name);
+        match timeout(self.patience, self.reader.get_object::<Value>(&lease)).await {
             Ok(Ok(answer)) => {
                 let object = answer.value;
                 // What is written over it is written into it.
@@ -201,7 +243,7 @@ impl LeaseWriter {
         match timeout(self.patience, self.writer.send(&request, false)).await {
             Ok(Ok(answer)) => LeaseWrite::Stored(StoredLease { object: answer.value }),
             // It was deleted; a namespace that does not exist is told.
-            Ok(Err(WriteError::Rejected { code: 404, .. })) if over.is_some() => {
+            Ok(Err(error)) if over.is_some() && error.is_absence_of(&self.name) => {
                 LeaseWrite::Overtaken
             }
             Ok(Err(WriteError::Rejected { code: 409, .. })) => LeaseWrite::Overtaken,
@@ -237,6 +279,12 @@ impl LeaseWriter {
         if let Some(noted) = over.zip(now).and_then(|(over, now)| over.note_unattended(now)) {
             object["metadata"]["annotations"][UNATTENDED] = json!(noted);
         }
+        if let Some(now) = now.filter(|_| hold.is_restart) {
+            object["metadata"]["annotations"][RESTARTED] = json!(format_time(&now));
+        }
+        if !self.reads.is_empty() {
+            object["metadata"]["annotations"][READS] = json!(self.reads);
+        }
         let now = now.map(|it| it.to_rfc3339_opts(SecondsFormat::Micros, true));
         let spec = &mut object["spec"];
         spec["holderIdentity"] = json!(hold.holder);
@@ -264,6 +312,24 @@ fn told(error: &ReadError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lease_that_was_not_renewed_for_a_while_has_a_gap() {
+        let at = |text| parse_time(text).ok().flatten().expect("a time");
+        let of = |spec: Value| StoredLease::of(json!({"spec": spec}));
+        let renewed = of(json!({"renewTime": "2026-11-01T10:00:00.000000Z"}));
+        for (now, has_gap) in [
+            ("2026-11-01T10:00:17Z", false),
+            ("2026-11-01T10:01:00Z", false),
+            ("2026-11-01T10:01:01Z", true),
+            ("2026-11-01T12:00:00Z", true),
+            // What is ahead says nothing about a gap.
+            ("2026-11-01T09:58:59Z", true),
+        ] {
+            assert_eq!(renewed.has_gap(at(now)), has_gap, "{now}");
+        }
+        assert!(of(json!({})).has_gap(at("2026-11-01T10:00:00Z")));
+    }
 
     #[test]
     fn a_lease_that_nobody_has_renewed_for_long_says_so_from_then_on() {

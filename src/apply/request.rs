@@ -3,9 +3,12 @@
 //! Previews use the same code: a plan shows what is sent, except for the resourceVersion.
 
 mod announced;
+mod cause;
 mod owners;
 mod path;
 mod retention;
+
+pub(super) use cause::may_have_caused;
 
 use http::Method;
 use serde_json::{Value, json};
@@ -39,7 +42,7 @@ const JSON: &str = "application/json";
 pub const BACKEND_STATE: &str = "storage.kubectl.dev/backend-state";
 pub(crate) use crate::model::NO_CLAIM;
 pub(super) use announced::mark;
-pub(crate) use path::{path, path_in};
+pub(crate) use path::path;
 
 /// Renders the request for an action on an object as it was just read; `live` is `Null` where the
 /// object is created.

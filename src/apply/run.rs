@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use futures::{StreamExt as _, stream};
 use tokio::sync::Semaphore;
@@ -15,7 +16,7 @@ use super::options::RunOptions;
 use super::receipt::{ChangeReceipt, Outcome, Receipt};
 use super::step::ChangeExecutor;
 use super::turn::{LaneTurns, Turn};
-use super::writer::Writer;
+use super::writer::{SendPermit, Writer};
 use crate::client::Connection;
 use crate::model::{Settings, Threshold, Uid};
 use crate::plan::{Plan, ProposedChange};
@@ -81,8 +82,8 @@ pub struct PlanExecution<'a> {
     pub options: RunOptions,
     /// Whether the user has interrupted the run: then no other change begins.
     pub interrupted: &'a dyn Fn() -> bool,
-    /// Why nothing may be written any more, though a change has begun: asked right before each write.
-    pub withdrawn: &'a dyn Fn() -> Option<&'static str>,
+    /// In the background: whether it may be sent, which is asked right before each write.
+    pub permit: Option<Arc<dyn SendPermit>>,
     /// Called with every progress.
     pub progress: &'a dyn Fn(RunProgress),
 }
@@ -102,7 +103,7 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
     let plan = confirmed.0;
     let id = run_id();
     let wait = plan.settings.thresholds.get(Threshold::DeleteWait);
-    let writer = Writer::new(run.connection, run.field_manager);
+    let writer = Writer::new(run.connection, run.field_manager).permitted_by(run.permit.clone());
     let recording = &plan.settings.recording;
     let recorder = KeptBackendRecorder::new(run.cluster, &writer, &recording.namespace);
     let executor = ChangeExecutor {
@@ -117,7 +118,6 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
         patience: plan.settings.thresholds.get(Threshold::Resync),
         wait: Some(wait).filter(|_| run.options.wait),
         interrupted: run.interrupted,
-        withdrawn: run.withdrawn,
         accepted: RefCell::default(),
         announcements: RefCell::default(),
         vetoing: tokio::sync::Mutex::default(),

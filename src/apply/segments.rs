@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::timeout;
 
 use super::config_map::{self, ConfigMapWrite, NewConfigMap, StoredConfigMap};
 use super::lease::LeaseWriter;
 use super::writer::Writer;
-use crate::client::{self, Connection, ReadError, Reader, collection_path};
+use crate::client::{self, Connection, ListForm, ListRequest, ReadError, Reader};
 use crate::journal::segment::{SEGMENT_KEY, number_after, segment_name, segment_number, shown};
 use crate::journal::{
     History, JournalConsequence, JournalError, Segment, SegmentEnd, SegmentFailure, SegmentStore,
@@ -27,6 +27,8 @@ const ABOUT: &str = "Changes that kubectl storage made, each recorded before it 
 
 /// How many segments are listed at once: about a mebibyte.
 const PAGE: u32 = 50;
+/// How many are listed at once without what is in them.
+const METADATA_PAGE: u32 = 500;
 /// How many segments that are not listed are looked for by name.
 const MISSING: u32 = 100;
 /// How long an answer about a segment may take: a write waits for it.
@@ -39,20 +41,6 @@ pub(crate) struct ConfigMapSegments {
     namespace: String,
     /// The Lease by which leaders are elected, if one is.
     lease: Option<LeaseWriter>,
-}
-
-/// A list of `ConfigMap`s.
-#[derive(Deserialize)]
-struct ConfigMaps {
-    #[serde(default)]
-    metadata: ConfigMapsMetadata,
-    items: Vec<Value>,
-}
-
-#[derive(Deserialize, Default)]
-struct ConfigMapsMetadata {
-    #[serde(rename = "continue")]
-    go_on: Option<String>,
 }
 
 impl ConfigMapSegments {
@@ -87,15 +75,6 @@ pub async fn cluster_history(reader: &Reader, namespace: &str) -> Result<History
     Ok(history)
 }
 
-/// The metadata of a list of `ConfigMap`s.
-#[derive(Deserialize)]
-struct Listed {
-    #[serde(default)]
-    metadata: ConfigMapsMetadata,
-    #[serde(default)]
-    items: Vec<ListedSegment>,
-}
-
 #[derive(Deserialize)]
 struct ListedSegment {
     metadata: ListedMetadata,
@@ -122,20 +101,21 @@ pub(crate) async fn journal_namespaces(reader: &Reader, likely: &[&str]) -> BTre
 
 /// Lists the metadata of segments, and returns the namespaces that they are in.
 async fn holding(reader: &Reader, namespace: Option<&str>) -> Result<BTreeSet<String>, ReadError> {
+    let request = ListRequest { form: ListForm::Metadata, ..request(namespace, METADATA_PAGE) };
+    let listed = client::list_json::<ListedSegment>(reader, &request).await?.value;
+    let segments = listed.into_iter().map(|it| it.metadata);
+    let segments = segments.filter(|it| segment_number(&it.name).is_some());
+    Ok(segments.map(|it| it.namespace).collect())
+}
+
+/// The request for the segments of a namespace, or of all, so many at a time.
+fn request(namespace: Option<&str>, limit: u32) -> ListRequest {
     let (key, value) = LABEL;
-    let all = collection_path("", "v1", namespace, "configmaps");
-    let path = format!("{all}?labelSelector={}%3D{value}&limit=500", key.replace('/', "%2F"));
-    let mut found = BTreeSet::new();
-    let mut page = path.clone();
-    loop {
-        let listed: Listed = reader.list_metadata(&page).await?;
-        let segments = listed.items.into_iter().map(|it| it.metadata);
-        let segments = segments.filter(|it| segment_number(&it.name).is_some());
-        found.extend(segments.map(|it| it.namespace));
-        match listed.metadata.go_on.filter(|it| !it.is_empty()) {
-            Some(token) => page = format!("{path}&continue={token}"),
-            None => return Ok(found),
-        }
+    ListRequest {
+        namespace: namespace.map(str::to_owned),
+        label_selector: Some(format!("{key}={value}")),
+        page: Some(limit),
+        ..config_map::all()
     }
 }
 
@@ -153,25 +133,15 @@ pub(super) async fn cluster(reader: &Reader) -> Result<String, String> {
     }
 }
 
-/// Reads all segments of a namespace, in the order of their numbers, page by page.
+/// Reads all segments of a namespace, in the order of their numbers.
 async fn list(
     reader: &Reader,
     namespace: &str,
 ) -> Result<Vec<Segment<StoredConfigMap>>, ReadError> {
-    let (key, value) = LABEL;
-    let all = collection_path("", "v1", Some(namespace), "configmaps");
-    let path = format!("{all}?labelSelector={}%3D{value}&limit={PAGE}", key.replace('/', "%2F"));
-    let mut segments = BTreeMap::new();
-    let mut page = path.clone();
-    loop {
-        let listed = reader.get_json::<ConfigMaps>(&page).await?.value;
-        let stored = listed.items.into_iter().filter_map(StoredConfigMap::of);
-        segments.extend(stored.filter_map(segment).map(|it| (it.number, it)));
-        match listed.metadata.go_on.filter(|it| !it.is_empty()) {
-            Some(token) => page = format!("{path}&continue={token}"),
-            None => break,
-        }
-    }
+    let listed = client::list_json(reader, &request(Some(namespace), PAGE)).await?.value;
+    let stored = listed.into_iter().filter_map(StoredConfigMap::of);
+    let mut segments: BTreeMap<_, _> =
+        stored.filter_map(segment).map(|it| (it.number, it)).collect();
     // One whose label was removed is not listed. None may be missed: what is appended follows from the
     // last ones, and what is judged rests on all of them.
     let mut looked = 0;

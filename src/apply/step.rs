@@ -25,12 +25,13 @@ use super::change_end::ChangeEnd;
 use super::current_cluster::CurrentCluster;
 use super::journal_queue::JournalQueue;
 use super::kept_record::KeptBackendRecorder;
+use super::moment::Moment;
 use super::options::DryRun;
 use super::request::{self, WriteRequest};
 use super::turn::Turn;
 use super::writer::{WriteAnswer, WriteError, Writer};
 use crate::journal::{Backend, Intent, JournalRecord, SentRequest};
-use crate::model::{Action, ObjectKey, Text, format_bytes};
+use crate::model::{Action, ObjectKey, ObjectRef, Text, format_bytes};
 use crate::plan::{ProposedChange, Purpose};
 use proposal::{difference, is_fulfilled, is_rest};
 
@@ -65,8 +66,6 @@ pub(super) struct ChangeExecutor<'a> {
     pub(super) wait: Option<Duration>,
     /// Whether the user has interrupted the run.
     pub(super) interrupted: &'a dyn Fn() -> bool,
-    /// Why nothing may be written any more, though a change has begun.
-    pub(super) withdrawn: &'a dyn Fn() -> Option<&'static str>,
     /// The namespaces in which the dry run of a removal of owner references was accepted.
     pub(super) accepted: RefCell<BTreeSet<Option<Text>>>,
     /// How each change has ended that announces.
@@ -136,7 +135,7 @@ impl ChangeExecutor<'_> {
         turn: Option<&Turn<'_>>,
     ) -> Result<ChangeEnd, ChangeEnd> {
         let action = &change.proposal.steps[done];
-        let judged = Instant::now();
+        let judged = Moment::now();
         let Some(live) = self.read_and_propose_again(change, done).await? else {
             return Ok(self.wait_for_binding(change).await);
         };
@@ -162,7 +161,7 @@ impl ChangeExecutor<'_> {
         if self.dry_run == DryRun::Server {
             return Ok(dry_run::changes_nothing());
         }
-        let looked = Instant::now();
+        let looked = Moment::now();
         self.look_for_users(action).await?;
         let entry = self.begin(change, done, &request, live.clone()).await?;
         let kept = match self.keep_record(record, entry).await {
@@ -173,9 +172,9 @@ impl ChangeExecutor<'_> {
                 return Err(ended);
             }
         };
-        let is_old = looked.elapsed() > FRESH || judged.elapsed() > JUDGED;
-        let looked = if is_old { self.look_again(change, done, &request).await } else { Ok(()) };
-        if let Err(mut ended) = looked.and_then(|()| self.may_send()) {
+        if (looked.elapsed() > FRESH || judged.elapsed() > JUDGED)
+            && let Err(mut ended) = self.look_again(change, done, &request).await
+        {
             ended.entry = Some(entry);
             self.end(&mut ended, entry).await;
             if let Err(note) = self.revert_record(kept.as_ref()).await {
@@ -192,6 +191,7 @@ impl ChangeExecutor<'_> {
             Err(error) if !rehearsed => ChangeEnd::not_admitted(error),
             Err(error) => ChangeEnd::unsent(error),
         };
+        ended = self.unless_own(ended, action.object(), &request, &live).await;
         ended.entry = Some(entry);
         self.end(&mut ended, entry).await;
         let Ok(written) = sent else {
@@ -231,10 +231,26 @@ impl ChangeExecutor<'_> {
         Ok(ended)
     }
 
-    /// Whether what was recorded may be sent. The process may have been stopped for hours meanwhile.
-    pub(super) fn may_send(&self) -> Result<(), ChangeEnd> {
-        let refused = |why| ChangeEnd::new(Outcome::Refused, format!("nothing was sent: {why}"));
-        (self.withdrawn)().map_or(Ok(()), |why| Err(refused(why)))
+    /// Returns how a request ended that found its object changed: by another client, or by itself, where a proxy has sent
+    /// it twice and only the second answer came. Unless the object is read as it was, that is unknown.
+    pub(super) async fn unless_own(
+        &self,
+        ended: ChangeEnd,
+        object: &ObjectRef,
+        request: &WriteRequest,
+        before: &Value,
+    ) -> ChangeEnd {
+        if ended.outcome != Outcome::Stale {
+            return ended;
+        }
+        let read = self.cluster.read(&object.key).await;
+        let why = match &read {
+            Ok(live) if !request::may_have_caused(request, before, live.as_ref()) => return ended,
+            Ok(_) => "or this request did that, and a proxy has sent it twice".to_owned(),
+            Err(error) => format!("and it could not be read again: {error}"),
+        };
+        let detail = format!("unknown whether the request took effect: {}, {why}", ended.detail);
+        ChangeEnd { outcome: Outcome::Unanswered, detail, ..ended }
     }
 
     /// Judges again what was judged too long ago: the journal may have taken its time.

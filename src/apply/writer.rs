@@ -9,11 +9,20 @@ use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WARNING};
 use http_body_util::BodyExt as _;
 use kube::client::{Body, Client};
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::request::WriteRequest;
-use crate::client::{Connection, ReadError, date, refusal};
+use crate::client::{Connection, ErrorStatus, ReadError, date, is_of_api_server};
 use crate::model::Time;
+
+/// Whether what acts in the background may send a write, which is asked right before each.
+pub(crate) trait SendPermit: Send + Sync {
+    /// Why nothing may be sent any more, though a change has begun.
+    fn withdrawn(&self) -> Option<&'static str>;
+
+    /// How long the term of the leader lasts unless it is extended; `None` where nobody is elected.
+    fn lasts(&self) -> Option<Duration>;
+}
 
 /// Sends writes to one API server, each of them once: a write without an answer may have been
 /// carried out, and is not sent again.
@@ -23,10 +32,13 @@ pub(super) struct Writer {
     server: Arc<str>,
     wait: Duration,
     field_manager: String,
+    permit: Option<Arc<dyn SendPermit>>,
 }
 
 /// How long an answer may take without `--request-timeout`.
 const WAIT: Duration = Duration::from_secs(60);
+/// How long an answer may take where a leader waits for it: others may begin after that.
+pub(crate) const BACKGROUND_WAIT: Duration = Duration::from_secs(10);
 
 /// The answer to a write that was carried out.
 #[derive(Debug, Default)]
@@ -48,12 +60,17 @@ pub(super) enum WriteError {
         code: u16,
         reason: String,
         message: String,
+        /// The name of the object of which the API server says that it does not exist.
+        absent: Option<String>,
         /// After how long it may be tried again (`Retry-After`).
         after: Option<Duration>,
     },
     /// It never reached the server.
     #[error("it was not sent: {0}")]
     NotSent(String),
+    /// It may not be sent any more, for this reason.
+    #[error("nothing was sent: {0}")]
+    Withdrawn(&'static str),
     /// Whether it was carried out is not known.
     #[error("{0}")]
     Unanswered(String),
@@ -64,16 +81,21 @@ pub(super) enum WriteError {
 const TEST_FAILED: &str = "the server rejected our request due to an error in our request";
 
 impl WriteError {
+    /// Whether the API server says that no object of this name exists.
+    pub(super) fn is_absence_of(&self, name: &str) -> bool {
+        matches!(self, Self::Rejected { absent: Some(absent), .. } if absent == name)
+    }
+
     /// Returns how the object has changed, where it was deleted or changed by another client since
     /// it was read; `None` for every other error.
     pub(super) fn overtaken(&self) -> Option<String> {
-        let Self::Rejected { code, message, .. } = self else { return None };
+        let Self::Rejected { code, message, absent, .. } = self else { return None };
         // Admission webhooks choose the code, and policies answer with 422 (apiserver,
         // `ToStatusErr` of webhooks and `validatingAdmissionPolicy`).
         let denied = message.contains(" denied the request") || message.contains(" denied request");
         match code {
             _ if denied => None,
-            404 => Some("it was deleted meanwhile".to_owned()),
+            _ if absent.is_some() => Some("it was deleted meanwhile".to_owned()),
             409 => Some(format!("another client changed it meanwhile: {message}")),
             422 if message == TEST_FAILED => {
                 Some("another client changed it meanwhile: a test of the patch failed".to_owned())
@@ -91,7 +113,18 @@ impl Writer {
             server: connection.server.as_str().into(),
             wait: connection.request_timeout.unwrap_or(WAIT),
             field_manager: field_manager.to_owned(),
+            permit: None,
         }
+    }
+
+    /// Asks this before each write.
+    pub(super) fn permitted_by(self, permit: Option<Arc<dyn SendPermit>>) -> Self {
+        Self { permit, ..self }
+    }
+
+    /// Returns a writer for what is sent in any case: an Event about what was done, and the correction of a record.
+    pub(super) fn in_any_case(&self) -> Self {
+        self.clone().permitted_by(None)
     }
 
     /// Sends a request and waits for its answer.
@@ -101,6 +134,10 @@ impl Writer {
         dry_run: bool,
     ) -> Result<WriteAnswer, WriteError> {
         let path = &request.path;
+        let permit = self.permit.as_deref().filter(|_| !dry_run);
+        if let Some(why) = permit.and_then(SendPermit::withdrawn) {
+            return Err(WriteError::Withdrawn(why));
+        }
         let built = http::Request::builder()
             .method(request.method.clone())
             .uri(self.uri(request, dry_run))
@@ -115,8 +152,17 @@ impl Writer {
             let body = body.collect().await.map_err(|error| self.lost(&error, path))?.to_bytes();
             Ok((head, body))
         };
-        let Ok(answer) = timeout(self.wait, answer).await else {
-            let seconds = self.wait.as_secs();
+        let leads = permit.filter(|it| it.lasts().is_some());
+        let wait = if leads.is_some() { self.wait.min(BACKGROUND_WAIT) } else { self.wait };
+        let answer = tokio::select! {
+            answer = timeout(wait, answer) => answer,
+            () = end_of_term(leads) => {
+                let why = "no answer came while this process led";
+                return Err(WriteError::Unanswered(why.to_owned()));
+            }
+        };
+        let Ok(answer) = answer else {
+            let seconds = wait.as_secs();
             return Err(WriteError::Unanswered(format!("no answer came within {seconds}s")));
         };
         let (head, body) = answer?;
@@ -126,39 +172,53 @@ impl Writer {
             let warnings = head.headers.get_all(WARNING).iter().filter_map(warning).collect();
             return Ok(WriteAnswer { value, date: date(&head.headers), warnings });
         }
-        let (reason, message) = refusal(code, &body);
-        if head.status.is_server_error() {
+        let by_server = is_of_api_server(&head.headers);
+        let ErrorStatus { reason, message, absent } = ErrorStatus::read(code, &body);
+        let by_gateway = code == 404 && absent.is_none() && !by_server;
+        if head.status.is_server_error() || by_gateway {
             // The API server, or a proxy, may answer so to a write that was carried out.
             return Err(WriteError::Unanswered(format!(
                 "the API server answered {code} {reason}: {message}"
             )));
         }
         let after = head.headers.get(RETRY_AFTER).and_then(|it| it.to_str().ok()?.parse().ok());
-        Err(WriteError::Rejected { code, reason, message, after: after.map(Duration::from_secs) })
+        let after = after.map(Duration::from_secs);
+        Err(WriteError::Rejected { code, reason, message, absent, after })
     }
 
     /// Returns the path and query of a request. The API server ignores the query of a DELETE with a
-    /// body (apiserver, `DeleteResource`).
+    /// body (apiserver, `DeleteResource`), and deletes what is named in one whose body a proxy has
+    /// dropped, unless the query says that it is a dry run.
     pub(super) fn uri(&self, request: &WriteRequest, dry_run: bool) -> String {
-        if request.method == Method::DELETE {
-            return request.path.clone();
+        let path = &request.path;
+        match (request.method == Method::DELETE, dry_run) {
+            (true, true) => format!("{path}?dryRun=All"),
+            (true, false) => path.clone(),
+            (false, true) => format!("{path}?fieldManager={}&dryRun=All", self.field_manager),
+            (false, false) => format!("{path}?fieldManager={}", self.field_manager),
         }
-        let dry = if dry_run { "&dryRun=All" } else { "" };
-        format!("{}?fieldManager={}{dry}", request.path, self.field_manager)
     }
 
     fn lost(&self, error: &(dyn std::error::Error + 'static), path: &str) -> WriteError {
-        let error = ReadError::of_transport(error, &self.server, path);
-        match &error {
-            ReadError::Refused { .. }
-            | ReadError::UnknownHost { .. }
-            | ReadError::Tls { .. }
-            | ReadError::Credential(_)
-            | ReadError::Unreachable { .. } => WriteError::NotSent(error.to_string()),
-            _ => WriteError::Unanswered(error.to_string()),
+        let told = ReadError::of_transport(error, &self.server, path).to_string();
+        match ReadError::is_before_sending(error) {
+            true => WriteError::NotSent(told),
+            false => WriteError::Unanswered(told),
         }
     }
 }
+
+/// Waits until a leader leads no more: for ever, where nobody is elected.
+async fn end_of_term(permit: Option<&dyn SendPermit>) {
+    let Some(permit) = permit else { return std::future::pending().await };
+    while permit.lasts().is_none_or(|left| !left.is_zero()) {
+        sleep(TERM_LOOK).await;
+    }
+}
+
+/// How often it is looked whether the term has ended: it may be renewed, and the stopwatch stands still while a machine
+/// is suspended.
+const TERM_LOOK: Duration = Duration::from_millis(200);
 
 /// Returns the text of a warning: `299 - "text"`, in which quotes and backslashes are escaped
 /// (apimachinery, `NewWarningHeader`).
@@ -206,10 +266,12 @@ mod tests {
 
     #[test]
     fn what_admission_denies_is_nobodys_haste() {
+        const GONE: &str = "persistentvolumes \"a\" not found";
         let policy = "persistentvolumes \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no";
         let webhook = "admission webhook \"w.example\" denied the request: no";
         for (code, message, overtaken) in [
-            (404, "persistentvolumes \"a\" not found", true),
+            (404, GONE, true),
+            (404, "404 page not found", false),
             (409, "Operation cannot be fulfilled: the object has been modified", true),
             (422, TEST_FAILED, true),
             (422, policy, false),
@@ -221,7 +283,8 @@ mod tests {
             (429, "too many requests", false),
         ] {
             let (reason, message) = (String::new(), message.to_owned());
-            let error = WriteError::Rejected { code, reason, message, after: None };
+            let absent = (message == GONE).then(|| "a".to_owned());
+            let error = WriteError::Rejected { code, reason, message, absent, after: None };
             assert_eq!(error.overtaken().is_some(), overtaken, "{error}");
         }
         assert_eq!(WriteError::Unanswered(TEST_FAILED.to_owned()).overtaken(), None);

@@ -31,7 +31,7 @@ impl DumpArgs {
         if let Some(count) = collected.saved {
             let file = self.file.display();
             terminal::note(&format!(
-                "saved {count} objects and answers to {file}; no Secrets, no ConfigMap except the records of kept backend volumes and of announcements, and of environment variables only those that name or configure a provisioner"
+                "saved {count} objects and answers to {file}; no Secrets, no ConfigMap except the records of kept backend volumes and of announcements, and of environment variables and command lines only what names or configures a provisioner"
             ));
         }
         tell(&collected, "audit");

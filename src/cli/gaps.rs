@@ -83,6 +83,17 @@ fn alike(gap: &Gap) -> String {
     denied.or_else(settled).unwrap_or_else(|| reason.clone())
 }
 
+/// Sizes and times that cannot be read. They are unknown, and nothing else is.
+pub(super) fn odd_fields(cluster: &Cluster) -> Option<String> {
+    let mut fields = cluster.odd_fields();
+    let first = fields.next()?;
+    Some(match fields.count() {
+        0 => format!("{first}; it counts as unknown"),
+        1 => format!("{first}; it and 1 more value count as unknown"),
+        more => format!("{first}; it and {more} more values count as unknown"),
+    })
+}
+
 /// Phases and policies of a later version of Kubernetes: rules about the known ones pass over
 /// such objects, which must not happen in silence.
 pub(super) fn unknown_words(cluster: &Cluster) -> Vec<String> {

@@ -52,7 +52,7 @@ pub struct RbacArgs {
     /// Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "check", value_parser = secret)]
     secret: Vec<(String, String)>,
-    /// Grant reading the records of announcements in this namespace instead of kube-system
+    /// Grant what concerns records in this namespace instead of kube-system: that of kept backend volumes, and announcements
     #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
     record_namespace: Option<String>,
     #[command(flatten)]
@@ -96,6 +96,17 @@ struct Right<'a> {
     resource: &'static str,
     /// The one object of it that matters, in any namespace.
     name: Option<&'a str>,
+}
+
+/// The rights to list the custom resources that use claims. Whether they are installed or not: such a
+/// right does no harm.
+fn custom_users() -> impl Iterator<Item = Right<'static>> {
+    CUSTOM_KINDS.iter().map(|kind| Right {
+        verb: "list",
+        group: kind.group,
+        resource: kind.plural,
+        name: None,
+    })
 }
 
 /// Everything that a command asks for, except secrets: whether one exists is worth knowing, but not
@@ -198,14 +209,16 @@ fn rights(command: RoleFor) -> Vec<Right<'static>> {
     for (verb, kind) in command.writes() {
         add(verb, kind);
     }
-    // Whether they are installed or not: such a right does no harm.
-    if matches!(command, RoleFor::Delete | RoleFor::RetentionApply | RoleFor::Apply) {
-        rights.extend(CUSTOM_KINDS.iter().map(|kind| Right {
-            verb: "list",
-            group: kind.group,
-            resource: kind.plural,
-            name: None,
-        }));
+    if matches!(
+        command,
+        RoleFor::Delete
+            | RoleFor::RetentionApply
+            | RoleFor::Apply
+            | RoleFor::Gc
+            | RoleFor::GcAnnounce
+            | RoleFor::DestroyOrphan
+    ) {
+        rights.extend(custom_users());
     }
     if !command.only_reads() {
         rights.insert(Right { verb: "create", group: "", resource: "events", name: None });
@@ -221,10 +234,6 @@ fn rights(command: RoleFor) -> Vec<Right<'static>> {
     );
     if !command.only_reads() && !command.reads_by_name() && keeps {
         rights.insert(record("patch", Some(CONFIG_MAP)));
-    }
-    if matches!(command, RoleFor::Gc | RoleFor::FixFinalizers | RoleFor::Apply) {
-        // What does not exist yet cannot be named.
-        rights.insert(record("create", None));
     }
     rights.into_iter().collect()
 }
@@ -291,12 +300,11 @@ fn role(
         role("Role", Some(namespace), vec![get])
     });
     let of_lease = election.map(|election| {
-        let namespace = election.namespace();
-        role("Role", namespace.as_deref(), lease_rules(election))
+        let places = policy.map(WatchPolicy::places_by_name).unwrap_or_default();
+        role("Role", places.lease.as_deref(), lease_rules(election))
     });
     let of_cluster = of_cluster.map(|rules| role("ClusterRole", None, rules));
-    let of_announcements =
-        command.reads_announcements().then(|| of_records(command, &name, records));
+    let of_announcements = command.has_records().then(|| of_records(command, &name, records));
     let of_namespaces =
         namespaced.into_iter().map(|it| role("Role", Some(&it.namespace), rules(it.rights)));
     of_cluster
@@ -308,7 +316,7 @@ fn role(
         .collect()
 }
 
-/// The role of the records of announcements. Its name is its own: the role of a Lease may be in the same
+/// The role of the records in the cluster. Its name is its own: the role of a Lease may be in the same
 /// namespace.
 fn of_records(command: RoleFor, name: &str, namespace: &str) -> RbacRole {
     RbacRole {
@@ -336,8 +344,8 @@ impl RbacArgs {
             return Err(Failure::usage("--act is only that of `rbac watch`"));
         }
         let acting = of_policy::acting(policy.as_ref(), &self.act);
-        if self.record_namespace.is_some() && !self.command.reads_announcements() {
-            let reason = format!("rbac {} needs no records of announcements", self.command.name());
+        if self.record_namespace.is_some() && !self.command.has_records() {
+            let reason = format!("rbac {} neither creates nor lists records", self.command.name());
             return Err(Failure::usage(reason));
         }
         let records = self.record_namespace.as_deref().unwrap_or(Recording::NAMESPACE);

@@ -20,7 +20,7 @@ use crate::{
 /// A saved dump, and what it does not say of itself.
 #[derive(Debug, Args)]
 pub struct DumpSourceArgs {
-    /// Read a saved dump instead of a cluster: a file, a folder or - for stdin; can be repeated
+    /// Read a saved dump of whole lists (without -l or --field-selector) instead of a cluster: a file, a folder or - for stdin; can be repeated
     #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
     filename: Vec<PathBuf>,
     /// Set the time at which the dump was taken, if the dump lacks it

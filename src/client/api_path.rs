@@ -37,6 +37,11 @@ pub fn object_path(
     path
 }
 
+/// Returns `apiVersion` of a group and a version: `v1`, `apps/v1`…
+pub(super) fn api_version(group: &str, version: &str) -> String {
+    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+}
+
 /// Percent-encodes everything but letters, digits and `-._~`, and a name of dots only, which would
 /// lead to another folder of the API.
 pub(super) fn escape(path: &mut String, text: &str) {

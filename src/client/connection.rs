@@ -53,7 +53,7 @@ pub async fn connect(
     let env = std::env::var_os("KUBECONFIG");
     let home = std::env::home_dir();
     let setup = match select_context(options, env.as_deref(), home.as_deref())? {
-        Ok(chosen) => ClientSetup::of_kubeconfig(chosen).await?,
+        Ok(chosen) => ClientSetup::of_kubeconfig(options, chosen).await?,
         Err(missing) => ClientSetup::of_service_account(options, missing)?,
     };
     setup.connect(options, user_agent)
@@ -67,7 +67,10 @@ struct ClientSetup {
 
 impl ClientSetup {
     /// Prepares a client from a kubeconfig.
-    async fn of_kubeconfig(chosen: SelectedContext) -> Result<Self, ConnectError> {
+    async fn of_kubeconfig(
+        options: &ConnectionOptions,
+        chosen: SelectedContext,
+    ) -> Result<Self, ConnectError> {
         let SelectedContext { namespace, cluster_name, cluster, user_name, mut user } = chosen;
         let server = cluster.server.clone().filter(|server| !server.is_empty());
         let server =
@@ -91,7 +94,8 @@ impl ClientSetup {
         if server.scheme_str() != Some("https") && !is_local(&server) {
             keep_impersonation_only(&mut user);
         }
-        let credential = authenticate(&mut user, &user_name, &cluster).await?;
+        let credential =
+            authenticate(&mut user, &user_name, &cluster, options.request_timeout.0).await?;
         config.auth_info = user;
         Ok(Self { config, credential })
     }
@@ -170,6 +174,7 @@ async fn authenticate(
     user: &mut AuthInfo,
     name: &str,
     cluster: &Cluster,
+    wait: Option<Duration>,
 ) -> Result<Option<Credential>, ConnectError> {
     if let Some(provider) = user.auth_provider.as_ref().filter(|provider| provider.name != "oidc") {
         return Err(ConnectError::AuthProvider {
@@ -181,7 +186,7 @@ async fn authenticate(
     let mut credential = None;
     if let Some(exec) = user.exec.take().filter(|_| !has_token) {
         let info = if exec.provide_cluster_info { Some(cluster_info(cluster)?) } else { None };
-        let plugin = CredentialPlugin::parse(exec, name, info)?;
+        let plugin = CredentialPlugin::parse(exec, name, info, wait)?;
         let issued = plugin.run().await?;
         if let Some((certificate, key)) = &issued.certificate {
             user.client_certificate_data = Some(base64(certificate.as_bytes())?);

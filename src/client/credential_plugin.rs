@@ -4,6 +4,7 @@
 use std::io::{self, IsTerminal};
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use kube::config::{ExecAuthCluster, ExecConfig, ExecInteractiveMode};
@@ -11,6 +12,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::process::Command;
+use tokio::time::timeout;
 
 /// Why a credential plugin or a token file gave no credential.
 ///
@@ -61,6 +63,14 @@ pub enum ExecError {
         /// Its exit status.
         status: String,
     },
+    /// The program did not end in time.
+    #[error("the credential plugin {command} did not end within {}s", after.as_secs_f32())]
+    TimedOut {
+        /// The plugin.
+        command: String,
+        /// `--request-timeout`
+        after: Duration,
+    },
     /// Its output is not a credential.
     #[error("the credential plugin {command} printed no usable ExecCredential: {detail}")]
     Garbage {
@@ -97,6 +107,9 @@ impl ExecError {
                 Some("its own message is above; logging in again often helps".to_owned())
             }
             Self::NoTerminal { .. } => Some("log in from a terminal first".to_owned()),
+            Self::TimedOut { command, .. } => {
+                Some(format!("run {command} manually, or allow more time with --request-timeout"))
+            }
             Self::Garbage { command, .. } => {
                 Some(format!("run {command} manually, and check its output"))
             }
@@ -115,6 +128,8 @@ pub(super) struct CredentialPlugin {
     api_version: String,
     cluster: Option<ExecAuthCluster>,
     config: ExecConfig,
+    /// How long it may run: `--request-timeout`.
+    wait: Option<Duration>,
 }
 
 /// The credential that a plugin printed.
@@ -149,6 +164,7 @@ impl CredentialPlugin {
         config: ExecConfig,
         user: &str,
         cluster: Option<ExecAuthCluster>,
+        wait: Option<Duration>,
     ) -> Result<Self, ExecError> {
         let Some(command) = config.command.clone().filter(|command| !command.is_empty()) else {
             return Err(ExecError::NoCommand { user: user.to_owned() });
@@ -161,7 +177,7 @@ impl CredentialPlugin {
             return Err(ExecError::ApiVersion { command, version: api_version });
         }
         let cluster = cluster.filter(|_| config.provide_cluster_info);
-        Ok(Self { command, api_version, cluster, config })
+        Ok(Self { command, api_version, cluster, config, wait })
     }
 
     /// Runs the plugin. It may ask the user on the terminal, so nothing else should be drawn there.
@@ -188,7 +204,14 @@ impl CredentialPlugin {
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .kill_on_drop(true);
-        let ran = async { command.spawn()?.wait_with_output().await }.await;
+        let run = async { command.spawn()?.wait_with_output().await };
+        let ran = match self.wait {
+            None => run.await,
+            // It is killed with the future.
+            Some(wait) => timeout(wait, run)
+                .await
+                .map_err(|_| ExecError::TimedOut { command: self.command.clone(), after: wait })?,
+        };
         let output = ran.map_err(|error| self.not_started(error))?;
         if !output.status.success() {
             let status = output.status.to_string();

@@ -1,4 +1,6 @@
 //! Discovery: the kinds that a server serves, its version, and the identity of its cluster.
+//!
+//! That a kind is absent from discovery proves nothing by itself: `unserved` has the proof.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,9 +8,11 @@ use futures::future::join_all;
 use serde::Deserialize;
 
 use super::api_request::Accept;
+use super::object_request::ObjectRequest;
 use super::read_error::ReadError;
 use super::read_limits::Patience;
 use super::reader::{DatedAnswer, Reader, from_json};
+use crate::model::Kind;
 
 /// The resources that a server serves, with their versions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub struct ServedKinds {
     /// Groups that could not be discovered completely, for instance because their aggregated server
     /// is down.
     unseen: BTreeSet<String>,
+    /// Why the server may serve more than it lists: it has not said that it is ready.
+    unready: Option<String>,
 }
 
 /// One version of a resource.
@@ -28,17 +34,6 @@ pub struct ServedVersion {
     pub kind: String,
     /// Whether its objects live in namespaces.
     pub namespaced: bool,
-}
-
-/// Whether a resource is served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Served<'a> {
-    /// It is, in these versions, preferred first; never empty.
-    Versions(&'a [ServedVersion]),
-    /// It is not.
-    Not,
-    /// Unknown: its group could not be discovered completely.
-    Unseen,
 }
 
 /// The version of an API server.
@@ -53,13 +48,17 @@ pub struct ServerVersion {
 }
 
 impl ServedKinds {
-    /// Returns whether a resource is served, and in which versions.
-    pub fn served(&self, group: &str, resource: &str) -> Served<'_> {
-        match self.served.get(&(group.to_owned(), resource.to_owned())) {
-            Some(versions) => Served::Versions(versions),
-            None if self.unseen.contains(group) => Served::Unseen,
-            None => Served::Not,
-        }
+    /// Returns the versions of a resource, preferred first; `None` where it is not listed.
+    pub fn versions(&self, group: &str, resource: &str) -> Option<&[ServedVersion]> {
+        self.served.get(&(group.to_owned(), resource.to_owned())).map(Vec::as_slice)
+    }
+
+    /// Returns the versions of a group.
+    pub(super) fn versions_of_group(&self, group: &str) -> BTreeSet<&str> {
+        let of_group = self.all().filter(|(known, ..)| *known == group);
+        of_group
+            .flat_map(|(_, _, versions)| versions.iter().map(|it| it.version.as_str()))
+            .collect()
     }
 
     /// Returns every group and resource, with its versions.
@@ -79,9 +78,13 @@ impl ServedKinds {
         versions.filter(|(_, version)| version.kind == kind).collect()
     }
 
-    /// Whether a group was discovered completely.
-    pub fn is_complete(&self, group: &str) -> bool {
-        !self.unseen.contains(group)
+    /// Returns why a group may hold more than was discovered; `None` where that has yet to be
+    /// proven.
+    pub(super) fn doubt(&self, group: &str) -> Option<String> {
+        match self.unseen.contains(group) {
+            true => Some(format!("the resources of {group} could not be read")),
+            false => self.unready.clone(),
+        }
     }
 
     fn add(&mut self, group: &str, resource: &str, version: ServedVersion) {
@@ -96,7 +99,8 @@ impl ServedKinds {
 ///
 /// [`ReadError`] if `/api` or `/apis` cannot be read. A group that cannot be read is unknown.
 pub async fn discover(reader: &Reader) -> Result<ServedKinds, ReadError> {
-    let mut kinds = ServedKinds::default();
+    // Before anything else: whoever is not ready yet may leave out every custom resource.
+    let mut kinds = ServedKinds { unready: unready(reader).await, ..ServedKinds::default() };
     for path in ["/api", "/apis"] {
         let (content_type, body) = reader.document(path, Accept::Discovery, Patience::Full).await?;
         if content_type.contains("as=APIGroupDiscoveryList") {
@@ -119,6 +123,32 @@ pub async fn discover(reader: &Reader) -> Result<ServedKinds, ReadError> {
     Ok(kinds)
 }
 
+/// Returns why the server may serve more than it lists.
+///
+/// For half a second after its start an API server lists no custom resources and calls that current;
+/// `/readyz` says 500 meanwhile. Where that may not be asked, its own 404 says as much by itself
+/// (`is_of_api_server`).
+async fn unready(reader: &Reader) -> Option<String> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let error = match reader.document("/readyz", Accept::Json, Patience::Full).await {
+            Ok((_, body)) if body.trim_ascii() == b"ok" => return None,
+            Ok(_) => return Some("/readyz is not answered by an API server".to_owned()),
+            Err(error) if error.is_forbidden() => return None,
+            Err(error) => error,
+        };
+        let code = error.code();
+        if code != Some(500) || attempts >= reader.limits().attempts {
+            return Some(match code {
+                Some(code) => format!("the API server is not ready: /readyz answers {code}"),
+                None => error.to_string(),
+            });
+        }
+        tokio::time::sleep(reader.limits().own_pause(attempts)).await;
+    }
+}
+
 /// Reads the version of the server.
 ///
 /// # Errors
@@ -139,7 +169,8 @@ pub async fn version(reader: &Reader) -> Result<DatedAnswer<ServerVersion>, Read
 ///
 /// [`ReadError`], except that access was denied.
 pub async fn cluster_uid(reader: &Reader) -> Result<Option<String>, ReadError> {
-    match reader.get_metadata::<KubeSystem>("/api/v1/namespaces/kube-system").await {
+    let namespace = ObjectRequest::named(Kind::Namespace, None, "kube-system");
+    match reader.get_metadata::<KubeSystem>(&namespace).await {
         Ok(answer) => Ok(Some(answer.value.metadata.uid)),
         Err(error) if error.is_forbidden() => Ok(None),
         Err(error) => Err(error),
@@ -249,18 +280,20 @@ struct LegacyGroupVersion {
     group_version: String,
 }
 
+/// The resources of one version of a group.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct LegacyResourceList {
-    group_version: String,
+pub(super) struct LegacyResourceList {
+    pub(super) group_version: String,
     #[serde(default)]
-    resources: Vec<LegacyResource>,
+    pub(super) resources: Vec<LegacyResource>,
 }
 
+/// A resource of one version of a group.
 #[derive(Deserialize)]
-struct LegacyResource {
-    name: String,
-    kind: String,
+pub(super) struct LegacyResource {
+    pub(super) name: String,
+    pub(super) kind: String,
     namespaced: bool,
 }
 

@@ -8,9 +8,12 @@ use super::protobuf_envelope::enveloped;
 
 /// The reason and the message of an error response.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct ErrorStatus {
-    pub(super) reason: String,
-    pub(super) message: String,
+pub(crate) struct ErrorStatus {
+    pub(crate) reason: String,
+    pub(crate) message: String,
+    /// The name of the object of which an API server says that it does not exist. Whoever else
+    /// answers 404, a gateway for instance, says nothing about an object.
+    pub(crate) absent: Option<String>,
 }
 
 /// The longest message that is kept, in characters: a proxy may answer with a whole web page.
@@ -19,36 +22,60 @@ const LONGEST: usize = 600;
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default)]
 struct Status {
+    /// Only JSON has it here.
+    #[prost(string, tag = "100")]
+    kind: String,
     #[prost(string, tag = "3")]
     message: String,
     #[prost(string, tag = "4")]
     reason: String,
+    #[prost(message, optional, tag = "5")]
+    details: Option<StatusDetails>,
+}
+
+#[derive(Clone, PartialEq, Message, Deserialize)]
+#[serde(default)]
+struct StatusDetails {
+    #[prost(string, tag = "1")]
+    name: String,
 }
 
 impl ErrorStatus {
     /// Reads the body of an error response. Never fails: without a readable body the HTTP code is
     /// the reason.
-    pub(super) fn read(code: u16, body: &[u8]) -> Self {
+    pub(crate) fn read(code: u16, body: &[u8]) -> Self {
         let status = match enveloped(body) {
-            Some(raw) => raw.and_then(Status::decode).ok(),
+            Some(envelope) => envelope.ok().and_then(|envelope| {
+                let status = Status::decode(envelope.raw).ok()?;
+                Some(Status { kind: envelope.r#type.kind, ..status })
+            }),
             None => serde_json::from_slice::<Status>(body).ok(),
         };
         match status {
-            Some(Status { message, reason }) if !(message.is_empty() && reason.is_empty()) => {
-                Self {
-                    reason: if reason.is_empty() { canonical(code) } else { reason },
-                    message: shortened(&message),
-                }
+            Some(status) if !(status.message.is_empty() && status.reason.is_empty()) => Self {
+                absent: status.absent(code),
+                message: shortened(&status.message),
+                reason: match status.reason.is_empty() {
+                    true => canonical(code),
+                    false => status.reason,
+                },
+            },
+            _ => {
+                let (reason, message) = (canonical(code), shortened(&plain(body)));
+                Self { reason, message, absent: None }
             }
-            _ => Self { reason: canonical(code), message: shortened(&plain(body)) },
         }
     }
 }
 
-/// Returns the reason and the message of an error response, for requests that no reader sends.
-pub fn refusal(code: u16, body: &[u8]) -> (String, String) {
-    let ErrorStatus { reason, message } = ErrorStatus::read(code, body);
-    (reason, message)
+impl Status {
+    /// Returns the name of the object that does not exist (apimachinery, `NewNotFound`).
+    fn absent(&self, code: u16) -> Option<String> {
+        let name = &self.details.as_ref()?.name;
+        let says_so = self.message.ends_with(&format!("\"{name}\" not found"));
+        let is_status = code == 404 && self.kind == "Status" && self.reason == "NotFound";
+        (is_status && says_so && !name.is_empty()).then(|| name.clone())
+    }
 }
 
 /// Returns the text of a body that is not a `Status`. A web page is only named.
@@ -93,9 +120,47 @@ mod tests {
             (b"{}", "Forbidden", "{}"),
             (b"", "Forbidden", ""),
         ] {
-            let expected = ErrorStatus { reason: reason.to_owned(), message: message.to_owned() };
+            let (reason, message) = (reason.to_owned(), message.to_owned());
+            let expected = ErrorStatus { reason, message, absent: None };
             assert_eq!(ErrorStatus::read(403, body), expected);
         }
         assert!(ErrorStatus::read(500, "ü".repeat(5000).as_bytes()).message.chars().count() < 700);
+    }
+
+    #[test]
+    fn only_an_answer_about_the_object_proves_that_it_is_absent() {
+        let status = |kind: &str, reason: &str, message: &str, name: &str| {
+            serde_json::json!({
+                "kind": kind, "apiVersion": "v1", "status": "Failure", "code": 404,
+                "reason": reason, "message": message, "details": {"name": name, "kind": "x"},
+            })
+            .to_string()
+        };
+        let web = "statefulsets.apps \"web\" not found";
+        for (code, body, absent) in [
+            (404, status("Status", "NotFound", web, "web"), Some("web")),
+            (404, status("Status", "NotFound", web, "web-1"), None),
+            (404, status("Status", "NotFound", web, ""), None),
+            (404, status("Event", "NotFound", web, "web"), None),
+            (404, status("Status", "NotFound", "the server could not find it", "web"), None),
+            (404, status("Status", "Forbidden", web, "web"), None),
+            (403, status("Status", "NotFound", web, "web"), None),
+            (404, "default backend - 404".to_owned(), None),
+            (404, "404 page not found\n".to_owned(), None),
+            (404, r#"{"message": "\"web\" not found", "reason": "NotFound"}"#.to_owned(), None),
+        ] {
+            assert_eq!(
+                ErrorStatus::read(code, body.as_bytes()).absent.as_deref(),
+                absent,
+                "{body}"
+            );
+        }
+        let details = [&[0x2a, 5, 0x0a, 3][..], b"web"].concat();
+        let length = |text: &[u8]| u8::try_from(text.len()).expect("because it is short");
+        let message = [&[0x1a, length(web.as_bytes())][..], web.as_bytes()].concat();
+        let status = [&message[..], &[0x22, 8], b"NotFound", &details].concat();
+        let head = &b"k8s\0\x0a\x0c\x0a\x02v1\x12\x06Status\x12"[..];
+        let raw = [head, &[length(&status)], &status].concat();
+        assert_eq!(ErrorStatus::read(404, &raw).absent.as_deref(), Some("web"));
     }
 }

@@ -1,15 +1,20 @@
 //! `list`: reads a whole collection, in one answer or in pages, and begins anew when a list breaks.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use futures::future::{BoxFuture, FutureExt as _};
+use serde::de::DeserializeOwned;
 
-use super::api_path::{collection_path, escape};
+use super::api_path::{api_version, collection_path, escape};
 use super::api_request::Accept;
 use super::decoding::Decoding;
+use super::object_request::METADATA;
 use super::read_error::ReadError;
 use super::read_limits::Patience;
-use super::reader::Reader;
-use super::stream::{ItemError, ListDecodeError, ListDecoder, ListEnd};
+use super::reader::{DatedAnswer, Reader};
+use super::stream::{ExpectedList, ItemError, ListDecodeError, ListDecoder, ListEnd};
+use crate::model::Kind;
 
 /// The page size for servers that buffer a list whole, and for lists that take too long in one
 /// answer.
@@ -17,6 +22,20 @@ pub const FALLBACK_PAGE: u32 = 2000;
 
 /// How often a list is begun anew before it is given up.
 const RESTARTS: u32 = 4;
+
+/// The form in which a collection is read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ListForm {
+    /// Protobuf, or JSON from servers without protobuf.
+    #[default]
+    Either,
+    /// JSON.
+    Json,
+    /// JSON, of a custom resource, whose definition chooses the kind of its lists.
+    Custom,
+    /// Only the metadata of the objects.
+    Metadata,
+}
 
 /// A request for a collection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,14 +46,18 @@ pub struct ListRequest {
     pub version: String,
     /// The plural, such as `persistentvolumes`.
     pub resource: String,
+    /// The kind of its objects, such as `PersistentVolume`.
+    pub kind: String,
     /// One namespace; `None` for the whole cluster.
     pub namespace: Option<String>,
     /// Items per page; `None` for everything in one answer.
     pub page: Option<u32>,
     /// The field selector.
     pub field_selector: Option<String>,
-    /// Whether the items can only be decoded from JSON.
-    pub json: bool,
+    /// The label selector.
+    pub label_selector: Option<String>,
+    /// The form in which it is read.
+    pub form: ListForm,
 }
 
 /// What is handed over while a list is read.
@@ -85,12 +108,13 @@ pub struct Listed {
 }
 
 impl ListRequest {
-    /// Builds the request for every object of a resource in the whole cluster, in one answer.
-    pub fn new(group: &str, version: &str, resource: &str) -> Self {
+    /// Builds the request for every object of a kind in the whole cluster, in one answer.
+    pub fn of(kind: Kind, version: &str) -> Self {
         Self {
-            group: group.to_owned(),
+            group: kind.group().name.to_owned(),
             version: version.to_owned(),
-            resource: resource.to_owned(),
+            resource: kind.plural().to_owned(),
+            kind: kind.name().to_owned(),
             ..Self::default()
         }
     }
@@ -101,15 +125,31 @@ impl ListRequest {
         collection_path(&self.group, &self.version, namespace, &self.resource)
     }
 
-    /// Returns the path of the collection with its selector.
-    pub(super) fn selecting_path(&self) -> String {
+    /// Returns the path of the collection with its selectors.
+    pub(crate) fn selecting_path(&self) -> String {
         self.page_path(None, "")
+    }
+
+    /// Returns what the answer must be.
+    fn expected(&self) -> ExpectedList {
+        let of_kind = |api_version: String, item: &str| ExpectedList {
+            api_version,
+            item: item.to_owned(),
+            kind: Some(format!("{item}List")),
+        };
+        let version = api_version(&self.group, &self.version);
+        match self.form {
+            ListForm::Either | ListForm::Json => of_kind(version, &self.kind),
+            ListForm::Custom => ExpectedList { kind: None, ..of_kind(version, &self.kind) },
+            ListForm::Metadata => of_kind(METADATA.0.to_owned(), METADATA.1),
+        }
     }
 
     fn page_path(&self, limit: Option<u32>, token: &str) -> String {
         let limit = limit.map(|limit| limit.to_string());
         let pairs = [
             ("fieldSelector", self.field_selector.as_deref()),
+            ("labelSelector", self.label_selector.as_deref()),
             ("limit", limit.as_deref()),
             ("continue", Some(token)),
         ];
@@ -143,7 +183,11 @@ pub async fn list<T>(
     sink: &mut dyn ListSink<T>,
 ) -> Result<Listed, ReadError> {
     let mut page = request.page;
-    let mut accept = if request.json { Accept::Json } else { Accept::Either };
+    let mut accept = match request.form {
+        ListForm::Either => Accept::Either,
+        ListForm::Json | ListForm::Custom => Accept::Json,
+        ListForm::Metadata => Accept::MetadataList,
+    };
     let mut restarts = 0;
     loop {
         let mut attempt =
@@ -174,6 +218,31 @@ pub async fn list<T>(
     }
 }
 
+/// Reads a collection that is served as JSON into memory.
+///
+/// # Errors
+///
+/// [`ReadError`], also if an object of it cannot be decoded.
+pub async fn list_json<T: DeserializeOwned + Send>(
+    reader: &Reader,
+    request: &ListRequest,
+) -> Result<DatedAnswer<Vec<T>>, ReadError> {
+    let (mut items, mut broken) = (Vec::new(), None);
+    let mut sink = |event: ListEvent<T>| match event {
+        ListEvent::Item(item) => items.push(item),
+        ListEvent::Broken(error) => broken = broken.take().or(Some(error)),
+        ListEvent::Restart => {
+            items.clear();
+            broken = None;
+        }
+    };
+    let listed = list(reader, request, Decoding::of_json(), &mut sink).await?;
+    match broken {
+        None => Ok(DatedAnswer { value: items, date: listed.date }),
+        Some(error) => Err(ReadError::undecodable(&request.path(), &error)),
+    }
+}
+
 /// One attempt at a list, from its beginning.
 struct ListAttempt<'a> {
     reader: &'a Reader,
@@ -195,6 +264,7 @@ impl ListAttempt<'_> {
     ) -> Result<Listed, ReadError> {
         let mut first_date = None;
         let mut token = String::new();
+        let mut tokens = BTreeSet::new();
         let mut pages = 0;
         loop {
             let (end, date) = self.page(&token, decoding, sink).await?;
@@ -212,6 +282,10 @@ impl ListAttempt<'_> {
                 });
             }
             token = end.meta.continue_token;
+            if !tokens.insert(token.clone()) {
+                let path = self.request.path();
+                return Err(ReadError::undecodable(&path, &"the token of a page repeats"));
+            }
         }
     }
 
@@ -227,7 +301,7 @@ impl ListAttempt<'_> {
         self.streaming = false;
         let mut opened = self.reader.open(&path, self.accept, patience).await?;
         self.streaming = true;
-        let mut decoder = ListDecoder::new(opened.encoding, decoding);
+        let mut decoder = ListDecoder::new(opened.encoding, decoding, self.request.expected());
         while let Some(chunk) = opened.next().await? {
             let (handed, broken) = (&mut self.handed, &mut self.broken);
             let pushed = decoder.push(&chunk, &mut |item| {
@@ -260,21 +334,23 @@ fn undecodable(error: &ListDecodeError, path: &str) -> ReadError {
 #[cfg(test)]
 mod tests {
     use super::ListRequest;
+    use crate::model::Kind;
 
     #[test]
     fn paths_are_encoded() {
         let pods = ListRequest {
             namespace: Some("shop".to_owned()),
             field_selector: Some("status.phase!=Failed,spec.nodeName=a b".to_owned()),
-            ..ListRequest::new("", "v1", "pods")
+            label_selector: Some("a in (b,c)".to_owned()),
+            ..ListRequest::of(Kind::Pod, "v1")
         };
         assert_eq!(pods.path(), "/api/v1/namespaces/shop/pods");
         assert_eq!(
             pods.page_path(Some(5), "a+/="),
-            "/api/v1/namespaces/shop/pods?fieldSelector=status.phase%21%3DFailed%2Cspec.nodeName%3Da%20b&limit=5&continue=a%2B%2F%3D"
+            "/api/v1/namespaces/shop/pods?fieldSelector=status.phase%21%3DFailed%2Cspec.nodeName%3Da%20b&labelSelector=a%20in%20%28b%2Cc%29&limit=5&continue=a%2B%2F%3D"
         );
         assert_eq!(
-            ListRequest::new("apps", "v1", "statefulsets").page_path(None, ""),
+            ListRequest::of(Kind::StatefulSet, "v1").page_path(None, ""),
             "/apis/apps/v1/statefulsets"
         );
     }

@@ -7,14 +7,25 @@ use prost::{DecodeError, Message};
 /// The bytes that every protobuf answer of an API server begins with.
 pub(super) const MAGIC: &[u8; 4] = b"k8s\0";
 
+/// `apiVersion` and `kind`, which protobuf keeps outside of the object.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub(super) struct TypeMeta {
+    #[prost(string, tag = "1")]
+    pub(super) api_version: String,
+    #[prost(string, tag = "2")]
+    pub(super) kind: String,
+}
+
+/// An object and its type.
 #[derive(Clone, PartialEq, Message)]
-struct ProtobufEnvelope {
+pub(super) struct ProtobufEnvelope {
+    #[prost(message, required, tag = "1")]
+    pub(super) r#type: TypeMeta,
     #[prost(bytes = "bytes", tag = "2")]
-    raw: Bytes,
+    pub(super) raw: Bytes,
 }
 
 /// Returns the object in an envelope, or `None` if the body does not begin with the magic bytes.
-pub(super) fn enveloped(body: &[u8]) -> Option<Result<Bytes, DecodeError>> {
-    let message = body.strip_prefix(MAGIC)?;
-    Some(ProtobufEnvelope::decode(message).map(|envelope| envelope.raw))
+pub(super) fn enveloped(body: &[u8]) -> Option<Result<ProtobufEnvelope, DecodeError>> {
+    Some(ProtobufEnvelope::decode(body.strip_prefix(MAGIC)?))
 }

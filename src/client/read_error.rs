@@ -23,6 +23,18 @@ pub enum ReadError {
         /// The path of the request.
         path: String,
     },
+    /// The API server itself says that an object does not exist, or that it serves no such path.
+    #[error("{path} was answered with 404 {reason}: {message}")]
+    NotFound {
+        /// The name of the object; `None` where the path is not served.
+        object: Option<String>,
+        /// `reason` of the `Status`, or that of the HTTP code.
+        reason: String,
+        /// `message` of the `Status`, or the text that came instead.
+        message: String,
+        /// The path of the request.
+        path: String,
+    },
     /// No process listens at the server's address.
     #[error("the connection to the server {server} was refused")]
     Refused {
@@ -125,16 +137,16 @@ impl ReadError {
         self.code() == Some(403)
     }
 
-    /// Whether there is no such object or resource.
-    pub fn is_not_found(&self) -> bool {
-        self.code() == Some(404)
+    /// Whether the API server says that no object of this name exists, and not that it does not
+    /// serve the path. Any other 404 proves nothing.
+    pub fn is_absence_of(&self, name: &str) -> bool {
+        matches!(self, Self::NotFound { object: Some(absent), .. } if absent == name)
     }
 
-    /// Whether the server says that no object of this name exists, and not that it does not serve the
-    /// path (apimachinery, `NewNotFound`).
-    pub fn is_absence_of(&self, name: &str) -> bool {
-        let Self::Api { code: 404, reason, message, .. } = self else { return false };
-        reason == "NotFound" && message.ends_with(&format!("\"{name}\" not found"))
+    /// Whether the API server itself says that it does not serve this path. Alone it proves nothing
+    /// about a kind: another version of it may be served.
+    pub fn is_not_served(&self) -> bool {
+        matches!(self, Self::NotFound { object: None, .. })
     }
 
     /// Whether the resource version or page has expired.
@@ -159,7 +171,11 @@ impl ReadError {
 
     /// Returns the HTTP code, if there was an answer.
     pub fn code(&self) -> Option<u16> {
-        if let Self::Api { code, .. } = self { Some(*code) } else { None }
+        match self {
+            Self::Api { code, .. } => Some(*code),
+            Self::NotFound { .. } => Some(404),
+            _ => None,
+        }
     }
 
     /// Whether a later attempt may succeed although nobody repairs anything here: the server is down,
@@ -173,7 +189,8 @@ impl ReadError {
             | Self::TimedOut { .. }
             | Self::Broken { .. }
             | Self::Truncated { .. } => true,
-            Self::Tls { .. }
+            Self::NotFound { .. }
+            | Self::Tls { .. }
             | Self::Undecodable { .. }
             | Self::Credential(_)
             | Self::NotARead { .. } => false,
@@ -212,7 +229,10 @@ impl ReadError {
                 "retry; if this happens often, check the proxies between"
             }
             Self::Credential(error) => return error.hint(),
-            Self::Api { .. } | Self::Undecodable { .. } | Self::NotARead { .. } => return None,
+            Self::Api { .. }
+            | Self::NotFound { .. }
+            | Self::Undecodable { .. }
+            | Self::NotARead { .. } => return None,
         };
         Some(hint.to_owned())
     }
@@ -222,18 +242,29 @@ impl ReadError {
         Self::Undecodable { path: path.to_owned(), detail: detail.to_string() }
     }
 
+    /// Whether a failure of the transport came before the request was handed over to a connection: nothing of it was
+    /// sent. Whatever fails later says nothing about what the server has done.
+    pub(crate) fn is_before_sending(error: &(dyn Error + 'static)) -> bool {
+        causes(error).any(|it| {
+            let of_client = it.downcast_ref::<hyper_util::client::legacy::Error>();
+            it.is::<ExecError>()
+                || of_client.is_some_and(hyper_util::client::legacy::Error::is_connect)
+        })
+    }
+
     /// Classifies a failure of the transport.
     pub fn of_transport(error: &(dyn Error + 'static), server: &str, path: &str) -> Self {
         let server = server.to_owned();
         let mut deepest = String::new();
         let mut resolving = false;
         let mut connecting = false;
-        let mut next = Some(error);
-        while let Some(error) = next {
+        for error in causes(error) {
             if let Some(error) = error.downcast_ref::<ExecError>() {
                 return Self::Credential(Arc::new(error.clone()));
             }
-            if let Some(error) = error.downcast_ref::<rustls::Error>() {
+            if let Some(error) = error.downcast_ref::<rustls::Error>()
+                && (connecting || TlsFault::is_of_handshake(error))
+            {
                 return Self::Tls { server, fault: TlsFault::of(error) };
             }
             let text = error.to_string();
@@ -243,21 +274,13 @@ impl ReadError {
             if !text.is_empty() {
                 deepest = text;
             }
-            next = error.source();
-            if let Some(error) = error.downcast_ref::<io::Error>() {
-                match error.kind() {
-                    io::ErrorKind::ConnectionRefused => return Self::Refused { server },
-                    io::ErrorKind::TimedOut => {
-                        return Self::Unreachable {
-                            server,
-                            detail: "the connection timed out".to_owned(),
-                        };
-                    }
-                    _ => {}
+            match error.downcast_ref::<io::Error>().map(io::Error::kind) {
+                Some(io::ErrorKind::ConnectionRefused) => return Self::Refused { server },
+                Some(io::ErrorKind::TimedOut) => {
+                    "the connection timed out".clone_into(&mut deepest);
+                    break;
                 }
-                // The source of an io::Error is that of the error that it wraps: without this, the
-                // wrapped error would be skipped.
-                next = error.get_ref().map(|inner| inner as &(dyn Error + 'static)).or(next);
+                _ => {}
             }
         }
         match (resolving, connecting) {
@@ -268,7 +291,40 @@ impl ReadError {
     }
 }
 
+/// An error and those that caused it, the deepest last.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| {
+        let error: &'a (dyn Error + 'static) = *error;
+        // The source of an io::Error is that of the error that it wraps: without this, the wrapped error
+        // would be skipped.
+        let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        wrapped.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source())
+    })
+}
+
 impl TlsFault {
+    /// Whether it is about a certificate, whenever it comes: TLS 1.3 rejects that of a client after the handshake.
+    /// Any other fault of a connection that was made is one of what came through it.
+    fn is_of_handshake(error: &rustls::Error) -> bool {
+        use rustls::AlertDescription as Alert;
+        match error {
+            rustls::Error::InvalidCertificate(_) => true,
+            rustls::Error::AlertReceived(alert) => matches!(
+                alert,
+                Alert::HandshakeFailure
+                    | Alert::BadCertificate
+                    | Alert::UnsupportedCertificate
+                    | Alert::CertificateRevoked
+                    | Alert::CertificateExpired
+                    | Alert::CertificateUnknown
+                    | Alert::CertificateRequired
+                    | Alert::UnknownCA
+                    | Alert::AccessDenied
+            ),
+            _ => false,
+        }
+    }
+
     fn of(error: &rustls::Error) -> Self {
         use rustls::CertificateError as Certificate;
         use rustls::Error as Tls;
@@ -322,6 +378,23 @@ mod tests {
         let alert = rustls::Error::AlertReceived(rustls::AlertDescription::CertificateExpired);
         let error = ReadError::of_transport(&io::Error::other(alert), "https://api", "/version");
         assert!(error.hint().is_some_and(|hint| hint.contains("client certificate")), "{error}");
+    }
+
+    #[test]
+    fn what_fails_after_the_request_was_handed_over_is_a_broken_connection() {
+        let broken = [
+            io::Error::from(io::ErrorKind::TimedOut),
+            io::Error::other(rustls::Error::DecryptError),
+            io::Error::other(rustls::Error::AlertReceived(rustls::AlertDescription::InternalError)),
+            io::Error::other(rustls::Error::InvalidMessage(
+                rustls::InvalidMessage::InvalidContentType,
+            )),
+        ];
+        for error in broken {
+            assert!(!ReadError::is_before_sending(&error), "{error}");
+            let error = ReadError::of_transport(&error, "https://api", "/x");
+            assert!(error.is_cut_short() && error.may_pass(), "{error}");
+        }
     }
 
     #[test]

@@ -19,8 +19,10 @@ pub struct ReadLimits {
     pub idle: Duration,
     /// How long a watch may receive nothing: servers send a bookmark about every minute.
     pub silence: Duration,
-    /// The pause before a kind that was not listed, or is not served, is tried again; each further
-    /// one is twice as long.
+    /// From when on a watch that ends has lasted: another one begins without a pause.
+    pub lasting: Duration,
+    /// The pause before a kind that was not listed is tried again; each further one is twice as
+    /// long. Also how often a kind that is not served is looked for.
     pub first_return: Duration,
     /// The longest of these pauses.
     pub longest_return: Duration,
@@ -44,6 +46,7 @@ impl Default for ReadLimits {
             longest_retry_after: Duration::from_secs(30),
             idle: Duration::from_secs(60),
             silence: Duration::from_secs(180),
+            lasting: Duration::from_secs(1),
             first_return: Duration::from_secs(10),
             longest_return: Duration::from_secs(300),
             whole: None,
@@ -92,6 +95,7 @@ impl ReadLimits {
             ReadError::Api { code: 500, .. } => retry_after.is_some(),
             ReadError::Refused { .. } | ReadError::Unreachable { .. } => answered,
             ReadError::Api { .. }
+            | ReadError::NotFound { .. }
             | ReadError::UnknownHost { .. }
             | ReadError::Tls { .. }
             | ReadError::Truncated { .. }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use http::Method;
+use http::{HeaderMap, Method};
 use kube::client::Client;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,6 +18,7 @@ use super::api_request::{Accept, ApiRequest};
 use super::connection::Connection;
 use super::decoding::Decoding;
 use super::error_status::ErrorStatus;
+use super::object_request::ObjectRequest;
 use super::open_response::{OpenRequest, OpenResponse};
 use super::protobuf_envelope::enveloped;
 use super::read_error::ReadError;
@@ -71,12 +72,12 @@ impl Reader {
         }
     }
 
-    /// Reads one object that is served as JSON.
+    /// Reads a document that is no object, such as the version.
     ///
     /// # Errors
     ///
     /// [`ReadError`], after the retries that [`ReadLimits`] allow.
-    pub async fn get_json<T: DeserializeOwned>(
+    pub(super) async fn get_json<T: DeserializeOwned>(
         &self,
         path: &str,
     ) -> Result<DatedAnswer<T>, ReadError> {
@@ -88,47 +89,68 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// [`ReadError`], after the retries that [`ReadLimits`] allow.
+    /// [`ReadError`], after the retries that [`ReadLimits`] allow; also if the answer is another
+    /// object.
     pub async fn get<T>(
         &self,
-        path: &str,
+        object: &ObjectRequest<'_>,
         decoding: Decoding<T>,
     ) -> Result<DatedAnswer<T>, ReadError> {
-        let (opened, body) = self.whole(&ApiRequest::get(path, Accept::Either)).await?;
-        let undecodable = |detail: &dyn Display| ReadError::undecodable(path, detail);
+        let path = object.path();
+        let (opened, body) = self.whole(&ApiRequest::get(&path, Accept::Either)).await?;
+        let undecodable = |detail: &dyn Display| ReadError::undecodable(&path, detail);
         let value = match opened.encoding {
-            Encoding::Json => std::str::from_utf8(&body)
-                .map_err(|error| undecodable(&error))
-                .and_then(|text| (decoding.json)(text).map_err(|error| undecodable(&error))),
-            Encoding::Protobuf => enveloped(&body)
-                .ok_or_else(|| undecodable(&"the magic bytes are missing"))?
-                .and_then(|raw| (decoding.protobuf)(&raw))
-                .map_err(|error| undecodable(&error)),
+            Encoding::Json => {
+                let text = std::str::from_utf8(&body).map_err(|error| undecodable(&error))?;
+                object.check_json(&body)?;
+                (decoding.json)(text).map_err(|error| undecodable(&error))
+            }
+            Encoding::Protobuf => {
+                let envelope = enveloped(&body)
+                    .ok_or_else(|| undecodable(&"the magic bytes are missing"))?
+                    .map_err(|error| undecodable(&error))?;
+                object.check_protobuf(&envelope)?;
+                (decoding.protobuf)(&envelope.raw).map_err(|error| undecodable(&error))
+            }
         }?;
         Ok(DatedAnswer { value, date: opened.date })
+    }
+
+    /// Reads one object as JSON.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`], after the retries that [`ReadLimits`] allow; also if the answer is another
+    /// object.
+    pub async fn get_object<T: DeserializeOwned>(
+        &self,
+        object: &ObjectRequest<'_>,
+    ) -> Result<DatedAnswer<T>, ReadError> {
+        self.checked(object, Accept::Json).await
     }
 
     /// Reads the metadata of one object: its labels, owners and uid, never its contents.
     ///
     /// # Errors
     ///
-    /// [`ReadError`], after the retries that [`ReadLimits`] allow.
+    /// [`ReadError`], after the retries that [`ReadLimits`] allow; also if the answer is another
+    /// object.
     pub async fn get_metadata<T: DeserializeOwned>(
         &self,
-        path: &str,
+        object: &ObjectRequest<'_>,
     ) -> Result<DatedAnswer<T>, ReadError> {
-        let (opened, body) = self.whole(&ApiRequest::get(path, Accept::Metadata)).await?;
-        Ok(DatedAnswer { value: from_json(path, &body)?, date: opened.date })
+        self.checked(object, Accept::Metadata).await
     }
 
-    /// Reads the metadata of a page of a list.
-    ///
-    /// # Errors
-    ///
-    /// [`ReadError`], after the retries that [`ReadLimits`] allow.
-    pub async fn list_metadata<T: DeserializeOwned>(&self, path: &str) -> Result<T, ReadError> {
-        let (_, body) = self.whole(&ApiRequest::get(path, Accept::MetadataList)).await?;
-        from_json(path, &body)
+    async fn checked<T: DeserializeOwned>(
+        &self,
+        object: &ObjectRequest<'_>,
+        accept: Accept,
+    ) -> Result<DatedAnswer<T>, ReadError> {
+        let path = object.path();
+        let (opened, body) = self.whole(&ApiRequest::get(&path, accept)).await?;
+        object.check_json(&body)?;
+        Ok(DatedAnswer { value: from_json(&path, &body)?, date: opened.date })
     }
 
     /// Posts a review, and reads the answer.
@@ -266,17 +288,30 @@ impl Reader {
         }
         let wish = retry_after(response.headers());
         let status = response.status();
+        let by_server = is_of_api_server(response.headers());
         let mut opened = OpenResponse::new(response, sent, permit);
         if status.is_success() {
             return Ok(opened);
         }
         let body = opened.error_body().await;
-        let ErrorStatus { reason, message } = ErrorStatus::read(status.as_u16(), &body);
-        Err((
-            ReadError::Api { code: status.as_u16(), reason, message, path: request.path.clone() },
-            wish,
-        ))
+        let (code, path) = (status.as_u16(), request.path.clone());
+        let ErrorStatus { reason, message, absent } = ErrorStatus::read(code, &body);
+        let error = match absent {
+            None if code != 404 || !by_server => ReadError::Api { code, reason, message, path },
+            object => ReadError::NotFound { object, reason, message, path },
+        };
+        Err((error, wish))
     }
+}
+
+/// Whether an API server has written this answer itself, and no gateway before it: both answer
+/// `404 page not found` to what they do not serve.
+///
+/// API servers mark every answer (apiserver, `WithAuditInit` and `WithPriorityAndFairness`). Since
+/// 1.23 they answer 503 and not 404 until they have synced with the definitions of custom resources
+/// and with the aggregated APIs (apiserver, `notfoundhandler`).
+pub fn is_of_api_server(headers: &HeaderMap) -> bool {
+    ["audit-id", "x-kubernetes-pf-flowschema-uid"].iter().any(|it| headers.contains_key(*it))
 }
 
 pub(super) fn from_json<T: DeserializeOwned>(path: &str, body: &[u8]) -> Result<T, ReadError> {

@@ -8,7 +8,7 @@ use std::hash::BuildHasher;
 
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
 use super::api_path::escape;
 use super::decoding::Decoding;
@@ -160,15 +160,17 @@ impl<T> Watch<T> {
             }
             "ERROR" => {
                 let ErrorCode { code } = serde_json::from_str(text).unwrap_or_default();
-                let ErrorStatus { reason, message } = ErrorStatus::read(code, text.as_bytes());
+                let ErrorStatus { reason, message, .. } = ErrorStatus::read(code, text.as_bytes());
                 Err(ReadError::Api { code, reason, message, path: self.path.clone() })
             }
             other => Err(self.no_event(&format!("an event of type {other:?}"))),
         }
     }
 
-    fn advance(&mut self, version: String) {
-        if !version.is_empty() {
+    fn advance(&mut self, version: Value) {
+        if let Value::String(version) = version
+            && !version.is_empty()
+        {
             self.version = version;
         }
     }
@@ -196,7 +198,8 @@ struct WatchedObject {
 struct WatchedMetadata {
     namespace: String,
     name: String,
-    resource_version: String,
+    /// A text, unless it is odd: the next watch then begins at an earlier version.
+    resource_version: Value,
 }
 
 #[derive(Deserialize, Default)]
@@ -252,6 +255,7 @@ impl LineBuffer {
 mod tests {
     use super::{LONGEST, LineBuffer, SHORTEST, watch_path};
     use crate::client::ListRequest;
+    use crate::model::Kind;
 
     #[test]
     fn lines_are_found_however_they_are_cut() {
@@ -275,7 +279,7 @@ mod tests {
             namespace: Some("shop".to_owned()),
             field_selector: Some("metadata.name=a".to_owned()),
             page: Some(5),
-            ..ListRequest::new("", "v1", "persistentvolumeclaims")
+            ..ListRequest::of(Kind::PersistentVolumeClaim, "v1")
         };
         let path = watch_path(&claims, "7&8");
         let (rest, seconds) = path.rsplit_once('=').expect("because it has parameters");
@@ -286,6 +290,6 @@ mod tests {
         );
         let seconds: u64 = seconds.parse().expect("because it is a number");
         assert!((SHORTEST..=LONGEST).contains(&seconds), "{seconds}");
-        assert!(watch_path(&ListRequest::new("", "v1", "nodes"), "1").contains("/nodes?watch=1&"));
+        assert!(watch_path(&ListRequest::of(Kind::Node, "v1"), "1").contains("/nodes?watch=1&"));
     }
 }

@@ -8,6 +8,8 @@ use crate::model::{ControllerRole, Kind, ObjectKey, Question, Row, Server, Text,
 pub enum Change {
     /// An object exists with this content, or a question was answered.
     Seen(Row),
+    /// An object exists of which something could not be read, with the rest of its content.
+    Odd(Option<Row>, Box<OddObject>),
     /// An object does not exist any more, or no row of it is kept any more.
     Gone(ObjectKey),
     /// A list of everything within reach begins. Sent before the request.
@@ -38,6 +40,30 @@ pub enum Change {
     Forgotten(Question),
     /// A trace of a controller was found: that none was found earlier proves nothing any more.
     Traced(ControllerRole, Text),
+}
+
+/// An object of which something could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OddObject {
+    /// The object.
+    pub key: ObjectKey,
+    /// How far that reaches.
+    pub doubt: Doubt,
+    /// What it is: names the object, lower case, no full stop.
+    pub reason: String,
+}
+
+/// How far it reaches that something of an object could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Doubt {
+    /// To a size or a time, which its row says is not known.
+    Field,
+    /// To the object: it is not judged, and nothing is by what it says.
+    Object,
+    /// To what it may have to do with in its namespace.
+    Namespace,
+    /// To what it may have to do with anywhere.
+    Kind,
 }
 
 /// Which objects a list covers.

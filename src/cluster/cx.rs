@@ -91,6 +91,10 @@ pub enum Lookup {
     PodsAt(Vec<Place<'static>>),
     WorkloadsAt(Vec<Place<'static>>),
     KeptAt(Vec<Place<'static>>),
+    /// Another volume that shares an id with the one of this name.
+    Namesake(Box<str>),
+    /// As what a driver is recognised.
+    Recognition(Box<str>),
     Nodes,
     Class(Text),
     EventsOf(ObjectKey),
@@ -253,7 +257,7 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::ClaimsNaming(volume.into()));
         self.all_of(Kind::PersistentVolumeClaim)?;
         let ids = self.cluster.indexes.claims_by_volume.candidates(volume);
-        Ok(self.matching(ids, |claim: &Claim| claim.volume_name.as_deref() == Some(volume)))
+        self.matching(ids, |claim: &Claim| claim.volume_name.as_deref() == Some(volume))
     }
 
     /// Returns the volumes whose claimRef has this name, whatever its uid.
@@ -264,7 +268,7 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::VolumesOf(key.clone()));
         self.all_of(Kind::PersistentVolume)?;
         let ids = self.cluster.indexes.volumes_by_claim.candidates((&*key.namespace, &*key.name));
-        Ok(self.matching(ids, |it: &Volume| it.claim_ref.as_ref().is_some_and(|it| it.key == *key)))
+        self.matching(ids, |it: &Volume| it.claim_ref.as_ref().is_some_and(|it| it.key == *key))
     }
 
     // --- users -----------------------------------------------------------------------------
@@ -277,10 +281,10 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::PodsOf(key.clone()));
         self.cluster.reach(Kind::Pod, Some(&key.namespace))?;
         let ids = self.cluster.indexes.pods_by_claim.candidates((&*key.namespace, &*key.name));
-        Ok(self.matching(ids, |pod: &PodUse| {
+        self.matching(ids, |pod: &PodUse| {
             pod.namespace == key.namespace
                 && pod.claims.iter().any(|mounted| mounted.claim == key.name)
-        }))
+        })
     }
 
     /// Returns the attachments of a volume, in any state.
@@ -291,9 +295,9 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::AttachmentsOf(volume.into()));
         self.all_of(Kind::VolumeAttachment)?;
         let ids = self.cluster.indexes.attachments_by_volume.candidates(volume);
-        Ok(self.matching(ids, |row: &Attachment| {
+        self.matching(ids, |row: &Attachment| {
             matches!(&row.source, AttachmentSource::Volume(name) if **name == *volume)
-        }))
+        })
     }
 
     // --- classes, events, answers -----------------------------------------------------------
@@ -304,6 +308,7 @@ impl<'a> Cx<'a> {
     /// When classes were not read, or were listed before the volumes.
     pub fn class(&self, name: &Text) -> Seen<Option<&'a StorageClass>> {
         self.note(|| Lookup::Class(Text::clone(name)));
+        self.cluster.legible(Kind::StorageClass, "", name)?;
         if let Some(class) = self.cluster.tables.classes.named(Kind::StorageClass, "", name) {
             return Ok(Some(class));
         }
@@ -321,7 +326,7 @@ impl<'a> Cx<'a> {
         let wanted = super::store::object_key(key);
         let ids = self.cluster.indexes.events_by_object.candidates(wanted);
         let is_about = |event: &Event| super::store::object_key(&event.about) == wanted;
-        let mut events = self.matching(ids, is_about);
+        let mut events = self.matching(ids, is_about)?;
         events.sort_by(|a, b| (a.last_seen, &a.name).cmp(&(b.last_seen, &b.name)));
         Ok(events)
     }

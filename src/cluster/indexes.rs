@@ -9,6 +9,7 @@ use crate::model::ObjectId;
 #[derive(Debug, Default)]
 pub(super) struct Indexes {
     pub(super) volumes_by_place: Index,
+    pub(super) volumes_by_token: Index,
     pub(super) volumes_by_claim: Index,
     pub(super) volumes_by_driver: Index,
     pub(super) volumes_by_class: Index,

@@ -10,13 +10,15 @@ mod cx;
 mod dirty;
 mod index;
 mod indexes;
+mod odd;
 mod places;
+mod recognition;
 mod rows;
 mod store;
 mod table;
 mod touch;
 
-pub use change::{Change, Gap, Reach};
+pub use change::{Change, Doubt, Gap, OddObject, Reach};
 pub(crate) use coverage::{Coverage, Seen, Unseen};
 pub use cx::{Cx, Facts, Lookup};
 pub(crate) use dirty::for_each_judged_row;

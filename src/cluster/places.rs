@@ -1,15 +1,17 @@
 //! The places that rows name: by these they are found, and what overlaps with them is marked.
 
+use std::collections::BTreeSet;
+
 use super::{
     Cluster, Dirty, Subject,
     index::Index,
     indexes::{EntryChange, Indexes},
     rows::Stored,
 };
-use crate::drivers::{Overlap, Place, Reference, by_handle, family, meeting, used};
+use crate::drivers::{Named, Overlap, Place, Reference, by_handle, family, meeting, used};
 use crate::model::{
-    Attachment, BackendKey, InlineVolume, KeptBackend, Node, ObjectId, PodUse, SnapshotContent,
-    SnapshotSource, Volume, Workload,
+    Attachment, Attributes, BackendKey, InlineVolume, KeptBackend, Node, ObjectId, PodUse,
+    SnapshotContent, SnapshotSource, Volume, VolumeSource, Workload,
 };
 
 /// Something that names storage.
@@ -87,6 +89,18 @@ pub(super) fn on_node(name: &str) -> Option<BackendKey> {
     Some(BackendKey { driver: driver.into(), handle: handle.into() })
 }
 
+/// How a volume names its storage, as far as ids in it tell.
+pub(super) fn named(volume: &Volume) -> Option<Named> {
+    let reference = Reference::of(volume.backend.as_ref()?, &volume.attributes);
+    let is_made = matches!(&volume.source, VolumeSource::Csi { provisioner_identity: true, .. });
+    Some(Named::of(&reference, is_made))
+}
+
+/// The same of a backend volume that was kept.
+pub(super) fn named_kept(kept: &KeptBackend) -> Named {
+    Named::of(&Reference::of(&kept.backend, &Attributes::default()), false)
+}
+
 /// Adds a row to the index of the places that it names, or removes it.
 pub(super) fn index(row: &impl Placed, change: EntryChange, index: &mut Index, id: ObjectId) {
     for place in row.places() {
@@ -95,6 +109,30 @@ pub(super) fn index(row: &impl Placed, change: EntryChange, index: &mut Index, i
 }
 
 impl Cluster {
+    /// Returns the volumes that may share storage with any of these.
+    pub fn volumes_sharing<'a>(
+        &self,
+        volumes: impl Iterator<Item = &'a Volume>,
+    ) -> BTreeSet<ObjectId> {
+        // Very many may name one place, which is searched once.
+        let mut searched = BTreeSet::new();
+        let mut found = BTreeSet::new();
+        for volume in volumes {
+            let places = volume.places();
+            if !searched.contains(&places) {
+                found.extend(candidates(&self.indexes.volumes_by_place, &places));
+                searched.insert(places);
+            }
+        }
+        found
+    }
+
+    /// Marks the volumes that may share an id with what is named so: each of them finds it by that id.
+    pub(super) fn touch_namesakes(&self, named: &Named, dirty: &mut Dirty) {
+        let ids = named.searches().flat_map(|key| self.indexes.volumes_by_token.candidates(key));
+        dirty.subjects.extend(ids.map(Subject::Volume));
+    }
+
     /// Marks the volumes and kept backend volumes that may overlap with what a row names.
     pub(super) fn touch_places(&self, row: &impl Placed, dirty: &mut Dirty) {
         let places = row.places();

@@ -8,8 +8,10 @@ use super::{
     Change, Coverage, Dirty, Gap, Reach, Seen,
     coverage::Coverages,
     indexes::{EntryChange, Indexes},
+    odd::OddObjects,
     rows::{Linked, Tables},
 };
+use crate::drivers::Recognition;
 use crate::model::{
     Answer, BackendKey, ControllerRole, KeptBackend, Kind, ObjectId, ObjectKey, Question, Row,
     Server, Sighting, Text, Time, Uid, for_each_row,
@@ -23,8 +25,11 @@ pub struct Cluster {
     pub(super) answers: BTreeMap<Question, Answer>,
     pub(super) sightings: BTreeMap<(ControllerRole, Text), Time>,
     pub(super) kept: BTreeMap<BackendKey, KeptBackend>,
+    /// As what drivers of volumes are recognised whose names leave it open.
+    pub(super) recognised: BTreeMap<Text, Recognition>,
     pub(super) added_finalizers: BTreeSet<(Uid, Text)>,
     pub(super) coverages: Coverages,
+    pub(super) odd: OddObjects,
     pub(super) server: Option<Server>,
     /// The version that the server prefers, of kinds of which it may be another one than is known.
     served: BTreeMap<Kind, Text>,
@@ -48,12 +53,33 @@ impl Cluster {
     pub fn apply(&mut self, change: Change, dirty: &mut Dirty) {
         self.sequence += 1;
         match change {
-            Change::Seen(row) => self.put(row, dirty),
+            Change::Seen(mut row) => {
+                self.recognise_row(&mut row);
+                let shows = self.shows_what_runs(&row);
+                self.put(row, dirty);
+                if shows {
+                    self.recognise_again(dirty);
+                }
+            }
+            Change::Odd(row, odd) => {
+                let known = self.odd.take(&odd.key);
+                if let Some(mut row) = row {
+                    self.recognise_row(&mut row);
+                    let shows = self.shows_what_runs(&row);
+                    self.put(row, dirty);
+                    if shows {
+                        self.recognise_again(dirty);
+                    }
+                }
+                dirty.everything |= self.odd.insert(*odd, known, self.sequence);
+            }
             Change::Gone(key) => {
                 self.forget_existence(&key, dirty);
+                dirty.everything |= self.odd.remove(&key);
                 let namespace = key.namespace.as_deref().unwrap_or_default();
                 let removed = RowsRemoved::Named { namespace, name: &key.name };
                 self.remove(key.kind, &removed, dirty);
+                self.recognise_without(key.kind, dirty);
             }
             Change::Begin(reach) => {
                 let coverage = Coverage::Listing { began: self.sequence };
@@ -67,7 +93,9 @@ impl Cluster {
                 };
                 let namespace = reach.namespace.as_deref();
                 let removed = RowsRemoved::ListedBefore { began, namespace };
+                self.odd.keep_listed(&reach, began);
                 self.remove(reach.kind, &removed, dirty);
+                self.recognise_without(reach.kind, dirty);
                 let coverage = Coverage::Seen { began, ended: self.sequence };
                 self.coverages.set(reach, coverage);
                 dirty.everything = true;
@@ -84,6 +112,8 @@ impl Cluster {
             Change::NotServed(kind) => {
                 let all = RowsRemoved::ListedBefore { began: u64::MAX, namespace: None };
                 self.remove(kind, &all, dirty);
+                self.odd.keep_listed(&Reach::all(kind), u64::MAX);
+                self.recognise_without(kind, dirty);
                 dirty.everything |= self.coverages.set(Reach::all(kind), Coverage::NotServed);
             }
             // Nothing is judged by it.
@@ -145,7 +175,20 @@ impl Cluster {
 
     /// Everything that was not read.
     pub fn gaps(&self) -> impl Iterator<Item = &Gap> {
-        self.coverages.gaps()
+        self.coverages.gaps().chain(self.odd.gaps())
+    }
+
+    /// What could not be read of single objects: sizes and times that are unknown.
+    pub fn odd_fields(&self) -> impl Iterator<Item = &str> {
+        self.odd.fields()
+    }
+
+    /// Whether everything that matters of an object could be read.
+    ///
+    /// # Errors
+    /// What could not.
+    pub fn legible(&self, kind: Kind, namespace: &str, name: &str) -> Seen<()> {
+        self.odd.legible(kind, namespace, name)
     }
 
     /// How far each kind was read.
@@ -158,7 +201,14 @@ impl Cluster {
     /// # Errors
     /// What was not read.
     pub fn reach(&self, kind: Kind, namespace: Option<&Text>) -> Seen<()> {
-        self.coverages.reach(kind, namespace).map(drop)
+        self.listed(kind, namespace).map(drop)
+    }
+
+    /// The same, with the points at which its list began and ended.
+    pub(super) fn listed(&self, kind: Kind, namespace: Option<&Text>) -> Seen<(u64, u64)> {
+        let listed = self.coverages.reach(kind, namespace)?;
+        self.odd.reach(kind, namespace)?;
+        Ok(listed)
     }
 
     /// Everything that was answered.
@@ -207,6 +257,7 @@ impl Cluster {
     /// and after.
     fn put_row<R: Linked>(&mut self, row: Box<R>, dirty: &mut Dirty) {
         let (kind, namespace, name) = row.identity();
+        dirty.everything |= self.odd.remove_named(kind, namespace, name);
         let table = R::table(&self.tables);
         let mut tells_the_same = false;
         if let Some(id) = table.find(kind, namespace, name)

@@ -74,6 +74,13 @@ impl<R: NamedRow> RowTable<R> {
         id
     }
 
+    /// Changes what a row says, but not its name.
+    pub(super) fn change(&mut self, id: ObjectId, change: impl FnOnce(&mut R)) {
+        if let Some(Some(slot)) = self.slots.get_mut(id as usize) {
+            change(&mut slot.row);
+        }
+    }
+
     pub(super) fn remove(&mut self, id: ObjectId) -> Option<Box<R>> {
         let hash = self.hasher.hash_one(self.get(id)?.identity());
         if let Ok(entry) = self.names.find_entry(hash, |known| *known == id) {

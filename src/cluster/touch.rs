@@ -39,8 +39,10 @@ impl Cluster {
                 dirty.subjects.extend(ids.map(Subject::Claim));
             }
             Question::SecretExists { namespace, name } => {
-                let ids = self.indexes.volumes_by_secret.candidates((&**namespace, &**name));
-                dirty.subjects.extend(ids.map(Subject::Volume));
+                // What becomes of the data of its claim may depend on it.
+                for id in self.indexes.volumes_by_secret.candidates((&**namespace, &**name)) {
+                    self.touch_deletion(id, dirty);
+                }
             }
             // Its entries are rows of their own.
             Question::KeptBackends { .. }
@@ -70,6 +72,15 @@ impl Cluster {
         self.touch_around_name(volume.name(), dirty);
         if let Some(claim) = &volume.claim_ref {
             self.touch_claim_and_pods(&claim.key, dirty);
+        }
+    }
+
+    /// Marks a volume with everything that rests on what its deletion destroys: also those that share
+    /// its storage.
+    fn touch_deletion(&self, id: ObjectId, dirty: &mut Dirty) {
+        self.touch_around_volume(id, dirty);
+        if let Some(volume) = self.tables.volumes.get(id) {
+            self.touch_places(volume, dirty);
         }
     }
 
@@ -143,8 +154,9 @@ impl Cluster {
     }
 
     pub(super) fn touch_class_named(&self, name: &str, dirty: &mut Dirty) {
-        let volumes = self.indexes.volumes_by_class.candidates(name);
-        dirty.subjects.extend(volumes.map(Subject::Volume));
+        for id in self.indexes.volumes_by_class.candidates(name) {
+            self.touch_deletion(id, dirty);
+        }
         for claim in self.indexes.claims_by_class.candidates(name) {
             dirty.subjects.insert(Subject::Claim(claim));
             self.touch_waiting_pods(claim, dirty);

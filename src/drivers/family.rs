@@ -22,9 +22,13 @@ pub struct Family {
     pub attributes: &'static [&'static str],
     /// The `volumeAttributes` that deletion depends on, and that are always kept.
     pub marks: &'static [&'static str],
+    /// The `volumeAttributes` that, together, only its volumes have, in alternatives.
+    pub telling: &'static [&'static [&'static str]],
     /// What a volume uses: where its data is, as the node mounts it. Several places where one
     /// volume is several disks.
     pub used: for<'a> fn(&Reference<'a>) -> Vec<Place<'a>>,
+    /// Whether volumes have ids by which others may mount them at paths that are not known.
+    pub exports_elsewhere: fn(&Reference<'_>) -> bool,
     /// What the driver deletes, as it reads the handle.
     pub deletion: fn(&Deletion<'_>) -> Destruction,
     /// What deletion destroys, in a sentence.
@@ -35,8 +39,13 @@ pub struct Family {
     pub refuses: &'static [&'static str],
     /// The keys of `parameters` of a `StorageClass` that deletion reads.
     pub class_parameters: &'static [&'static str],
-    /// Whether deletion needs the `StorageClass` as it was when the volume was made.
+    /// Whether deletion reads the `StorageClass`: as it is then, whenever it was made.
     pub reads_class: bool,
+    /// Whether deletion is done on a node that the node affinity of a volume allows; `None` where
+    /// that is not known.
+    pub deletes_on_node: Option<bool>,
+    /// The flag with which the driver's own controller takes the place of csi-provisioner.
+    pub own_provisioner: Option<&'static str>,
     /// What becomes of snapshots.
     pub snapshots: Snapshots,
     /// What becomes of clones.
@@ -49,6 +58,23 @@ pub struct Family {
     pub defects: &'static [&'static str],
     /// Where all this was read.
     pub sources: &'static [&'static str],
+}
+
+impl Family {
+    /// Whether the arguments of the driver's controller have it take the place of csi-provisioner;
+    /// `None` where none were read, and they decide it.
+    pub fn provisions_itself(&self, arguments: Option<&[Text]>) -> Option<bool> {
+        let Some(flag) = self.own_provisioner else { return Some(false) };
+        arguments.map(|arguments| arguments.iter().any(|it| switches_on(it, flag)))
+    }
+}
+
+/// Whether an argument is this flag, switched on. Early releases of csi-provisioner had flags of the
+/// same names with other values.
+pub(super) fn switches_on(argument: &str, flag: &str) -> bool {
+    let Some(rest) = argument.trim_start_matches('-').strip_prefix(flag) else { return false };
+    argument.starts_with('-')
+        && matches!(rest, "" | "=true" | "=1" | "=t" | "=T" | "=TRUE" | "=True")
 }
 
 /// The name of a driver or a provisioner.
@@ -121,7 +147,12 @@ impl<'a> Deletion<'a> {
     /// The value of a flag of the controller: `Some("true")` for `--flag` alone. `None` where it is
     /// not set; whether anything was read is in `arguments`.
     pub fn flag(&self, name: &str) -> Option<&'a str> {
-        self.arguments?.iter().find_map(|argument| {
+        self.flags(name).next()
+    }
+
+    /// Its values, where several controllers run or are about to.
+    pub fn flags(&self, name: &str) -> impl Iterator<Item = &'a str> {
+        self.arguments.unwrap_or_default().iter().filter_map(move |argument| {
             let rest = argument.trim_start_matches('-').strip_prefix(name)?;
             match rest.strip_prefix('=') {
                 Some(value) => Some(value),

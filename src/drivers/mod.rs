@@ -8,20 +8,26 @@
 //! To add a family: one file in `families/`, one line in [`FAMILIES`], one folder in
 //! `tests/drivers/`.
 
+pub(crate) mod driver_names;
 mod families;
 mod family;
 mod place;
 mod recognised;
 mod reference;
+mod tokens;
 
 pub use families::{FAMILIES, UNKNOWN};
 pub use family::{
     Deletion, Destruction, Family, Fate, Name, ObjectDropped, Provisioner, ProvisionerKind,
     Snapshots,
 };
-pub use place::{Extent, Letters, Overlap, Part, Place, PlaceKey, Relation, meeting};
-pub use recognised::{external_provisioners, family_of_image, family_of_workload};
+pub use place::{Extent, Letters, NFS, Overlap, Part, Place, PlaceKey, Relation, meeting};
+pub use recognised::{
+    Recognition, external_provisioners, family_of_image, family_of_workload, provisions_itself,
+    recognised_by_attributes, recognised_by_images,
+};
 pub use reference::Reference;
+pub use tokens::{Named, Token, TokenKey};
 
 use std::sync::LazyLock;
 
@@ -29,7 +35,8 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::model::{Attributes, BackendKey};
 
-/// Returns the family of a driver or a provisioner, or the one of unknown drivers.
+/// Returns the family of a driver or a provisioner by its name, or the one of unknown drivers. What
+/// runs under a name that says nothing is told by `facts::recognised`.
 pub fn family(driver: &str) -> &'static Family {
     static EXACT: LazyLock<HashMap<&'static str, &'static Family>> = LazyLock::new(|| {
         let names = FAMILIES.iter().flat_map(|family| {
@@ -47,6 +54,11 @@ pub fn family(driver: &str) -> &'static Family {
     known.copied().unwrap_or(&UNKNOWN)
 }
 
+/// Returns the family with this id, or the one of unknown drivers.
+pub fn family_with(id: &str) -> &'static Family {
+    FAMILIES.iter().find(|it| it.id == id).copied().unwrap_or(&UNKNOWN)
+}
+
 /// Whether a key of `volumeAttributes` decides what any known driver mounts or deletes.
 pub fn is_attribute(key: &str) -> bool {
     static KEYS: LazyLock<HashSet<String>> = LazyLock::new(|| {
@@ -56,8 +68,27 @@ pub fn is_attribute(key: &str) -> bool {
     KEYS.contains(&key.to_ascii_lowercase())
 }
 
-/// Whether a key of a class's `parameters` decides what any known driver deletes.
+/// The attribute under which `NAMESPACE/NAME` of `spec.csi.nodePublishSecretRef` is kept, where a
+/// driver deletes with it.
+pub const PUBLISH_SECRET: &str = "nodePublishSecretRef";
+
+/// The parameters of a class from which csi-provisioner takes the Secret for `DeleteVolume`: the name
+/// and the namespace, each also as former versions call it, and those for all calls.
+pub const SECRET_PARAMETERS: [(&str, &str); 3] = [
+    ("csiProvisionerSecretName", "csiProvisionerSecretNamespace"),
+    (
+        "csi.storage.k8s.io/provisioner-secret-name",
+        "csi.storage.k8s.io/provisioner-secret-namespace",
+    ),
+    ("csi.storage.k8s.io/secret-name", "csi.storage.k8s.io/secret-namespace"),
+];
+
+/// Whether a key of a class's `parameters` decides what any known driver deletes, or with which
+/// Secret.
 pub fn is_class_parameter(key: &str) -> bool {
+    if SECRET_PARAMETERS.iter().any(|(name, namespace)| [*name, *namespace].contains(&key)) {
+        return true;
+    }
     FAMILIES.iter().flat_map(|it| it.class_parameters).any(|it| it.eq_ignore_ascii_case(key))
 }
 
@@ -68,7 +99,15 @@ pub fn is_unknown(family: &Family) -> bool {
 
 /// Returns the places that a reference to storage names.
 pub fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
-    (family(reference.driver).used)(reference)
+    let mut places = (reference.family.used)(reference);
+    // What references it by its handle alone is not recognised.
+    let is_recognised = !is_unknown(reference.family) && is_unknown(family(reference.driver));
+    if is_recognised && !["", INLINE].contains(&reference.handle) {
+        places.push(
+            Place::device(own_space(reference.driver), reference.handle).letters(Letters::Unclear),
+        );
+    }
+    places
 }
 
 /// Returns the places that a handle names, where nothing else is known.
@@ -85,6 +124,10 @@ pub const INLINE: &str = "(inline)";
 /// alone shows the same place.
 pub fn attributes_that_matter(key: &BackendKey, attributes: Attributes) -> Attributes {
     let family = family(&key.driver);
+    if is_unknown(family) {
+        // By any of them it may be recognised.
+        return attributes;
+    }
     let alone = Attributes::default();
     let differs = used(&Reference::of(key, &attributes)) != used(&Reference::of(key, &alone));
     let is_one_of = |keys: &[&str], key: &str| keys.iter().any(|it| it.eq_ignore_ascii_case(key));

@@ -4,12 +4,18 @@
 mod compare;
 mod keys;
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, cmp::Ordering, fmt};
 
 pub use keys::PlaceKey;
 
 /// More components than any real path has: what lies deeper is told apart by nothing.
 const DEEPEST: usize = 64;
+
+/// The space of everything that is reached through NFS, whichever driver mounts it.
+pub const NFS: &str = "NFS";
+
+/// How many components the directory of a server has at most that NFSv4 shows as its root.
+const PSEUDO_ROOT: usize = 8;
 
 /// The storage that a volume names, so that it can be compared with what others name, also through
 /// other drivers.
@@ -197,6 +203,12 @@ impl<'a> Place<'a> {
         self.realm.iter().any(|part| matches!(part, Part::Server { .. } | Part::Named(_)))
     }
 
+    /// Whether it is in a bucket, which many mount by design, each with a prefix of its own that no
+    /// volume shows.
+    pub fn is_bucket(&self) -> bool {
+        self.space.ends_with(" bucket")
+    }
+
     /// Why nothing can be told of it, if so.
     pub fn doubt(&self) -> Option<&str> {
         match &self.extent {
@@ -216,10 +228,59 @@ impl<'a> Place<'a> {
         for (mine, theirs) in self.realm.iter().zip(&other.realm) {
             mine.agrees(theirs, &mut doubt)?;
         }
-        let letters = self.letters.max(other.letters);
-        let relation = self.extent.relation(&other.extent, letters, &mut doubt)?;
-        Some(Overlap { relation, doubt })
+        let (letters, is_one_server) = (self.letters.max(other.letters), doubt.is_none());
+        match self.extent.relation(&other.extent, letters, &mut doubt) {
+            Some(relation) => Some(Overlap { relation, doubt }),
+            None if is_one_server => self.overlap_by_pseudo_root(other),
+            None => None,
+        }
     }
+
+    /// How another place on the same NFS server may lie to one: a server that exports a directory with
+    /// `fsid=0` shows NFSv4 everything beneath it without that directory, so that `/exports/a` and
+    /// `/a` may be one (exports(5)).
+    fn overlap_by_pseudo_root(&self, other: &Self) -> Option<Overlap> {
+        let (mine, theirs) = (self.path_on_nfs()?, other.path_on_nfs()?);
+        let relation = |mine: usize, theirs: usize| match mine.cmp(&theirs) {
+            Ordering::Less => Relation::Inside,
+            Ordering::Equal => Relation::Equal,
+            Ordering::Greater => Relation::Around,
+        };
+        let related = |tail: &[Cow<'_, str>], whole: &[Cow<'_, str>]| {
+            !whole.is_empty() && tail.iter().zip(whole).all(|(tail, whole)| tail == whole)
+        };
+        let by_mine = tails(mine).filter(|tail| related(tail, theirs));
+        let by_theirs = tails(theirs).filter(|tail| related(tail, mine));
+        let relation = by_mine
+            .map(|tail| relation(tail.len(), theirs.len()))
+            .chain(by_theirs.map(|tail| relation(mine.len(), tail.len())))
+            .min()?;
+        let doubt = format!(
+            "an NFSv4 server may show /{} and /{} as one directory",
+            mine.join("/"),
+            theirs.join("/")
+        );
+        Some(Overlap { relation, doubt: Some(doubt.into()) })
+    }
+
+    /// Its path on an NFS server that an administrator has set up: those of a provider show every path
+    /// as it is.
+    fn path_on_nfs(&self) -> Option<&[Cow<'a, str>]> {
+        let is_known = |part: &Part<'_>| matches!(part, Part::Server { identity: Some(_), .. });
+        match &self.extent {
+            Extent::Directory(path) | Extent::Within(path, _)
+                if self.space == NFS && !self.realm.iter().any(is_known) =>
+            {
+                Some(path)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What NFSv4 may show of a path: without the components of each directory that may be its root.
+fn tails<T>(path: &[T]) -> impl Iterator<Item = &[T]> {
+    (1..path.len()).take(PSEUDO_ROOT).map(|root| &path[root..])
 }
 
 /// How the closest of some places lies to the closest of others, if any of them overlap or may:

@@ -43,6 +43,8 @@ struct OpenList {
     held: Vec<UntypedItem>,
     held_bytes: usize,
     overflown: bool,
+    /// The kinds that its items name: one, and another.
+    kinds: [String; 2],
     /// Broken items, until the list names the kind that they must have been of.
     doubtful: Vec<(Origin, Flaw)>,
 }
@@ -225,6 +227,12 @@ impl<'s> Delivery<'s> {
         self.summary.objects += 1;
         if let Some(open) = &mut self.list {
             open.items += 1;
+            let [first, other] = &mut open.kinds;
+            match (first.is_empty(), other.is_empty()) {
+                (true, _) => kind.clone_into(first),
+                (false, true) if first != kind => kind.clone_into(other),
+                (false, _) => {}
+            }
         }
         let object = DumpObject {
             skimmed: skimmed.cloned(),
@@ -256,6 +264,7 @@ impl<'s> Delivery<'s> {
             held: Vec::new(),
             held_bytes: 0,
             overflown: false,
+            kinds: Default::default(),
             doubtful: Vec::new(),
         });
     }
@@ -281,7 +290,8 @@ impl<'s> Delivery<'s> {
             }
             let open = self.list.as_ref().filter(|_| whole);
             let silent = open.is_some_and(|open| open.items + open.broken == 0);
-            if let Some(flaw) = list.list_flaw(silent) {
+            let alien = open.and_then(|open| list.alien(&open.kinds));
+            if let Some(flaw) = list.list_flaw(silent).or(alien) {
                 let origin = self.list.as_ref().map(|open| open.origin.clone());
                 let origin = origin.unwrap_or_else(|| self.origin(Position::FILE, None));
                 self.report(origin, flaw, list.claimed_items())?;
@@ -289,7 +299,7 @@ impl<'s> Delivery<'s> {
         }
         let Some(open) = self.list.take() else { return Ok(()) };
         // A page is not the list, however whole it is.
-        let continues = !list.meta.next_page.0.is_empty();
+        let continues = list.meta.continues();
         let complete = whole && list.is_list() && open.broken == 0 && !continues;
         self.summary.lists.push(ListSummary {
             origin: open.origin,
@@ -371,7 +381,7 @@ fn document<'a>(
     body: &'a str,
     list: Option<usize>,
 ) -> DumpObject<'a> {
-    let HeadMetadata { name, namespace, uid, resource_version, created, next_page: _ } = &head.meta;
+    let HeadMetadata { name, namespace, uid, resource_version, created, .. } = &head.meta;
     DumpObject {
         origin,
         api_version,

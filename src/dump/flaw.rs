@@ -85,6 +85,9 @@ pub enum Flaw {
     /// `items` beneath a kind that is no list.
     #[error("has items, but its kind is {0}")]
     NotAList(String),
+    /// A typed list with items of another kind: the answer to another question.
+    #[error("is a {0} with items of kind {1}")]
+    OtherItems(String, String),
     /// A list where an item of a list should be.
     #[error("is a {0} within a list, and the items of such a list are not read")]
     NestedList(String),
@@ -155,6 +158,7 @@ impl Flaw {
             Self::NothingInside
             | Self::Syntax { .. }
             | Self::NotAList(_)
+            | Self::OtherItems(..)
             | Self::TwoItems
             | Self::AfterEnd => None,
         }

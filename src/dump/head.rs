@@ -52,14 +52,32 @@ pub(super) enum ItemsMember {
 pub(super) struct HeadMetadata {
     pub(super) name: NullableText,
     pub(super) namespace: NullableText,
+    #[serde(deserialize_with = "text_or_nothing")]
     pub(super) uid: NullableText,
-    #[serde(rename = "resourceVersion")]
+    #[serde(rename = "resourceVersion", deserialize_with = "text_or_nothing")]
     pub(super) resource_version: NullableText,
-    #[serde(rename = "creationTimestamp")]
+    #[serde(rename = "creationTimestamp", deserialize_with = "text_or_nothing")]
     pub(super) created: NullableText,
     /// Set when the API server has more pages.
     #[serde(rename = "continue")]
     pub(super) next_page: NullableText,
+    /// How many items further pages have, where the API server knows.
+    #[serde(rename = "remainingItemCount")]
+    pub(super) remaining: Option<i64>,
+}
+
+impl HeadMetadata {
+    /// Whether a list with this metadata has further pages, or had them before somebody joined them
+    /// badly.
+    pub(super) fn continues(&self) -> bool {
+        !self.next_page.0.is_empty() || self.remaining.is_some_and(|count| count > 0)
+    }
+}
+
+/// Reads a text that says something of an object, and not which it is: of any other value nothing.
+fn text_or_nothing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NullableText, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    Ok(NullableText(value.as_str().unwrap_or_default().to_owned()))
 }
 
 /// A text, where Kubernetes takes null for an empty one.
@@ -232,6 +250,13 @@ impl ObjectHead {
             () if self.meta.name.0.is_empty() => lacks("metadata.name"),
             () => None,
         }
+    }
+
+    /// Returns what is wrong with a typed list of which some items name another kind.
+    pub(super) fn alien(&self, kinds: &[String]) -> Option<Flaw> {
+        let of = self.kind.strip_suffix("List").filter(|of| !of.is_empty())?;
+        let alien = kinds.iter().find(|kind| !kind.is_empty() && *kind != of)?;
+        Some(Flaw::OtherItems(self.kind.clone(), alien.clone()))
     }
 
     /// Returns what is wrong with it as a list. One that is empty must at least say of what.

@@ -54,8 +54,8 @@ pub(crate) use piece::{Broken, DumpObject, Origin, OwnRecord, Piece};
 #[cfg(test)]
 pub(crate) use summary::FileFormat;
 pub(crate) use summary::{FileLayout, FileScope, FileSummary, ListSummary};
-pub(crate) use wording::explain;
-pub(crate) use writer::{DumpWriter, Replace};
+pub(crate) use wording::{FieldStep, explain, path_of_misfit};
+pub(crate) use writer::{DumpWriter, Replace, private_file};
 
 /// The group of everything that is ours.
 const OWN_GROUP: &str = "storage.kubectl.dev";

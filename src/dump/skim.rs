@@ -87,7 +87,7 @@ pub(super) fn head(item: &[u8]) -> Option<(ObjectHead, Skimmed)> {
         uid: optional(metadata, &UID)?,
         resource_version: optional(metadata, &VERSION)?,
         created,
-        next_page: NullableText::default(),
+        ..HeadMetadata::default()
     };
     Some((ObjectHead::known(api_version, kind, meta), Skimmed { managed_fields }))
 }

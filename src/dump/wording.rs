@@ -20,9 +20,14 @@ pub fn explain(body: &str, error: &serde_json::Error) -> String {
     }
 }
 
+/// Returns the path of the value in JSON which is not what is expected.
+pub fn path_of_misfit(body: &str, error: &serde_json::Error) -> Vec<FieldStep> {
+    path_at(body, error.line(), error.column())
+}
+
 /// Returns the field of an object in JSON which is not what is expected, and how it differs.
 pub(super) fn misfit_at(body: &str, error: &serde_json::Error) -> (String, String) {
-    (field_at(body, error.line(), error.column()), misfit(error))
+    (shown(&path_of_misfit(body, error)), misfit(error))
 }
 
 /// Says how a value differs from what is expected, in words that follow the name of its field.
@@ -141,16 +146,19 @@ fn wanted_value(wanted: &str) -> String {
     }
 }
 
-/// One step on the way to a value.
-enum FieldStep {
+/// One step on the way to a value in JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FieldStep {
+    /// A member of an object.
     Key(String),
+    /// An element of a list, from 0.
     Index(usize),
 }
 
 /// Returns the path of the value at which the parser stopped: one that ends there, or begins.
 ///
 /// Line and column are serde's: from 1, and the bytes of that line which it had taken.
-fn field_at(body: &str, line: usize, column: usize) -> String {
+fn path_at(body: &str, line: usize, column: usize) -> Vec<FieldStep> {
     let before: usize = body.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     let stop = before + column;
     let bytes = body.as_bytes();
@@ -199,7 +207,7 @@ fn field_at(body: &str, line: usize, column: usize) -> String {
             }
         }
     }
-    shown(&path)
+    path
 }
 
 /// Returns the end of a text of which the quote before `at` is the beginning.

@@ -230,13 +230,22 @@ fn is_dump(path: &Path) -> bool {
     })
 }
 
+/// How a file is opened to be written that only its owner may read.
+pub(crate) fn private_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
 /// Creates a file beside `path`, so that renaming it is one step.
 fn temporary(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
     let mut number = 0;
     loop {
         let temporary = path.with_file_name(format!(".{name}.{}-{number}.part", process::id()));
-        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
+        match private_file().create_new(true).open(&temporary) {
             Ok(file) => return Ok((temporary, file)),
             // Of another writer in this process, or left by one of the same id that was killed.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 99 => {

@@ -27,6 +27,7 @@ impl LastTransition {
         let stated = volume.last_phase_transition.filter(|time| {
             !cx.is_future(*time, SLACK) && !before_creation(*time, volume.metadata.created)
         });
+        let stated = stated.map(|time| volume.metadata.since_creation(time));
         Self { stated, managed: volume.metadata.last_change(&ManagedField::Phase) }
     }
 
@@ -81,6 +82,7 @@ pub fn released_age(cx: &Cx, volume: &Volume) -> Age {
     let attempts = failures.filter_map(|event| event.first_seen);
     let attempts = attempts.filter(|time| !cx.is_future(*time, SLACK));
     let first = attempts.filter(|time| !before_creation(*time, volume.metadata.created)).min();
+    let first = first.map(|time| volume.metadata.since_creation(time));
     match first.into_iter().chain(transition.managed).min() {
         Some(since) => Age { since: Some(since), trust: Trust::LowerBound },
         None => Age::UNKNOWN,

@@ -13,11 +13,11 @@ use lease::LastLease;
 pub(crate) use lease::leases;
 use sidecar_driver::Host;
 use sign_of_life::SignOfLife;
-pub(crate) use start::deletes_since_its_start;
+pub(crate) use start::{deletes_since_its_start, recreated_node};
 
 use super::driver_volumes::driver_volumes;
 use crate::cluster::{Cx, Seen, Unseen};
-use crate::drivers::{self, ProvisionerKind};
+use crate::drivers::ProvisionerKind;
 use crate::model::{
     ControllerRole, ControllerState, Fact, FactKey, Liveness, ObjectRef, PodUse, Probe, Text,
     Threshold, Time, Workload, format_duration,
@@ -82,6 +82,13 @@ pub fn is_absent(cx: &Cx, state: &ControllerState, driver: &Text) -> Seen<bool> 
 pub(super) fn pod_provisions(cx: &Cx, driver: &Text, pod: &PodUse) -> bool {
     let search = ControllerSearch::new(cx, ControllerRole::Provisioner, driver);
     Host::pod(pod).is_some_and(|host| search.serves(host))
+}
+
+/// Whether a pod surely runs the provisioner of a driver, on whichever node: one that runs on each
+/// node has another name on each.
+pub(super) fn pod_is_of_provisioner(cx: &Cx, driver: &Text, pod: &PodUse) -> bool {
+    let search = ControllerSearch::new(cx, ControllerRole::Provisioner, driver);
+    Host::pod(pod).is_some_and(|host| search.serves(host.anywhere()))
 }
 
 /// Whether the pods of a workload surely run the provisioner of a driver.
@@ -227,9 +234,11 @@ impl<'a, 'b> ControllerSearch<'a, 'b> {
             };
         }
         if !all_negative {
-            let because = self.stopped().unwrap_or_else(|| {
-                "it is installed or partly removed, but no evidence shows that it is running"
-                    .to_owned()
+            let because = self.stopped().unwrap_or_else(|| match self.hidden() {
+                Some(hidden) => format!("no evidence shows that it is running ({hidden})"),
+                None => "it is installed or partly removed, but no evidence shows that it is \
+                         running"
+                    .to_owned(),
             });
             return (Liveness::Unknown, because);
         }
@@ -252,7 +261,9 @@ impl<'a, 'b> ControllerSearch<'a, 'b> {
             let because = format!("no trace found, now and for {}", format_duration(wait));
             return (Liveness::Absent, because);
         }
-        let because = self.stopped().unwrap_or_else(|| {
+        let hidden = || self.hidden().map(|it| format!("no trace found ({it})"));
+        let because = self.stopped().or_else(hidden);
+        let because = because.unwrap_or_else(|| {
             format!(
                 "no trace found, but not yet for {}: a reinstall may be in progress",
                 format_duration(wait)
@@ -275,6 +286,12 @@ impl<'a, 'b> ControllerSearch<'a, 'b> {
             | ControllerRole::Attacher
             | ControllerRole::CsiSnapshotter => self.driver,
         }
+    }
+
+    /// Which control planes hide it, where nothing that would run it was seen.
+    fn hidden(&self) -> Option<&'static str> {
+        let of_driver = self.role == ControllerRole::Provisioner && self.runs_in.is_empty();
+        self.cx.family(self.driver).provisioner.hidden.filter(|_| of_driver)
     }
 
     /// Returns what was read and shows that it is not at work, rather than that nothing shows it.
@@ -331,7 +348,7 @@ pub fn is_csi(cx: &Cx, driver: &Text) -> bool {
 /// Whether there is evidence that this is a provisioner that is not CSI: it is known as one, or made
 /// volumes that are not CSI volumes.
 fn is_external(cx: &Cx, driver: &Text) -> bool {
-    let kind = drivers::family(driver).provisioner.kind;
+    let kind = cx.family(driver).provisioner.kind;
     !is_csi(cx, driver)
         && (matches!(kind, ProvisionerKind::External { .. })
             || driver_volumes(cx, driver).is_external)

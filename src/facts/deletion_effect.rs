@@ -6,35 +6,14 @@
 //! `shouldDelete` and `handleProtectionFinalizer`.
 
 use super::{
-    EXTERNAL_PROVISIONER, IN_TREE, Owner, PV_PROTECTION, always_honors_reclaim_policy, controller,
-    describe_owner, expects_in_tree_finalizer, in_tree_deletes, known_deletable, names_hosts,
-    node_gone, owner, provisioner::surely_deletes_static_volumes, unmigrated,
+    DataEffect, DriverEffect, EXTERNAL_PROVISIONER, IN_TREE, Owner, PV_PROTECTION, StaticDeletion,
+    always_honors_reclaim_policy, controller, deleter_gone, deletes_on_node,
+    deletes_static_volumes, describe_owner, destruction, driver_effect, driver_effect::DELETES,
+    expects_in_tree_finalizer, in_tree_deletes, known_deletable, owner, sharing, unmigrated,
 };
-use crate::cluster::Cx;
+use crate::cluster::{Cx, Placed};
+use crate::drivers::{Destruction, Place};
 use crate::model::{Liveness, Phase, ReclaimPolicy, Volume};
-
-/// The effect on the data of a volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DataEffect {
-    /// The backend volume is deleted with everything on it.
-    Destroyed,
-    /// The backend volume remains, and the volume becomes Released.
-    Released,
-    /// The backend volume remains, and no volume references it any more.
-    Forgotten,
-    /// As `Forgotten`, although the policy is Delete: no controller will ever delete it.
-    Leaked,
-    /// The backend volume and the volume remain until a controller runs that can delete them.
-    Waiting,
-    /// The data is scrubbed, and any claim can bind the volume.
-    Scrubbed,
-    /// Reclaiming fails, and the volume becomes Failed; the backend volume remains.
-    Failed,
-    /// None: nothing changes.
-    Unaffected,
-    /// Unknown from what was read.
-    Unknown,
-}
 
 /// The effect of a deletion on a volume, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,27 +22,81 @@ pub struct DeletionEffect {
     pub data: DataEffect,
     /// One sentence without a full stop.
     pub because: String,
-}
-
-impl DataEffect {
-    /// As reports write it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Destroyed => "destroyed",
-            Self::Released => "released",
-            Self::Forgotten => "forgotten",
-            Self::Leaked => "leaked",
-            Self::Waiting => "destroyed-later",
-            Self::Scrubbed => "scrubbed",
-            Self::Failed => "failed",
-            Self::Unaffected => "unaffected",
-            Self::Unknown => "unknown",
-        }
-    }
+    /// Whether it names other volumes whose data is the same.
+    pub is_shared: bool,
 }
 
 fn effect(data: DataEffect, because: impl Into<String>) -> DeletionEffect {
-    DeletionEffect { data, because: because.into() }
+    DeletionEffect { data, because: because.into(), is_shared: false }
+}
+
+/// How many other volumes a sentence names at most.
+const NAMED: usize = 5;
+
+/// Adds whose data is the same: that of other volumes is destroyed with this one, or this one with
+/// theirs.
+fn with_others(cx: &Cx, volume: &Volume, mut then: DeletionEffect) -> DeletionEffect {
+    // Renamed, or without its access point, it is out of the reach of others as well.
+    let forgotten =
+        then.data == DataEffect::Forgotten && volume.reclaim_policy == ReclaimPolicy::Delete;
+    let destroys = then.data.may_destroy() || forgotten;
+    let destroyed = match destruction(cx, volume, &owner(volume)) {
+        Ok(Ok(Destruction::Storage { places, .. } | Destruction::Kept { places, .. })) => places,
+        _ => volume.places().into_iter().map(Place::into_owned).collect(),
+    };
+    let at_these = cx.volumes_at(&destroyed).unwrap_or_default().into_iter();
+    let named = |other: &Volume| match &other.claim_ref {
+        Some(claim) => format!("{}, by {}", claim.key, other.object()),
+        None => other.object().to_string(),
+    };
+    let words = if destroys {
+        let certain =
+            at_these.filter(|(other, at)| other.name() != volume.name() && at.is_certain());
+        let certain: Vec<_> = certain.map(|(other, _)| named(other)).collect();
+        let possible = sharing(cx, volume).unwrap_or_default();
+        let possible = possible.into_iter().filter(|(_, at)| !at.is_certain());
+        let possible: Vec<_> = possible.map(|(other, _)| named(other)).collect();
+        let of = |also: &str, names: &[String]| (!names.is_empty()).then(|| few(also, names));
+        of("also the data of", &certain)
+            .into_iter()
+            .chain(of("perhaps also the data of", &possible))
+            .collect()
+    } else {
+        let destroyers = at_these.filter(|(other, at)| {
+            other.name() != volume.name() && at.is_certain() && may_destroy(cx, other)
+        });
+        let destroyers: Vec<_> = destroyers.map(|(other, _)| named(other)).collect();
+        match destroyers.is_empty() {
+            true => Vec::new(),
+            false => vec![
+                few("but its data is also that of", &destroyers) + ", whose policy can destroy it",
+            ],
+        }
+    };
+    if !words.is_empty() {
+        then.because = format!("{}; {}", then.because, words.join("; "));
+        then.is_shared = true;
+    }
+    then
+}
+
+fn few(of: &str, names: &[String]) -> String {
+    let more = match names.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let shown: Vec<_> = names.iter().take(NAMED).map(|it| &**it).collect();
+    format!("{of} {}{more}", shown.join(" and "))
+}
+
+/// Whether the policy of a volume can destroy data that it names, or take it out of the reach of
+/// others: what its driver surely leaves alone, no policy destroys.
+pub fn may_destroy(cx: &Cx, volume: &Volume) -> bool {
+    if matches!(volume.reclaim_policy, ReclaimPolicy::Retain | ReclaimPolicy::Other(_)) {
+        return false;
+    }
+    let effect = data_effect_without_claim(cx, volume);
+    effect.may_destroy() || effect == DataEffect::Forgotten
 }
 
 /// Returns the effect on the data of a bound volume when its claim is deleted, by the volume and
@@ -84,9 +117,15 @@ pub fn data_effect_without_claim(cx: &Cx, volume: &Volume) -> DataEffect {
             {
                 DataEffect::Leaked
             }
-            // Whether csi-provisioner deletes such volumes depends on its version.
-            Owner::Csi(_) if !volume.is_dynamic() => DataEffect::Unknown,
-            Owner::Csi(_) | Owner::External(_) => DataEffect::Destroyed,
+            owner @ (Owner::Csi(_) | Owner::External(_)) => {
+                match driver_effect(cx, volume, &owner).data {
+                    // Whether csi-provisioner deletes such volumes depends on its version.
+                    DataEffect::Destroyed if owner.csi().is_some() && !volume.is_dynamic() => {
+                        DataEffect::Unknown
+                    }
+                    data => data,
+                }
+            }
             Owner::InTree(plugin) => in_tree(cx, volume, &plugin).data,
             Owner::StaticInTree(_) => static_in_tree(cx, volume),
         },
@@ -102,8 +141,12 @@ fn static_in_tree(cx: &Cx, volume: &Volume) -> DataEffect {
     }
 }
 
-/// Returns the effect on a bound volume when its claim is deleted.
+/// Returns the effect on a bound volume when its claim is deleted, and whose data is the same.
 pub fn when_claim_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
+    with_others(cx, volume, without_claim(cx, volume))
+}
+
+fn without_claim(cx: &Cx, volume: &Volume) -> DeletionEffect {
     let terminating = volume.metadata.deleting.is_some();
     match &volume.reclaim_policy {
         ReclaimPolicy::Retain if terminating => effect(
@@ -123,8 +166,7 @@ pub fn when_claim_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
             format!("its policy {policy} is unknown to Kubernetes: it becomes Failed"),
         ),
         ReclaimPolicy::Delete => match owner(volume) {
-            Owner::Csi(driver) => external(cx, volume, &driver, true),
-            Owner::External(provisioner) => external(cx, volume, &provisioner, false),
+            owner @ (Owner::Csi(_) | Owner::External(_)) => external(cx, volume, &owner),
             Owner::InTree(plugin) => in_tree(cx, volume, &plugin),
             Owner::StaticInTree(source) => {
                 let data = static_in_tree(cx, volume);
@@ -147,7 +189,8 @@ pub fn when_claim_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
     }
 }
 
-fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) -> DeletionEffect {
+fn external(cx: &Cx, volume: &Volume, owner: &Owner) -> DeletionEffect {
+    let (driver, csi) = (owner.name(), owner.csi().is_some());
     let protected = volume.metadata.has_finalizer(EXTERNAL_PROVISIONER);
     if volume.metadata.deleting.is_some() && !protected {
         return effect(
@@ -167,14 +210,16 @@ fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) ->
             ),
         );
     }
-    if node_gone(cx, volume) == Ok(true) {
-        return without_node(volume, driver);
+    if deleter_gone(cx, volume, owner) == Ok(true) {
+        return without_node(cx, volume, owner);
     }
-    if csi && !volume.is_dynamic() {
+    let DriverEffect { data, what } = driver_effect(cx, volume, owner);
+    let destroys = matches!(data, DataEffect::Destroyed | DataEffect::Unknown);
+    if csi && !volume.is_dynamic() && destroys {
         // csi-provisioner deletes statically provisioned volumes from version 3.5 on (R-2644-8).
-        match surely_deletes_static_volumes(cx, driver) {
-            Ok(Some(true)) => {}
-            Ok(Some(false)) => {
+        let when = match deletes_static_volumes(cx, driver) {
+            Ok(StaticDeletion::Always) => None,
+            Ok(StaticDeletion::Never) => {
                 return effect(
                     DataEffect::Released,
                     format!(
@@ -182,42 +227,55 @@ fn external(cx: &Cx, volume: &Volume, driver: &crate::model::Text, csi: bool) ->
                     ),
                 );
             }
-            Ok(None) | Err(_) => {
-                return effect(
-                    DataEffect::Unknown,
-                    format!(
-                        "it was statically provisioned; whether the csi-provisioner of {driver} deletes such volumes depends on its version, which is unknown"
-                    ),
-                );
-            }
+            Ok(StaticDeletion::Sometimes) => Some(format!(
+                "the csi-provisioners of {driver} differ: those from version 3.5 on delete such volumes"
+            )),
+            Ok(StaticDeletion::Unknown) | Err(_) => Some(format!(
+                "whether the csi-provisioner of {driver} deletes such volumes depends on its version, which is unknown"
+            )),
+        };
+        if let Some(when) = when {
+            let because = format!("it was statically provisioned; {when}");
+            return effect(DataEffect::Unknown, because);
         }
     }
     match controller::provisioner(cx, driver).liveness {
-        Liveness::Alive => effect(
-            DataEffect::Destroyed,
-            format!(
-                "its policy is Delete: the provisioner of {driver} deletes the backend volume with everything on it"
-            ),
-        ),
-        Liveness::Absent => effect(
+        Liveness::Alive => {
+            effect(data, format!("its policy is Delete: the provisioner of {driver} {what}"))
+        }
+        Liveness::Absent if what == DELETES => effect(
             DataEffect::Waiting,
             format!(
                 "its policy is Delete, and the provisioner of {driver} is absent: the backend volume is deleted as soon as one runs"
             ),
         ),
-        Liveness::Unknown => effect(
-            DataEffect::Destroyed,
+        Liveness::Absent => effect(
+            if data == DataEffect::Destroyed { DataEffect::Waiting } else { data },
+            format!(
+                "its policy is Delete, and the provisioner of {driver} is absent: as soon as one runs, it {what}"
+            ),
+        ),
+        Liveness::Unknown if what == DELETES => effect(
+            data,
             format!(
                 "its policy is Delete: the provisioner of {driver} deletes the backend volume, at once or as soon as it runs"
+            ),
+        ),
+        Liveness::Unknown => effect(
+            data,
+            format!(
+                "its policy is Delete: the provisioner of {driver}, at once or as soon as it runs, {what}"
             ),
         ),
     }
 }
 
 /// The effect on a volume that no node can reach. A provisioner that runs on every node serves only
-/// the volumes of its node; one that calls a storage system may delete it from anywhere.
-fn without_node(volume: &Volume, driver: &str) -> DeletionEffect {
-    match volume.node_affinity.as_ref().is_some_and(|it| names_hosts(it)) {
+/// the volumes of its node; one that calls a storage system may delete it from anywhere. The affinity
+/// alone, even to a host by name, tells nothing of that.
+fn without_node(cx: &Cx, volume: &Volume, owner: &Owner) -> DeletionEffect {
+    let driver = owner.name();
+    match deletes_on_node(cx, volume, owner) == Some(true) {
         true => effect(
             DataEffect::Waiting,
             format!(
@@ -295,10 +353,8 @@ pub fn when_volume_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
                 && (volume.metadata.has_finalizer(EXTERNAL_PROVISIONER)
                     || volume.metadata.has_finalizer(IN_TREE)) =>
         {
-            effect(
-                DataEffect::Waiting,
-                "the object remains until its controller has deleted the backend volume and removed its deletion-protection finalizer",
-            )
+            let deleted = when_its_deletion_goes_on(cx, volume);
+            with_others(cx, volume, deleted)
         }
         Phase::Released | Phase::Failed => {
             kept("the object is deleted; no controller deletes the backend volume")
@@ -307,6 +363,28 @@ pub fn when_volume_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
             "the object is deleted; no controller deletes the backend volume of an Available or Pending volume",
         ),
         Phase::Other(phase) => effect(DataEffect::Unknown, format!("its phase {phase} is unknown")),
+    }
+}
+
+/// The effect on a volume whose deletion-protection finalizer keeps the object until its controller
+/// has done what it does, which the deletion of the object does not change.
+fn when_its_deletion_goes_on(cx: &Cx, volume: &Volume) -> DeletionEffect {
+    let owner = owner(volume);
+    let DriverEffect { data, what } = match &owner {
+        Owner::Csi(_) | Owner::External(_) => driver_effect(cx, volume, &owner),
+        Owner::InTree(_) | Owner::StaticInTree(_) => DriverEffect {
+            data: DataEffect::Destroyed,
+            what: "deletes the backend volume".to_owned(),
+        },
+    };
+    let remains = "the object remains until its controller has removed its deletion-protection \
+                   finalizer";
+    match data {
+        DataEffect::Destroyed => effect(
+            DataEffect::Waiting,
+            "the object remains until its controller has deleted the backend volume and removed its deletion-protection finalizer",
+        ),
+        data => effect(data, format!("{remains}: {} {what}", owner.name())),
     }
 }
 

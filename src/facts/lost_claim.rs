@@ -17,6 +17,8 @@ pub enum LostCause<'a> {
     OfAnother(&'a Volume, &'a ClaimRef),
     /// The claimRef of the volume has this claim's name and another uid.
     OfEarlier(&'a Volume),
+    /// The uid in claimRef was changed by hand: the volume is this claim's own.
+    Changed(&'a Volume),
     /// The claimRef of the volume has this claim's name and no uid: nothing adds one.
     WithoutUid(&'a Volume),
     /// The claimRef of the volume is empty: kube-controller-manager binds it again.
@@ -48,6 +50,10 @@ pub fn lost_cause<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Option<LostCause<'a>>>
         return Ok(None);
     }
     let Some(claim_ref) = &volume.claim_ref else { return Ok(Some(LostCause::Unbound(volume))) };
+    // Where the name was changed as well, people have to say whose data it is.
+    if claim_ref.key == claim.key() && facts::was_taken_from(cx, volume, claim) {
+        return Ok(Some(LostCause::Changed(volume)));
+    }
     Ok(Some(match (&claim_ref.uid, &claim.metadata.uid) {
         _ if claim_ref.key != claim.key() => LostCause::OfAnother(volume, claim_ref),
         (None, _) => LostCause::WithoutUid(volume),
@@ -64,6 +70,7 @@ impl<'a> LostCause<'a> {
             Self::NoVolumeName | Self::Missing | Self::Unread(_) => None,
             Self::OfAnother(volume, _)
             | Self::OfEarlier(volume)
+            | Self::Changed(volume)
             | Self::WithoutUid(volume)
             | Self::Unbound(volume)
             | Self::Bound(volume) => Some(volume),
@@ -81,6 +88,7 @@ impl<'a> LostCause<'a> {
             | Self::Unread(_)
             | Self::OfAnother(..)
             | Self::OfEarlier(_)
+            | Self::Changed(_)
             | Self::WithoutUid(_) => Severity::Critical,
         }
     }
@@ -104,6 +112,15 @@ impl<'a> LostCause<'a> {
             }
             Self::OfEarlier(_) => format!(
                 "Lost: PersistentVolume {name} belongs to an earlier claim of this name, with another uid"
+            ),
+            Self::Changed(volume) => format!(
+                "Lost: spec.claimRef of PersistentVolume {name} was changed, to uid {}, but the volume is this claim's \
+                 own",
+                volume
+                    .claim_ref
+                    .as_ref()
+                    .and_then(|it| it.uid.as_ref())
+                    .map_or_else(|| "<none>".to_owned(), ToString::to_string)
             ),
             Self::WithoutUid(_) => format!(
                 "Lost: spec.claimRef of PersistentVolume {name} has this claim's name, but no uid"
@@ -154,6 +171,7 @@ impl<'a> LostCause<'a> {
                     "PersistentVolume {name} is Terminating: save its manifest, it cannot be bound again"
                 )
             }
+            Self::Changed(volume) => facts::giving_back(volume, claim),
             Self::OfEarlier(volume) => {
                 let first = facts::retained_first(volume);
                 format!("{first}if this claim may read the data, {}", repair(cx, volume))

@@ -7,12 +7,12 @@ mod columns;
 mod deletion_effect;
 mod controller;
 mod deletion_secret;
+mod driver_effect;
 mod event;
 mod finalizer;
 mod blocking_finalizer;
 mod in_use;
 mod lost_claim;
-mod driver_names;
 mod driver_volumes;
 mod node;
 mod obstacle;
@@ -52,13 +52,14 @@ pub(crate) use blocking_finalizer::{
 pub(crate) use columns::columns;
 pub(crate) use controller::{
     SNAPSHOT_CONTROLLER, attacher, controller_manager, csi_snapshotter, deletes_since_its_start,
-    is_absent, is_csi, leases, provisioner, snapshotter,
+    is_absent, is_csi, leases, provisioner, recreated_node, snapshotter,
 };
 pub(crate) use deletion_effect::{
-    DataEffect, DeletionEffect, data_effect_without_claim, when_claim_is_deleted,
+    DeletionEffect, data_effect_without_claim, may_destroy, when_claim_is_deleted,
     when_volume_is_deleted,
 };
 pub(crate) use deletion_secret::{SecretState, deletion_secret};
+pub(crate) use driver_effect::{DataEffect, DriverEffect, driver_effect};
 #[cfg(test)]
 pub(crate) use driver_names::sanitize;
 pub(crate) use event::{
@@ -73,11 +74,14 @@ pub(crate) use finalizer::{
 pub(crate) use finalizer_controller::FinalizerController;
 pub(crate) use in_use::{
     ClaimDataEffect, PodUsage, PodUser, SetTemplate, Unsafe, UnsafeReason, checked_kinds,
-    claim_workloads, conflicting_pods, data_effect, data_effect_with, pod_users, template_of,
-    unsafe_to_delete, upstream_in_use,
+    claim_workloads, conflicting_pods, data_effect, data_effect_with, deployment_of, pod_users,
+    template_of, unsafe_to_delete, upstream_in_use,
 };
 pub(crate) use lost_claim::{LostCause, lost_cause};
-pub(crate) use node::{names_hosts, node_gone, node_problem, unready_host, unusable_host};
+pub(crate) use node::{
+    deleter_gone, deletes_on_node, lies_on_node, names_hosts, node_gone, node_problem,
+    unready_host, unusable_host,
+};
 pub(crate) use obstacle::{ALIVE_AND_STUCK, obstacle, stuck_deletion};
 pub(crate) use other_users::{
     NO_OTHER_USERS, OtherUser, OtherUsers, operator_mark, other_users, other_users_of_name,
@@ -95,30 +99,38 @@ pub(crate) use protection::{
     looks_rolled_back, server_version,
 };
 pub(crate) use provisioner::{
-    Defect, claimed_versions, defect, deletes_static_volumes, every_provisioner_honors_finalizer,
-    finalizer_driver, honors_reclaim_policy, may_patch_volumes, provisioners_seen,
-    surely_deletes_static_volumes,
+    Defect, StaticDeletion, claimed_versions, defect, deletes_static_volumes,
+    every_provisioner_honors_finalizer, finalizer_driver, honors_reclaim_policy, may_patch_volumes,
+    provisioners_seen,
 };
 pub(crate) use rebinding::{
-    CLEAR_THE_UID, policy_command, rebind_command, rebinding_advice, rescue, retained_first,
+    CLEAR_THE_UID, giving_back, policy_command, rebind_command, rebinding_advice, rescue,
+    retained_first,
 };
-pub(crate) use released::{ClaimState, claim_state, semantically_released};
+pub(crate) use released::{
+    ClaimState, claim_state, is_made_for, provisioned_for, semantically_released, was_taken_from,
+};
 pub(crate) use selected_node::{StaleNode, stale_selected_node};
-pub(crate) use sharing::{SharedStorage, excludes_in_a_pod, lies, may_destroy, sharing};
+pub(crate) use sharing::{SharedStorage, excludes_in_a_pod, lies, sharing};
 pub(crate) use shell_word::{is_plain_word, on_command_line};
-pub(crate) use snapshot_fate::{SnapshotFate, group_snapshot_fates, snapshot_fate};
+pub(crate) use snapshot_fate::{SnapshotFate, clones, group_snapshot_fates, snapshot_fate};
 pub(crate) use storage::{
-    Nearness, UNIDENTIFIED, destruction, is_static, keeper, keeper_of, marks_of_others, neighbours,
-    provisioning_family, undecided_identity, wishes_for,
+    Nearness, Sameness, UNIDENTIFIED, controller_settings, destruction, is_static, keeper,
+    keeper_of, marks_of_others, neighbours, provisioning_family, recreated_class, same_storage,
+    undecided_identity, wishes_for,
 };
 
 use crate::cluster::Cx;
+use crate::drivers::driver_names;
 use crate::model::{Fact, FactKey};
 
-/// The kinds that a lookup needs, with further kinds: of the `controller` of a driver, the
-/// controller `manager`, the `versions` that run as csi-provisioner, or the pods and workloads that
+/// The kinds that a lookup needs, with further kinds: of what the `deletion` of a volume destroys,
+/// the `controller` of a driver, the controller `manager`, the `versions` that run as csi-provisioner, or the pods and workloads that
 /// are `users` of a claim.
 macro_rules! needs {
+    (deletion $(: $($kind:ident),+)?) => {
+        $crate::facts::needs!(versions: PersistentVolume, StorageClass, Secret $($(, $kind)+)?)
+    };
     (controller $(: $($kind:ident),+)?) => {
         $crate::facts::needs!(manager: CsiDriver, CsiNode $($(, $kind)+)?)
     };

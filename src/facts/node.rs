@@ -1,8 +1,9 @@
 //! Nodes of a volume: whether any node matches its affinity, and whether a node is missing or not
 //! ready.
 
+use super::{Owner, controller_settings, provisioning_family};
 use crate::cluster::{Cx, Seen};
-use crate::model::{Kind, Node, NodeAffinity, NodeTerm, Volume};
+use crate::model::{Kind, Node, NodeAffinity, NodeTerm, Text, Volume, VolumeSource};
 
 /// A problem of a node that an object references: whether its pods still run and write is unknown
 /// (T32).
@@ -46,6 +47,31 @@ pub fn node_gone(cx: &Cx, volume: &Volume) -> Seen<bool> {
     }
 }
 
+/// Whether the deletion of a volume is done on a node that its node affinity allows, so that it waits
+/// for one; `None` where that is not known.
+pub fn deletes_on_node(cx: &Cx, volume: &Volume, owner: &Owner) -> Option<bool> {
+    let settings = controller_settings(cx, owner.name());
+    let per_node = |it: &Text| {
+        matches!(it.trim_start_matches('-'), "node-deployment" | "node-deployment=true")
+    };
+    if settings.is_some_and(|it| it.arguments.iter().any(per_node)) {
+        return Some(true);
+    }
+    provisioning_family(cx, volume, owner).deletes_on_node
+}
+
+/// Whether no node exists that the deletion of a volume needs, or may need.
+///
+/// # Errors
+/// When nodes were not read.
+pub fn deleter_gone(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<bool> {
+    // An affinity is rare, and what deletes a volume is known for most drivers.
+    if volume.node_affinity.is_none() || deletes_on_node(cx, volume, owner) == Some(false) {
+        return Ok(false);
+    }
+    node_gone(cx, volume)
+}
+
 /// Returns a node that is not Ready and that must have run the pods of the volume: one that matches
 /// its node affinity. If the affinity does not require hosts by name, only if no matching node is
 /// Ready.
@@ -82,6 +108,13 @@ pub fn unusable_host(cx: &Cx, volume: &Volume) -> Seen<Option<(Box<str>, String)
         (false, false) => "not Ready",
     };
     Ok(Some((node.metadata.name.clone(), state.to_owned())))
+}
+
+/// Whether the data of a volume is a path of the nodes that its node affinity requires by name: it
+/// exists on no other machine.
+pub fn lies_on_node(volume: &Volume) -> bool {
+    matches!(volume.source, VolumeSource::Local(_) | VolumeSource::HostPath(_))
+        && volume.node_affinity.as_ref().is_some_and(|it| names_hosts(it))
 }
 
 /// Whether every term of an affinity requires hosts by name.

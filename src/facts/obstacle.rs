@@ -1,9 +1,9 @@
 //! Why a volume that should be deleted is not deleted.
 
 use super::{
-    Defect, FAILED_DELETE, Owner, SecretState, brief_error, claimed_versions, defect,
-    deletes_static_volumes, deletion_secret, how_to_detach, in_tree_deletes, last_event,
-    may_patch_volumes, node_gone, owner, provisioner, unmigrated, unusable_host,
+    Defect, FAILED_DELETE, Owner, SecretState, StaticDeletion, brief_error, claimed_versions,
+    defect, deleter_gone, deletes_static_volumes, deletion_secret, how_to_detach, in_tree_deletes,
+    last_event, lies_on_node, may_patch_volumes, owner, provisioner, unmigrated, unusable_host,
 };
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::model::{DeletionSecret, Liveness, ObjectRef, Text, Volume};
@@ -117,6 +117,10 @@ impl Obstacle {
                 it.map_or_else(|| "detach it first".to_owned(), |it| how_to_detach(cx, it))
             }
             Self::StaticIgnored => "upgrade csi-provisioner to 3.5 or later".to_owned(),
+            Self::NodeGone if lies_on_node(volume) => format!(
+                "the data is gone with its machine, unless the machine returns; if it does not, `kubectl delete {0}`, and `kubectl storage fix-finalizers {0}` if finalizers block that",
+                volume.object()
+            ),
             Self::NodeGone => retain(
                 "bring the node back, or delete the data on its machine by hand: a provisioner that runs per node cannot reach it",
             ),
@@ -157,6 +161,12 @@ impl Obstacle {
 /// not by itself.
 pub const ALIVE_AND_STUCK: &str = "its controller is running, but makes no progress; read its log, fix what it reports, then restart it";
 
+/// What to do about a csi-provisioner that is running, and neither deletes nor reports: it retries
+/// for ever, after five minutes at most (external-provisioner `csi-provisioner.go`,
+/// `FailedDeleteThreshold(0)`, `--retry-interval-max`), and reports each failure, so that this volume
+/// is no longer among those that it works on.
+const GAVE_UP: &str = "read the log of csi-provisioner; a restart has it try again, which is safe (DeleteVolume is idempotent); if it stops once more, upgrade it";
+
 /// Why a volume that should be deleted is not deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
@@ -176,6 +186,7 @@ pub fn stuck_deletion(cx: &Cx, volume: &Volume, is_running: bool) -> Cause {
         Some(series) => format!("{brief}; last error: {}", series.brief()),
         None => brief,
     };
+    let is_csi = owner(volume).csi().is_some() && unmigrated(volume, cx.server()).is_none();
     let (brief, because, helps) = match obstacle(cx, volume) {
         Ok(Some(it @ Obstacle::AttemptFailed { .. })) => {
             let helps = match missing_secret(cx, volume) {
@@ -190,6 +201,11 @@ pub fn stuck_deletion(cx: &Cx, volume: &Volume, is_running: bool) -> Cause {
             (it.brief(), it.describe(), helps)
         }
         Ok(Some(it)) => (also(it.brief()), it.describe(), it.remedy(cx, volume)),
+        Ok(None) if is_running && is_csi => (
+            "csi-provisioner is running, but seems to have given it up".to_owned(),
+            "no cause found, and no failure of the last hour was reported".to_owned(),
+            GAVE_UP.to_owned(),
+        ),
         Ok(None) if is_running => (
             "its controller is running, but makes no progress".to_owned(),
             "no cause found".to_owned(),
@@ -209,6 +225,7 @@ pub fn stuck_deletion(cx: &Cx, volume: &Volume, is_running: bool) -> Cause {
         },
         Err(unseen) => {
             let helps = match is_running {
+                true if is_csi => GAVE_UP,
                 true => ALIVE_AND_STUCK,
                 false => "make sure that its controller is running",
             };
@@ -280,11 +297,11 @@ fn attached(cx: &Cx, volume: &Volume, _: &Owner) -> Seen<Option<Obstacle>> {
 fn static_ignored(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Option<Obstacle>> {
     let Some(driver) = owner.csi().filter(|_| !volume.is_dynamic()) else { return Ok(None) };
     let deletes = deletes_static_volumes(cx, driver)?;
-    Ok((deletes == Some(false)).then_some(Obstacle::StaticIgnored))
+    Ok((deletes == StaticDeletion::Never).then_some(Obstacle::StaticIgnored))
 }
 
-fn unreachable(cx: &Cx, volume: &Volume, _: &Owner) -> Seen<Option<Obstacle>> {
-    Ok(node_gone(cx, volume)?.then_some(Obstacle::NodeGone))
+fn unreachable(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Option<Obstacle>> {
+    Ok(deleter_gone(cx, volume, owner)?.then_some(Obstacle::NodeGone))
 }
 
 /// A provisioner that is not CSI deletes by a helper pod on the node, which no cordoned node takes;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::cluster::{Cx, Unseen};
 use crate::model::{
     Answer, Claim, ClaimKey, CustomUser, CustomUsers, Kind, MarkMeaning, Metadata, NamedBy, Naming,
-    OPERATOR_MARKS, OperatorMark, Question, Text, is_placeholder,
+    OF_A_DUMP, OPERATOR_MARKS, OperatorMark, Question, Text, is_placeholder,
 };
 
 /// The flag with which the user asserts that nothing but pods, workloads and owners uses a claim.
@@ -14,6 +14,9 @@ pub const NO_OTHER_USERS: &str = "--no-other-users";
 
 /// How many custom resources a notice names at most.
 const NAMED: usize = 3;
+
+/// How many kinds that were not listed a reason names at most.
+const KINDS: usize = 8;
 
 /// Who else uses a claim.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,6 +27,8 @@ pub struct OtherUsers {
     pub signs: Vec<String>,
     /// The kinds that could not be listed. [`NO_OTHER_USERS`] overrides them as well.
     pub unseen: Option<Unseen>,
+    /// Whether they are unseen only because nobody was asked: what was read is a dump.
+    pub unasked: bool,
     /// What does not matter to the decision.
     pub notices: Vec<String>,
 }
@@ -134,6 +139,7 @@ fn users_of(cx: &Cx, claim: &ClaimKey, metadata: Option<&Metadata>) -> OtherUser
         )
         | Err(_) => {
             found.unseen = Some(unseen(claim, "they were not listed"));
+            found.unasked = true;
             Arc::default()
         }
     };
@@ -147,11 +153,17 @@ fn users_of(cx: &Cx, claim: &ClaimKey, metadata: Option<&Metadata>) -> OtherUser
         found.take_mark(&mark, metadata, &seen);
     }
     if !seen.unlisted.is_empty() {
+        found.unasked = seen.unlisted.iter().all(|it| *it.reason == *OF_A_DUMP);
         let kinds = seen.unlisted.iter();
         let kinds: Vec<_> = kinds
+            .take(KINDS)
             .map(|it| format!("{}.{} ({})", it.kind.plural, it.kind.group, it.reason))
             .collect();
-        found.unseen = Some(unseen(claim, &kinds.join(", ")));
+        let more = match seen.unlisted.len().saturating_sub(KINDS) {
+            0 => String::new(),
+            more => format!(", and {more} more kinds"),
+        };
+        found.unseen = Some(unseen(claim, &format!("{}{more}", kinds.join(", "))));
     }
     found
 }

@@ -207,54 +207,46 @@ pub fn honors_reclaim_policy(claimed: &ClaimedVersion) -> Option<bool> {
     })
 }
 
-/// Whether any csi-provisioner of a driver deletes statically provisioned volumes, which it does
-/// from 3.5 on (R-2644-8). `None` if no version is known, or if some are unknown and the known ones
-/// do not.
+/// Whether the csi-provisioners of a driver delete statically provisioned volumes, which each does
+/// from 3.5 on (R-2644-8). Where they differ, the one that leads decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StaticDeletion {
+    /// Every one of them does.
+    Always,
+    /// At least one does, and others do not, or may not.
+    Sometimes,
+    /// None of them does.
+    Never,
+    /// None is known to, and not all versions are known; or none was found.
+    Unknown,
+}
+
+/// Returns whether the csi-provisioners of a driver delete statically provisioned volumes.
 ///
 /// # Errors
 /// When none was found that does, and not everything that may run one was read.
-pub fn deletes_static_volumes(cx: &Cx, driver: &Text) -> Seen<Option<bool>> {
-    let known = deletes_static(&claimed_versions(cx, driver));
-    if known != Some(true) {
-        provisioners_seen(cx)?;
+pub fn deletes_static_volumes(cx: &Cx, driver: &Text) -> Seen<StaticDeletion> {
+    let all_seen = || provisioners_seen(cx);
+    match static_deletion(&claimed_versions(cx, driver)) {
+        StaticDeletion::Always if all_seen().is_err() => Ok(StaticDeletion::Sometimes),
+        found @ (StaticDeletion::Always | StaticDeletion::Sometimes) => Ok(found),
+        found @ (StaticDeletion::Never | StaticDeletion::Unknown) => all_seen().map(|()| found),
     }
-    Ok(known)
 }
 
-/// Whether every csi-provisioner of a driver deletes statically provisioned volumes: for an action,
-/// unlike a warning, every one must be known to be 3.5 or later. `None` if a version is unknown, or
-/// none was found.
-///
-/// # Errors
-/// When none was found that does not, and not everything that may run one was read.
-pub fn surely_deletes_static_volumes(cx: &Cx, driver: &Text) -> Seen<Option<bool>> {
-    let known = surely_deletes_static(&claimed_versions(cx, driver));
-    if known != Some(false) {
-        provisioners_seen(cx)?;
-    }
-    Ok(known)
-}
-
-fn surely_deletes_static(claimed: &[ClaimedVersion]) -> Option<bool> {
+fn static_deletion(claimed: &[ClaimedVersion]) -> StaticDeletion {
     let each = || {
         let version = |it: &ClaimedVersion| it.version.clone();
         claimed.iter().map(version).map(|it| it.map(|it| (it.major, it.minor) >= (3, 5)))
     };
-    if each().any(|new_enough| new_enough == Some(false)) {
-        return Some(false);
+    let all = |wanted| each().all(|deletes| deletes == Some(wanted));
+    match claimed {
+        [] => StaticDeletion::Unknown,
+        _ if all(true) => StaticDeletion::Always,
+        _ if all(false) => StaticDeletion::Never,
+        _ if each().any(|deletes| deletes == Some(true)) => StaticDeletion::Sometimes,
+        _ => StaticDeletion::Unknown,
     }
-    (!claimed.is_empty() && each().all(|new_enough| new_enough == Some(true))).then_some(true)
-}
-
-fn deletes_static(claimed: &[ClaimedVersion]) -> Option<bool> {
-    let new_enough = |it: &ClaimedVersion| {
-        it.version.as_ref().map(|version| (version.major, version.minor) >= (3, 5))
-    };
-    if claimed.iter().any(|it| new_enough(it) == Some(true)) {
-        return Some(true);
-    }
-    let all_old = !claimed.is_empty() && claimed.iter().all(|it| new_enough(it) == Some(false));
-    all_old.then_some(false)
 }
 
 #[cfg(test)]
@@ -264,18 +256,19 @@ mod tests {
 
     #[test]
     fn hand_made_volumes_are_deleted_from_3_5_on() {
-        for (images, deletes, surely) in [
-            (&["csi-provisioner:v3.5.0"][..], Some(true), Some(true)),
-            (&["csi-provisioner:v3.4.1"], Some(false), Some(false)),
-            (&["csi-provisioner:v3.4.1", "csi-provisioner:v6.3.0"], Some(true), Some(false)),
-            (&["csi-provisioner:v3.4.1", "csi-provisioner@sha256:00"], None, Some(false)),
-            (&["csi-provisioner:v6.3.0", "csi-provisioner@sha256:00"], Some(true), None),
-            (&["csi-provisioner@sha256:00"], None, None),
-            (&[], None, None),
+        use StaticDeletion::{Always, Never, Sometimes, Unknown};
+        for (images, expected) in [
+            (&["csi-provisioner:v3.5.0"][..], Always),
+            (&["csi-provisioner:v3.5.0", "csi-provisioner:v6.3.0"], Always),
+            (&["csi-provisioner:v3.4.1"], Never),
+            (&["csi-provisioner:v3.4.1", "csi-provisioner:v6.3.0"], Sometimes),
+            (&["csi-provisioner:v6.3.0", "csi-provisioner@sha256:00"], Sometimes),
+            (&["csi-provisioner:v3.4.1", "csi-provisioner@sha256:00"], Unknown),
+            (&["csi-provisioner@sha256:00"], Unknown),
+            (&[], Unknown),
         ] {
             let claimed: Vec<_> = images.iter().map(|image| claiming(image, &[])).collect();
-            assert_eq!(deletes_static(&claimed), deletes, "{images:?}");
-            assert_eq!(surely_deletes_static(&claimed), surely, "{images:?}");
+            assert_eq!(static_deletion(&claimed), expected, "{images:?}");
         }
     }
 

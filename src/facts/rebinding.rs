@@ -3,7 +3,7 @@
 
 use super::{is_plain_word, on_command_line};
 use crate::cluster::Cx;
-use crate::model::{ReclaimPolicy, Volume};
+use crate::model::{Claim, ReclaimPolicy, Volume};
 
 /// What to do, without the command that does it.
 pub(crate) const CLEAR_THE_UID: &str =
@@ -27,6 +27,28 @@ pub(crate) fn rebind_command(volume: &Volume) -> String {
 /// What to do, whole.
 pub(crate) fn rebinding_advice(volume: &Volume) -> String {
     format!("{}{CLEAR_THE_UID}: {}", retained_first(volume), rebind_command(volume))
+}
+
+/// How a volume whose claimRef was changed comes back to its own claim. While its deletion is under
+/// way, the first step is what keeps its data.
+pub(crate) fn giving_back(volume: &Volume, claim: &Claim) -> String {
+    let retain = match retained_first(volume) {
+        first if first.is_empty() => first,
+        first => format!("{first}then "),
+    };
+    let named = volume.claim_ref.as_ref().is_some_and(|it| it.key == claim.key());
+    let to = if named { String::new() } else { format!(" --to {}", claim.key()) };
+    let object = on_command_line(&volume.object());
+    let claim = claim.object();
+    match volume.metadata.deleting {
+        None => format!(
+            "{retain}`kubectl storage rebind {object}{to}` writes the uid of {claim} into spec.claimRef again"
+        ),
+        Some(_) => format!(
+            "{retain}save its manifest with the uid of {claim} in spec.claimRef; after the object is deleted, `kubectl \
+             storage rebind {object} --from FILE` creates it again"
+        ),
+    }
 }
 
 /// What becomes of a volume whose claim is Terminating, if its policy is Retain, and how to go on.

@@ -2,8 +2,8 @@
 //! the deletion policy of its content decides (external-snapshotter, `snapshot_controller.go`,
 //! `processSnapshotWithDeletionTimestamp`, and the same of groups).
 
-use crate::cluster::{Cx, Seen};
-use crate::model::{Kind, SnapshotContent, Text, VolumeSnapshot};
+use crate::cluster::{Cx, Placed, Seen};
+use crate::model::{Claim, ClaimPhase, Kind, SnapshotContent, Text, Volume, VolumeSnapshot};
 
 /// What becomes of a snapshot at the storage backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,4 +86,33 @@ fn belongs(content: &SnapshotContent, snapshot: &VolumeSnapshot) -> bool {
         && snapshot.metadata.uid.is_some()
         && content.snapshot_uid != snapshot.metadata.uid;
     snapshot.content.as_deref() == Some(&*content.metadata.name) || (names_it && !of_another)
+}
+
+/// A claim whose volume was made from another volume.
+#[derive(Debug, Clone, Copy)]
+pub struct VolumeClone<'a> {
+    /// The claim.
+    pub claim: &'a Claim,
+    /// The snapshot between them; `None` where the claim names the other one's claim.
+    pub snapshot: Option<&'a SnapshotContent>,
+}
+
+/// Returns the claims whose volumes were made from a volume: from its claim, or from a snapshot of it,
+/// which storage systems clone alike. A claim that waits to be restored is none yet.
+///
+/// # Errors
+/// When claims or snapshot contents were not read.
+pub fn clones<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Vec<VolumeClone<'a>>> {
+    let mut clones = Vec::new();
+    if let Some(of) = &volume.claim_ref {
+        let from = cx.claims_from(&of.key)?.into_iter();
+        clones.extend(from.map(|claim| VolumeClone { claim, snapshot: None }));
+    }
+    for (content, _) in cx.snapshots_at(&volume.places())? {
+        let Some((namespace, name)) = &content.snapshot else { continue };
+        let restored = cx.claims_restored_from(namespace, name)?.into_iter();
+        let bound = restored.filter(|claim| claim.phase != ClaimPhase::Pending);
+        clones.extend(bound.map(|claim| VolumeClone { claim, snapshot: Some(content) }));
+    }
+    Ok(clones)
 }

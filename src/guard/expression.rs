@@ -93,11 +93,69 @@ pub(super) fn leaks() -> String {
     )
 }
 
-/// Whether claims are deleted with their set.
-pub(super) const DESTROYS_CLAIMS: &str = "has(oldObject.spec.persistentVolumeClaimRetentionPolicy) && \
-     has(oldObject.spec.persistentVolumeClaimRetentionPolicy.whenDeleted) && \
-     oldObject.spec.persistentVolumeClaimRetentionPolicy.whenDeleted == 'Delete' && \
-     has(oldObject.spec.volumeClaimTemplates) && size(oldObject.spec.volumeClaimTemplates) > 0";
+/// Whether a volume is bound.
+pub(super) const VOLUME_BOUND: &str = "has(oldObject.status) && has(oldObject.status.phase) && \
+     oldObject.status.phase == 'Bound'";
+
+/// Whether the claim of a bound volume stays the same, and its phase. Its provisioner destroys the
+/// data of whatever has phase Released and policy Delete, and the volume controller sets that phase
+/// where the uid in claimRef is of no claim.
+pub(super) fn keeps_claim() -> String {
+    let same = |field: &str| {
+        let has = |object: &str| format!("has({object}.spec.claimRef.{field})");
+        let (old, new) = (has("oldObject"), has("object"));
+        format!(
+            "({old} ? {new} && object.spec.claimRef.{field} == oldObject.spec.claimRef.{field} : !{new})"
+        )
+    };
+    let all = ["uid", "name", "namespace"].map(same).join(" && ");
+    format!(
+        "!variables.bound || (has(object.status) && has(object.status.phase) && object.status.phase == 'Bound' && \
+         (!has(oldObject.spec.claimRef) || (has(object.spec.claimRef) && {all})))"
+    )
+}
+
+/// Whether a volume that is released stays with policy Retain.
+pub(super) const KEEPS_RETAIN: &str = "!(has(oldObject.status) && has(oldObject.status.phase) && \
+     oldObject.status.phase in ['Released', 'Failed'] && \
+     has(oldObject.spec.persistentVolumeReclaimPolicy) && \
+     oldObject.spec.persistentVolumeReclaimPolicy == 'Retain') || \
+     (has(object.spec.persistentVolumeReclaimPolicy) && \
+     object.spec.persistentVolumeReclaimPolicy == 'Retain')";
+
+/// Whether a new volume is none whose claim may be gone, so that it is reclaimed at once. A
+/// provisioner, whatever its name is, creates volumes whose names hold the uid of their claim.
+pub(super) const STARTS_UNRELEASED: &str = "!has(object.spec.claimRef) || \
+     !has(object.spec.claimRef.uid) || object.spec.claimRef.uid == '' || \
+     (has(object.metadata.name) && object.metadata.name.contains(object.spec.claimRef.uid)) || \
+     (has(object.spec.persistentVolumeReclaimPolicy) && \
+     object.spec.persistentVolumeReclaimPolicy == 'Retain')";
+
+/// Whether a value of the retention policy of a set with claims is Delete.
+pub(super) fn deletes(object: &str, field: &str) -> String {
+    let policy = format!("{object}.spec.persistentVolumeClaimRetentionPolicy");
+    format!(
+        "has({policy}) && has({policy}.{field}) && {policy}.{field} == 'Delete' && \
+         has({object}.spec.volumeClaimTemplates) && size({object}.spec.volumeClaimTemplates) > 0"
+    )
+}
+
+/// Whether every ordinal of a set stays wanted: `spec.ordinals.start` counts like `spec.replicas`.
+pub(super) fn keeps_ordinals() -> String {
+    let start = |object: &str| {
+        let ordinals = format!("{object}.spec.ordinals");
+        format!("(has({ordinals}) && has({ordinals}.start) ? {ordinals}.start : 0)")
+    };
+    let count =
+        |object: &str| format!("(has({object}.spec.replicas) ? {object}.spec.replicas : 1)");
+    let (old, new) = (start("oldObject"), start("object"));
+    format!(
+        "{} == 0 || ({new} <= {old} && {new} + {} >= {old} + {})",
+        count("oldObject"),
+        count("object"),
+        count("oldObject")
+    )
+}
 
 /// Whether a DELETE leaves the dependents alone, as `--cascade=orphan` does.
 pub(super) const ORPHANS: &str = "has(request.options) && \

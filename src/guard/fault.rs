@@ -174,7 +174,7 @@ mod tests {
         for object in objects(&GuardOptions::default()) {
             let decoding = decoding(object.kind.kind()).expect("it has a row");
             let read = |it: &dyn AnyObject| match it.row(&mut Folder::default()) {
-                Ok(crate::objects::Folded::Row(crate::model::Row::AdmissionObject(row))) => {
+                crate::objects::Folded::Row(crate::model::Row::AdmissionObject(row)) => {
                     row.document
                 }
                 other => panic!("{other:?}"),

@@ -18,6 +18,8 @@
 //!   `kubectl storage delete`: kubectl sends none, and nothing stays behind.
 //! - Finalizers and owner references can be written through `/status` as well (R-VAP-3), which is
 //!   matched.
+//! - Controllers destroy data by what an object says: a volume's phase, its claimRef and its policy, a
+//!   set's retention policy and ordinals. What people may write there is limited, not the controllers.
 //! - Each policy also refuses the creation of objects with the name [`PROBE`], which is how a dry
 //!   run proves that it is in force.
 
@@ -45,7 +47,8 @@ pub const GUARD: &str = "guard";
 
 /// What the guard does not stop; `install`, `status` and the documentation list it.
 pub const NOT_STOPPED: [&str; 9] = [
-    "scaling a StatefulSet down under whenScaled Delete: its controller deletes the claims",
+    "scaling a StatefulSet down under whenScaled Delete through the scale subresource (kubectl scale, \
+     autoscalers): its controller deletes the claims",
     "deleting a StatefulSet under whenDeleted Retain whose claims still have its owner reference: \
      the garbage collector deletes the claims",
     "deleting a custom resource that owns claims or StatefulSets: the garbage collector deletes them",
@@ -57,6 +60,7 @@ pub const NOT_STOPPED: [&str; 9] = [
     "a client that sends the object's uid and resourceVersion as preconditions, or a field manager \
      that begins with kubectl-storage",
     "deleting a PersistentVolume with policy Retain, which keeps the backend volume but forgets it",
-    "changing a reclaim policy or a retention policy to Delete, and what is deleted in the backend \
+    "changing the reclaim policy of a volume to Delete before it is Released, creating a \
+     PersistentVolume named pvc-UID with that uid of a deleted claim, and what is deleted in the backend \
      itself",
 ];

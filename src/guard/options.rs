@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 pub const BREAK_GLASS: &str = "storage.kubectl.dev:break-glass";
 
 /// The version of the rules; a newer one is installed over an older one.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// The longest name of a user or group that is taken.
 const LONGEST: usize = 253;
 

@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 
 use super::expression::{
-    self, ADDS_NO_OWNER, DESTROYS_CLAIMS, ORPHANS, SIGNED, TERMINATING, people,
+    self, ADDS_NO_OWNER, KEEPS_RETAIN, ORPHANS, SIGNED, STARTS_UNRELEASED, TERMINATING,
+    VOLUME_BOUND, deletes, people,
 };
 use super::options::GuardOptions;
 use crate::model::Kind;
@@ -60,9 +61,10 @@ impl Guarded {
     /// The operations of rules, besides the creation of the probe.
     const fn operations(self) -> &'static [&'static str] {
         match self {
-            Self::Claims | Self::Volumes => &["DELETE", "UPDATE"],
+            Self::Volumes => &["CREATE", "DELETE", "UPDATE"],
+            Self::Claims | Self::Sets => &["DELETE", "UPDATE"],
             Self::Attachments => &["UPDATE"],
-            Self::Sets | Self::Namespaces => &["DELETE"],
+            Self::Namespaces => &["DELETE"],
         }
     }
 
@@ -77,7 +79,8 @@ impl Guarded {
         let resource = self.kind().plural().to_owned();
         let operations = self.operations();
         let mut resources = vec![resource.clone()];
-        if operations.contains(&"UPDATE") {
+        // The status of a set has nothing that deletes claims.
+        if operations.contains(&"UPDATE") && self != Self::Sets {
             resources.push(format!("{resource}/status"));
         }
         let mut probe = rule(&["CREATE"], vec![resource]);
@@ -91,11 +94,20 @@ impl Guarded {
         let tool = ("tool", expression::tool());
         match self {
             Self::Claims => vec![signed, terminating, tool, ("bound", expression::bound())],
-            Self::Volumes => vec![terminating, tool, ("leaks", expression::leaks())],
+            Self::Volumes => vec![
+                terminating,
+                tool,
+                ("leaks", expression::leaks()),
+                ("bound", VOLUME_BOUND.to_owned()),
+            ],
             Self::Attachments => vec![tool],
             Self::Sets => vec![
                 signed,
-                ("destroysClaims", DESTROYS_CLAIMS.to_owned()),
+                tool,
+                ("deletedWithSet", deletes("oldObject", "whenDeleted")),
+                ("deletedWithPod", deletes("oldObject", "whenScaled")),
+                ("willGoWithSet", deletes("object", "whenDeleted")),
+                ("willGoWithPod", deletes("object", "whenScaled")),
                 ("orphans", ORPHANS.to_owned()),
             ],
             Self::Namespaces => vec![signed, terminating],
@@ -135,7 +147,7 @@ impl Guarded {
             Self::Attachments => None,
             Self::Sets => Some(Rule {
                 expression: delete(
-                    "!variables.destroysClaims || variables.signed || variables.orphans",
+                    "!variables.deletedWithSet || variables.signed || variables.orphans",
                 ),
                 says: says(&format!(
                     "'whenDeleted is Delete: deleting this StatefulSet deletes its claims. Use: \
@@ -185,11 +197,18 @@ impl Guarded {
             message: "an owner reference is added to a claim",
         });
         let probe = Rule {
-            expression: "request.operation != 'CREATE'".to_owned(),
+            expression: format!(
+                "request.operation != 'CREATE' || object.metadata.name != '{PROBE}'"
+            ),
             says: format!("'the guard is in force: no object may be called {PROBE}.'"),
             message: "the guard is in force",
         };
-        deletion.into_iter().chain(finalizers).chain(owners).chain([probe]).collect()
+        let more = match self {
+            Self::Volumes => volume_rules(&update, &says),
+            Self::Sets => set_rules(&update, &says),
+            Self::Claims | Self::Attachments | Self::Namespaces => Vec::new(),
+        };
+        deletion.into_iter().chain(finalizers).chain(owners).chain(more).chain([probe]).collect()
     }
 
     /// Returns the spec of the policy, with everything that the API server would default.
@@ -217,4 +236,69 @@ impl Guarded {
             "validations": validations,
         })
     }
+}
+
+/// What makes the controllers destroy the data of a volume.
+fn volume_rules(update: &dyn Fn(&str) -> String, says: &dyn Fn(&str) -> String) -> Vec<Rule> {
+    vec![
+        Rule {
+            expression: update(&expression::keeps_claim()),
+            says: says(
+                "'bound to claim ' + (has(oldObject.spec.claimRef) ? oldObject.spec.claimRef.namespace + '/' + \
+                 oldObject.spec.claimRef.name : '') + ': changing the claimRef or the phase of this volume takes it from \
+                 its claim, and can have its data destroyed at once. Use: kubectl storage delete pvc, with --keep-data, \
+                 then kubectl storage rebind pv/' + oldObject.metadata.name + ' --to NAMESPACE/NAME.'",
+            ),
+            message: "the claim of a bound volume is changed; use kubectl storage rebind",
+        },
+        Rule {
+            expression: update(KEEPS_RETAIN),
+            says: says(
+                "'no longer bound: without policy Retain the data of this volume is destroyed at once. Use: kubectl \
+                 storage gc pv/' + oldObject.metadata.name + ' --older-than 7d, which looks who else names it.'",
+            ),
+            message: "a released volume loses policy Retain; use kubectl storage gc",
+        },
+        Rule {
+            expression: format!(
+                "request.operation != 'CREATE' || variables.tool || {STARTS_UNRELEASED}"
+            ),
+            says: says(
+                "'spec.claimRef has a uid: unless that claim exists, this volume is reclaimed at once, and the data of \
+                 its backend volume destroyed. Create it with policy Retain, or without that uid, or use: kubectl \
+                 storage rebind pv/NAME --from FILE.'",
+            ),
+            message: "a new volume has the uid of a claim and not policy Retain; use kubectl storage rebind",
+        },
+    ]
+}
+
+/// What makes the StatefulSet controller delete claims.
+fn set_rules(update: &dyn Fn(&str) -> String, says: &dyn Fn(&str) -> String) -> Vec<Rule> {
+    let set = "sts/' + oldObject.metadata.name + ' -n ' + oldObject.metadata.namespace + '";
+    vec![
+        Rule {
+            expression: update(
+                "((!variables.willGoWithSet || variables.deletedWithSet) && \
+                 (!variables.willGoWithPod || variables.deletedWithPod))",
+            ),
+            says: says(&format!(
+                "'policy Delete has claims deleted with their StatefulSet, or with its replicas. Use: kubectl storage \
+                 retention set {set} --when-deleted (or --when-scaled) Delete, which shows them first.'"
+            )),
+            message: "a StatefulSet is to delete claims; use kubectl storage retention set",
+        },
+        Rule {
+            expression: update(&format!(
+                "!variables.willGoWithPod || {}",
+                expression::keeps_ordinals()
+            )),
+            says: says(&format!(
+                "'whenScaled is Delete: with fewer replicas this StatefulSet deletes their claims. Use: kubectl storage \
+                 retention set {set} --when-scaled Retain first; kubectl storage retention simulate {set} --replicas N \
+                 shows the claims.'"
+            )),
+            message: "fewer replicas delete claims; use kubectl storage retention set",
+        },
+    ]
 }

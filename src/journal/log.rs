@@ -5,7 +5,7 @@
 //! is why records that are at hand together are appended together.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
@@ -17,6 +17,7 @@ use super::{
     line::{self, LinePosition, ParsedLine},
     term::Author,
 };
+use crate::dump::private_file;
 use crate::model::Time;
 
 /// A file that is written and removed again to prove that there is room.
@@ -228,11 +229,8 @@ impl<'a> LockedJournal<'a> {
         if fs::metadata(path).is_ok_and(|it| !it.is_file()) {
             return Err(JournalError::NotAFile { consequence, path: path.to_owned() });
         }
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).create(create);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(path).map_err(unwritable)?;
+        let mut options = private_file();
+        let file = options.read(true).append(true).create(create).open(path).map_err(unwritable)?;
         let locked = loop {
             match file.lock() {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

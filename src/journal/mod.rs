@@ -42,6 +42,8 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
+use crate::dump::private_file;
+
 pub use error::{JournalConsequence, JournalError, SegmentFailure};
 pub use history::{Entry, EntryOutcome, History, HistoryDoubt};
 pub use history_reader::history;
@@ -128,11 +130,7 @@ fn create_private_folder(folder: &Path) -> io::Result<()> {
 
 /// Creates a file that only its owner may read.
 fn create_private_file(path: &Path) -> io::Result<fs::File> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    private_file().create(true).truncate(true).open(path)
 }
 
 #[cfg(test)]

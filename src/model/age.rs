@@ -1,6 +1,6 @@
 //! Ages: since when a state has lasted, and how far that time can be trusted.
 
-use super::Time;
+use super::{Time, UNREADABLE_TIME};
 
 /// Since when a state has lasted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,10 +17,10 @@ impl Age {
 
     /// An age from a time that only the API server can write, such as a creation or deletion
     /// timestamp.
-    pub const fn stamped(since: Option<Time>) -> Self {
+    pub fn stamped(since: Option<Time>) -> Self {
         match since {
-            Some(_) => Self { since, trust: Trust::Corroborated },
-            None => Self::UNKNOWN,
+            Some(time) if time != UNREADABLE_TIME => Self { since, trust: Trust::Corroborated },
+            _ => Self::UNKNOWN,
         }
     }
 }

@@ -27,13 +27,14 @@ impl fmt::Display for BackendKey {
     }
 }
 
-/// The wanted entries of `volumeAttributes`: few volumes have any.
+/// The wanted entries of `volumeAttributes`, and the family as which the driver was recognised where
+/// its name does not tell: few volumes have any.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Attributes(Option<Box<AttributePairs>>);
 
 /// Boxed twice, so that a row without any holds one word.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct AttributePairs(Box<[(Text, Text)]>);
+struct AttributePairs(Box<[(Text, Text)]>, Option<&'static str>);
 
 impl Attributes {
     /// Returns the value of a key, whatever its case: some drivers ignore it.
@@ -56,15 +57,29 @@ impl Attributes {
     /// Keeps those with the wanted keys.
     #[must_use]
     pub fn filtered(self, wanted: impl Fn(&str) -> bool) -> Self {
+        let family = self.family();
         let pairs = self.0.into_iter().flat_map(|pairs| pairs.0);
-        pairs.filter(|(key, _)| wanted(key)).collect()
+        pairs.filter(|(key, _)| wanted(key)).collect::<Self>().with_family(family)
+    }
+
+    /// The id of the family as which the driver was recognised by what runs it.
+    pub fn family(&self) -> Option<&'static str> {
+        self.0.as_ref()?.1
+    }
+
+    /// The same, of a driver that was recognised.
+    #[must_use]
+    pub fn with_family(self, family: Option<&'static str>) -> Self {
+        let pairs = self.0.map(|pairs| pairs.0).unwrap_or_default();
+        let some = !pairs.is_empty() || family.is_some();
+        Self(some.then(|| Box::new(AttributePairs(pairs, family))))
     }
 }
 
 impl FromIterator<(Text, Text)> for Attributes {
     fn from_iter<I: IntoIterator<Item = (Text, Text)>>(pairs: I) -> Self {
         let pairs: Box<[_]> = pairs.into_iter().collect();
-        Self((!pairs.is_empty()).then(|| Box::new(AttributePairs(pairs))))
+        Self((!pairs.is_empty()).then(|| Box::new(AttributePairs(pairs, None))))
     }
 }
 

@@ -86,8 +86,9 @@ impl ControllerRole {
     /// Whether the name of an image or a container contains a word that every sidecar has in its
     /// name. A quick test: it runs for every container in the cluster, and nearly all fail it.
     pub fn may_be_meant(name: &str) -> bool {
-        static WORDS: LazyLock<[Finder<'static>; 4]> = LazyLock::new(|| {
-            ["provisioner", "attacher", "snapshot", "kube-controller-manager"].map(Finder::new)
+        static WORDS: LazyLock<[Finder<'static>; 5]> = LazyLock::new(|| {
+            ["provisioner", "attacher", "snapshot", "kube-controller-manager", "diskmaker"]
+                .map(Finder::new)
         });
         WORDS.iter().any(|word| word.find(name.as_bytes()).is_some())
     }

@@ -49,6 +49,9 @@ pub enum NamedBy {
     Template,
 }
 
+/// Why a kind is not listed of which somebody else's dump may hold more: nobody can be asked.
+pub const OF_A_DUMP: &str = "the dump does not show that it holds all of them";
+
 /// A kind that is served, but could not be listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnlistedKind {

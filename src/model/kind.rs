@@ -151,8 +151,15 @@ impl Kind {
 
     /// `v1`, `apps/v1`…
     pub fn api_version(self) -> String {
-        let ApiGroup { name, version } = self.group();
-        if name.is_empty() { version.to_owned() } else { format!("{name}/{version}") }
+        self.api_version_of(self.group().version)
+    }
+
+    /// The same in another version of it.
+    pub fn api_version_of(self, version: &str) -> String {
+        match self.group().name {
+            "" => version.to_owned(),
+            group => format!("{group}/{version}"),
+        }
     }
 
     /// Whether its objects live in namespaces.
@@ -172,6 +179,20 @@ impl Kind {
                 | Self::ValidatingAdmissionPolicy
                 | Self::ValidatingAdmissionPolicyBinding
         )
+    }
+
+    /// The versions whose fields are known, of a kind that may be served in others.
+    pub const fn versions(self) -> &'static [&'static str] {
+        match self {
+            Self::VolumeGroupSnapshotContent => &["v1", "v1beta2", "v1beta1"],
+            Self::VolumeAttributesClass => &["v1", "v1beta1", "v1alpha1"],
+            Self::VolumeSnapshot
+            | Self::VolumeSnapshotContent
+            | Self::VolumeSnapshotClass
+            | Self::ValidatingAdmissionPolicy
+            | Self::ValidatingAdmissionPolicyBinding => &["v1", "v1beta1"],
+            _ => &[],
+        }
     }
 
     /// Whether only rules about the guard look at its objects: who may not list them misses nothing

@@ -15,4 +15,18 @@ pub struct Lease {
     pub renewed: Option<Time>,
     /// `spec.leaseDurationSeconds`.
     pub duration_seconds: Option<u32>,
+    /// As of when it was read.
+    pub read: LeaseMoment,
+}
+
+/// As of when a Lease was read, which tells whether it was renewed in time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LeaseMoment {
+    /// The cluster's clock.
+    #[default]
+    Clock,
+    /// In a list of somebody else's dump, whose other Leases were renewed until then.
+    Beside(Time),
+    /// In such a dump, and nothing beside it tells.
+    Alone,
 }

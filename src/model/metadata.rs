@@ -57,12 +57,18 @@ impl Metadata {
         self.finalizers.iter().any(|known| &**known == finalizer)
     }
 
+    /// Returns a time about the object, but none before its creation: a copy or a restored object
+    /// keeps the times of its original. No age exceeds that of its object.
+    pub fn since_creation(&self, time: Time) -> Time {
+        self.created.map_or(time, |created| created.max(time))
+    }
+
     /// Returns the latest time at which any manager changed the field.
     ///
     /// An entry's time moves when the manager changes any field that it owns, so an owner of the
     /// field cannot have changed it later (apimachinery `meta/v1/types.go`, `ManagedFieldsEntry`).
     pub fn last_change(&self, field: &ManagedField) -> Option<Time> {
-        self.managers.last_change(field)
+        self.managers.last_change(field).map(|time| self.since_creation(time))
     }
 
     /// Returns the managers that own the field.
@@ -217,6 +223,10 @@ pub enum ManagedField {
     LastPhaseTransitionTime,
     /// `spec.persistentVolumeReclaimPolicy`.
     ReclaimPolicy,
+    /// `spec.claimRef`, or any part of it.
+    ClaimRef,
+    /// `spec.claimRef.uid`.
+    ClaimUid,
     /// One entry of `metadata.finalizers`.
     Finalizer(Text),
     /// `metadata.ownerReferences`.
@@ -267,5 +277,10 @@ mod tests {
         assert_eq!(metadata.last_change(&policy), time(9));
         assert_eq!(metadata.last_change(&ManagedField::OwnerReferences), None);
         assert_eq!(metadata.last_change(&ManagedField::RetentionPolicy), None);
+        // A copy has the times of its original.
+        let copy = Metadata { created: time(5), ..metadata };
+        assert_eq!(copy.last_change(&phase), time(5));
+        assert_eq!(copy.last_change(&policy), time(9));
+        assert_eq!(copy.last_change(&ManagedField::OwnerReferences), None);
     }
 }

@@ -62,8 +62,8 @@ pub(crate) use controller::{ControllerState, Liveness, Probe, image_name};
 pub(crate) use custom_kind::{
     CUSTOM_KINDS, CustomKind, Finish, MarkMeaning, Naming, OPERATOR_MARKS, OperatorMark,
 };
-pub use custom_user::CustomUsers;
 pub(crate) use custom_user::{CustomUser, NamedBy, NamedClaim, UnlistedKind, is_placeholder};
+pub use custom_user::{CustomUsers, OF_A_DUMP};
 pub use driver::{CsiDriver, CsiNode};
 pub use event::Event;
 pub use fact::FactKey;
@@ -77,7 +77,7 @@ pub use finding_event::{ClearedFinding, FindingEvent};
 pub use journal_entry::{AskedEntry, EntryError, JournalEntryNumber, JournalPlace};
 pub use kept::{KeptBackend, Recorded};
 pub use kind::Kind;
-pub use lease::Lease;
+pub use lease::{Lease, LeaseMoment};
 pub(crate) use metadata::{ANNOUNCED, FieldManager};
 pub use metadata::{
     FieldManagers, FieldOwner, Labels, Managed, ManagedField, Metadata, OwnerReference,
@@ -107,7 +107,7 @@ pub(crate) use text::{Interner, beginning, escape_control, shorten};
 pub use threshold::{Threshold, parse_duration};
 pub(crate) use threshold::{Thresholds, format_duration};
 pub use time::Time;
-pub(crate) use time::{format_age, format_time, parse_day, parse_time};
+pub(crate) use time::{UNREADABLE_TIME, format_age, format_time, parse_day, parse_time};
 pub use uid::Uid;
 pub use volume::{
     ClaimRef, DeletionSecret, NodeAffinity, NodeRequirement, NodeTerm, Phase, ReclaimPolicy,

@@ -95,6 +95,19 @@ impl InlineVolumes {
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
+
+    /// The same with the families as which their drivers were recognised.
+    #[must_use]
+    pub fn with_families(&self, of: impl Fn(&str) -> Option<&'static str>) -> Self {
+        if self.iter().all(|it| it.attributes.family() == of(&it.backend.driver)) {
+            return self.clone();
+        }
+        let told = self.iter().map(|it| {
+            let family = of(&it.backend.driver);
+            InlineVolume { attributes: it.attributes.clone().with_family(family), ..it.clone() }
+        });
+        told.collect()
+    }
 }
 
 impl FromIterator<InlineVolume> for InlineVolumes {

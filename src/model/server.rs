@@ -11,11 +11,60 @@ pub struct Server {
     pub git_version: Option<Box<str>>,
     /// Major and minor version, the emulated one where the server emulates an older one.
     pub version: Option<(u32, u32)>,
+    /// Where that is unknown: the lowest and the highest that its kubelets allow.
+    pub allowed: Option<[(u32, u32); 2]>,
 }
 
+/// How many minor versions a kubelet may be older than its API server (version skew policy).
+const SKEW: u32 = 3;
+
 impl Server {
-    /// Whether it is known to be at least this version; `None` when the version is not known.
+    /// What kubelets of these versions tell: no server is older than the newest of them, or newer by
+    /// more than the allowed skew than the oldest.
+    pub fn of_kubelets(kubelets: impl Iterator<Item = (u32, u32)>) -> Option<Self> {
+        let kubelets: Vec<_> = kubelets.collect();
+        let (newest, oldest) = (*kubelets.iter().max()?, *kubelets.iter().min()?);
+        let most = (oldest.0, oldest.1 + SKEW);
+        // A cluster beyond the skew allows nothing to be told of its upper end.
+        let allowed = Some([newest, most.max(newest)]);
+        Some(Self { allowed, ..Self::default() })
+    }
+
+    /// Whether it is known to be at least this version, or not to be; `None` when neither is known.
     pub fn at_least(&self, major: u32, minor: u32) -> Option<bool> {
-        self.version.map(|version| version >= (major, minor))
+        if let Some(version) = self.version {
+            return Some(version >= (major, minor));
+        }
+        let [least, most] = self.allowed?;
+        match (least >= (major, minor), most < (major, minor)) {
+            (true, _) => Some(true),
+            (false, true) => Some(false),
+            (false, false) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kubelets_bound_their_server() {
+        let of = |kubelets: &[u32]| Server::of_kubelets(kubelets.iter().map(|minor| (1, *minor)));
+        for (kubelets, minor, expected) in [
+            (&[30][..], 30, Some(true)),
+            (&[30], 31, None),
+            (&[30], 33, None),
+            (&[30], 34, Some(false)),
+            (&[30, 31], 31, Some(true)),
+            (&[30, 31], 33, None),
+            (&[30, 31], 34, Some(false)),
+            // Beyond the skew: the newest counts.
+            (&[20, 31], 31, Some(true)),
+        ] {
+            let server = of(kubelets).expect("there are kubelets");
+            assert_eq!(server.at_least(1, minor), expected, "{kubelets:?} {minor}");
+        }
+        assert_eq!(of(&[]), None);
     }
 }

@@ -29,12 +29,14 @@ pub struct SidecarContainer {
     pub image: Text,
     /// `command` followed by `args`.
     pub args: Box<[Text]>,
+    /// Whether it is a driver's own controller that takes the place of csi-provisioner.
+    pub provisions_itself: bool,
 }
 
 impl SidecarContainer {
     /// Whether it is a role's controller, by its image or by its name.
     pub fn plays(&self, role: ControllerRole) -> bool {
-        role.is_played_by(&self.image) || role.is_called(&self.name)
+        role.is_played_by(&self.image) || role.is_called(&self.name) || self.takes(role)
     }
 
     /// Whether it registers the node plugin of a CSI driver.
@@ -44,6 +46,10 @@ impl SidecarContainer {
 
     /// Whether it may be a role's controller, under an image name that its publisher changed.
     pub fn may_play(&self, role: ControllerRole) -> bool {
-        role.may_be_played_by(&self.image) || role.is_called(&self.name)
+        role.may_be_played_by(&self.image) || role.is_called(&self.name) || self.takes(role)
+    }
+
+    fn takes(&self, role: ControllerRole) -> bool {
+        role == ControllerRole::Provisioner && self.provisions_itself
     }
 }

@@ -26,8 +26,18 @@ pub fn parse_time(text: &str) -> Result<Option<Time>, chrono::ParseError> {
 /// Seconds of Go's zero time, which the API stores where a time was removed.
 pub(crate) const GO_ZERO_SECONDS: i64 = -62_135_596_800;
 
+/// Stands for a time that is there and cannot be read: later than any other, so that nothing counts
+/// as old by it. No API server stamps such a fraction of a second.
+pub const UNREADABLE_TIME: Time = match DateTime::from_timestamp(253_402_300_799, 999_999_000) {
+    Some(time) => time,
+    None => Time::MAX_UTC,
+};
+
 /// Prints a time as the API does, to the second.
 pub fn format_time(time: &Time) -> String {
+    if *time == UNREADABLE_TIME {
+        return "a time that cannot be read".to_owned();
+    }
     time.to_rfc3339_opts(SecondsFormat::AutoSi, true)
 }
 

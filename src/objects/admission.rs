@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    FieldProblem, Folded, Folder, ObjectMeta, SlimObject,
+    Folded, Folder, ObjectMeta, SlimObject,
     label_selector::LabelSelector,
     slim::{is_default, or_default, slim},
 };
@@ -243,29 +243,26 @@ pub struct RuleWithOperations {
 }
 
 /// Returns the row of an object with a name of the guard.
-fn row_of<T: SlimObject>(
-    object: &T,
-    metadata: &ObjectMeta,
-    folder: &mut Folder,
-) -> Result<Folded, FieldProblem> {
+fn row_of<T: SlimObject>(object: &T, metadata: &ObjectMeta, folder: &mut Folder) -> Folded {
     if !metadata.name.starts_with(GUARD) {
-        return Ok(Folded::Counted);
+        return Folded::Counted;
     }
     let kind: Kind = T::KIND;
     // Texts, numbers and lists of them are always written.
-    let document = serde_json::to_value(object.document()).unwrap_or(Value::Null);
-    let row = model::AdmissionObject { kind, metadata: metadata.fold(folder)?, document };
-    Ok(Folded::Row(Row::AdmissionObject(Box::new(row))))
+    let document =
+        serde_json::to_value(object.document(kind.group().version)).unwrap_or(Value::Null);
+    let row = model::AdmissionObject { kind, metadata: metadata.fold(folder), document };
+    Folded::Row(Row::AdmissionObject(Box::new(row)))
 }
 
 impl SlimObject for ValidatingAdmissionPolicy {
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+    fn row(&self, folder: &mut Folder) -> Folded {
         row_of(self, &self.metadata, folder)
     }
 }
 
 impl SlimObject for ValidatingAdmissionPolicyBinding {
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+    fn row(&self, folder: &mut Folder) -> Folded {
         row_of(self, &self.metadata, folder)
     }
 }

@@ -3,16 +3,16 @@
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
-    CronJob, CsiDriver, CsiNode, DaemonSet, Deployment, Event, FieldProblem, FoldError, Folded,
-    Folder, HorizontalPodAutoscaler, Job, Lease, Namespace, Node, ObjectIdentity, ObjectKind,
+    CronJob, CsiDriver, CsiNode, DaemonSet, Deployment, Event, FoldError, Folded, Folder,
+    HorizontalPodAutoscaler, Job, Lease, Namespace, Node, ObjectIdentity, ObjectKind,
     PersistentVolume, PersistentVolumeClaim, Pod, ReplicaSet, ReplicationController, SlimObject,
     StatefulSet, StorageClass, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
     VolumeAttachment, VolumeAttributesClass, VolumeGroupSnapshotContent, VolumeSnapshot,
-    VolumeSnapshotClass, VolumeSnapshotContent,
+    VolumeSnapshotClass, VolumeSnapshotContent, odd::OddlyRead,
 };
 use crate::client::Decoding;
-use crate::cluster::Change;
-use crate::model::{Kind, ObjectKey};
+use crate::cluster::{Change, Doubt, OddObject};
+use crate::model::{Kind, ObjectKey, Row};
 
 /// A decoded object of any kind.
 pub trait AnyObject: Send {
@@ -23,16 +23,16 @@ pub trait AnyObject: Send {
     fn identity(&self) -> ObjectIdentity<'_>;
 
     /// [`SlimObject::row`]
-    ///
-    /// # Errors
-    /// When a time or quantity in it does not parse.
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem>;
+    fn row(&self, folder: &mut Folder) -> Folded;
 
-    /// Returns [`SlimObject::document`] in JSON.
+    /// What of it could not be read when it was decoded: how far it reaches, and what it is.
+    fn odd(&self) -> Option<(Doubt, String)>;
+
+    /// Returns [`SlimObject::document`] of a version in JSON.
     ///
     /// # Errors
     /// When it cannot be written as JSON.
-    fn to_json(&self) -> Result<Box<RawValue>, serde_json::Error>;
+    fn to_json(&self, version: &str) -> Result<Box<RawValue>, serde_json::Error>;
 
     /// Returns the key of the object, whether or not it has a row.
     ///
@@ -57,17 +57,13 @@ pub trait AnyObject: Send {
     /// Reduces the object to a row.
     ///
     /// # Errors
-    /// When a name is missing, or a time or quantity does not parse. Nothing is then known of the
-    /// object: it is a gap.
+    /// When a name is missing. Nothing is then known of the object: it is a gap.
     fn fold(&self, folder: &mut Folder) -> Result<Folded, FoldError> {
         let ObjectIdentity { namespace, name, .. } = self.identity();
         if name.is_empty() || (namespace.is_empty() && self.kind().is_namespaced()) {
             self.key(folder)?;
         }
-        self.row(folder).or_else(|problem| {
-            let object = self.key(folder)?;
-            Err(FoldError::Field { object, problem })
-        })
+        Ok(self.row(folder))
     }
 }
 
@@ -80,12 +76,16 @@ impl<T: SlimObject> AnyObject for T {
         ObjectKind::identity(self)
     }
 
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+    fn row(&self, folder: &mut Folder) -> Folded {
         SlimObject::row(self, folder)
     }
 
-    fn to_json(&self) -> Result<Box<RawValue>, serde_json::Error> {
-        to_raw_value(&self.document())
+    fn odd(&self) -> Option<(Doubt, String)> {
+        self.lacks().map(|field| (Doubt::Kind, format!("it has no {field}, as if it had been cut")))
+    }
+
+    fn to_json(&self, version: &str) -> Result<Box<RawValue>, serde_json::Error> {
+        to_raw_value(&self.document(version))
     }
 }
 
@@ -94,6 +94,8 @@ impl<T: SlimObject> AnyObject for T {
 pub struct Reduced {
     /// The change that it makes; `None` for an object that is only counted.
     pub change: Result<Option<Change>, FoldError>,
+    /// What of it could not be read.
+    pub odd: Option<Box<OddObject>>,
     /// The object as a document, if it is to be saved.
     pub document: Option<Result<Box<RawValue>, serde_json::Error>>,
     /// Whether a watch sent it, and not a list, a dump or an answer.
@@ -101,24 +103,58 @@ pub struct Reduced {
 }
 
 impl Reduced {
-    /// Reduces an object of a list, of a dump or of an answer.
-    pub fn of(object: &dyn AnyObject, folder: &mut Folder, saving: bool) -> Self {
-        let change = object.fold(folder).map(|folded| match folded {
+    /// Reduces an object of a list, of a dump or of an answer; `saving` is the version that it is
+    /// saved in.
+    pub fn of(object: &dyn AnyObject, folder: &mut Folder, saving: Option<&str>) -> Self {
+        let (done, odd) = fold_odd(object, folder);
+        let change = done.map(|done| match done {
             Folded::Row(row) => Some(Change::Seen(row)),
             Folded::Counted => None,
         });
-        Self { change, document: saving.then(|| object.to_json()), watched: false }
+        Self {
+            change,
+            odd,
+            document: saving.map(|version| object.to_json(version)),
+            watched: false,
+        }
     }
 
     /// Reduces an object that a watch reports as added or changed. One without a row may have had
     /// one before: it is taken out. It is not saved, since a dump holds what the lists showed.
     pub fn of_watch(object: &dyn AnyObject, folder: &mut Folder) -> Self {
-        let change = object.fold(folder).and_then(|folded| match folded {
+        let (done, odd) = fold_odd(object, folder);
+        let change = done.and_then(|done| match done {
             Folded::Row(row) => Ok(Some(Change::Seen(row))),
             Folded::Counted => object.key(folder).map(|key| Some(Change::Gone(key))),
         });
-        Self { change, document: None, watched: true }
+        Self { change, odd, document: None, watched: true }
     }
+}
+
+/// Folds an object, and returns what of it could not be read.
+fn fold_odd(
+    object: &dyn AnyObject,
+    folder: &mut Folder,
+) -> (Result<Folded, FoldError>, Option<Box<OddObject>>) {
+    folder.odd = None;
+    let outcome = object.fold(folder);
+    let Ok(done) = &outcome else { return (outcome, None) };
+    let of_field = folder.odd.take().map(|problem| (Doubt::Field, problem.to_string()));
+    let Some((mut doubt, reason)) = object.odd().or(of_field) else { return (outcome, None) };
+    // Facts about drivers look at all pods and templates that may belong to one.
+    let is_of_driver = match done {
+        Folded::Row(Row::Pod(row)) => row.sidecars.is_some(),
+        Folded::Row(Row::Workload(row)) => row.sidecars.is_some(),
+        _ => false,
+    };
+    if is_of_driver && doubt == Doubt::Object {
+        doubt = Doubt::Kind;
+    }
+    let odd = object.key(folder).ok().map(|key| {
+        let reason = format!("{key}: {reason}");
+        Box::new(OddObject { key, doubt, reason })
+    });
+    (outcome, odd)
 }
 
 /// Calls a macro with the types of all kinds that have rows. A new kind needs a name in this list,
@@ -177,10 +213,17 @@ pub fn keeps_managed_fields(kind: Kind) -> bool {
 pub fn decoding_of<T: SlimObject>() -> Decoding<Box<dyn AnyObject>> {
     Decoding {
         protobuf: |bytes| T::decode(bytes).map(boxed),
-        json: |text| serde_json::from_str::<T>(text).map(boxed),
+        json: |text| match serde_json::from_str::<T>(text) {
+            Err(error) if error.is_data() => match OddlyRead::<T>::read(text, &error) {
+                Some(object) => Ok(Box::new(object)),
+                None => Err(error),
+            },
+            read => read.map(boxed),
+        },
     }
 }
 
-fn boxed<T: SlimObject>(object: T) -> Box<dyn AnyObject> {
+fn boxed<T: SlimObject>(mut object: T) -> Box<dyn AnyObject> {
+    object.trim();
     Box::new(object)
 }

@@ -1,7 +1,7 @@
 //! `VolumeAttachment`.
 
 use super::{
-    FieldProblem, Folded, Folder, ManagedMeta, SlimObject, backend, slim::slim,
+    Folded, Folder, ManagedMeta, SlimObject, backend, slim::slim,
     volume_source::PersistentVolumeSpec,
 };
 use crate::model::{Attachment, AttachmentSource, Row};
@@ -65,7 +65,11 @@ slim! {
 }
 
 impl SlimObject for VolumeAttachment {
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+    fn lacks(&self) -> Option<&'static str> {
+        self.spec.attacher.is_empty().then_some("spec.attacher")
+    }
+
+    fn row(&self, folder: &mut Folder) -> Folded {
         let Self { metadata, spec, status } = self;
         let source = match &spec.source {
             VolumeAttachmentSource { persistent_volume_name: Some(name), .. } => {
@@ -86,7 +90,7 @@ impl SlimObject for VolumeAttachment {
         let message =
             |error: &Option<VolumeError>| error.as_ref().map(|error| error.message.as_str().into());
         let row = Attachment {
-            metadata: metadata.fold(folder)?,
+            metadata: metadata.fold(folder),
             attacher: folder.text(&spec.attacher),
             node: folder.text(&spec.node_name),
             source,
@@ -94,6 +98,6 @@ impl SlimObject for VolumeAttachment {
             attach_error: message(&status.attach_error),
             detach_error: message(&status.detach_error),
         };
-        Ok(Folded::Row(Row::Attachment(Box::new(row))))
+        Folded::Row(Row::Attachment(Box::new(row)))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    FieldProblem, Folded, Folder, ManagedMeta, SlimObject,
+    Folded, Folder, ManagedMeta, SlimObject,
     label_selector::LabelSelector,
     meta,
     scalar::{Quantity, Timestamp, storage},
@@ -117,14 +117,14 @@ slim! {
 }
 
 impl PersistentVolumeClaimCondition {
-    fn fold(&self, folder: &mut Folder) -> Result<ClaimCondition, FieldProblem> {
-        Ok(ClaimCondition {
+    fn fold(&self, folder: &mut Folder) -> ClaimCondition {
+        ClaimCondition {
             kind: folder.text(&self.r#type),
             holds: self.status == "True",
-            since: self.last_transition_time.fold("status.conditions[].lastTransitionTime")?,
+            since: self.last_transition_time.fold("status.conditions[].lastTransitionTime", folder),
             reason: folder.text(&self.reason),
             message: self.message.as_str().into(),
-        })
+        }
     }
 }
 
@@ -141,10 +141,14 @@ fn source(spec: &PersistentVolumeClaimSpec, folder: &mut Folder) -> Option<Box<D
 }
 
 impl SlimObject for PersistentVolumeClaim {
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+    fn lacks(&self) -> Option<&'static str> {
+        (self.spec == PersistentVolumeClaimSpec::default()).then_some("spec")
+    }
+
+    fn row(&self, folder: &mut Folder) -> Folded {
         let Self { metadata, spec, status } = self;
-        let row = Claim {
-            metadata: metadata.fold(folder)?,
+        let mut row = Claim {
+            metadata: metadata.fold(folder),
             namespace: folder.text(&metadata.namespace),
             phase: match status.phase.as_str() {
                 "" | "Pending" => ClaimPhase::Pending,
@@ -160,8 +164,8 @@ impl SlimObject for PersistentVolumeClaim {
             },
             selector: spec.selector.as_ref().map(|it| Box::new(it.fold())),
             bind_completed: metadata.annotation(meta::BIND_COMPLETED).is_some(),
-            requested: storage(&spec.resources.requests, "spec.resources.requests.storage")?,
-            capacity: storage(&status.capacity, "status.capacity.storage")?,
+            requested: storage(&spec.resources.requests, "spec.resources.requests.storage", folder),
+            capacity: storage(&status.capacity, "status.capacity.storage", folder),
             selected_node: metadata
                 .annotation(meta::SELECTED_NODE)
                 .and_then(|node| folder.non_empty(node)),
@@ -178,12 +182,11 @@ impl SlimObject for PersistentVolumeClaim {
                 .allocated_resource_statuses
                 .get("storage")
                 .and_then(|status| folder.non_empty(status)),
-            conditions: status
-                .conditions
-                .iter()
-                .map(|condition| condition.fold(folder))
-                .collect::<Result<_, _>>()?,
+            conditions: status.conditions.iter().map(|condition| condition.fold(folder)).collect(),
         };
-        Ok(Folded::Row(Row::Claim(Box::new(row))))
+        for condition in &mut row.conditions {
+            condition.since = condition.since.map(|since| row.metadata.since_creation(since));
+        }
+        Folded::Row(Row::Claim(Box::new(row)))
     }
 }

@@ -8,10 +8,10 @@ use prost::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    FieldProblem, Folded, Folder, ObjectMeta, SlimObject,
+    Folded, Folder, ObjectMeta, SlimObject,
     entries::{AllowList, Entries},
     meta,
-    slim::{is_default, or_default, slim},
+    slim::{is_default, only_objects, or_default, slim},
 };
 use crate::{
     drivers,
@@ -20,7 +20,7 @@ use crate::{
 
 /// A `StorageClass`. Its protobuf form is written by hand, since most parameters are not stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", remote = "Self")]
 pub struct StorageClass {
     /// Its metadata.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
@@ -41,6 +41,8 @@ pub struct StorageClass {
     #[serde(skip_serializing_if = "is_default")]
     pub volume_binding_mode: Option<String>,
 }
+
+only_objects!(StorageClass);
 
 /// Allows the parameters that decide what any known driver deletes. Others may hold passwords.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -120,9 +122,13 @@ slim! {
 }
 
 impl SlimObject for StorageClass {
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+    fn lacks(&self) -> Option<&'static str> {
+        self.provisioner.is_empty().then_some("provisioner")
+    }
+
+    fn row(&self, folder: &mut Folder) -> Folded {
         let row = model::StorageClass {
-            metadata: self.metadata.fold(folder)?,
+            metadata: self.metadata.fold(folder),
             provisioner: folder.text(&self.provisioner),
             parameters: self
                 .parameters
@@ -136,16 +142,20 @@ impl SlimObject for StorageClass {
             waits_for_consumer: self.volume_binding_mode.as_deref() == Some("WaitForFirstConsumer"),
             allows_expansion: self.allow_volume_expansion == Some(true),
         };
-        Ok(Folded::Row(Row::Class(Box::new(row))))
+        Folded::Row(Row::Class(Box::new(row)))
     }
 }
 
 impl SlimObject for VolumeAttributesClass {
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+    fn lacks(&self) -> Option<&'static str> {
+        self.driver_name.is_empty().then_some("driverName")
+    }
+
+    fn row(&self, folder: &mut Folder) -> Folded {
         let row = model::AttributesClass {
-            metadata: self.metadata.fold(folder)?,
+            metadata: self.metadata.fold(folder),
             driver: folder.text(&self.driver_name),
         };
-        Ok(Folded::Row(Row::AttributesClass(Box::new(row))))
+        Folded::Row(Row::AttributesClass(Box::new(row)))
     }
 }

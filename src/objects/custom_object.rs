@@ -9,7 +9,6 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::slim::or_default;
-use crate::client::Decoding;
 use crate::model::{CustomKind, CustomUser, Finish, NamedBy, NamedClaim, Naming, shorten};
 
 /// The longest name of an object.
@@ -62,11 +61,6 @@ struct Identity {
 }
 
 impl CustomObject {
-    /// How it is decoded: from JSON alone, which is what custom resources are served in.
-    pub fn decoding() -> Decoding<Self> {
-        Decoding { protobuf: |_| Err(not_json()), json: |text| serde_json::from_str(text) }
-    }
-
     /// Returns what it uses; `None` if that is nothing and no label can lead to it.
     pub fn user(self, kind: &'static CustomKind, cluster_wide: bool) -> Option<CustomUser> {
         let finished = match kind.finish {
@@ -93,12 +87,6 @@ impl CustomObject {
         let name = self.name.as_str().into();
         Some(CustomUser { kind, name, cluster_wide, finished, claims: claims.into() })
     }
-}
-
-/// Custom resources have no protobuf form, and are asked for in JSON.
-#[expect(deprecated, reason = "there is no other way to report an error of a decoder")]
-fn not_json() -> prost::DecodeError {
-    prost::DecodeError::new("custom resources are decoded from JSON")
 }
 
 /// A position in the object.

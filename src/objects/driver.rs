@@ -1,6 +1,6 @@
 //! `CSIDriver` and `CSINode`.
 
-use super::{FieldProblem, Folded, Folder, ObjectMeta, SlimObject, slim::slim};
+use super::{Folded, Folder, ObjectMeta, SlimObject, slim::slim};
 use crate::model::{self, Row};
 
 slim! {
@@ -47,21 +47,21 @@ slim! {
 }
 
 impl SlimObject for CsiDriver {
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+    fn row(&self, folder: &mut Folder) -> Folded {
         let row = model::CsiDriver {
-            metadata: self.metadata.fold(folder)?,
+            metadata: self.metadata.fold(folder),
             attach_required: self.spec.attach_required != Some(false),
         };
-        Ok(Folded::Row(Row::CsiDriver(Box::new(row))))
+        Folded::Row(Row::CsiDriver(Box::new(row)))
     }
 }
 
 impl SlimObject for CsiNode {
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+    fn row(&self, folder: &mut Folder) -> Folded {
         let row = model::CsiNode {
-            metadata: self.metadata.fold(folder)?,
+            metadata: self.metadata.fold(folder),
             drivers: folder.texts(self.spec.drivers.iter().map(|driver| &driver.name)),
         };
-        Ok(Folded::Row(Row::CsiNode(Box::new(row))))
+        Folded::Row(Row::CsiNode(Box::new(row)))
     }
 }

@@ -7,13 +7,17 @@ use prost::{
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::slim::only_objects;
+
 /// The variables that are read: they name a provisioner, or its place, or say how it works. All
 /// others may hold secrets, as may every variable whose value comes from elsewhere.
-const READ: [&str; 8] = [
+const READ: [&str; 10] = [
+    "CLUSTER_ID",
     "CSI_DRIVER_NAME",
     "DISK_DETACH_BEFORE_DELETE",
     "DRIVER_NAME",
     "ENABLE_LEADER_ELECTION",
+    "ENABLE_NAS_SUBPATH_FINALIZER",
     "LEADER_ELECTION_ENABLED",
     "NFS_PATH",
     "NFS_SERVER",
@@ -32,12 +36,15 @@ pub struct Environment {
 
 /// A variable as JSON writes it.
 #[derive(Serialize, Deserialize)]
+#[serde(remote = "Self")]
 struct Variable {
     #[serde(default)]
     name: String,
     #[serde(default)]
     value: Option<String>,
 }
+
+only_objects!(Variable);
 
 impl Environment {
     /// Returns the variables as `NAME=value`.

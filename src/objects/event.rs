@@ -1,8 +1,8 @@
 //! `Event`.
 
 use super::{
-    BriefMeta, FieldProblem, Folded, Folder, SlimObject, object_reference::ObjectReference,
-    scalar::Timestamp, slim::slim,
+    BriefMeta, Folded, Folder, SlimObject, object_reference::ObjectReference, scalar::Timestamp,
+    slim::slim,
 };
 use crate::model::{self, Kind, ObjectKey, Row, Uid, beginning};
 
@@ -87,14 +87,14 @@ slim! {
 }
 
 impl SlimObject for Event {
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+    fn row(&self, folder: &mut Folder) -> Folded {
         let component = match self.reporting_component.as_str() {
             "" => &self.source.component,
             component => component,
         };
         // What this tool says about an object is no evidence about it.
         if component == OWN_COMPONENT {
-            return Ok(Folded::Counted);
+            return Folded::Counted;
         }
         let about = &self.involved_object;
         let kind = match about.kind.as_str() {
@@ -103,13 +103,13 @@ impl SlimObject for Event {
             "StatefulSet" => Kind::StatefulSet,
             // Most of the many events about pods have nothing to do with storage.
             "Pod" if self.is_about_storage_of_a_pod() => Kind::Pod,
-            _ => return Ok(Folded::Counted),
+            _ => return Folded::Counted,
         };
         let times = [
-            self.series.last_observed_time.fold("series.lastObservedTime")?,
-            self.last_timestamp.fold("lastTimestamp")?,
-            self.event_time.fold("eventTime")?,
-            self.first_timestamp.fold("firstTimestamp")?,
+            self.series.last_observed_time.fold("series.lastObservedTime", folder),
+            self.last_timestamp.fold("lastTimestamp", folder),
+            self.event_time.fold("eventTime", folder),
+            self.first_timestamp.fold("firstTimestamp", folder),
         ];
         let namespace =
             if kind.is_namespaced() { Some(folder.text(&about.namespace)) } else { None };
@@ -126,7 +126,7 @@ impl SlimObject for Event {
             first_seen: times.into_iter().flatten().min(),
             last_seen: times.into_iter().flatten().max(),
         };
-        Ok(Folded::Row(Row::Event(Box::new(row))))
+        Folded::Row(Row::Event(Box::new(row)))
     }
 }
 

@@ -1,8 +1,6 @@
 //! `Lease`.
 
-use super::{
-    FieldProblem, Folded, Folder, ObjectMeta, SlimObject, scalar::Timestamp, slim::slim, unshared,
-};
+use super::{Folded, Folder, ObjectMeta, SlimObject, scalar::Timestamp, slim::slim, unshared};
 use crate::model::{self, Row};
 
 slim! {
@@ -34,22 +32,23 @@ slim! {
 const NODE_LEASES: &str = "kube-node-lease";
 
 impl SlimObject for Lease {
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+    fn row(&self, folder: &mut Folder) -> Folded {
         let Self { metadata, spec } = self;
         if metadata.namespace == NODE_LEASES {
-            return Ok(Folded::Counted);
+            return Folded::Counted;
         }
         let row = model::Lease {
-            metadata: metadata.fold(folder)?,
+            metadata: metadata.fold(folder),
             namespace: folder.text(&metadata.namespace),
             // A holder that releases the lease leaves an empty identity.
             holder: spec.holder_identity.as_deref().and_then(unshared),
-            renewed: spec.renew_time.fold("spec.renewTime")?,
+            renewed: spec.renew_time.fold_present("spec.renewTime", folder),
             // The API server accepts only positive durations.
             duration_seconds: spec
                 .lease_duration_seconds
                 .and_then(|seconds| u32::try_from(seconds).ok()),
+            read: model::LeaseMoment::default(),
         };
-        Ok(Folded::Row(Row::Lease(Box::new(row))))
+        Folded::Row(Row::Lease(Box::new(row)))
     }
 }

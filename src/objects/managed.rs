@@ -10,11 +10,10 @@ use prost::{
     encoding::{self, DecodeContext, WireType, message},
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::{FieldProblem, Folder, scalar::Timestamp, slim::slim};
+use super::{Folder, scalar::Timestamp, slim::slim};
 use crate::model::{self, FieldManager, ManagedField};
-
 /// Whether a kind stores `metadata.managedFields`.
 pub trait KeepManagedFields:
     Clone + fmt::Debug + Default + PartialEq + Send + Sync + Serialize + de::DeserializeOwned + 'static
@@ -138,19 +137,18 @@ slim! {
 }
 
 /// Returns the managers of the stored fields.
-pub(super) fn fold(
-    entries: &[ManagedFieldsEntry],
-    folder: &mut Folder,
-) -> Result<model::FieldManagers, FieldProblem> {
+pub(super) fn fold(entries: &[ManagedFieldsEntry], folder: &mut Folder) -> model::FieldManagers {
     let mut owners = Vec::with_capacity(entries.len());
     for entry in entries {
         let manager = folder.text(&entry.manager);
-        let time = entry.time.fold("metadata.managedFields[].time")?;
+        let time = entry.time.fold_present("metadata.managedFields[].time", folder);
         for field in &entry.fields_v1.0 {
             let field = match field {
                 KeptField::Phase => ManagedField::Phase,
                 KeptField::LastPhaseTransitionTime => ManagedField::LastPhaseTransitionTime,
                 KeptField::ReclaimPolicy => ManagedField::ReclaimPolicy,
+                KeptField::ClaimRef => ManagedField::ClaimRef,
+                KeptField::ClaimUid => ManagedField::ClaimUid,
                 KeptField::Finalizer(name) => ManagedField::Finalizer(folder.text(name)),
                 KeptField::OwnerReferences => ManagedField::OwnerReferences,
                 KeptField::RetentionPolicy => ManagedField::RetentionPolicy,
@@ -162,7 +160,7 @@ pub(super) fn fold(
             owners.push((folder.owner(owner), time));
         }
     }
-    Ok(owners.into_iter().collect())
+    owners.into_iter().collect()
 }
 
 /// A set of fields in the form of `FieldsV1`, without those that are not judged: sorted, each once.
@@ -174,6 +172,8 @@ enum KeptField {
     Phase,
     LastPhaseTransitionTime,
     ReclaimPolicy,
+    ClaimRef,
+    ClaimUid,
     Finalizer(String),
     OwnerReferences,
     RetentionPolicy,
@@ -185,16 +185,18 @@ enum KeptField {
 const PHASE: &str = "f:phase";
 const LAST_TRANSITION: &str = "f:lastPhaseTransitionTime";
 const RECLAIM_POLICY: &str = "f:persistentVolumeReclaimPolicy";
+const CLAIM_REF: &str = "f:claimRef";
 const RETENTION_POLICY: &str = "f:persistentVolumeClaimRetentionPolicy";
 const FINALIZERS: &str = "f:finalizers";
 const OWNER_REFERENCES: &str = "f:ownerReferences";
 const REPLICAS: &str = "f:replicas";
 const ORDINALS: &str = "f:ordinals";
 const OBSERVED_GENERATION: &str = "f:observedGeneration";
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     PHASE,
     LAST_TRANSITION,
     RECLAIM_POLICY,
+    CLAIM_REF,
     RETENTION_POLICY,
     FINALIZERS,
     OWNER_REFERENCES,
@@ -221,14 +223,19 @@ impl FieldsV1 {
                 KeptField::Phase => ("f:status", PHASE),
                 KeptField::LastPhaseTransitionTime => ("f:status", LAST_TRANSITION),
                 KeptField::ReclaimPolicy => ("f:spec", RECLAIM_POLICY),
+                KeptField::ClaimRef => ("f:spec", CLAIM_REF),
                 KeptField::RetentionPolicy => ("f:spec", RETENTION_POLICY),
+                KeptField::ClaimUid => {
+                    let fields = json!({"f:uid": {}});
+                    root.entry("f:spec").or_default().insert(CLAIM_REF.to_owned(), fields);
+                    continue;
+                }
                 KeptField::Replicas => ("f:spec", REPLICAS),
                 KeptField::Ordinals => ("f:spec", ORDINALS),
                 KeptField::ObservedGeneration => ("f:status", OBSERVED_GENERATION),
                 KeptField::OwnerReferences => ("f:metadata", OWNER_REFERENCES),
                 KeptField::Finalizer(name) => {
-                    finalizers
-                        .insert(format!("v:{}", Value::from(name.as_str())), Map::new().into());
+                    finalizers.insert(format!("v:{}", json!(name)), json!({}));
                     continue;
                 }
             };
@@ -269,12 +276,19 @@ impl<'de> Deserialize<'de> for FieldsV1 {
         struct SpecFields {
             #[serde(rename = "f:persistentVolumeReclaimPolicy")]
             reclaim_policy: Option<de::IgnoredAny>,
+            #[serde(rename = "f:claimRef")]
+            claim_ref: Option<ClaimRefFields>,
             #[serde(rename = "f:persistentVolumeClaimRetentionPolicy")]
             retention_policy: Option<de::IgnoredAny>,
             #[serde(rename = "f:replicas")]
             replicas: Option<de::IgnoredAny>,
             #[serde(rename = "f:ordinals")]
             ordinals: Option<de::IgnoredAny>,
+        }
+        #[derive(Deserialize)]
+        struct ClaimRefFields {
+            #[serde(rename = "f:uid")]
+            uid: Option<de::IgnoredAny>,
         }
         #[derive(Deserialize)]
         struct StatusFields {
@@ -285,7 +299,7 @@ impl<'de> Deserialize<'de> for FieldsV1 {
             #[serde(rename = "f:observedGeneration")]
             observed_generation: Option<de::IgnoredAny>,
         }
-        let root = FieldsRoot::deserialize(deserializer)?;
+        let root = FieldsRoot::deserialize(super::slim::OnlyObjects(deserializer))?;
         let mut fields = Vec::new();
         let mut keep = |found: Option<de::IgnoredAny>, field| fields.extend(found.map(|_| field));
         if let Some(status) = root.status {
@@ -295,6 +309,8 @@ impl<'de> Deserialize<'de> for FieldsV1 {
         }
         if let Some(spec) = root.spec {
             keep(spec.reclaim_policy, KeptField::ReclaimPolicy);
+            keep(spec.claim_ref.as_ref().map(|_| de::IgnoredAny), KeptField::ClaimRef);
+            keep(spec.claim_ref.and_then(|it| it.uid), KeptField::ClaimUid);
             keep(spec.retention_policy, KeptField::RetentionPolicy);
             keep(spec.replicas, KeptField::Replicas);
             keep(spec.ordinals, KeptField::Ordinals);

@@ -11,11 +11,11 @@ use prost::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    FieldProblem, Folder, ObjectIdentity,
+    Folder, ObjectIdentity,
     entries::{AllowList, Entries, EveryKey},
     managed::{self, KeepManagedFields, ManagedFields, NoManagedFields},
     scalar::Timestamp,
-    slim::{is_default, or_default, slim},
+    slim::{is_default, only_objects, or_default, slim},
 };
 use crate::model::{self, ANNOUNCED, Metadata, RareAnnotations, Uid};
 
@@ -229,7 +229,7 @@ impl BriefMeta {
 /// `metadata` with the fields that are judged. Its protobuf form is written by hand, since prost's
 /// derive would store every annotation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", remote = "Self")]
 #[serde(bound(serialize = "M: KeepManagedFields", deserialize = "M: KeepManagedFields"))]
 pub struct ObjectMeta<M = NoManagedFields> {
     /// Its name.
@@ -270,6 +270,8 @@ pub struct ObjectMeta<M = NoManagedFields> {
     pub managed_fields: M,
 }
 
+only_objects!(ObjectMeta<M: KeepManagedFields>);
+
 /// `metadata` with the managers of its fields.
 pub type ManagedMeta = ObjectMeta<ManagedFields>;
 
@@ -304,19 +306,19 @@ impl<M: KeepManagedFields> ObjectMeta<M> {
         (found != RareAnnotations::default()).then(|| Box::new(found))
     }
 
-    pub(super) fn fold(&self, folder: &mut Folder) -> Result<Metadata, FieldProblem> {
-        Ok(Metadata {
+    pub(super) fn fold(&self, folder: &mut Folder) -> Metadata {
+        Metadata {
             name: self.name.as_str().into(),
             uid: Uid::parse(&self.uid),
             resource_version: self.resource_version.as_str().into(),
-            created: self.creation_timestamp.fold("metadata.creationTimestamp")?,
-            deleting: self.deletion_timestamp.fold("metadata.deletionTimestamp")?,
+            created: self.creation_timestamp.fold("metadata.creationTimestamp", folder),
+            deleting: self.deletion_timestamp.fold_present("metadata.deletionTimestamp", folder),
             finalizers: folder.list(&self.finalizers),
             labels: folder.labels(self.labels.iter()),
             owners: self.owner_references.iter().map(|entry| entry.fold(folder)).collect(),
-            managers: managed::fold(self.managed_fields.entries(), folder)?,
+            managers: managed::fold(self.managed_fields.entries(), folder),
             rare_annotations: self.rare_annotations(),
-        })
+        }
     }
 }
 

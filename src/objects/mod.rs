@@ -3,12 +3,13 @@
 //! A slim type decodes from protobuf, JSON and YAML, and encodes as a small object of the same
 //! kind, which is what a dump holds. It never stores other fields, such as the values of secrets. Of
 //! environment variables it stores the literal values of a few names that say which provisioner a
-//! container is and what it serves (`environment`), and never one that comes from elsewhere. [`AnyObject::fold`] turns it into a row. An object with a time or a
-//! quantity that does not parse has no row: the error names the field.
+//! container is and what it serves (`environment`), and never one that comes from elsewhere. [`AnyObject::fold`] turns it into a row. A time or a
+//! quantity that does not parse is unknown, and the folder notes the field.
 //!
 //! - `any`: the list of all kinds, and objects of any kind.
 //! - `slim`, `scalar`, `entries`, `environment`: how slim types are declared; times and quantities;
 //!   maps; environment variables.
+//! - `odd`: objects of which something is not of the type that Kubernetes gives it.
 //! - `meta`, `managed`, `object_reference`, `node_affinity`, `volume_source`, `csi_source`, `backend`: parts that
 //!   kinds share.
 //! - `custom_object`: a custom resource of any kind, of which only the claims are kept that it names.
@@ -34,6 +35,7 @@ mod meta;
 mod node;
 mod node_affinity;
 mod object_reference;
+mod odd;
 mod pod;
 mod pod_volume;
 mod scalar;
@@ -78,7 +80,7 @@ pub(crate) use workload::{
 
 use crate::model::{
     DeletionSecret, FieldManager, InlineVolumes, Interner, Kind, Labels, NodeAffinity, ObjectKey,
-    Row, Text,
+    Row, Text, beginning,
 };
 
 /// The kind of a slim type, and the names of its objects.
@@ -96,14 +98,22 @@ pub trait SlimObject:
 {
     /// Returns the row of the object. Call [`AnyObject::fold`] instead, which also checks its
     /// names.
-    ///
-    /// # Errors
-    /// When a time or quantity in it does not parse.
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem>;
+    fn row(&self, folder: &mut Folder) -> Folded;
 
-    /// Returns the object as a document with `apiVersion` and `kind`.
-    fn document(&self) -> Document<'_, Self> {
-        Document { api_version: Self::KIND.api_version(), kind: Self::KIND.name(), object: self }
+    /// Takes out what is not read, and nobody should: command lines.
+    fn trim(&mut self) {}
+
+    /// A field that it does not have, although the API server demands it of every object of the kind:
+    /// somebody has cut the object. Only a field without which others would be missed.
+    fn lacks(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns the object as a document with `kind` and with `apiVersion` of the version that it was
+    /// read in.
+    fn document(&self, version: &str) -> Document<'_, Self> {
+        let api_version = Self::KIND.api_version_of(version);
+        Document { api_version, kind: Self::KIND.name(), object: self }
     }
 }
 
@@ -142,27 +152,21 @@ pub enum FoldError {
         /// The object, without its namespace.
         object: ObjectKey,
     },
-    /// The value of a field does not parse.
-    #[error("{object}: {problem}")]
-    Field {
-        /// The object.
-        object: ObjectKey,
-        /// The field and its value.
-        problem: FieldProblem,
-    },
 }
 
 /// A field whose value does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{field} is {value:?}, not {expected}")]
-pub struct FieldProblem {
-    /// The field.
-    pub field: &'static str,
-    /// Its value.
-    pub value: String,
+struct FieldProblem {
+    field: &'static str,
+    /// The beginning of its value.
+    value: String,
     /// The expected kind of value.
-    pub expected: &'static str,
+    expected: &'static str,
 }
+
+/// How much of a value that does not parse is quoted, in bytes.
+const LONGEST_QUOTE: usize = 60;
 
 /// A slim type as `kubectl get -o json` would print it.
 #[derive(Debug, Serialize)]
@@ -184,9 +188,17 @@ pub struct Folder {
     lists: HashSet<Arc<[Text]>>,
     labels: HashSet<Labels>,
     inline: HashSet<InlineVolumes>,
+    /// The first field of the object at hand that does not parse.
+    odd: Option<FieldProblem>,
 }
 
 impl Folder {
+    /// Notes a field that does not parse.
+    fn note_odd(&mut self, field: &'static str, value: &str, expected: &'static str) {
+        let value = || beginning(value, LONGEST_QUOTE).to_owned();
+        self.odd.get_or_insert_with(|| FieldProblem { field, value: value(), expected });
+    }
+
     /// Returns the shared copy of a text.
     pub fn text(&mut self, text: &str) -> Text {
         self.texts.text(text)

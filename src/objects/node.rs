@@ -1,6 +1,6 @@
 //! `Node` and `Namespace`.
 
-use super::{FieldProblem, Folded, Folder, ObjectMeta, SlimObject, slim::slim};
+use super::{Folded, Folder, ObjectMeta, SlimObject, slim::slim};
 use crate::model::{self, Row};
 
 /// The taint by which a cluster administrator asserts that a node is shut down and its volumes may
@@ -82,7 +82,7 @@ pub(super) fn is_ready(conditions: &[Condition]) -> bool {
 }
 
 impl SlimObject for Node {
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+    fn row(&self, folder: &mut Folder) -> Folded {
         let Self { metadata, spec, status } = self;
         let attached = status.volumes_attached.iter().map(|volume| &volume.name);
         let mut volumes: Vec<Box<str>> =
@@ -90,19 +90,19 @@ impl SlimObject for Node {
         volumes.sort_unstable();
         volumes.dedup();
         let row = model::Node {
-            metadata: metadata.fold(folder)?,
+            metadata: metadata.fold(folder),
             ready: is_ready(&status.conditions),
             unschedulable: spec.unschedulable,
             out_of_service: spec.taints.iter().any(|taint| taint.key == OUT_OF_SERVICE),
             volumes: volumes.into(),
         };
-        Ok(Folded::Row(Row::Node(Box::new(row))))
+        Folded::Row(Row::Node(Box::new(row)))
     }
 }
 
 impl SlimObject for Namespace {
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
-        let row = model::Namespace { metadata: self.metadata.fold(folder)? };
-        Ok(Folded::Row(Row::Namespace(Box::new(row))))
+    fn row(&self, folder: &mut Folder) -> Folded {
+        let row = model::Namespace { metadata: self.metadata.fold(folder) };
+        Folded::Row(Row::Namespace(Box::new(row)))
     }
 }

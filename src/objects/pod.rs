@@ -1,8 +1,8 @@
 //! `Pod`, and `PodSpec`, which pods share with the templates of workloads.
 
 use super::{
-    FieldProblem, Folded, Folder, PodMeta, SlimObject, environment::Environment, meta,
-    pod_volume::PodVolume, slim::slim,
+    Folded, Folder, PodMeta, SlimObject, environment::Environment, meta, pod_volume::PodVolume,
+    slim::slim,
 };
 use crate::drivers;
 use crate::model::{
@@ -104,9 +104,23 @@ impl PodStatus {
 }
 
 impl SlimObject for Pod {
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+    fn trim(&mut self) {
+        self.spec.trim();
+        // Those of a pod that a controller creates are not read.
+        if self.metadata.owner_references.iter().any(|it| it.controller == Some(true)) {
+            self.metadata.labels.clear();
+        }
+    }
+
+    fn lacks(&self) -> Option<&'static str> {
+        (self.spec.containers.is_empty() && self.spec.volumes.is_empty())
+            .then_some("spec.containers")
+    }
+
+    fn row(&self, folder: &mut Folder) -> Folded {
         let Self { metadata, spec, status } = self;
-        let deleting = metadata.deletion_timestamp.fold("metadata.deletionTimestamp")?;
+        let deleting =
+            metadata.deletion_timestamp.fold_present("metadata.deletionTimestamp", folder);
         let claims: Box<[_]> =
             spec.volumes.iter().filter_map(|volume| volume.mounted(&metadata.name)).collect();
         let sidecars = spec.sidecars(folder);
@@ -115,7 +129,7 @@ impl SlimObject for Pod {
         let controller = metadata.owner_references.iter().find(|it| it.controller == Some(true));
         let names_nothing = claims.is_empty() && inline.is_empty() && sidecars.is_none();
         if names_nothing && !controller.is_some_and(of_a_set) {
-            return Ok(Folded::Counted);
+            return Folded::Counted;
         }
         let controller = meta::controller(&metadata.owner_references, folder);
         let labels = match controller {
@@ -126,7 +140,7 @@ impl SlimObject for Pod {
             namespace: folder.text(&metadata.namespace),
             name: metadata.name.as_str().into(),
             uid: Uid::parse(&metadata.uid),
-            created: metadata.creation_timestamp.fold("metadata.creationTimestamp")?,
+            created: metadata.creation_timestamp.fold("metadata.creationTimestamp", folder),
             deleting,
             forced: metadata.deletion_grace_period_seconds == Some(0),
             controller,
@@ -145,11 +159,90 @@ impl SlimObject for Pod {
             inline,
             sidecars: sidecars.map(Box::new),
         };
-        Ok(Folded::Row(Row::Pod(Box::new(row))))
+        Folded::Row(Row::Pod(Box::new(row)))
     }
 }
 
+/// Of command lines, these flags are kept, and only of pods that run a sidecar or a provisioner: the
+/// rest may hold passwords, and nothing is read of it. The second list has those whose value may
+/// be the next argument.
+const FLAGS: [&str; 9] = [
+    "default-ondelete-policy",
+    "delete-access-point-root-dir",
+    "enable-leader-election",
+    "leader-elect",
+    "leader-election",
+    "leader-election-namespace",
+    "multi-zone-volume-handle-enable",
+    "node-deployment",
+    "type",
+];
+const FLAGS_WITH_VALUES: [&str; 14] = [
+    "csi-address",
+    "csi-name",
+    "driver",
+    "driver-name",
+    "driver_name",
+    "drivername",
+    "endpoint",
+    "feature-gates",
+    "kubelet-registration-path",
+    "name",
+    "plugin-name",
+    "plugin-registration-path",
+    "provisioner",
+    "provisioner-name",
+];
+/// Stands for an argument that is a line of a shell or contains a variable: it may hold any flag.
+const UNCLEAR: &str = "$";
+
+/// Returns what is kept of a command line.
+fn known_flags(words: &[String]) -> Vec<String> {
+    let flag = |word: &str| {
+        let flag = word.strip_prefix('-')?.trim_start_matches('-');
+        let (name, value) = flag.split_once('=').map_or((flag, None), |it| (it.0, Some(it.1)));
+        let takes_next = FLAGS_WITH_VALUES.contains(&name);
+        let is_plain = !value.unwrap_or_default().contains(char::is_whitespace);
+        (is_plain && (takes_next || FLAGS.contains(&name))).then_some(takes_next && value.is_none())
+    };
+    let is_flag = |word: &str| word.starts_with('-');
+    let is_named = |word: &str| {
+        let name = word.strip_prefix('-').and_then(|it| it.split_once('=')).map(|it| it.0);
+        name.is_some_and(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'))
+    };
+    let mut kept = Vec::new();
+    let mut words = words.iter().peekable();
+    while let Some(word) = words.next() {
+        match flag(word) {
+            Some(takes_next) => {
+                kept.push(word.clone());
+                kept.extend(words.next_if(|next| takes_next && !is_flag(next)).cloned());
+            }
+            None if word.contains(char::is_whitespace) || word.contains('$') && !is_named(word) => {
+                let inner = word.split_whitespace().filter(|it| flag(it).is_some());
+                kept.push([UNCLEAR].into_iter().chain(inner).collect::<Vec<_>>().join(" "));
+            }
+            None => {}
+        }
+    }
+    kept
+}
+
 impl PodSpec {
+    /// Takes out what is not read of the command lines.
+    pub(super) fn trim(&mut self) {
+        let all = self.init_containers.iter().chain(&self.containers);
+        let is_of_driver = |it: &Container| {
+            it.is_sidecar() || it.is_registrar() || it.env.texts().next().is_some()
+        };
+        let is_read = all.into_iter().any(is_of_driver);
+        for container in self.init_containers.iter_mut().chain(&mut self.containers) {
+            for words in [&mut container.command, &mut container.args] {
+                *words = if is_read { known_flags(words) } else { Vec::new() };
+            }
+        }
+    }
+
     /// Returns the claims that its volumes reference, each once, sorted.
     pub(super) fn claim_names(&self) -> Box<[Box<str>]> {
         let names = self.volumes.iter().filter_map(|volume| Some(Box::from(volume.claim()?)));
@@ -193,6 +286,7 @@ impl PodSpec {
             name: folder.text(&container.name),
             image: folder.text(&container.image),
             args: folder.texts(container.words()),
+            provisions_itself: container.provisions_itself(),
         };
         let paths = self.volumes.iter().filter_map(PodVolume::host_path);
         let environment: Vec<String> = all().flat_map(|it| it.env.texts()).collect();
@@ -220,12 +314,17 @@ impl Container {
     fn is_sidecar(&self) -> bool {
         let (image, name) = (&self.image, &self.name);
         if !ControllerRole::may_be_meant(image) && !ControllerRole::may_be_meant(name) {
-            return false;
+            return self.provisions_itself();
         }
         ControllerRole::ALL
             .into_iter()
             .any(|role| role.may_be_played_by(image) || role.is_called(name))
             || drivers::external_provisioners(image).next().is_some()
+            || self.provisions_itself()
+    }
+
+    fn provisions_itself(&self) -> bool {
+        drivers::provisions_itself(&self.image, self.words())
     }
 
     fn is_registrar(&self) -> bool {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Folder, ManagedMeta, backend,
     csi_source::{Csi, InlineCsi},
-    slim::{Present, is_default, or_default, slim},
+    slim::{Present, is_default, only_objects, or_default, slim},
     volume_source::{
         AzureDisk, AzureFile, Cephfs, Fc, FlexVolume, GcePersistentDisk, Glusterfs, Iscsi, Nfs,
         NodePath, PersistentVolumeSource, PersistentVolumeSpec, Rbd, VolumeId, VsphereVolume,
@@ -33,7 +33,7 @@ macro_rules! pod_volume_sources {
 
         /// A pod's volume as JSON writes it. `#[serde(flatten)]` would buffer unknown fields.
         #[derive(Default, Serialize, Deserialize)]
-        #[serde(default, rename_all = "camelCase")]
+        #[serde(default, rename_all = "camelCase", remote = "Self")]
         struct FlatVolume {
             #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
             name: String,
@@ -42,6 +42,8 @@ macro_rules! pod_volume_sources {
                 $field: Option<$type>,
             )*
         }
+
+        only_objects!(FlatVolume);
 
         impl From<FlatVolume> for PodVolume {
             fn from(flat: FlatVolume) -> Self {
@@ -150,6 +152,7 @@ impl PodVolumeSource {
             // An ephemeral volume has no handle: its attributes say what it names, if anything.
             volume_handle: INLINE.to_owned(),
             volume_attributes: csi.volume_attributes.clone(),
+            node_publish_secret_ref: None,
         });
         PersistentVolumeSource {
             csi,

@@ -1,13 +1,13 @@
-//! Times and quantities. They are parsed when an object is folded, so that an error can name the
-//! field and the object.
+//! Times and quantities. They are parsed when an object is folded: one that cannot be read is unknown,
+//! and the folder notes the field.
 
 use std::{collections::BTreeMap, fmt};
 
-use chrono::{DateTime, SecondsFormat};
+use chrono::{DateTime, Datelike as _, SecondsFormat};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::FieldProblem;
-use crate::model::{Bytes, Time, parse_quantity, parse_time};
+use super::Folder;
+use crate::model::{Bytes, Time, UNREADABLE_TIME, parse_quantity, parse_time};
 
 /// `0001-01-01T00:00:00Z`, Go's zero time.
 const GO_ZERO: i64 = -62_135_596_800;
@@ -28,17 +28,27 @@ pub struct Timestamp {
 }
 
 impl Timestamp {
-    /// Returns the point in time, if there is one.
-    pub(super) fn fold(&self, field: &'static str) -> Result<Option<Time>, FieldProblem> {
-        let problem = |value| FieldProblem { field, value, expected: "an RFC 3339 time" };
-        match &self.unparsed {
-            Some(text) => Err(problem(text.clone())),
-            None if self.is_zero() => Ok(None),
-            None => match self.time() {
-                Some(time) => Ok(Some(time)),
-                None => Err(problem(format!("{} s {} ns", self.seconds, self.nanos))),
-            },
+    /// Returns the point in time, if there is one that can be read.
+    pub(super) fn fold(&self, field: &'static str, folder: &mut Folder) -> Option<Time> {
+        self.fold_present(field, folder).filter(|time| *time != UNREADABLE_TIME)
+    }
+
+    /// The same where its presence tells something: one that cannot be read is
+    /// [`UNREADABLE_TIME`].
+    pub(super) fn fold_present(&self, field: &'static str, folder: &mut Folder) -> Option<Time> {
+        if self.is_absent() {
+            return None;
         }
+        self.time().or_else(|| {
+            let value = self.unparsed.clone();
+            let value = value.unwrap_or_else(|| format!("{} s {} ns", self.seconds, self.nanos));
+            folder.note_odd(field, &value, "an RFC 3339 time");
+            Some(UNREADABLE_TIME)
+        })
+    }
+
+    fn is_absent(&self) -> bool {
+        self.unparsed.is_none() && self.is_zero()
     }
 
     /// Whether there is no time. Some clients write Go's zero time for that.
@@ -46,8 +56,15 @@ impl Timestamp {
         (self.seconds == 0 && self.nanos == 0) || self.seconds == GO_ZERO
     }
 
+    /// The point in time, if it is of the years that RFC 3339 can express: the wire carries others.
     fn time(&self) -> Option<Time> {
-        DateTime::from_timestamp(self.seconds, u32::try_from(self.nanos).ok()?)
+        let of_wire =
+            |seconds, nanos| DateTime::from_timestamp(seconds, u32::try_from(nanos).ok()?);
+        let is_of_calendar = |time: &Time| (1..=9999).contains(&time.year());
+        match self.unparsed {
+            Some(_) => None,
+            None => of_wire(self.seconds, self.nanos).filter(is_of_calendar),
+        }
     }
 
     fn parse(text: &str) -> Self {
@@ -107,22 +124,24 @@ impl<'de> Deserialize<'de> for Quantity {
     }
 }
 
-/// Returns the bytes of storage in a list of resources.
+/// Returns the bytes of storage in a list of resources, if they can be read.
 pub(super) fn storage(
     resources: &BTreeMap<String, Quantity>,
     field: &'static str,
-) -> Result<Option<Bytes>, FieldProblem> {
-    let Some(Quantity { string }) = resources.get("storage") else { return Ok(None) };
-    match parse_quantity(string) {
-        Some(bytes) => Ok(Some(bytes)),
-        None => Err(FieldProblem { field, value: string.clone(), expected: "a quantity of bytes" }),
-    }
+    folder: &mut Folder,
+) -> Option<Bytes> {
+    let Quantity { string } = resources.get("storage")?;
+    parse_quantity(string).or_else(|| {
+        folder.note_odd(field, string, "a quantity of bytes");
+        None
+    })
 }
 
-/// Reads texts, numbers and booleans as text, since hand-written YAML has either.
+/// Reads texts, numbers and booleans as text, since hand-written YAML has either, and anything else
+/// as a text that is no time and no quantity.
 struct ScalarVisitor(&'static str);
 
-impl de::Visitor<'_> for ScalarVisitor {
+impl<'de> de::Visitor<'de> for ScalarVisitor {
     type Value = String;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -155,5 +174,15 @@ impl de::Visitor<'_> for ScalarVisitor {
 
     fn visit_bool<E: de::Error>(self, flag: bool) -> Result<String, E> {
         Ok(flag.to_string())
+    }
+
+    fn visit_seq<A: de::SeqAccess<'de>>(self, mut items: A) -> Result<String, A::Error> {
+        while items.next_element::<de::IgnoredAny>()?.is_some() {}
+        Ok("a list".to_owned())
+    }
+
+    fn visit_map<A: de::MapAccess<'de>>(self, mut fields: A) -> Result<String, A::Error> {
+        while fields.next_entry::<de::IgnoredAny, de::IgnoredAny>()?.is_some() {}
+        Ok("an object".to_owned())
     }
 }

@@ -2,8 +2,8 @@
 //! served as JSON only; the tags are those of external-snapshotter's types.
 
 use super::{
-    FieldProblem, Folded, Folder, ObjectMeta, SlimObject, meta, object_reference::ObjectReference,
-    slim::slim, unshared,
+    Folded, Folder, ObjectMeta, SlimObject, meta, object_reference::ObjectReference, slim::slim,
+    unshared,
 };
 use crate::model::{
     self, Bytes, Kind, Row, SNAPSHOT_CLAIM_UID, SnapshotContent, SnapshotSource, Text, Uid,
@@ -169,24 +169,32 @@ slim! {
 }
 
 impl SlimObject for VolumeSnapshotClass {
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+    fn lacks(&self) -> Option<&'static str> {
+        self.driver.is_empty().then_some("driver")
+    }
+
+    fn row(&self, folder: &mut Folder) -> Folded {
         let Self { metadata, driver, deletion_policy } = self;
         let row = model::SnapshotClass {
-            metadata: metadata.fold(folder)?,
+            metadata: metadata.fold(folder),
             driver: folder.text(driver),
             deletion_policy: folder.non_empty(deletion_policy),
             is_default: metadata.annotation(meta::DEFAULT_SNAPSHOT_CLASS) == Some("true"),
         };
-        Ok(Folded::Row(Row::SnapshotClass(Box::new(row))))
+        Folded::Row(Row::SnapshotClass(Box::new(row)))
     }
 }
 
 impl SlimObject for VolumeSnapshotContent {
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+    fn lacks(&self) -> Option<&'static str> {
+        self.spec.driver.is_empty().then_some("spec.driver")
+    }
+
+    fn row(&self, folder: &mut Folder) -> Folded {
         let Self { metadata, spec, status } = self;
         let row = SnapshotContent {
             kind: Kind::VolumeSnapshotContent,
-            metadata: metadata.fold(folder)?,
+            metadata: metadata.fold(folder),
             driver: folder.text(&spec.driver),
             source: match (&spec.source.volume_handle, &spec.source.snapshot_handle) {
                 (None, Some(_)) => SnapshotSource::Existing,
@@ -204,17 +212,21 @@ impl SlimObject for VolumeSnapshotContent {
                 .map(|handle| handle.as_str().into()),
             size: size(status),
         };
-        Ok(Folded::Row(Row::Snapshot(Box::new(row))))
+        Folded::Row(Row::Snapshot(Box::new(row)))
     }
 }
 
 impl SlimObject for VolumeGroupSnapshotContent {
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+    fn lacks(&self) -> Option<&'static str> {
+        self.spec.driver.is_empty().then_some("spec.driver")
+    }
+
+    fn row(&self, folder: &mut Folder) -> Folded {
         let Self { metadata, spec, status } = self;
         let exists = spec.source.group_snapshot_handles.is_some();
         let row = SnapshotContent {
             kind: Kind::VolumeGroupSnapshotContent,
-            metadata: metadata.fold(folder)?,
+            metadata: metadata.fold(folder),
             driver: folder.text(&spec.driver),
             source: if exists && spec.source.volume_handles.is_empty() {
                 SnapshotSource::Existing
@@ -229,16 +241,16 @@ impl SlimObject for VolumeGroupSnapshotContent {
             handle: None,
             size: size(status),
         };
-        Ok(Folded::Row(Row::Snapshot(Box::new(row))))
+        Folded::Row(Row::Snapshot(Box::new(row)))
     }
 }
 
 impl SlimObject for VolumeSnapshot {
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+    fn row(&self, folder: &mut Folder) -> Folded {
         let Self { metadata, spec, status } = self;
         let kept = |text: &Option<String>| text.as_deref().and_then(unshared);
         let row = model::VolumeSnapshot {
-            metadata: metadata.fold(folder)?,
+            metadata: metadata.fold(folder),
             namespace: folder.text(&metadata.namespace),
             source_claim: kept(&spec.source.persistent_volume_claim_name),
             content: kept(&status.bound_volume_snapshot_content_name),
@@ -246,7 +258,7 @@ impl SlimObject for VolumeSnapshot {
             error: status.error.as_ref().and_then(|error| kept(&error.message)),
             taken_of: metadata.annotation(SNAPSHOT_CLAIM_UID).and_then(Uid::parse),
         };
-        Ok(Folded::Row(Row::VolumeSnapshot(Box::new(row))))
+        Folded::Row(Row::VolumeSnapshot(Box::new(row)))
     }
 }
 

@@ -1,9 +1,8 @@
 //! `StatefulSet`.
 
 use super::{
-    BriefMeta, FieldProblem, Folded, Folder, ManagedMeta, SlimObject,
-    claim::PersistentVolumeClaimSpec, label_selector::LabelSelector, meta, scalar::storage,
-    slim::slim, workload::PodTemplateSpec,
+    BriefMeta, Folded, Folder, ManagedMeta, SlimObject, claim::PersistentVolumeClaimSpec,
+    label_selector::LabelSelector, meta, scalar::storage, slim::slim, workload::PodTemplateSpec,
 };
 use crate::model::{self, ClaimTemplate, Kind, Retention, RetentionPolicy, Row, Uid, Workload};
 
@@ -85,19 +84,24 @@ slim! {
 }
 
 impl SlimObject for StatefulSet {
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+    fn trim(&mut self) {
+        self.spec.template.spec.trim();
+    }
+
+    fn lacks(&self) -> Option<&'static str> {
+        (self.spec == StatefulSetSpec::default()).then_some("spec")
+    }
+
+    fn row(&self, folder: &mut Folder) -> Folded {
         let Self { metadata, spec, status } = self;
         let templates = &spec.volume_claim_templates;
         let set = model::StatefulSet {
-            metadata: metadata.fold(folder)?,
+            metadata: metadata.fold(folder),
             namespace: folder.text(&metadata.namespace),
             generation: metadata.generation,
             replicas: spec.replicas,
             start: spec.ordinals.start,
-            templates: templates
-                .iter()
-                .map(|template| template.fold(folder))
-                .collect::<Result<_, _>>()?,
+            templates: templates.iter().map(|template| template.fold(folder)).collect(),
             match_labels: spec
                 .selector
                 .match_labels
@@ -132,18 +136,18 @@ impl SlimObject for StatefulSet {
             sidecars: template.sidecars(folder).map(Box::new),
             set: Some(Box::new(set)),
         };
-        Ok(Folded::Row(Row::Workload(Box::new(row))))
+        Folded::Row(Row::Workload(Box::new(row)))
     }
 }
 
 impl VolumeClaimTemplate {
-    fn fold(&self, folder: &mut Folder) -> Result<ClaimTemplate, FieldProblem> {
+    fn fold(&self, folder: &mut Folder) -> ClaimTemplate {
         const REQUESTED: &str = "spec.volumeClaimTemplates[].spec.resources.requests.storage";
-        Ok(ClaimTemplate {
+        ClaimTemplate {
             name: folder.text(&self.metadata.name),
             class: self.spec.storage_class_name.as_ref().map(|class| folder.text(class)),
-            requested: storage(&self.spec.resources.requests, REQUESTED)?,
-        })
+            requested: storage(&self.spec.resources.requests, REQUESTED, folder),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! `PersistentVolume`.
 
 use super::{
-    FieldProblem, Folded, Folder, ManagedMeta, SlimObject, backend,
+    Folded, Folder, ManagedMeta, SlimObject, backend,
     csi_source::PROVISIONER_IDENTITY,
     meta,
     scalar::{Timestamp, storage},
@@ -9,6 +9,7 @@ use super::{
     unshared,
     volume_source::{PersistentVolumeSource, PersistentVolumeSpec},
 };
+use crate::drivers;
 use crate::model::{
     Access, AccessModes, Attributes, BackendKey, DeletionSecret, Phase, ReclaimPolicy, Row, Text,
     Time, Volume, VolumeSource,
@@ -46,14 +47,18 @@ slim! {
 }
 
 impl SlimObject for PersistentVolume {
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+    fn lacks(&self) -> Option<&'static str> {
+        (self.spec == PersistentVolumeSpec::default()).then_some("spec")
+    }
+
+    fn row(&self, folder: &mut Folder) -> Folded {
         let Self { metadata, spec, status } = self;
         let annotation =
             |key, folder: &mut Folder| metadata.annotation(key).map(|text| folder.text(text));
         let secret_name = annotation(meta::DELETION_SECRET_NAME, folder);
         let secret_namespace = annotation(meta::DELETION_SECRET_NAMESPACE, folder);
-        let created = metadata.creation_timestamp.fold("metadata.creationTimestamp")?;
-        let source = source(&spec.source, created, folder);
+        let created = metadata.creation_timestamp.fold("metadata.creationTimestamp", folder);
+        let source = source(&spec.source, created, self.is_of_own_provisioner(), folder);
         let backend = backend::key(metadata, spec, folder).map(|key| share_handle(key, &source));
         let attributes = match (&spec.source.csi, &backend) {
             (Some(csi), Some(backend)) => csi.attributes(backend, folder),
@@ -65,7 +70,7 @@ impl SlimObject for PersistentVolume {
             reason: unshared(&status.reason),
             last_phase_transition: status
                 .last_phase_transition_time
-                .fold("status.lastPhaseTransitionTime")?,
+                .fold("status.lastPhaseTransitionTime", folder),
             reclaim_policy: reclaim_policy(&spec.persistent_volume_reclaim_policy, folder),
             claim_ref: spec.claim_ref.as_ref().map(|claim| claim.fold_claim(folder)),
             backend,
@@ -82,7 +87,7 @@ impl SlimObject for PersistentVolume {
                 .volume_attributes_class_name
                 .as_deref()
                 .and_then(|class| folder.non_empty(class)),
-            capacity: storage(&spec.capacity, "spec.capacity.storage")?,
+            capacity: storage(&spec.capacity, "spec.capacity.storage", folder),
             node_affinity: spec
                 .node_affinity
                 .required
@@ -98,9 +103,24 @@ impl SlimObject for PersistentVolume {
                 .zip(secret_name)
                 .map(|(namespace, name)| folder.secret(DeletionSecret { namespace, name })),
             backend_state: metadata.annotation(meta::BACKEND_STATE).map(Into::into),
-            metadata: metadata.fold(folder)?,
+            metadata: metadata.fold(folder),
         };
-        Ok(Folded::Row(Row::Volume(Box::new(row))))
+        Folded::Row(Row::Volume(Box::new(row)))
+    }
+}
+
+impl PersistentVolume {
+    /// Whether a driver's own provisioner made it, which writes no identity: its name and its handle
+    /// are those that the library makes from the uid of its claim.
+    fn is_of_own_provisioner(&self) -> bool {
+        let (Some(csi), Some(claim)) = (&self.spec.source.csi, &self.spec.claim_ref) else {
+            return false;
+        };
+        let name = &self.metadata.name;
+        drivers::family(&csi.driver).own_provisioner.is_some()
+            && self.metadata.annotation(meta::PROVISIONED_BY) == Some(csi.driver.as_str())
+            && name.strip_prefix("pvc-").is_some_and(|it| it == claim.uid)
+            && csi.volume_handle == *name
     }
 }
 
@@ -141,16 +161,18 @@ fn reclaim_policy(text: &str, folder: &mut Folder) -> ReclaimPolicy {
 fn source(
     source: &PersistentVolumeSource,
     created: Option<Time>,
+    of_own_provisioner: bool,
     folder: &mut Folder,
 ) -> VolumeSource {
     if let Some(csi) = &source.csi {
         VolumeSource::Csi {
             driver: folder.text(&csi.driver),
             handle: csi.volume_handle.as_str().into(),
-            provisioner_identity: csi
-                .volume_attributes
-                .get(PROVISIONER_IDENTITY)
-                .is_some_and(|it| is_of_its_own(it, &csi.driver, created)),
+            provisioner_identity: of_own_provisioner
+                || csi
+                    .volume_attributes
+                    .get(PROVISIONER_IDENTITY)
+                    .is_some_and(|it| is_of_its_own(it, &csi.driver, created)),
         }
     } else if let Some(path) = &source.host_path {
         VolumeSource::HostPath(path.path.as_str().into())

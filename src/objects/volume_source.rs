@@ -10,7 +10,7 @@ use super::{
     node_affinity::VolumeNodeAffinity,
     object_reference::ObjectReference,
     scalar::Quantity,
-    slim::{Present, is_default, or_default, slim},
+    slim::{Present, is_default, only_objects, or_default, slim},
 };
 
 /// Declares both forms of `spec` from one list of sources.
@@ -40,7 +40,7 @@ macro_rules! sources {
 
         /// `spec` as JSON writes it. `#[serde(flatten)]` would buffer unknown fields.
         #[derive(Default, Serialize, Deserialize)]
-        #[serde(default, rename_all = "camelCase")]
+        #[serde(default, rename_all = "camelCase", remote = "Self")]
         struct FlatSpec {
             #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
             capacity: BTreeMap<String, Quantity>,
@@ -63,6 +63,8 @@ macro_rules! sources {
             #[serde(skip_serializing_if = "is_default")]
             volume_attributes_class_name: Option<String>,
         }
+
+        only_objects!(FlatSpec);
 
         impl From<FlatSpec> for PersistentVolumeSpec {
             fn from(flat: FlatSpec) -> Self {

@@ -53,7 +53,7 @@ fn row(object: &Value) -> Row {
     let kind = Kind::parse(group.map_or("", |it| it.0), kind).expect("a known kind");
     let decoding = decoding(kind).expect("a decodable kind");
     let decoded = (decoding.json)(&text).expect("a whole object");
-    match decoded.row(&mut Folder::default()).expect("a valid object") {
+    match decoded.row(&mut Folder::default()) {
         Folded::Row(row) => row,
         Folded::Counted => panic!("no row: {text}"),
     }

@@ -2,8 +2,7 @@
 //! pods would use claims or run storage sidecars.
 
 use super::{
-    BriefMeta, FieldProblem, Folded, Folder, SlimObject, meta, node::Condition, pod::PodSpec,
-    slim::slim,
+    BriefMeta, Folded, Folder, SlimObject, meta, node::Condition, pod::PodSpec, slim::slim,
 };
 use crate::model::{Autoscaler, Kind, Row, Uid, Workload};
 
@@ -194,12 +193,22 @@ fn workload(
 macro_rules! workloads {
     ($($kind:ident: |$object:ident| $template:expr, { $($field:ident: $value:expr),* };)*) => {$(
         impl SlimObject for $kind {
-            fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+            fn trim(&mut self) {
+                let $object = self;
+                $template.spec.trim();
+            }
+
+            fn lacks(&self) -> Option<&'static str> {
+                let $object = self;
+                ($template.spec == PodSpec::default()).then_some("template")
+            }
+
+            fn row(&self, folder: &mut Folder) -> Folded {
                 let $object = self;
                 let row = workload(Kind::$kind, &self.metadata, &$template.spec, folder);
-                let Some(row) = row else { return Ok(Folded::Counted) };
+                let Some(row) = row else { return Folded::Counted };
                 let row = Workload { $($field: $value,)* ..row };
-                Ok(Folded::Row(Row::Workload(Box::new(row))))
+                Folded::Row(Row::Workload(Box::new(row)))
             }
         }
     )*};
@@ -226,7 +235,11 @@ impl JobStatus {
 }
 
 impl SlimObject for HorizontalPodAutoscaler {
-    fn row(&self, folder: &mut Folder) -> Result<Folded, FieldProblem> {
+    fn lacks(&self) -> Option<&'static str> {
+        self.spec.scale_target_ref.name.is_empty().then_some("spec.scaleTargetRef")
+    }
+
+    fn row(&self, folder: &mut Folder) -> Folded {
         let Self { metadata, spec } = self;
         let row = Autoscaler {
             namespace: folder.text(&metadata.namespace),
@@ -234,6 +247,6 @@ impl SlimObject for HorizontalPodAutoscaler {
             target_kind: folder.text(&spec.scale_target_ref.kind),
             target_name: spec.scale_target_ref.name.as_str().into(),
         };
-        Ok(Folded::Row(Row::Autoscaler(Box::new(row))))
+        Folded::Row(Row::Autoscaler(Box::new(row)))
     }
 }

@@ -75,6 +75,7 @@ pub struct WatchLeaders {
 /// Who leads by a Lease.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
 pub struct WatchLeader {
     /// The name of the Lease.
     pub name: String,
@@ -84,6 +85,13 @@ pub struct WatchLeader {
     /// When the holder renewed it last, by its own clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renewed: Option<String>,
+    /// The namespaces whose records pause the holder: the first has to say that it may act, and none of the others
+    /// anything else. Empty for an earlier version.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paused_by: Vec<String>,
+    /// Since when announcements count, where the Lease had a gap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counts_from: Option<String>,
     /// The epoch, which each of its journal entries has.
     pub term: LeaderTerm,
 }
@@ -170,13 +178,19 @@ fn leader_lines(leaders: &WatchLeaders) -> Vec<String> {
 }
 
 fn leader_line(leader: &WatchLeader) -> String {
-    let WatchLeader { name, holder, renewed, term } = leader;
+    let WatchLeader { name, holder, renewed, paused_by, counts_from, term } = leader;
     let holder = match (holder, renewed) {
         (None, _) => "none: the Lease was given back".to_owned(),
         (Some(holder), None) => holder.clone(),
         (Some(holder), Some(renewed)) => format!("{holder}, renewed {renewed}"),
     };
-    format!("{holder}; term {} of lease/{name}", term.transitions)
+    let reads = match &**paused_by {
+        [] => String::new(),
+        reads => format!("; paused by the record in {}", reads.join(" or in ")),
+    };
+    let counts = counts_from.as_ref().map(|it| format!("; announcements count from {it}"));
+    let counts = counts.unwrap_or_default();
+    format!("{holder}; term {} of lease/{name}{reads}{counts}", term.transitions)
 }
 
 fn journal_line(journal: &WatchJournal) -> String {

@@ -83,6 +83,13 @@ impl ProposedChange {
             || self.proposal.relies_on.contains(&"--destroy-data")
     }
 
+    /// Whether it removes something because that is old: whoever plans it must not be wrong about the time.
+    pub fn rests_on_age(&self) -> bool {
+        self.destroys()
+            || self.purpose == Purpose::KeepBackend
+            || self.proposal.relies_on.contains(&"--delete-leftovers")
+    }
+
     /// Whether no other change reads what it writes, and no driver acts on it: then the next change
     /// need not wait until its effect has settled. Only the garbage collector and the controller of
     /// the owner act on the owner references of a claim.

@@ -10,7 +10,7 @@ use crate::cluster::Cx;
 use crate::drivers::{self, meeting};
 use crate::journal::{Backend, Entry, History, Outcome};
 use crate::model::{BackendKey, JournalPlace, Kind, ObjectKey, ObjectRef, SecretAssertion, Text};
-use crate::remedies::{Orphan, placeholder};
+use crate::remedies::{Manifest, Orphan, placeholder};
 
 /// How the user identifies the backend volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,7 +122,9 @@ fn build(
     relies_on.append(&mut word);
     let elsewhere = elsewhere(history, &backend);
     let of = saved.and_then(|it| it["metadata"]["name"].as_str()).map(Box::from);
-    Ok(Orphan { undoes: kept.map(|it| it.sequence), placeholder, of, elsewhere, relies_on })
+    let former = saved.map(|it| Manifest::read(it.clone())).transpose()?;
+    let undoes = kept.map(|it| it.sequence);
+    Ok(Orphan { undoes, placeholder, of, former, elsewhere, relies_on })
 }
 
 /// Returns the backend volume that an entry kept, and the manifest in it.

@@ -295,6 +295,8 @@ impl Purpose {
     /// # Errors
     /// When an object was not read on which the decision rests.
     pub fn propose(&self, cx: &Cx, object: &ObjectRef) -> Seen<Result<Proposal, Refusal>> {
+        let ObjectKey { kind, namespace, name } = &object.key;
+        cx.cluster().legible(*kind, namespace.as_deref().unwrap_or_default(), name)?;
         match self {
             Self::Recreate(it) => return remedies::recreate::propose(cx, it),
             Self::DestroyOrphan(it) => return remedies::placeholder::propose(cx, it),

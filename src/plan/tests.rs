@@ -263,6 +263,7 @@ fn cluster(all: &[Traits]) -> Cluster {
 fn around(all: &[Traits], volumes: Vec<Volume>) -> Cluster {
     let (mut cluster, mut dirty) = (Cluster::default(), Dirty::everything());
     let lease = Row::Lease(Box::new(Lease {
+        read: crate::model::LeaseMoment::Clock,
         metadata: metadata("ebs-csi-aws-com"),
         namespace: "storage".into(),
         holder: Some("a".into()),

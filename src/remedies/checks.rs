@@ -4,8 +4,8 @@ use crate::cluster::{Cx, Placed, Seen, Unseen};
 use crate::drivers::Overlap;
 use crate::facts::{self, FinalizerOwner, NO_OTHER_USERS, OtherUsers, Owner, SecretState};
 use crate::model::{
-    Attachment, AttachmentSource, BackendKey, ControllerState, Kind, Liveness, Metadata,
-    StatefulSet, Text, Volume, parse_day,
+    Attachment, AttachmentSource, BackendKey, ControllerState, Liveness, Metadata, StatefulSet,
+    Text, Volume, parse_day,
 };
 
 /// How many objects a reason names at most.
@@ -14,13 +14,103 @@ const NAMED: usize = 5;
 /// The result of a check: `Err` is the reason to refuse.
 pub(super) type Checked = Result<(), String>;
 
-/// The danger flags on which a passed check relies.
-pub(super) type ReliedFlags = Vec<&'static str>;
+/// The danger flags on which passed checks rely, and those that are not given and would let further
+/// checks pass: all of them are told at once.
+#[derive(Debug, Default)]
+pub(super) struct ReliedFlags {
+    given: Vec<&'static str>,
+    missing: Vec<MissingFlag>,
+}
 
-/// Notes that a passed check relies on a flag, once: several objects may need the same word.
-pub(super) fn rely(relies_on: &mut ReliedFlags, flag: &'static str) {
-    if !relies_on.contains(&flag) {
-        relies_on.push(flag);
+/// A flag that is not given.
+#[derive(Debug)]
+struct MissingFlag {
+    flag: &'static str,
+    /// Why it is needed.
+    why: String,
+    /// How it is given, and what it says, in words that follow.
+    lifts: String,
+    /// What was not read, if that is why.
+    unseen: Option<Unseen>,
+}
+
+impl ReliedFlags {
+    /// Begins with a flag that is given.
+    pub(super) fn of(flag: &'static str) -> Self {
+        Self { given: vec![flag], missing: Vec::new() }
+    }
+
+    /// Notes that a passed check relies on a flag, once: several objects may need the same word.
+    pub(super) fn rely(&mut self, flag: &'static str) {
+        if !self.given.contains(&flag) {
+            self.given.push(flag);
+        }
+    }
+
+    /// Notes that a check would pass only with a flag, which `lifts` names with its value and what it
+    /// says. The other checks are made all the same.
+    pub(super) fn lack(
+        &mut self,
+        flag: &'static str,
+        why: impl Into<String>,
+        lifts: impl Into<String>,
+    ) {
+        self.missing.push(MissingFlag { flag, why: why.into(), lifts: lifts.into(), unseen: None });
+    }
+
+    /// The same where something was not read.
+    fn lack_unseen(&mut self, flag: &'static str, unseen: Unseen, why: String, lifts: String) {
+        self.missing.push(MissingFlag { flag, why, lifts, unseen: Some(unseen) });
+    }
+
+    /// Takes over what is noted elsewhere; each flag that is not given with another reason.
+    pub(super) fn join(&mut self, other: Self, why: impl Fn(&str) -> String) {
+        other.given.into_iter().for_each(|flag| self.rely(flag));
+        let missing = other.missing.into_iter();
+        self.missing.extend(missing.map(|it| MissingFlag { why: why(&it.why), ..it }));
+    }
+
+    /// Whether a flag is given and relied upon.
+    pub(super) fn contains(&self, flag: &str) -> bool {
+        self.given.contains(&flag)
+    }
+
+    /// Adds to a reason that no flag lifts why flags are missing besides, without naming them.
+    pub(super) fn besides(&self, reason: String) -> String {
+        let whys = self.missing.iter().map(|it| it.why.clone());
+        std::iter::once(reason).chain(whys).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Returns the flags on which everything relies, or why not all are given that it takes.
+    ///
+    /// # Errors
+    /// When something was not read, and a flag would do in its place.
+    pub(super) fn settled(self) -> Seen<Result<Vec<&'static str>, String>> {
+        if self.missing.is_empty() {
+            return Ok(Ok(self.given));
+        }
+        let mut told: Vec<(&str, Vec<&str>, &str)> = Vec::new();
+        for MissingFlag { flag, why, lifts, .. } in &self.missing {
+            match told.iter_mut().find(|(known, ..)| known == flag) {
+                None => told.push((flag, vec![why], lifts)),
+                Some((_, reasons, shown)) => {
+                    if !reasons.contains(&why.as_str()) {
+                        reasons.push(why);
+                    }
+                    // What is said of this volume alone is enough for all that was said of more.
+                    if lifts.len() < shown.len() {
+                        *shown = lifts;
+                    }
+                }
+            }
+        }
+        let told =
+            told.into_iter().map(|(_, reasons, lifts)| format!("{}; {lifts}", reasons.join("; ")));
+        let reason = told.collect::<Vec<_>>().join("; ");
+        match self.missing.into_iter().find_map(|it| it.unseen) {
+            Some(unseen) => Err(Unseen { reason, ..unseen }),
+            None => Ok(Err(reason)),
+        }
     }
 }
 
@@ -65,6 +155,10 @@ pub(super) const UNBOUND: &str = "spec.claimRef is empty or has no uid";
 
 /// The risk of everything that ends with the deletion of a backend volume.
 pub(super) const DATA_LOSS: &str = "the data is permanently destroyed";
+
+/// The risk of a deletion with which the driver takes the volume away and leaves the data.
+pub(super) const DATA_KEPT: &str =
+    "the data remains at the storage system, and no PersistentVolume references it any more";
 
 /// Refuses where an annotation exempts it.
 pub(super) fn not_exempt(cx: &Cx, metadata: &Metadata) -> Checked {
@@ -198,24 +292,19 @@ pub(super) fn no_snapshot_in_progress(
 pub(super) fn secret_is_there(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Checked> {
     Ok(match facts::deletion_secret(cx, volume, owner)? {
         SecretState::NotNeeded | SecretState::Present(_) => Ok(()),
-        SecretState::Missing(secret) => {
-            Err(format!("its deletion Secret {}/{} does not exist", secret.namespace, secret.name))
-        }
+        SecretState::Missing(secret) => Err(format!(
+            "its deletion Secret {}/{} does not exist; create it again",
+            secret.namespace, secret.name
+        )),
         SecretState::Forgotten => {
             Err("its StorageClass does not exist, so the name of its deletion Secret is \
-                 unknown"
+                 unknown; create the class again"
                 .to_owned())
         }
-        SecretState::Forbidden(secret) => {
-            return Err(Unseen {
-                kind: Kind::Secret,
-                namespace: Some(secret.namespace.clone()),
-                reason: format!(
-                    "unknown whether its deletion Secret {}/{} exists: reading it is forbidden",
-                    secret.namespace, secret.name
-                ),
-            });
-        }
+        SecretState::Unresolvable(named) => Err(format!(
+            "csi-provisioner cannot find out which Secret {named} is, and would not call the driver"
+        )),
+        SecretState::Forbidden(secret) => return Err(secret.unreadable()),
     })
 }
 
@@ -254,17 +343,18 @@ pub(super) fn alive(cx: &Cx, needed: &Needed, word: Option<&mut ReliedFlags>) ->
         };
     };
     if cx.settings().alive_provisioners.contains(*name) {
-        relies_on.push(PROVISIONER_ALIVE);
+        relies_on.rely(PROVISIONER_ALIVE);
         return Ok(Ok(()));
     }
     let lifts = format!("{PROVISIONER_ALIVE} {name} asserts that it is");
-    match unseen(state) {
-        Some(unseen) => {
-            let reason = format!("{}; unknown whether {who} is running; {lifts}", unseen.reason);
-            Err(Unseen { reason, ..unseen })
-        }
-        None => Ok(Err(format!("{who} may not be running: {}; {lifts}", state.because))),
+    if let Some(unseen) = unseen(state) {
+        let why = format!("{}; unknown whether {who} is running", unseen.reason);
+        relies_on.lack_unseen(PROVISIONER_ALIVE, unseen, why, lifts);
+    } else {
+        let why = format!("{who} may not be running: {}", state.because);
+        relies_on.lack(PROVISIONER_ALIVE, why, lifts);
     }
+    Ok(Ok(()))
 }
 
 /// Returns what was not read that would show the state of a controller.
@@ -280,22 +370,23 @@ pub(super) fn nothing_else_uses(
     others: OtherUsers,
     notices: &mut Vec<String>,
     relies_on: &mut ReliedFlags,
-) -> Seen<Checked> {
+) {
     let OtherUsers { signs, unseen, .. } = others;
     notices.extend(others.notices);
     if signs.is_empty() && unseen.is_none() {
-        return Ok(Ok(()));
+        return;
     }
     if cx.settings().no_other_users {
-        rely(relies_on, NO_OTHER_USERS);
+        relies_on.rely(NO_OTHER_USERS);
         notices.extend(signs);
         notices.extend(unseen.map(|it| it.reason));
-        return Ok(Ok(()));
+        return;
     }
     let asserts = format!("{NO_OTHER_USERS} asserts that nothing else uses it");
-    let Some(unseen) = unseen else {
-        return Ok(Err(format!("{}; {asserts}", signs.join("; "))));
-    };
-    let reasons: Vec<_> = signs.into_iter().chain([unseen.reason]).collect();
-    Err(Unseen { reason: format!("{}; {asserts}", reasons.join("; ")), ..unseen })
+    let reason = unseen.as_ref().map(|it| it.reason.clone());
+    let why = signs.into_iter().chain(reason).collect::<Vec<_>>().join("; ");
+    match unseen {
+        None => relies_on.lack(NO_OTHER_USERS, why, asserts),
+        Some(unseen) => relies_on.lack_unseen(NO_OTHER_USERS, unseen, why, asserts),
+    }
 }

@@ -12,6 +12,9 @@ use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Action, Effect, FinalizerEdit, Phase, Proposal, Refusal, Uid, Undo, Volume};
 
+/// The user's word that the data is not needed.
+const DESTROY_DATA: &str = "--destroy-data";
+
 /// `gc pv/NAME --destroy-data` (F11, D-31).
 pub static REMEDY: Remedy = Remedy {
     id: "condemn",
@@ -25,22 +28,32 @@ pub static REMEDY: Remedy = Remedy {
 
 fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     let owner = facts::owner(volume);
-    let effect = |finalizer| Effect {
+    let effect = |finalizer, what: &str, risk: &str| Effect {
         what: format!(
             "sets spec.claimRef to a claim that does not exist and the policy to Delete{}; then \
-             {} deletes the backend volume and the object",
+             {} {what}",
             facts::finalizer_in_words(finalizer),
             owner.describe()
         ),
-        risk: checks::DATA_LOSS.to_owned(),
+        risk: risk.to_owned(),
     };
-    let refuse =
-        |reason: String| Ok(Err(Refusal { reason, effect: effect(FinalizerEdit::Untouched) }));
+    let refuse = |reason: String| {
+        let what = "deletes the backend volume and the object";
+        Ok(Err(Refusal {
+            reason,
+            effect: effect(FinalizerEdit::Untouched, what, checks::DATA_LOSS),
+        }))
+    };
     let mut notices = Vec::new();
-    let mut relies_on = vec!["--destroy-data"];
-    if let Err(reason) = check(cx, volume, &mut notices, &mut relies_on)? {
-        return refuse(reason);
-    }
+    let mut relies_on = checks::ReliedFlags::of(DESTROY_DATA);
+    let clearance = match check(cx, volume, &mut notices, &mut relies_on)? {
+        Ok(clearance) => clearance,
+        Err(reason) => return refuse(reason),
+    };
+    let relies_on = match relies_on.settled()? {
+        Ok(flags) => flags,
+        Err(reason) => return refuse(reason),
+    };
     let Some(uid) = &volume.metadata.uid else {
         return refuse("its uid is unknown".to_owned());
     };
@@ -52,7 +65,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
             claim: placeholder_claim_uid(uid),
             finalizer,
         }],
-        effect: effect(finalizer),
+        effect: effect(finalizer, &clearance.with_object("the object"), clearance.risk()),
         undo: Undo::Never(reclaim::DELETED_AT_ONCE),
         notices,
         relies_on,
@@ -65,11 +78,11 @@ fn check(
     volume: &Volume,
     notices: &mut Vec<String>,
     relies_on: &mut checks::ReliedFlags,
-) -> Seen<checks::Checked> {
+) -> Seen<Result<exclusive::Clearance, String>> {
+    released::backend_state_known(cx, volume, relies_on);
     checks::all!(
-        is_free(cx, volume),
+        is_free(cx, volume, relies_on),
         checks::not_exempt(cx, &volume.metadata),
-        released::backend_state_known(cx, volume, relies_on),
         checks::backend_is_known(volume).map(drop),
         checks::no_claim_names_it(cx, volume)?,
         released::backend_can_go(cx, volume)?,
@@ -79,14 +92,16 @@ fn check(
         checks::secret_is_there(cx, volume, &facts::owner(volume))?,
     );
     reclaim::notice_word(relies_on, notices);
-    Ok(exclusive::clearance(cx, volume, &facts::owner(volume), None, None)?.map(|clearance| {
-        notices.extend(clearance.notices);
-        relies_on.extend(clearance.relies_on);
-    }))
+    let owner = facts::owner(volume);
+    let clearance = exclusive::clearance(cx, volume, &owner, None, None, relies_on)?;
+    if let Ok(clearance) = &clearance {
+        notices.extend(clearance.notices.iter().cloned());
+    }
+    Ok(clearance)
 }
 
 /// Refuses unless it is Available, not reserved, and `--destroy-data` is given.
-fn is_free(cx: &Cx, volume: &Volume) -> checks::Checked {
+fn is_free(cx: &Cx, volume: &Volume, relies_on: &mut checks::ReliedFlags) -> checks::Checked {
     if volume.metadata.deleting.is_some() {
         return Err("it is Terminating".to_owned());
     }
@@ -96,13 +111,11 @@ fn is_free(cx: &Cx, volume: &Volume) -> checks::Checked {
     if let Some(claim) = &volume.claim_ref {
         return Err(format!("it is reserved for claim {}", claim.key));
     }
-    match cx.settings().destroy_data {
-        true => Ok(()),
-        false => {
-            Err("it is Available, but may contain data; --destroy-data allows its destruction"
-                .to_owned())
-        }
+    if !cx.settings().destroy_data {
+        let lifts = format!("{DESTROY_DATA} allows its destruction");
+        relies_on.lack(DESTROY_DATA, "it is Available, but may contain data", lifts);
     }
+    Ok(())
 }
 
 /// Returns the uid of a claim that does not exist, in the form of a random one: always the same for

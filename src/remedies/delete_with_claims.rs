@@ -9,9 +9,10 @@ use crate::facts::retention::{
     ClaimOutcome, DependentClaim, DependentFate, Operation, Propagation, SetSituation,
     dependent_claims, simulate_steps,
 };
-use crate::facts::{self, ClaimDataEffect, SnapshotFate};
+use crate::facts::{self, ClaimDataEffect, DataEffect, DeletionEffect, Owner, SnapshotFate};
 use crate::model::{
-    Action, Cascade, Claim, Effect, Kind, ObjectKey, ObjectRef, Proposal, Refusal, Text, Undo,
+    Action, Cascade, Claim, Effect, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy, Refusal,
+    Text, Undo, Volume,
 };
 
 const DESTROY_DATA: &str = "--destroy-data";
@@ -37,6 +38,8 @@ struct Fates {
     lines: Vec<String>,
     /// The claims whose data is destroyed, or may be.
     lost: Vec<String>,
+    /// The claims whose volumes are told to be deleted, which their drivers are known not to do.
+    spared: Vec<String>,
     /// The snapshots that are destroyed, or may be.
     snapshots: Vec<String>,
     /// How many claims are deleted, or may be.
@@ -65,18 +68,20 @@ impl Fates {
                 });
             }
             ClaimDataEffect::NoVolume => "it has no volume".to_owned(),
-            ClaimDataEffect::Kept(volume) => format!("{} keeps its data", volume.object()),
-            ClaimDataEffect::Destroyed(volume) => {
-                format!("the data of {} is destroyed", volume.object())
-            }
-            ClaimDataEffect::Scrubbed(volume) => {
-                format!("the data of {} is scrubbed", volume.object())
+            ClaimDataEffect::Destroyed(volume)
+            | ClaimDataEffect::Scrubbed(volume)
+            | ClaimDataEffect::Kept(volume)
+            | ClaimDataEffect::Forgotten(volume) => {
+                becomes_of(volume, &effect, &facts::when_claim_is_deleted(cx, volume))
             }
         };
         self.lines.push(format!("{name} {what}; {data}"));
         match (effect.loses_data(), ephemeral) {
             (true, false) => self.lost.push(name),
             (true, true) => self.ephemeral += 1,
+            (false, false) if effect.volume().is_some_and(is_told_to_delete) => {
+                self.spared.push(name);
+            }
             (false, _) => {}
         }
         Ok(())
@@ -129,6 +134,38 @@ impl Fates {
             0 => words,
             ephemeral => format!("{words}, of ephemeral volumes: {ephemeral}"),
         }
+    }
+}
+
+/// Whether the driver of a volume is told to delete it, whatever it does then.
+fn is_told_to_delete(volume: &Volume) -> bool {
+    volume.reclaim_policy == ReclaimPolicy::Delete
+        && volume.metadata.deleting.is_none()
+        && matches!(facts::owner(volume), Owner::Csi(_) | Owner::External(_))
+}
+
+/// What becomes of the data of a volume, in words.
+fn becomes_of(volume: &Volume, effect: &ClaimDataEffect, then: &DeletionEffect) -> String {
+    let (pv, because) = (volume.object(), &then.because);
+    match (then.data, effect.loses_data()) {
+        (DataEffect::Destroyed, _) if !then.is_shared => format!("the data of {pv} is destroyed"),
+        (DataEffect::Destroyed, _) => format!("the data of {pv} is destroyed: {because}"),
+        (DataEffect::Scrubbed, _) => format!("the data of {pv} is scrubbed"),
+        (DataEffect::Waiting, _) => format!("the data of {pv} is destroyed later: {because}"),
+        (DataEffect::Unknown, _) | (_, true) => {
+            format!("the data of {pv} may be destroyed: {because}")
+        }
+        (DataEffect::Released | DataEffect::Unaffected, false) if !then.is_shared => {
+            format!("{pv} keeps its data")
+        }
+        (
+            DataEffect::Released
+            | DataEffect::Unaffected
+            | DataEffect::Failed
+            | DataEffect::Forgotten
+            | DataEffect::Leaked,
+            false,
+        ) => format!("the data of {pv} remains: {because}"),
     }
 }
 
@@ -211,6 +248,19 @@ pub fn propose(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Pro
             return Ok(Err(Refusal { reason, effect }));
         }
         relies_on.push(flag);
+    }
+    // What a driver leaves alone today, another version of it may delete.
+    if !fates.spared.is_empty() && !relies_on.contains(&DESTROY_DATA) {
+        if !settings.destroy_data {
+            let reason = format!(
+                "the volumes of {} have policy Delete, although their drivers leave the data; \
+                 {DESTROY_DATA} allows this{}",
+                named(&fates.spared),
+                alternative(object, DESTROY_DATA)
+            );
+            return Ok(Err(Refusal { reason, effect }));
+        }
+        relies_on.push(DESTROY_DATA);
     }
     Ok(Ok(Proposal {
         steps: vec![Action::DeleteWithClaims { object: object.clone(), cascade }],

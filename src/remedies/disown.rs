@@ -21,12 +21,7 @@ pub const NEVER_UNDONE: &str = "with a reference to an owner that does not exist
 /// P-OWNER-DEL of the references to owners that do not exist.
 pub static REMEDY: Remedy<Claim> = Remedy {
     id: ID,
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::StatefulSet,
-        Kind::Pod,
-        Kind::PartialObjectMetadata,
-    ],
+    needs: facts::needs![deletion: PersistentVolumeClaim, PartialObjectMetadata],
     writes: &[("patch", "persistentvolumeclaims")],
     command: |cx, claim| Some(command(cx, claim)),
     propose,

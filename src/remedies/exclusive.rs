@@ -3,7 +3,7 @@
 
 use super::checks::{self, Checked, ReliedFlags};
 use crate::cluster::{Cx, Placed, Seen};
-use crate::drivers::{Destruction, Place, Relation};
+use crate::drivers::{Destruction, Place};
 use crate::facts::{self, Nearness, Owner};
 use crate::model::Volume;
 
@@ -14,10 +14,25 @@ const NAMED: usize = 5;
 pub(super) struct Clearance {
     /// What it will do, in words that follow its name.
     pub(super) what: String,
+    /// Whether it leaves the data.
+    pub(super) keeps_data: bool,
     /// What is worth saying before.
     pub(super) notices: Vec<String>,
-    /// The danger flags on which this relies.
-    pub(super) relies_on: ReliedFlags,
+}
+
+impl Clearance {
+    /// What it does, and to the object, in words that follow its name.
+    pub(super) fn with_object(&self, object: &str) -> String {
+        match self.keeps_data {
+            true => format!("{}, and deletes {object}", self.what),
+            false => format!("{} and {object}", self.what),
+        }
+    }
+
+    /// The risk.
+    pub(super) const fn risk(&self) -> &'static str {
+        if self.keeps_data { checks::DATA_KEPT } else { checks::DATA_LOSS }
+    }
 }
 
 /// The flag that is the user's word that nobody else uses the storage of a volume.
@@ -35,10 +50,10 @@ pub(super) fn clearance(
     owner: &Owner,
     besides: Option<&str>,
     named: Option<&str>,
+    relies_on: &mut ReliedFlags,
 ) -> Seen<Result<Clearance, String>> {
     let word = Word::of(cx, volume, owner, named.or(besides));
-    let mut clearance =
-        Clearance { what: String::new(), notices: Vec::new(), relies_on: Vec::new() };
+    let mut clearance = Clearance { what: String::new(), keeps_data: false, notices: Vec::new() };
     let name = owner.name();
     let destruction = match facts::destruction(cx, volume, owner)? {
         Ok(destruction) => destruction,
@@ -51,6 +66,7 @@ pub(super) fn clearance(
         }
         Destruction::Kept { places, what } => {
             clearance.what = what.clone().into_owned();
+            clearance.keeps_data = true;
             places.clone()
         }
         Destruction::Nothing(why) => {
@@ -68,21 +84,29 @@ pub(super) fn clearance(
         Destruction::Undecided(why) => {
             "deletes what its volume handle references".clone_into(&mut clearance.what);
             let doubt = format!("unknown what {name} would delete: {why}");
-            checks::all!(word.stands_for(&doubt, &mut clearance.relies_on));
+            word.stands_for(&doubt, relies_on);
             volume.places().into_iter().map(Place::into_owned).collect()
         }
     };
     let differs = || differs(volume, &places, &clearance.what, name);
-    let doubt = match same_storage(volume, &places) {
-        Sameness::Same => None,
-        Sameness::Unclear => {
+    let doubt = match facts::same_storage(volume, &places) {
+        facts::Sameness::Same => None,
+        facts::Sameness::Unclear => {
             Some(format!("{}, and it is unknown whether these are the same", differs()))
         }
-        Sameness::More => Some(format!("{}, and it is unknown what else that contains", differs())),
-        Sameness::Different => return Ok(Err(differs())),
+        facts::Sameness::More => {
+            Some(format!("{}, and it is unknown what else that contains", differs()))
+        }
+        facts::Sameness::Different => return Ok(Err(differs())),
     };
     if let Some(doubt) = doubt {
-        checks::all!(word.stands_for(&doubt, &mut clearance.relies_on));
+        word.stands_for(&doubt, relies_on);
+    }
+    if let Some(class) = facts::recreated_class(cx, volume, owner) {
+        clearance.notices.push(format!(
+            "{name} reads {} as it is now, which was created after the volume",
+            class.object()
+        ));
     }
     let neighbours = facts::neighbours(cx, volume, &places, besides)?;
     let listed = |nearness: Nearness| {
@@ -97,7 +121,7 @@ pub(super) fn clearance(
         return Ok(Err(others));
     }
     if let Some(others) = listed(Nearness::Possible) {
-        checks::all!(word.stands_for(&others, &mut clearance.relies_on));
+        word.stands_for(&others, relies_on);
     }
     let notable = neighbours.iter().filter(|it| it.nearness == Nearness::Notable);
     clearance.notices.extend(notable.map(|it| format!("{} {}", it.who, it.how)));
@@ -108,11 +132,14 @@ pub(super) fn clearance(
                 .to_owned(),
         );
     }
-    let marks = facts::marks_of_others(volume);
+    let marks = facts::marks_of_others(cx, volume);
     let restored =
         "Velero restored it, so another cluster may have a PersistentVolume of the same storage";
     if marks.restored {
-        checks::all!(word.stands_for(restored, &mut clearance.relies_on));
+        word.stands_for(restored, relies_on);
+    }
+    if let Some(doubt) = copied(cx, volume) {
+        word.stands_for(&doubt, relies_on);
     }
     if let Some(keeper) = marks.kept_by {
         clearance
@@ -136,47 +163,20 @@ pub(super) fn made_here(
     }
 }
 
-/// Whether what a node mounts is what the driver would delete (R-DRV-2): the driver is told the
-/// handle, the node the attributes.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Sameness {
-    Same,
-    /// What is deleted contains what is mounted.
-    More,
-    Unclear,
-    Different,
+/// Requires the user's word of a volume that may be a copy of one of another cluster (R-DRV-9).
+pub(super) fn is_no_copy(cx: &Cx, volume: &Volume, owner: &Owner, relies_on: &mut ReliedFlags) {
+    if let Some(doubt) = copied(cx, volume) {
+        Word::of(cx, volume, owner, None).stands_for(&doubt, relies_on);
+    }
 }
 
-/// Whether it is in every view of it; the clearest one says how sure that is.
-fn same_storage(volume: &Volume, destroyed: &[Place<'_>]) -> Sameness {
-    let used = volume.places();
-    let closest = |mine: &Place<'_>| {
-        // Where there is none, it is a second view of the same storage, such as the directory behind
-        // an access point.
-        let of_space = destroyed.iter().filter(|it| it.space == mine.space);
-        of_space.map(|it| sameness(mine, it)).min()
-    };
-    let views: Vec<_> = used.iter().filter_map(closest).collect();
-    if views.contains(&Sameness::Different) {
-        return Sameness::Different;
-    }
-    let none = if destroyed.is_empty() { Sameness::Same } else { Sameness::Different };
-    views.into_iter().min().unwrap_or(none)
-}
-
-fn sameness(mounted: &Place<'_>, destroyed: &Place<'_>) -> Sameness {
-    if mounted == destroyed {
-        // What is not known of both is the same.
-        return Sameness::Same;
-    }
-    let overlap = mounted.overlap(destroyed);
-    let overlap = overlap.filter(|it| it.relation != Relation::Inside);
-    match overlap.map(|it| (it.is_certain(), it.relation)) {
-        None => Sameness::Different,
-        Some((false, _)) => Sameness::Unclear,
-        Some((true, Relation::Around)) => Sameness::More,
-        Some((true, _)) => Sameness::Same,
-    }
+/// Why a volume may be a copy.
+fn copied(cx: &Cx, volume: &Volume) -> Option<String> {
+    let uid = facts::marks_of_others(cx, volume).named_for?;
+    Some(format!(
+        "its name holds the uid of claim {uid}, and its claimRef has another one: it may be a copy, \
+         and another cluster may have a PersistentVolume of the same storage"
+    ))
 }
 
 /// In words.
@@ -210,37 +210,39 @@ impl<'a> Word<'a> {
         }
     }
 
-    /// Refuses for a reason that is no more than a doubt, unless the user said that nobody else uses
-    /// the storage.
-    fn stands_for(&self, doubt: &str, relies_on: &mut ReliedFlags) -> Checked {
+    /// Takes the user's word that nobody else uses the storage, for a reason that is no more than a
+    /// doubt.
+    fn stands_for(&self, doubt: &str, relies_on: &mut ReliedFlags) {
         if self.of_volume || self.of_driver {
-            checks::rely(relies_on, FLAG);
-            return Ok(());
+            relies_on.rely(FLAG);
+            return;
         }
         let (volume, driver) = (self.volume, self.driver);
-        Err(format!(
-            "{doubt}; {FLAG} pv/{volume}, or {driver} for all its volumes, asserts that nothing \
-             else uses this storage"
-        ))
+        let lifts = format!(
+            "{FLAG} pv/{volume}, or {driver} for all its volumes, asserts that nothing else uses \
+             this storage"
+        );
+        relies_on.lack(FLAG, doubt, lifts);
     }
 
     /// Refuses to destroy what the cluster did not make, unless the user said so of this volume by
     /// name.
     fn stands_for_static(&self, cx: &Cx, relies_on: &mut ReliedFlags) -> Checked {
-        if !self.of_volume {
-            let volume = self.volume;
-            return Err(format!(
-                "it is statically provisioned, and its storage may belong to others; {FLAG} \
-                 pv/{volume} asserts that nothing else uses this storage"
-            ));
-        }
         // kubernetes#125767: before, kube-controller-manager may set it Failed first.
         if cx.server().and_then(|server| server.at_least(1, 31)) != Some(true) {
             return Err("before Kubernetes 1.31, a statically provisioned volume can become \
                         Failed instead of being deleted (kubernetes#125767)"
                 .to_owned());
         }
-        checks::rely(relies_on, FLAG);
+        if self.of_volume {
+            relies_on.rely(FLAG);
+            return Ok(());
+        }
+        relies_on.lack(
+            FLAG,
+            "it is statically provisioned, and its storage may belong to others",
+            format!("{FLAG} pv/{} asserts that nothing else uses this storage", self.volume),
+        );
         Ok(())
     }
 }

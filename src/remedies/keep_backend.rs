@@ -37,7 +37,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
                destroy-orphan"
             .to_owned(),
     };
-    let (mut notices, mut relies_on) = (Vec::new(), Vec::new());
+    let (mut notices, mut relies_on) = (Vec::new(), checks::ReliedFlags::default());
     if let Err(reason) = check(cx, volume, &mut notices, &mut relies_on)? {
         return Ok(Err(Refusal { reason, effect }));
     }
@@ -46,8 +46,12 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     }
     if cx.settings().recording.journal_only {
         notices.push("only the journal of this machine will record the backend volume".to_owned());
-        relies_on.push("--journal-only");
+        relies_on.rely("--journal-only");
     }
+    let relies_on = match relies_on.settled()? {
+        Ok(flags) => flags,
+        Err(reason) => return Ok(Err(Refusal { reason, effect })),
+    };
     Ok(Ok(Proposal {
         steps: vec![Action::DeleteVolume { volume: volume.object() }],
         effect,
@@ -65,7 +69,7 @@ fn check(
     relies_on: &mut checks::ReliedFlags,
 ) -> Seen<checks::Checked> {
     let owner = facts::owner(volume);
-    match facts::provisioning_family(&owner).object_dropped {
+    match facts::provisioning_family(cx, volume, &owner).object_dropped {
         Some(ObjectDropped::Destroys(how)) => {
             return Ok(Err(format!(
                 "deleting only the PersistentVolume is unsafe with {}: {how}",

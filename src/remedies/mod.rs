@@ -54,6 +54,7 @@ pub(crate) use rebind::{FormerClaim, REMEDY as REBIND, Rebinding};
 pub use reclaim::REMEDY as RECLAIM;
 pub(crate) use reclaim::{DELETED_AT_ONCE, propose_released as reclaim_released};
 pub(crate) use recreate::Recreation;
+pub(crate) use released::unless_custom_resources_want;
 pub(crate) use retain::REMEDY as RETAIN;
 pub(crate) use retention::{
     ADD_OWNER, AddedOwner, DELETE_LEFTOVER, REMOVE_OWNERS, RetentionChange, sets_and_pods,

@@ -2,9 +2,9 @@
 //! the backend volume, then the object (R-2644-10). The tool does not delete the object itself.
 
 use super::released::{self, ReleaseDemand};
-use super::{Remedy, checks, deletion_protection, exclusive, snapshots};
+use super::{Remedy, checks, deletion_protection, exclusive, keep_backend, snapshots};
 use crate::cluster::{Cx, Seen};
-use crate::facts::{self, Owner};
+use crate::facts::{self, Owner, StaticDeletion};
 use crate::model::{
     Action, ControllerRole, Effect, FinalizerEdit, Proposal, ReclaimPolicy, Refusal, Text,
     Threshold, Undo, Volume, format_duration,
@@ -40,27 +40,37 @@ pub fn propose_released(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refus
 fn reclaim(cx: &Cx, volume: &Volume, demand: ReleaseDemand) -> Seen<Result<Proposal, Refusal>> {
     let owner = facts::owner(volume);
     let mut notices = Vec::new();
-    let effect = |finalizer, what: &str| Effect {
+    let effect = |finalizer, what: &str, risk: &str| Effect {
         what: format!(
             "sets the reclaim policy to Delete{}; then {} {what}",
             facts::finalizer_in_words(finalizer),
             owner.describe()
         ),
-        risk: "the data is permanently destroyed; Retain is often deliberate".to_owned(),
+        risk: format!("{risk}; Retain is often deliberate"),
     };
     let refuse = |reason| {
         Ok(Err(Refusal {
             reason,
-            effect: effect(FinalizerEdit::Untouched, "deletes the backend volume and the object"),
+            effect: effect(
+                FinalizerEdit::Untouched,
+                "deletes the backend volume and the object",
+                "the data can be destroyed",
+            ),
         }))
     };
-    let mut relies_on = Vec::new();
-    let what = match check(cx, volume, (&owner, demand), &mut notices, &mut relies_on)? {
-        Ok(what) => what,
+    let mut relies_on = checks::ReliedFlags::default();
+    let (what, risk) = match check(cx, volume, (&owner, demand), &mut notices, &mut relies_on)? {
+        Ok(found) => found,
+        Err(reason) => {
+            return refuse(forward(cx, volume, demand, relies_on.besides(reason)));
+        }
+    };
+    let relies_on = match relies_on.settled()? {
+        Ok(flags) => flags,
         Err(reason) => return refuse(reason),
     };
     let finalizer = deletion_protection::with_delete(cx, volume, &mut notices);
-    let effect = |finalizer| effect(finalizer, &format!("{what} and the object"));
+    let effect = |finalizer| effect(finalizer, &what, risk);
     Ok(Ok(Proposal {
         steps: vec![Action::SetReclaimPolicy {
             volume: volume.object(),
@@ -77,15 +87,27 @@ fn reclaim(cx: &Cx, volume: &Volume, demand: ReleaseDemand) -> Seen<Result<Propo
     }))
 }
 
-/// Makes every check, cheapest first; the first that fails is the reason. Returns what the driver
-/// will do.
+/// Adds to the reason of a refusal that no flag lifts what is possible all the same.
+fn forward(cx: &Cx, volume: &Volume, demand: ReleaseDemand, reason: String) -> String {
+    let is_offered = demand == ReleaseDemand::Aged && !reason.contains("--keep-backend");
+    let propose = keep_backend::REMEDY.propose;
+    match is_offered && matches!(propose(cx, volume), Ok(Ok(_))) {
+        true => format!(
+            "{reason}; `gc --keep-backend` deletes the object and records the backend volume"
+        ),
+        false => reason,
+    }
+}
+
+/// Makes every check, cheapest first; the first that no flag lifts is the reason. Returns what the
+/// driver will do, and what is lost by it.
 fn check(
     cx: &Cx,
     volume: &Volume,
     (owner, demand): (&Owner, ReleaseDemand),
     notices: &mut Vec<String>,
     relies_on: &mut checks::ReliedFlags,
-) -> Seen<Result<String, String>> {
+) -> Seen<Result<(String, &'static str), String>> {
     checks::all!(
         released::is_left_over(cx, volume, demand, relies_on)?,
         released::backend_can_go(cx, volume)?,
@@ -94,17 +116,17 @@ fn check(
         match demand {
             ReleaseDemand::Aged => Ok(()),
             ReleaseDemand::JustReleased => {
-                released::no_custom_resource_wants_its_claim(cx, volume, notices, relies_on)?
+                released::no_custom_resource_wants_its_claim(cx, volume, notices, relies_on)
             }
         },
         drivers_agree(volume, owner),
     );
-    let clearance = match exclusive::clearance(cx, volume, owner, None, None)? {
+    let clearance = match exclusive::clearance(cx, volume, owner, None, None, relies_on)? {
         Ok(clearance) => clearance,
         Err(reason) => return Ok(Err(reason)),
     };
+    let (what, risk) = (clearance.with_object("the object"), clearance.risk());
     notices.extend(clearance.notices);
-    relies_on.extend(clearance.relies_on);
     checks::all!(
         exclusive::made_here(cx, volume, owner, relies_on),
         snapshots::allow_deletion(cx, volume, owner, notices, relies_on)?,
@@ -120,7 +142,7 @@ fn check(
     {
         notices.push(checks::attaches_without_trace(driver));
     }
-    Ok(Ok(clearance.what))
+    Ok(Ok((what, risk)))
 }
 
 /// Refuses unless a reclaiming controller runs that deletes the backend volume of a volume with
@@ -151,6 +173,12 @@ pub(super) fn owner_will_act(
             }
         }
         Owner::External(provisioner) => {
+            if let Some(node) = facts::recreated_node(cx, provisioner) {
+                return Ok(Err(format!(
+                    "node {node} was recreated, and the provisioner there ignores the volumes of \
+                     {provisioner}"
+                )));
+            }
             let (who, name) = (format!("external provisioner {provisioner}"), &**provisioner);
             let state = facts::provisioner(cx, provisioner);
             let needed = checks::Needed { who, name, state };
@@ -192,8 +220,8 @@ pub(super) fn owner_will_act(
 }
 
 /// Adds what a user should know before relying on the word that a provisioner is running.
-pub(super) fn notice_word(relies_on: &[&str], notices: &mut Vec<String>) {
-    if relies_on.contains(&checks::PROVISIONER_ALIVE) {
+pub(super) fn notice_word(relies_on: &checks::ReliedFlags, notices: &mut Vec<String>) {
+    if relies_on.contains(checks::PROVISIONER_ALIVE) {
         notices.push(
             "no evidence shows that its provisioner is running: until one runs, the volume \
              remains Released with policy Delete, and its deletion begins as soon as one runs"
@@ -215,16 +243,18 @@ fn drivers_agree(volume: &Volume, owner: &Owner) -> checks::Checked {
 
 /// Refuses unless csi-provisioner deletes static volumes, as it does from 3.5 on (R-2644-8).
 fn deletes_static(cx: &Cx, driver: &Text) -> Seen<checks::Checked> {
-    Ok(match facts::surely_deletes_static_volumes(cx, driver)? {
-        Some(true) => Ok(()),
-        Some(false) => {
+    Ok(match facts::deletes_static_volumes(cx, driver)? {
+        StaticDeletion::Always => Ok(()),
+        StaticDeletion::Never => {
             Err("its csi-provisioner is older than 3.5 and never deletes statically provisioned \
                  volumes"
                 .to_owned())
         }
-        None => Err("unknown whether its csi-provisioner deletes statically provisioned volumes: \
-                     its version is unknown, and versions before 3.5 do not"
-            .to_owned()),
+        StaticDeletion::Sometimes | StaticDeletion::Unknown => {
+            Err("unknown whether its csi-provisioner deletes statically provisioned volumes: not \
+                 every one is known to be 3.5 or later"
+                .to_owned())
+        }
     })
 }
 

@@ -2,9 +2,15 @@
 //! be trusted. All remedies for such volumes make them.
 
 use super::checks::{self, Checked, ReliedFlags};
-use crate::cluster::{Cx, Seen};
-use crate::facts::{self, ClaimState};
-use crate::model::{Attachment, Kind, Phase, ReclaimPolicy, Trust, Volume};
+use crate::cluster::{Cx, Seen, Unseen};
+use crate::facts::{self, ClaimState, NO_OTHER_USERS, OtherUsers};
+use crate::model::{
+    Attachment, ClaimKey, Kind, Phase, Proposal, ReclaimPolicy, Refusal, Trust, Volume,
+};
+
+const UNKNOWN_AGE: &str = "--include-unknown-age";
+const INCLUDE_WANTED: &str = "--include-wanted";
+const INCLUDE_RECREATED: &str = "--include-recreated";
 
 /// What is asked of a Released volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,18 +32,16 @@ pub(super) fn is_left_over(
     demand: ReleaseDemand,
     relies_on: &mut ReliedFlags,
 ) -> Seen<Checked> {
+    backend_state_known(cx, volume, relies_on);
     checks::all!(
         is_released(volume),
         checks::not_exempt(cx, &volume.metadata),
-        backend_state_known(cx, volume, relies_on),
         checks::backend_is_known(volume).map(drop),
-        match demand {
-            ReleaseDemand::Aged => age_is_trusted(cx, volume, relies_on),
-            ReleaseDemand::JustReleased => Ok(()),
-        },
-        claim_is_gone(cx, volume, relies_on)?,
-        checks::no_claim_names_it(cx, volume)?,
     );
+    if demand == ReleaseDemand::Aged {
+        age_is_trusted(cx, volume, relies_on);
+    }
+    checks::all!(claim_is_gone(cx, volume, relies_on)?, checks::no_claim_names_it(cx, volume)?,);
     Ok(Ok(()))
 }
 
@@ -71,59 +75,52 @@ fn is_released(volume: &Volume) -> Checked {
 }
 
 /// Refuses where an earlier deletion of the backend volume was stopped (T31).
-pub(super) fn backend_state_known(
-    cx: &Cx,
-    volume: &Volume,
-    relies_on: &mut ReliedFlags,
-) -> Checked {
+pub(super) fn backend_state_known(cx: &Cx, volume: &Volume, relies_on: &mut ReliedFlags) {
     match &volume.backend_state {
-        None => Ok(()),
-        Some(_) if cx.settings().backend_verified => {
-            relies_on.push("--backend-verified");
-            Ok(())
-        }
+        None => {}
+        Some(_) if cx.settings().backend_verified => relies_on.rely("--backend-verified"),
         Some(state) => {
-            Err(format!("{}, then pass --backend-verified", checks::backend_in_doubt(state)))
+            let why = checks::backend_in_doubt(state);
+            relies_on.lack("--backend-verified", why, "then pass --backend-verified");
         }
     }
 }
 
-fn age_is_trusted(cx: &Cx, volume: &Volume, relies_on: &mut ReliedFlags) -> Checked {
+fn age_is_trusted(cx: &Cx, volume: &Volume, relies_on: &mut ReliedFlags) {
     let age = facts::phase_age(cx, volume);
     match age.trust {
-        Trust::Corroborated | Trust::Conflicting | Trust::LowerBound => Ok(()),
+        Trust::Corroborated | Trust::Conflicting | Trust::LowerBound => {}
         Trust::SingleSource | Trust::Unknown if cx.settings().include_unknown_age => {
-            relies_on.push("--include-unknown-age");
-            Ok(())
+            relies_on.rely(UNKNOWN_AGE);
         }
-        Trust::SingleSource => {
-            Err("time of release rests only on lastPhaseTransitionTime, which any client can \
-                 write; --include-unknown-age overrides this"
-                .to_owned())
-        }
-        Trust::Unknown => Err("time of release unknown; --include-unknown-age overrides \
-                               this"
-            .to_owned()),
+        Trust::SingleSource => relies_on.lack(
+            UNKNOWN_AGE,
+            "time of release rests only on lastPhaseTransitionTime, which any client can write",
+            format!("{UNKNOWN_AGE} overrides this"),
+        ),
+        Trust::Unknown => relies_on.lack(
+            UNKNOWN_AGE,
+            "time of release unknown",
+            format!("{UNKNOWN_AGE} overrides this"),
+        ),
     }
 }
 
 /// Refuses where a custom resource uses a claim of that name: one may have come while the claim was
 /// being deleted.
-///
-/// # Errors
-/// When a kind of custom resources was not read.
 pub(super) fn no_custom_resource_wants_its_claim(
     cx: &Cx,
     volume: &Volume,
     notices: &mut Vec<String>,
     relies_on: &mut ReliedFlags,
-) -> Seen<Checked> {
-    let Some(claim) = &volume.claim_ref else { return Ok(Ok(())) };
+) -> Checked {
+    let Some(claim) = &volume.claim_ref else { return Ok(()) };
     let others = facts::other_users_of_name(cx, &claim.key);
     if let Some(user) = others.users.first() {
-        return Ok(Err(format!("claim {} is wanted: {}", claim.key, user.words())));
+        return Err(format!("claim {} is wanted: {}", claim.key, user.words()));
     }
-    checks::nothing_else_uses(cx, others, notices, relies_on)
+    checks::nothing_else_uses(cx, others, notices, relies_on);
+    Ok(())
 }
 
 /// Refuses where something wants its claim back, which is gone (R-DRV-8).
@@ -140,19 +137,32 @@ pub(super) fn nobody_wants_its_claim(
     if facts::claim_state(cx, volume)? != ClaimState::Absent {
         return Ok(Ok(()));
     }
-    for wish in facts::wishes_for(cx, &claim.key)? {
+    nobody_wants(cx, &claim.key, notices, relies_on).map(Ok)
+}
+
+/// Requires the user's word where a workload wants back a claim of this name, which is gone.
+///
+/// # Errors
+/// When a kind of workloads was not read.
+pub(super) fn nobody_wants(
+    cx: &Cx,
+    claim: &ClaimKey,
+    notices: &mut Vec<String>,
+    relies_on: &mut ReliedFlags,
+) -> Seen<()> {
+    for wish in facts::wishes_for(cx, claim)? {
         let text = format!("{} {}", wish.object, wish.how);
         match (wish.binding, cx.settings().include_wanted) {
             (false, _) => notices.push(text),
-            (true, true) => checks::rely(relies_on, "--include-wanted"),
-            (true, false) => {
-                return Ok(Err(format!(
-                    "{text}, and may need this data; --include-wanted overrides this"
-                )));
-            }
+            (true, true) => relies_on.rely(INCLUDE_WANTED),
+            (true, false) => relies_on.lack(
+                INCLUDE_WANTED,
+                format!("{text}, and may need this data"),
+                format!("{INCLUDE_WANTED} overrides this"),
+            ),
         }
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 /// Refuses unless its claim does not exist, or is bound to another volume.
@@ -161,12 +171,21 @@ fn claim_is_gone(cx: &Cx, volume: &Volume, relies_on: &mut ReliedFlags) -> Seen<
         ClaimState::None | ClaimState::Reserved => Err(checks::UNBOUND.to_owned()),
         ClaimState::Absent => Ok(()),
         ClaimState::Recreated(_) if cx.settings().include_recreated => {
-            relies_on.push("--include-recreated");
+            relies_on.rely(INCLUDE_RECREATED);
             Ok(())
         }
-        ClaimState::Recreated(claim) => Err(format!(
-            "{} was recreated and may need this data; --include-recreated overrides this",
-            claim.object()
+        ClaimState::Recreated(claim) => {
+            relies_on.lack(
+                INCLUDE_RECREATED,
+                format!("{} was recreated and may need this data", claim.object()),
+                format!("{INCLUDE_RECREATED} overrides this"),
+            );
+            Ok(())
+        }
+        ClaimState::Changed(claim) => Err(format!(
+            "its own claim {} still exists, although spec.claimRef has another uid: {}",
+            claim.object(),
+            facts::giving_back(volume, claim)
         )),
         ClaimState::Live(claim) => match &claim.volume_name {
             Some(other) if **other != *volume.name() => Ok(()),
@@ -176,10 +195,15 @@ fn claim_is_gone(cx: &Cx, volume: &Volume, relies_on: &mut ReliedFlags) -> Seen<
 }
 
 pub(super) fn reachable(cx: &Cx, volume: &Volume) -> Seen<Checked> {
-    Ok(match facts::node_gone(cx, volume)? {
-        false => Ok(()),
-        true => Err("no node matches its node affinity".to_owned()),
-    })
+    let owner = facts::owner(volume);
+    if !facts::deleter_gone(cx, volume, &owner)? {
+        return Ok(Ok(()));
+    }
+    let deletes = match facts::deletes_on_node(cx, volume, &owner) {
+        Some(true) => "deletes",
+        _ => "may delete",
+    };
+    Ok(Err(format!("no node matches its node affinity, and its driver {deletes} on a node")))
 }
 
 /// Refuses where an attachment references it. Names one on a node that cannot be asked first: that
@@ -218,8 +242,7 @@ pub(super) fn hosts_answer(cx: &Cx, volume: &Volume) -> Seen<Checked> {
 /// as their nodes can be asked: a pod may be older than the new claim.
 pub(super) fn pods_are_gone(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     let Some(claim) = &volume.claim_ref else { return Ok(Ok(())) };
-    let moved = cx.settings().include_recreated
-        && matches!(facts::claim_state(cx, volume)?, ClaimState::Recreated(namesake)
+    let moved = matches!(facts::claim_state(cx, volume)?, ClaimState::Recreated(namesake)
             if namesake.volume_name.as_deref().is_some_and(|bound| bound != volume.name()));
     for pod in cx.pods_of(&claim.key)? {
         let plight = match &pod.node {
@@ -241,4 +264,58 @@ pub(super) fn pods_are_gone(cx: &Cx, volume: &Volume) -> Seen<Checked> {
         }
     }
     Ok(Ok(()))
+}
+
+/// Refuses a proposal that destroys the data of a claim which a custom resource wants back, or may: a
+/// halted virtual machine, a Rollout, a suspended workflow. Where nobody can be asked, since what was
+/// read is a dump, it tells so: everything is asked again before a write.
+///
+/// Reports do not make this check: they do not list custom resources.
+///
+/// # Errors
+/// When a kind of custom resources could not be listed.
+pub(crate) fn unless_custom_resources_want(
+    cx: &Cx,
+    claim: &ClaimKey,
+    mut proposal: Proposal,
+) -> Seen<Result<Proposal, Refusal>> {
+    let OtherUsers { users, mut signs, unseen, unasked, .. } =
+        facts::other_users_of_name(cx, claim);
+    let settings = cx.settings();
+    let rely = |proposal: &mut Proposal, flag| {
+        if !proposal.relies_on.contains(&flag) {
+            proposal.relies_on.push(flag);
+        }
+    };
+    if let Some(user) = users.first() {
+        let wanted = format!("claim {claim} is wanted: {}", user.words());
+        if !settings.include_wanted {
+            let reason = format!("{wanted}; {INCLUDE_WANTED} overrides this");
+            return Ok(Err(Refusal { reason, effect: proposal.effect }));
+        }
+        proposal.notices.push(wanted);
+        rely(&mut proposal, INCLUDE_WANTED);
+    }
+    let asserts = format!("{NO_OTHER_USERS} asserts that nothing else uses it");
+    match unseen {
+        Some(_) if unasked => proposal.notices.push(format!(
+            "unknown which custom resources want claim {claim}: the dump does not tell, and the \
+             cluster is asked before anything is written"
+        )),
+        Some(unseen) if settings.no_other_users => signs.push(unseen.reason),
+        Some(unseen) => {
+            return Err(Unseen { reason: format!("{}; {asserts}", unseen.reason), ..unseen });
+        }
+        None => {}
+    }
+    if signs.is_empty() {
+        return Ok(Ok(proposal));
+    }
+    if !settings.no_other_users {
+        let reason = format!("claim {claim} may be wanted: {}; {asserts}", signs.join("; "));
+        return Ok(Err(Refusal { reason, effect: proposal.effect }));
+    }
+    proposal.notices.extend(signs);
+    rely(&mut proposal, NO_OTHER_USERS);
+    Ok(Ok(proposal))
 }

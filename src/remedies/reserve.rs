@@ -9,6 +9,8 @@ use crate::model::{ClaimKey, Phase, ReclaimPolicy, Volume};
 
 /// What lifts a doubt about the backend volume.
 const BACKEND_VERIFIED: &str = "--backend-verified";
+/// What is to be done first.
+const VERIFY: &str = "verify it, then pass --backend-verified";
 /// How many volumes a notice names at most.
 const NAMED: usize = 5;
 
@@ -29,11 +31,11 @@ pub(super) fn is_free(
     notices: &mut Vec<String>,
     relies_on: &mut ReliedFlags,
 ) -> Seen<Checked> {
+    released::backend_state_known(cx, volume, relies_on);
     checks::all!(
         is_kept(volume),
         in_phase(cx, volume, is_reserved_for(volume, claim), relies_on),
         checks::not_exempt(cx, &volume.metadata),
-        released::backend_state_known(cx, volume, relies_on),
         shares_by_design(cx, volume, notices)?,
     );
     Ok(Ok(()))
@@ -78,13 +80,15 @@ fn in_phase(cx: &Cx, volume: &Volume, reserved: bool, relies_on: &mut ReliedFlag
         // The volume controller has not looked at the reservation yet, or has.
         Phase::Available | Phase::Pending if reserved => Ok(()),
         Phase::Failed if cx.settings().backend_verified => {
-            checks::rely(relies_on, BACKEND_VERIFIED);
+            relies_on.rely(BACKEND_VERIFIED);
             Ok(())
         }
-        Phase::Failed => Err(format!(
-            "its phase is Failed, not Released: its deletion failed, and the backend volume may be \
-             partly deleted; verify it, then pass {BACKEND_VERIFIED}"
-        )),
+        Phase::Failed => {
+            let why = "its phase is Failed, not Released: its deletion failed, and the backend \
+                       volume may be partly deleted";
+            relies_on.lack(BACKEND_VERIFIED, why, VERIFY);
+            Ok(())
+        }
         phase => Err(format!("its phase is {phase}, not Released")),
     }
 }
@@ -109,7 +113,7 @@ pub(super) fn shares_by_design(
     }
     let others = facts::sharing(cx, volume)?;
     let told = |(other, overlap): &(&Volume, Overlap)| {
-        let destroys = match facts::may_destroy(other) {
+        let destroys = match facts::may_destroy(cx, other) {
             true => format!(", and its policy {} can destroy the data", other.reclaim_policy),
             false => String::new(),
         };

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::checks::{self, Checked};
 use crate::cluster::{Cx, Seen};
-use crate::drivers::{self, Family, Fate};
+use crate::drivers::{Family, Fate};
 use crate::facts;
 use crate::model::{
     Action, BackendKey, Claim, ClaimKey, ControllerState, Kind, Liveness, ObjectKey, ObjectRef,
@@ -118,7 +118,7 @@ pub(super) fn propose(
     let key = key(wanted, &claim.object());
     let snapshot = ObjectRef { key, uid: None };
     let taken = cx.volume_snapshot(&claim.namespace, &snapshot.key.name)?;
-    let family = drivers::family(driver);
+    let family = facts::provisioning_family(cx, volume, &facts::owner(volume));
     let mut first = FirstSnapshot { snapshot, step: None, notices: Vec::new() };
     if let Some(taken) = taken {
         // Its notices were said with the plan, when its handle was not known yet.
@@ -209,7 +209,7 @@ fn saves(
         Ok(content) => content,
         Err(reason) => return Ok(Err(reason)),
     };
-    let family = drivers::family(driver);
+    let family = facts::provisioning_family(cx, volume, &facts::owner(volume));
     let fate = family.snapshots.fate_of(content.handle.as_deref());
     Ok(outlives(volume, driver, family, fate, destroys, &mut Vec::new()))
 }

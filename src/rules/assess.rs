@@ -22,6 +22,7 @@ use super::{Judge, Judgement, REGISTRY, Rule, SUBJECT_KINDS, kind_of};
 use crate::cluster::{Cluster, Cx, Dirty, Facts, Lookup, Subject, Unseen};
 use crate::model::{
     ControllerRole, Fact, FactKey, Finding, Question, RuleId, Settings, Severity, Text, Time,
+    Volume,
 };
 
 /// Keeps which rules found something about which subjects. Findings themselves are not kept: they
@@ -205,11 +206,13 @@ impl Assessor {
             // finalizer a volume has may belong to a driver that no object references: such a fact
             // may change the judgement of every volume.
             let anybody = changed.iter().any(|driver| !cluster.has_driver(driver));
-            for (id, volume) in cluster.volumes() {
-                if anybody || volume.drivers().any(|driver| changed.contains(driver)) {
-                    subjects.insert(Subject::Volume(id));
-                }
-            }
+            let is_its =
+                |it: &Volume| anybody || it.drivers().any(|driver| changed.contains(driver));
+            let its = || cluster.volumes().filter(|(_, volume)| is_its(volume));
+            subjects.extend(its().map(|(id, _)| Subject::Volume(id)));
+            // What a driver destroys bears on the volumes of others that share the storage.
+            let sharing = cluster.volumes_sharing(its().map(|(_, volume)| volume));
+            subjects.extend(sharing.into_iter().map(Subject::Volume));
         }
         if dirty.all_drivers {
             subjects.extend(cluster.drivers().into_iter().map(Subject::Driver));

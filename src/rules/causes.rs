@@ -94,6 +94,16 @@ pub static CAUSES: &[Cause] = &[
         effects: &["pv-delete-in-progress-or-failing", "pv-released-delete-stuck"],
     },
     Cause {
+        cause: "pv-claim-ref-changed",
+        link: Link::Itself,
+        effects: &[
+            "pv-delete-in-progress-or-failing",
+            "pv-referenced-by-other-pvc",
+            "pv-released-delete-stuck",
+        ],
+    },
+    Cause { cause: "pv-claim-ref-changed", link: Link::VolumeOfClaim, effects: &["pvc-lost"] },
+    Cause {
         cause: "pv-released-claim-recreated",
         link: Link::VolumeOfClaim,
         effects: &["pvc-pending-too-long"],

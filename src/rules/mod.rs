@@ -34,8 +34,8 @@ pub(crate) use finding::Judgement;
 
 use crate::cluster::{Cluster, Cx, Seen, Subject, for_each_judged_row};
 use crate::model::{
-    AdmissionObject, Attachment, AttributesClass, Claim, Finding, KeptBackend, Kind, Namespace,
-    PodUse, RuleId, Severity, SnapshotContent, StatefulSet, StorageClass, Text, Volume,
+    AdmissionObject, Attachment, AttributesClass, Claim, Finding, KeptBackend, Kind, NamedRow as _,
+    Namespace, PodUse, RuleId, Severity, SnapshotContent, StatefulSet, StorageClass, Text, Volume,
 };
 use crate::remedies::RemedyDeclaration;
 
@@ -124,7 +124,10 @@ macro_rules! declare_judge {
             ) -> Option<Seen<Option<Finding>>> {
                 match (self, subject) {
                     $((Self::$subject(judge), Subject::$subject(id)) => {
-                        cluster.$at(*id).map(|row| judge(cx, row))
+                        let row = cluster.$at(*id)?;
+                        let (kind, namespace, name) = row.identity();
+                        let legible = cluster.legible(kind, namespace, name);
+                        Some(legible.and_then(|()| judge(cx, row)))
                     })+
                     (Self::Driver(judge), Subject::Driver(name)) => Some(judge(cx, name)),
                     (Self::Backend(judge), Subject::Backend(key)) => {

@@ -8,6 +8,7 @@ mod api_versions;
 mod conclusion;
 mod decoder;
 mod newest_time;
+mod seen_beside;
 #[cfg(test)]
 mod tests;
 mod untyped;
@@ -23,6 +24,7 @@ use std::{
 use api_versions::{ServedKind, claimed_kind, served_kind};
 use decoder::{DecodingNotes, DecodingQueue};
 use newest_time::NewestTime;
+use seen_beside::SeenBeside;
 
 use super::{answer_line::SavedAnswer, intake::Intake, kept_backend_line, records};
 use crate::cluster::{Coverage, Reach};
@@ -61,7 +63,8 @@ pub fn read(
     options: &DumpOptions,
     intake: &mut Intake,
 ) -> Result<DumpNotes, DumpError> {
-    let mut reading = DumpReading::default();
+    let newest_time = NewestTime::until(options.now);
+    let mut reading = DumpReading { newest_time, ..DumpReading::default() };
     let (summaries, DecodingNotes { damaged, versions }) = decoder::with(intake, |queue| {
         dump::read(inputs, stdin, &mut |piece| reading.take_in(piece, queue))
     })?;
@@ -118,6 +121,7 @@ struct DumpReading {
     /// The files that hold objects of the kinds that an audit looks at.
     sources: BTreeSet<Arc<str>>,
     newest_time: NewestTime,
+    beside: SeenBeside,
     header: records::DumpHeader,
     taken: Option<records::DumpMoment>,
     notes: DumpNotes,
@@ -184,6 +188,9 @@ impl DumpReading {
         object: &dump::DumpObject<'_>,
         queue: &mut DecodingQueue,
     ) -> ControlFlow<()> {
+        if let Some(answer) = self.beside.answer(object, self.own.is_empty()) {
+            return queue.answer(answer.0, answer.1);
+        }
         match served_kind(object.api_version, object.kind) {
             ServedKind::Known(kind) => return self.of_kind(kind, object, queue),
             ServedKind::Unlike(kind) => {
@@ -217,6 +224,7 @@ impl DumpReading {
             self.sources.insert(Arc::clone(&object.origin.file));
         }
         self.newest_time.look(kind, object.body);
+        self.beside.look(kind, object);
         let evidence = self.evidence.entry(kind).or_default();
         match object.list {
             Some(list) => {

@@ -101,7 +101,9 @@ impl Intake {
     /// # Errors
     /// When it cannot be saved.
     pub fn object(&mut self, object: &dyn AnyObject) -> Result<(), DumpError> {
-        let reduced = Reduced::of(object, &mut self.folder, self.saving.is_some());
+        let version = self.cluster.version_of(object.kind());
+        let saving = self.saving.is_some().then_some(version);
+        let reduced = Reduced::of(object, &mut self.folder, saving);
         self.reduced(&Reach::all(object.kind()), reduced, &String::new)
     }
 
@@ -127,10 +129,21 @@ impl Intake {
         if let Some((saving, document)) = self.saving.as_mut().zip(object.document) {
             saving.document(document)?;
         }
-        match object.change {
-            Ok(Some(change)) => self.apply(change),
-            Ok(None) => {}
-            Err(error) => {
+        match (object.change, object.odd) {
+            (Ok(change), Some(odd)) => {
+                let row = match change {
+                    Some(Change::Seen(row)) => Some(row),
+                    Some(other) => {
+                        self.apply(other);
+                        None
+                    }
+                    None => None,
+                };
+                self.apply(Change::Odd(row, odd));
+            }
+            (Ok(Some(change)), None) => self.apply(change),
+            (Ok(None), None) => {}
+            (Err(error), _) => {
                 let reason = format!("{}{error}", position());
                 self.broke(reach.clone(), reason.clone());
                 if object.watched {

@@ -98,7 +98,13 @@ impl DumpMoment {
             return None;
         }
         let parsed = behaves_as.or_else(|| major_minor(version.as_deref()?));
-        Some(Server { cluster_uid: uid, url: server, git_version: version, version: parsed })
+        Some(Server {
+            cluster_uid: uid,
+            url: server,
+            git_version: version,
+            version: parsed,
+            allowed: None,
+        })
     }
 }
 

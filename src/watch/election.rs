@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::apply::{LeaseHold, StoredLease, Unattended};
 use crate::journal::Term;
+use crate::model::Time;
 
 /// How long a Lease lasts, and how often it is renewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +54,37 @@ pub(crate) struct Election {
     /// The state of the Lease that was last seen, since when, and for how long it holds.
     seen: Option<Seen>,
     led: Option<Led>,
+    /// The state of the Lease that was last read or written, whoever held it.
+    last: Option<Version>,
+    /// Whether it was of an earlier time since this process led last.
+    went_back: bool,
+}
+
+/// How far a Lease has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Version {
+    uid: String,
+    /// `None` where it is no number, and cannot be compared (KEP-5504).
+    resource: Option<u64>,
+    transitions: u64,
+}
+
+impl Version {
+    fn of(lease: &StoredLease) -> Self {
+        Self {
+            uid: lease.uid().to_owned(),
+            resource: lease.resource_version().parse().ok(),
+            transitions: lease.transitions(),
+        }
+    }
+
+    /// Whether this is a state of the same Lease, or of the same name, before the other one.
+    fn is_before(&self, other: &Self) -> bool {
+        let is_same = self.uid == other.uid;
+        let resource = self.resource.zip(other.resource);
+        resource.is_some_and(|(own, other)| own < other)
+            || (is_same && self.transitions < other.transitions)
+    }
 }
 
 #[derive(Debug)]
@@ -68,6 +100,8 @@ struct Led {
     term: Term,
     /// When nobody led for long before, as far as that is known.
     unattended: Option<Unattended>,
+    /// Since when announcements count.
+    restarted: Option<Time>,
     /// When the request was sent that was the last to be stored.
     renewed: Duration,
 }
@@ -75,7 +109,7 @@ struct Led {
 impl Election {
     /// Begins with nothing known. `identity` tells this process from all others that ever were.
     pub(crate) fn new(identity: String, pace: ElectionPace) -> Self {
-        Self { identity, pace, seen: None, led: None }
+        Self { identity, pace, seen: None, led: None, last: None, went_back: false }
     }
 
     /// Who this process is.
@@ -83,14 +117,38 @@ impl Election {
         &self.identity
     }
 
+    /// Takes in the Lease as it was read, and says whether announcements count anew: it has a gap, it is of an earlier time,
+    /// or there is none. A cluster that was restored from a backup looks so. Whoever led until now leads no more, so that
+    /// nothing that it has begun is sent.
+    pub(crate) fn is_restart(&mut self, lease: Option<&StoredLease>, now: Option<Time>) -> bool {
+        let read = lease.map(Version::of);
+        let was_before = self.last.as_ref().is_some_and(|last| {
+            // One that was created meanwhile is later than the one that was deleted.
+            read.as_ref().is_none_or(|read| read.is_before(last))
+        });
+        self.last = read;
+        self.went_back |= was_before;
+        let is_restart = self.went_back || lease.zip(now).is_none_or(|(it, now)| it.has_gap(now));
+        if is_restart {
+            self.led = None;
+        }
+        is_restart
+    }
+
     /// Takes in the Lease as it was read, and says what to do.
-    pub(crate) fn bid(&mut self, lease: Option<&StoredLease>, at: Duration) -> Bid {
+    pub(crate) fn bid(
+        &mut self,
+        lease: Option<&StoredLease>,
+        at: Duration,
+        is_restart: bool,
+    ) -> Bid {
         let hold = |transitions, is_acquired| {
             Bid::Write(LeaseHold {
                 holder: self.identity.clone(),
                 duration: self.pace.duration,
                 transitions,
                 is_acquired,
+                is_restart,
             })
         };
         let Some(lease) = lease else {
@@ -99,7 +157,7 @@ impl Election {
         };
         let is_own = lease.holder() == self.identity;
         if is_own {
-            return hold(lease.transitions(), false);
+            return hold(lease.transitions() + u64::from(is_restart), is_restart);
         }
         // Somebody else took it, or it was given back.
         self.led = None;
@@ -128,7 +186,10 @@ impl Election {
     /// Takes in that a bid was stored. `sent` is when its request was sent.
     pub(crate) fn won(&mut self, lease: &StoredLease, sent: Duration) {
         let term = Term { lease: lease.uid().to_owned(), transitions: lease.transitions() };
-        self.led = Some(Led { term, unattended: lease.unattended(), renewed: sent });
+        let (unattended, restarted) = (lease.unattended(), lease.restarted());
+        self.led = Some(Led { term, unattended, restarted, renewed: sent });
+        self.last = Some(Version::of(lease));
+        self.went_back = false;
     }
 
     /// Takes in that the Lease was given back.
@@ -148,6 +209,11 @@ impl Election {
         self.led.as_ref().and_then(|it| it.unattended)
     }
 
+    /// Since when announcements count.
+    pub(crate) fn restarted(&self) -> Option<Time> {
+        self.led.as_ref().and_then(|it| it.restarted)
+    }
+
     /// What gives the Lease back, where this process holds it: others need not wait until it ends.
     pub(crate) fn release(&self, at: Duration) -> Option<LeaseHold> {
         self.term(at).map(|(term, _)| LeaseHold {
@@ -155,6 +221,7 @@ impl Election {
             duration: Duration::from_secs(1),
             transitions: term.transitions,
             is_acquired: false,
+            is_restart: false,
         })
     }
 }

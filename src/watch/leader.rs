@@ -9,14 +9,16 @@ use tokio::time::{sleep, timeout};
 
 use super::election::{Bid, Election, ElectionPace};
 use super::probes::Probes;
-use crate::apply::{LeaseWrite, LeaseWriter, Unattended, run_id};
+use crate::apply::{LeaseWrite, LeaseWriter, Moment, Unattended, run_id};
 use crate::client::Connection;
 use crate::journal::Term;
-use crate::model::{Text, escape_control};
+use crate::model::{Text, Time, escape_control};
 
 /// How long giving the Lease back may take.
 const RESIGNING: Duration = Duration::from_secs(5);
 
+/// Why a Lease is not written by whose times others judge.
+const NO_TIME: &str = "the API server tells no time";
 /// Why a process does not stand for election that could.
 const STUCK: &str = "the loop of this process does not turn: the Lease is left to another one";
 /// How many looks in a row find a loop that does not turn before it counts as stuck: that of a process
@@ -32,10 +34,14 @@ pub(crate) enum Standing {
     Leads {
         /// Since when without a break.
         term: Term,
-        /// When it stops to, by itself: before others begin.
-        until: Instant,
+        /// When the request was sent by which the Lease was renewed last.
+        renewed: Moment,
+        /// How long after that it stops to, by itself: before others begin.
+        lasts: Duration,
         /// When nobody led for long before.
         unattended: Option<Unattended>,
+        /// Since when announcements count.
+        restarted: Option<Time>,
     },
     /// Somebody else does, or nobody: the Lease could not be read or written.
     Stands {
@@ -90,9 +96,25 @@ impl Leadership {
 
     /// The term, while it leads in an election.
     pub(crate) fn term(&self) -> Option<Term> {
+        self.led().map(|(term, _)| term)
+    }
+
+    /// The term, and how long it lasts unless the Lease is renewed.
+    pub(crate) fn led(&self) -> Option<(Term, Duration)> {
         match &*self.0.as_ref()?.standing.borrow() {
-            Standing::Leads { term, until, .. } if Instant::now() < *until => Some(term.clone()),
-            _ => None,
+            Standing::Leads { term, renewed, lasts, .. } => {
+                let left = lasts.saturating_sub(renewed.elapsed());
+                (!left.is_zero()).then(|| (term.clone(), left))
+            }
+            Standing::Unknown | Standing::Stands { .. } => None,
+        }
+    }
+
+    /// Since when announcements count.
+    pub(crate) fn restarted(&self) -> Option<Time> {
+        match &*self.0.as_ref()?.standing.borrow() {
+            Standing::Leads { restarted, .. } => *restarted,
+            Standing::Unknown | Standing::Stands { .. } => None,
         }
     }
 
@@ -138,21 +160,25 @@ pub(crate) struct Candidate {
 
 impl Candidate {
     /// Stands for election by the Lease of this namespace and name, from when the loop has looked, for
-    /// as long as it turns.
+    /// as long as it turns. `pauses` are the namespaces whose records pause it.
     pub(crate) fn stand(
         connection: &Connection,
         lease: (&str, &str),
+        pauses: &[Text],
         pace: ElectionPace,
         loop_probes: Arc<Probes>,
     ) -> Self {
         let identity = format!("{}_{}", instance(), run_id());
         let writer = LeaseWriter::new(connection, lease, pace.deadline / 2);
+        let writer = writer.noting(pauses.iter().map(|it| &**it));
         let (tell, standing) = watch::channel(Standing::Unknown);
         let (resign, resigned) = oneshot::channel();
         let campaign = Campaign {
             election: Election::new(identity, pace),
             writer,
             begun: Instant::now(),
+            renewed: Moment::now(),
+            pace,
             fitness: Fitness::default(),
             loop_probes,
             tell,
@@ -210,6 +236,9 @@ struct Campaign {
     election: Election,
     writer: LeaseWriter,
     begun: Instant,
+    /// When the request was sent that was the last to be stored.
+    renewed: Moment,
+    pace: ElectionPace,
     fitness: Fitness,
     loop_probes: Arc<Probes>,
     tell: watch::Sender<Standing>,
@@ -245,13 +274,20 @@ impl Campaign {
             Ok(read) => read,
             Err(failure) => return (None, Some(failure)),
         };
-        let hold = match self.election.bid(lease.as_ref(), self.begun.elapsed()) {
+        if lease.is_some() && now.is_none() {
+            return (None, Some(NO_TIME.to_owned()));
+        }
+        let is_restart = self.election.is_restart(lease.as_ref(), now);
+        let hold = match self.election.bid(lease.as_ref(), self.begun.elapsed(), is_restart) {
             Bid::Write(hold) => hold,
             Bid::Stand { holder } => return (Some(holder), None),
         };
-        let sent = self.begun.elapsed();
+        let (sent, renewed) = (self.begun.elapsed(), Moment::now());
         match self.writer.write(lease.as_ref(), &hold, now).await {
+            // That there is none was said without a time: this process leads when it has renewed the first one.
+            LeaseWrite::Stored(_) if now.is_none() => (None, None),
             LeaseWrite::Stored(stored) => {
+                self.renewed = renewed;
                 self.election.won(&stored, sent);
                 (None, None)
             }
@@ -263,10 +299,13 @@ impl Campaign {
 
     fn say(&self, leader: Option<String>, failure: Option<String>) {
         let standing = match self.election.term(self.begun.elapsed()) {
-            Some((term, until)) => {
-                let unattended = self.election.unattended();
-                Standing::Leads { term: term.clone(), until: self.begun + until, unattended }
-            }
+            Some((term, _)) => Standing::Leads {
+                term: term.clone(),
+                renewed: self.renewed,
+                lasts: self.pace.deadline,
+                unattended: self.election.unattended(),
+                restarted: self.election.restarted(),
+            },
             None => Standing::Stands { leader, failure },
         };
         let (known_leader, failure) = match &standing {

@@ -10,7 +10,7 @@ use chrono::TimeDelta;
 
 use crate::apply::{RecordWriter, StoredConfigMap};
 use crate::client::Connection;
-use crate::model::{Time, format_time, parse_time};
+use crate::model::{Text, Time, format_time, parse_time};
 
 /// The name of the `ConfigMap`, in the namespace in which `watch` runs.
 pub(crate) const PAUSE: &str = "kubectl-storage-watch";
@@ -49,6 +49,20 @@ pub(crate) async fn read(connection: &Connection, field_manager: &str, namespace
     let (read, cluster) = futures::join!(writer.read(), writer.cluster());
     let read = read.as_ref().map(Option::as_ref).map_err(ToString::to_string);
     Pause::of(read, cluster.as_deref().map_err(String::as_str))
+}
+
+/// Reads whether reconcilers may act by the records in these namespaces: the first has to say so, and none of
+/// the others anything else.
+pub(crate) async fn read_all(
+    connection: &Connection,
+    field_manager: &str,
+    namespaces: &[Text],
+) -> Pause {
+    let read = namespaces.iter().map(|it| read(connection, field_manager, it));
+    let read = futures::future::join_all(read).await.into_iter();
+    let read = namespaces.iter().map(|it| &**it).zip(read);
+    read.reduce(|first, other| (first.0, first.1.beside(other.0, other.1)))
+        .map_or_else(|| Pause::of(Ok(None), Err("it was not read")), |it| it.1)
 }
 
 /// What the `ConfigMap` is.
@@ -121,6 +135,21 @@ impl Pause {
     /// Whether reconcilers may act: only where everybody can see that somebody said so.
     pub(crate) const fn may_act(&self) -> bool {
         matches!(self.record, PauseRecord::Resumed)
+    }
+
+    /// Returns what both say together, of which the other one is in this namespace: paused wins. One that is not there says
+    /// nothing.
+    fn beside(self, namespace: &str, other: Self) -> Self {
+        let place = |why: &str| format!("configmap {namespace}/{PAUSE}: {why}");
+        let record = match other.record {
+            _ if !self.may_act() => return self,
+            PauseRecord::Missing | PauseRecord::Resumed => return self,
+            PauseRecord::Paused => PauseRecord::Paused,
+            PauseRecord::Malformed(why) => PauseRecord::Malformed(place(&why)),
+            PauseRecord::Unreadable(why) => PauseRecord::Unreadable(place(&why)),
+        };
+        let reason = Some(place(other.reason.as_deref().unwrap_or("no reason was given")));
+        Self { record, reason, ..other }
     }
 
     /// Its keys and values, where it is resumed or paused, with those that others keep in it.
@@ -232,6 +261,34 @@ mod tests {
         });
         let going = StoredConfigMap::of(going).expect("it has a uid");
         assert_eq!(of(Some(&going)).record, PauseRecord::Missing);
+    }
+
+    #[test]
+    fn of_two_records_that_contradict_each_other_paused_wins() {
+        let resumed =
+            json!({"paused": "false", "since": "2026-11-01T12:00:00Z", "cluster": "here"});
+        let all = [
+            (of(Some(&stored(&resumed))), "resumed"),
+            (of(Some(&stored(&json!({"paused": "true", "reason": "a restore"})))), "paused"),
+            (of(None), "missing"),
+            (of(Some(&stored(&json!({"paused": "no"})))), "malformed"),
+            (Pause::of(Err("403".to_owned()), Ok("here")), "unreadable"),
+        ];
+        for (own, of_own) in &all {
+            for (other, of_other) in &all {
+                let both = own.clone().beside("there", other.clone());
+                // The record has to be there; the other one need not.
+                let may_act = *of_own == "resumed" && ["resumed", "missing"].contains(of_other);
+                assert_eq!(both.may_act(), may_act, "{of_own} beside {of_other}");
+                if *of_own == "resumed" && !may_act {
+                    assert_eq!(both.record.name(), *of_other);
+                    let told = both.reason.unwrap_or_default();
+                    assert!(told.contains("there/kubectl-storage-watch"), "{told}");
+                } else {
+                    assert_eq!(both, *own);
+                }
+            }
+        }
     }
 
     #[test]

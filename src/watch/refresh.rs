@@ -263,6 +263,7 @@ mod tests {
             holder: Some("somebody".into()),
             renewed: intake.cluster.clock(),
             duration_seconds: Some(15),
+            read: crate::model::LeaseMoment::Clock,
         };
         intake.apply(Change::Seen(Row::Lease(Box::new(lease))));
         let left = turn(&mut intake);

@@ -53,7 +53,10 @@ mod tests {
     async fn server() -> TestServer {
         TestServer::start(|asked| match asked.path.contains("/secrets/silent") {
             true => TestReply::Hang(Vec::new()),
-            false => json(r#"{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "x"}}"#),
+            false => json(format!(
+                r#"{{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {{"name": "{}", "namespace": "s"}}}}"#,
+                asked.path.rsplit('/').next().unwrap_or_default()
+            )),
         })
         .await
     }

@@ -1,5 +1,6 @@
 //! What keeps the house in order: the walls that a workspace would have, as tests.
 
+mod absence;
 mod clock;
 mod circles;
 mod names;

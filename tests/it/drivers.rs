@@ -4,10 +4,18 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,
     fs,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
-use kubectl_storage::drivers::{FAMILIES, Family, Fate, ObjectDropped, ProvisionerKind, UNKNOWN};
+use kubectl_storage::drivers::{
+    self, FAMILIES, Family, Fate, ObjectDropped, ProvisionerKind, Recognition, UNKNOWN,
+    recognised_by_images,
+};
+use proptest::{
+    prelude::any,
+    strategy::{Strategy as _, ValueTree as _},
+    test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -71,10 +79,7 @@ fn section(page: &mut String, family: &Family) {
     line("Answers OK and deletes nothing for", &family.answers_ok.join("; "));
     line("Refuses to delete", &family.refuses.join("; "));
     if family.reads_class {
-        line(
-            "Deletion reads the StorageClass",
-            "a class that is gone or younger than the volume is refused",
-        );
+        line("Deletion reads the StorageClass", "as it is then; a class that is gone is refused");
     }
     line("Snapshots", family.snapshots.note);
     match family.object_dropped {
@@ -127,12 +132,7 @@ enum Planned {
 #[test]
 fn gc_plans_exactly_the_plain_volumes_of_every_family() {
     let (mut wrong, mut volumes) = (Vec::new(), 0);
-    let mut folders: Vec<_> = fs::read_dir(root().join("tests/drivers"))
-        .expect("tests/drivers")
-        .map(|entry| entry.expect("readable").path())
-        .collect();
-    folders.sort();
-    for folder in folders {
+    for folder in folders() {
         let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let expected: BTreeMap<String, Expected> =
             serde_yaml::from_str(&read(&folder.join("expected.yaml")))
@@ -152,13 +152,28 @@ type Answer = Result<Vec<String>, String>;
 
 /// What gc says of every volume of a fixture.
 fn planned(folder: &Path, name: &str) -> Result<BTreeMap<String, Answer>, String> {
-    let dump = fixture::build(&read(&folder.join("cluster.yaml")), name)?;
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drivers").join(format!("{name}.yaml"));
+    planned_with(folder, name, &[])
+}
+
+/// The same with further arguments.
+fn planned_with(
+    folder: &Path,
+    name: &str,
+    further: &[&str],
+) -> Result<BTreeMap<String, Answer>, String> {
+    answers(&read(&folder.join("cluster.yaml")), name, further)
+}
+
+/// What gc says of every volume of a made up cluster, with these flags.
+fn answers(cluster: &str, name: &str, flags: &[&str]) -> Result<BTreeMap<String, Answer>, String> {
+    let dump = fixture::build(cluster, name)?;
+    let file = format!("{name}-{}.yaml", flags.first().map_or("all", |it| &it[3..]));
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drivers").join(file);
     fs::create_dir_all(file.parent().expect("because it is in a folder")).expect("a folder");
     fs::write(&file, dump).expect("it can be written");
     let path = file.to_string_lossy();
     let args = ["gc", "-f", &path, "--older-than", "7d", "-o", "json"];
-    let ran = Call::new(args).run();
+    let ran = Call::new(args.into_iter().chain(flags.iter().copied())).run();
     let plan: Value = serde_json::from_str(&ran.stdout)
         .map_err(|_| format!("no plan: {}{}", ran.stdout, ran.stderr))?;
     let list = |field: &str| plan[field].as_array().cloned().unwrap_or_default();
@@ -172,6 +187,58 @@ fn planned(folder: &Path, name: &str) -> Result<BTreeMap<String, Answer>, String
         found.insert(text(&refusal["object"]["name"]), Err(text(&refusal["reason"])));
     }
     Ok(found)
+}
+
+/// The flags that a refusal names, each with its value; those of controllers are none of them.
+fn flags_of(reason: &str) -> Vec<&str> {
+    const PLAIN: [&str; 8] = [
+        "--include-unknown-age",
+        "--include-wanted",
+        "--include-recreated",
+        "--destroy-snapshots",
+        "--destroy-data",
+        "--backend-verified",
+        "--no-other-users",
+        "--keep-backend",
+    ];
+    const VALUED: [&str; 2] = ["--backend-exclusive", "--provisioner-alive"];
+    let word = |it: &'_ str| -> usize { it.trim_end_matches([',', '`', ';', ':']).len() };
+    let mut found = Vec::new();
+    let mut words = reason.split_whitespace().map(|it| &it[..word(it)]);
+    while let Some(flag) = words.next() {
+        if PLAIN.contains(&flag) {
+            found.push(flag);
+        } else if VALUED.contains(&flag) {
+            found.extend([flag, words.next().expect("a value")]);
+        }
+    }
+    found
+}
+
+/// Whoever adds all the flags that a refusal names gets a plan, and no further refusal.
+#[test]
+fn a_refusal_names_all_flags_at_once() {
+    let (mut wrong, mut lifted) = (Vec::new(), 0);
+    for entry in fs::read_dir(root().join("tests/drivers")).expect("tests/drivers") {
+        let folder = entry.expect("readable").path();
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let refused = planned(&folder, &name).unwrap_or_default().into_iter();
+        for (volume, reason) in refused.filter_map(|(it, answer)| Some((it, answer.err()?))) {
+            let flags = flags_of(&reason);
+            if flags.is_empty() {
+                continue;
+            }
+            lifted += 1;
+            let object = format!("pv/{volume}");
+            let further: Vec<_> = [&*object].into_iter().chain(flags).collect();
+            match planned_with(&folder, &name, &further).map(|mut it| it.remove(&volume)) {
+                Ok(Some(Ok(_))) => {}
+                other => wrong.push(format!("{name}: {volume}: {reason}\n    then {other:?}")),
+            }
+        }
+    }
+    assert!(lifted > 30, "only {lifted} refusals name flags");
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 fn differences(
@@ -211,4 +278,107 @@ fn every_family_has_a_fixture() {
     let missing: Vec<_> =
         FAMILIES.iter().map(|it| it.id).filter(|id| !folders.contains(*id)).collect();
     assert!(missing.is_empty(), "no fixture: {missing:?}");
+}
+
+/// The folders of all fixtures, in the order of their names.
+fn folders() -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join("tests/drivers")).expect("tests/drivers");
+    let mut folders: Vec<_> = entries.map(|entry| entry.expect("readable").path()).collect();
+    folders.sort();
+    folders
+}
+
+/// The CSI drivers and provisioners of a fixture: what its classes and CSIDrivers name.
+fn names_in(cluster: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for document in serde_yaml::Deserializer::from_str(cluster) {
+        let Ok(document) = Value::deserialize(document) else { continue };
+        let name = match document["kind"].as_str() {
+            Some("StorageClass") => document["provisioner"].as_str(),
+            Some("CSIDriver") => document["metadata"]["name"].as_str(),
+            _ => None,
+        };
+        names.extend(name.filter(|it| !it.starts_with("kubernetes.io/")).map(str::to_owned));
+    }
+    names
+}
+
+/// A fixture under another name, which its csi-provisioner says in its arguments.
+fn renamed(cluster: &str, name: &str, other: &str) -> String {
+    let lease = |driver: &str| driver.replace(['.', '/'], "-");
+    let address = "\"--csi-address=/csi/csi.sock\"";
+    cluster
+        .replace(name, other)
+        .replace(&lease(name), &lease(other))
+        .replace(address, &format!("{address}, \"--driver-name={other}\""))
+}
+
+/// A fixture whose images tell nothing.
+fn rebuilt(cluster: &str) -> String {
+    let images = FAMILIES.iter().flat_map(|it| it.provisioner.images);
+    images.fold(cluster.to_owned(), |cluster, image| {
+        cluster.replace(&format!("/{image}:"), "/build:").replace(&format!("/{image}@"), "/build@")
+    })
+}
+
+/// Whether a volume was refused for what else names its storage: everybody has to see that.
+fn is_shared(reason: &str) -> bool {
+    ["references the same", "lies inside", "contains it", "mounts it", "mounts a", "may reference"]
+        .iter()
+        .any(|it| reason.contains(it))
+}
+
+/// What the name of a driver tells may be missed under another one; nothing may be planned there that
+/// is not planned under its own, with the same flags. Which flags, how the other name is written, and
+/// whether the images tell what it is, is random. Where nothing tells, what else names the storage
+/// still does.
+#[test]
+fn no_volume_is_judged_less_careful_under_an_unknown_name() {
+    let (mut wrong, mut judged, mut planned) = (Vec::new(), 0, 0);
+    let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+    let strategy = ("[a-z]{3,9}(-[a-z]{2,5})?\\.[a-z]{3,9}\\.(com|org)", any::<[bool; 3]>());
+    for folder in folders() {
+        let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let cluster = read(&folder.join("cluster.yaml"));
+        for name in names_in(&cluster) {
+            let (other, [snapshots, alive, rebuild]) =
+                strategy.new_tree(&mut runner).expect("a value").current();
+            let of = |driver: &str, cluster: &str, suffix: &str| {
+                let mut flags = vec![];
+                if snapshots {
+                    flags.push("--destroy-snapshots");
+                }
+                if alive {
+                    flags.extend(["--provisioner-alive", driver]);
+                }
+                answers(&renamed(cluster, &name, driver), &format!("{id}-{suffix}"), &flags)
+                    .unwrap_or_else(|error| panic!("{id} as {driver}: {error}"))
+            };
+            let own = of(&name, &cluster, "own");
+            let unknown = match rebuild {
+                true => of(&other, &rebuilt(&cluster), "renamed"),
+                false => of(&other, &cluster, "renamed"),
+            };
+            let images = drivers::family(&name).provisioner.images;
+            let tells = images.iter().any(|it| cluster.contains(&format!("/{it}:")));
+            let is_told = tells
+                && !rebuild
+                && images.iter().any(|it| {
+                    recognised_by_images([*it]) == Recognition::As(drivers::family(&name).id)
+                });
+            judged += own.len();
+            for (volume, _) in unknown.iter().filter(|(_, it)| it.is_ok()) {
+                planned += 1;
+                if let Some(Err(reason)) = own.get(volume)
+                    && (is_told || is_shared(reason))
+                {
+                    let flags = [snapshots, alive, rebuild];
+                    wrong.push(format!("{id}: {volume} of {name}, as {other} {flags:?}: {reason}"));
+                }
+            }
+        }
+    }
+    assert!(judged > 200 && planned > 50, "{judged} judged, {planned} planned");
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -235,7 +235,9 @@ impl<'a> Document<'a> {
 fn pod_spec(kind: &str) -> Option<&'static [&'static str]> {
     match kind {
         "Pod" => Some(&["spec"]),
-        "StatefulSet" | "Deployment" | "ReplicaSet" | "Job" => Some(&["spec", "template", "spec"]),
+        "StatefulSet" | "Deployment" | "ReplicaSet" | "DaemonSet" | "Job" => {
+            Some(&["spec", "template", "spec"])
+        }
         _ => None,
     }
 }

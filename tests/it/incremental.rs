@@ -273,6 +273,11 @@ fn see(
         Lookup::VolumesAt(places) => format!("{:?}", cx.volumes_at(places)),
         Lookup::PodsAt(places) => format!("{:?}", cx.pods_at(places)),
         Lookup::WorkloadsAt(places) => format!("{:?}", cx.workloads_at(places)),
+        Lookup::Namesake(name) => {
+            let volume = cluster.volume_named(name);
+            format!("{:?}", volume.map(|it| cx.namesake(it, &|_| true)))
+        }
+        Lookup::Recognition(driver) => format!("{:?}", cx.recognition(driver)),
         Lookup::KeptAt(places) => format!("{:?}", cx.kept_at(places)),
         Lookup::Claim(key) => format!("{:?}", cx.claim(key)),
         Lookup::ClaimsNaming(name) => format!("{:?}", cx.claims_naming(name)),
@@ -379,6 +384,7 @@ fn tells_of(change: &Change, kind: Kind) -> bool {
             kind == mirror::asks_about(question)
         }
         Change::Seen(row) => row.key().is_some_and(|key| key.kind == kind),
+        Change::Odd(_, odd) => odd.key.kind == kind,
         Change::Gone(key) => key.kind == kind,
         Change::Begin(reach)
         | Change::Complete(reach)

@@ -96,6 +96,7 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
     let workloads = [Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::ReplicaSet];
     match lookup {
         Lookup::VolumesAt(_)
+        | Lookup::Namesake(_)
         | Lookup::VolumesOf(_)
         | Lookup::VolumeNamed(_)
         | Lookup::AttachedVolume(_)
@@ -131,6 +132,7 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
         Lookup::CsiDriver(_) => vec![Kind::CsiDriver],
         Lookup::Whole(kind) => vec![*kind],
         Lookup::Answer(question) => vec![question.kind()],
+        Lookup::Recognition(_) => workloads.into_iter().chain([Kind::Pod, Kind::Lease]).collect(),
         Lookup::Fact(FactKey::Identity(_)) => vec![Kind::PersistentVolume, Kind::CsiDriver],
         Lookup::Fact(
             FactKey::ProvisionerVersions(_)

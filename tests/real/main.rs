@@ -43,6 +43,7 @@ mod survive;
 #[path = "../terminal.rs"]
 mod terminal;
 mod undo;
+mod untrue;
 mod watch;
 mod watches;
 mod writing;

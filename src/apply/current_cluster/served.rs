@@ -3,7 +3,6 @@
 
 use serde_json::Value;
 
-use super::super::request;
 use super::{CurrentCluster, ReadAgainError, claim_of};
 use crate::client::ReadError;
 use crate::model::{Kind, ObjectKey, ObjectRef, Text, Uid};
@@ -27,7 +26,7 @@ impl CurrentCluster {
 
     /// Reads an object, in the version that the server prefers.
     pub(in crate::apply) async fn read(&self, key: &ObjectKey) -> Result<Option<Value>, ReadError> {
-        self.get(&request::path_in(key, &self.version_of(key.kind))).await
+        self.get_in(key, &self.version_of(key.kind)).await
     }
 
     /// Reads an object again without those that it references, and takes it in.

@@ -1,22 +1,11 @@
 //! The paths of objects.
 
+use crate::client::ObjectRequest;
 use crate::model::ObjectKey;
 
 /// Returns the path of an object of a kind with a known API version.
 pub fn path(key: &ObjectKey) -> String {
-    path_in(key, key.kind.group().version)
-}
-
-/// Returns the path of an object in a version of its kind.
-pub fn path_in(key: &ObjectKey, version: &str) -> String {
-    let group = key.kind.group();
-    crate::client::object_path(
-        group.name,
-        version,
-        key.namespace.as_deref().filter(|_| key.kind.is_namespaced()),
-        key.kind.plural(),
-        &key.name,
-    )
+    ObjectRequest::of(key, key.kind.group().version).path()
 }
 
 /// Returns the path of all objects of the kind and the namespace of one, in a version of its kind.

@@ -174,13 +174,14 @@ impl ChangeExecutor<'_> {
         if self.dry_run == DryRun::Server {
             return Ok(None);
         }
-        let entry = self.begin(change, 0, &request, live).await?;
+        let entry = self.begin(change, 0, &request, live.clone()).await?;
         let sent = self.writer.send(&request, false).await;
         let mut ended = match &sent {
             Ok(_) => ChangeEnd::new(Outcome::Sent, ""),
             // What befalls one volume must not keep the others from being recorded.
             Err(error) => ChangeEnd { ends_batch: None, ..ChangeEnd::unsent(error) },
         };
+        ended = self.unless_own(ended, action.object(), &request, &live).await;
         if let Ok(written) = &sent {
             let is = &written.value["metadata"]["annotations"][ANNOUNCED];
             if *is != json!(text) {
@@ -239,6 +240,10 @@ impl ChangeExecutor<'_> {
         let entry = self.begin_record(new, &request).await?;
         let sent = match config_map::send(self.writer, &request, false).await {
             ConfigMapWrite::Unanswered(detail) => self.find_record(new, detail).await,
+            // Nobody else creates one of its name: a proxy has sent it twice.
+            ConfigMapWrite::Overtaken => {
+                self.find_record(new, "it exists already".to_owned()).await
+            }
             sent => sent,
         };
         let mut ended = match sent {

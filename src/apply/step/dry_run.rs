@@ -17,6 +17,16 @@ pub(super) fn changes_nothing() -> ChangeEnd {
     ChangeEnd::new(Outcome::Done, "the API server would accept it")
 }
 
+/// Whether the answer to the dry run of a deletion shows a real one: the object has another version
+/// than the one that was to be deleted. A dry run returns it as it is stored (apiserver,
+/// `DryRunnableStorage`).
+fn was_carried_out(request: &WriteRequest, answer: &Value) -> bool {
+    let wanted = request.body["preconditions"]["resourceVersion"].as_str();
+    let shown = answer["metadata"]["resourceVersion"].as_str();
+    request.method == Method::DELETE
+        && wanted.zip(shown).is_some_and(|(wanted, shown)| wanted != shown)
+}
+
 impl ChangeExecutor<'_> {
     /// Whether a dry run would tell nothing that the request itself does not: it only removes owner
     /// references, in one patch, and a dry run was accepted in its namespace. Whoever has no right to
@@ -60,12 +70,17 @@ impl ChangeExecutor<'_> {
         request: &WriteRequest,
     ) -> Result<WriteAnswer, ChangeEnd> {
         let error = match self.writer.send(request, true).await {
+            Ok(answer) if was_carried_out(request, &answer.value) => {
+                let detail = "the API server carried out a deletion that was sent as a dry run; \
+                              something before it drops what requests say";
+                return Err(ChangeEnd::new(Outcome::Unanswered, detail).ends_batch());
+            }
             Ok(answer) => return Ok(answer),
             Err(error) if exists_already(purpose, &error) => return Ok(WriteAnswer::default()),
             Err(error) => error,
         };
         // What is created was not deleted: its namespace does not exist.
-        let absent = matches!(error, WriteError::Rejected { code: 404, .. });
+        let absent = matches!(error, WriteError::Rejected { absent: Some(_), .. });
         if let Some(detail) =
             error.overtaken().filter(|_| !absent || request.method != Method::POST)
         {
@@ -75,7 +90,7 @@ impl ChangeExecutor<'_> {
             error @ WriteError::Rejected { code: 429, .. } => {
                 ChangeEnd::new(Outcome::Failed, error.to_string()).ends_batch()
             }
-            error @ WriteError::Rejected { .. } => {
+            error @ (WriteError::Rejected { .. } | WriteError::Withdrawn(_)) => {
                 ChangeEnd::new(Outcome::Refused, error.to_string())
             }
             // Nothing was written, but the cause is unknown.
@@ -108,7 +123,7 @@ impl ChangeExecutor<'_> {
             let read = match *object == first.read_before().key {
                 _ if action.creates() => Some(Value::Null),
                 true => Some(live.clone()),
-                false => self.cluster.get(&request::path(object)).await.map_err(|error| {
+                false => self.cluster.get(object).await.map_err(|error| {
                     ChangeEnd::new(Outcome::Failed, format!("{object} was not read: {error}"))
                 })?,
             };

@@ -30,7 +30,7 @@ impl ChangeExecutor<'_> {
         let entry = self.log.numbered(entry);
         let request =
             event::request(change, action, &object, self.command, &entry, self.cluster.clock());
-        match self.writer.send(&request, false).await {
+        match self.writer.in_any_case().send(&request, false).await {
             Ok(_) => None,
             Err(error) => Some(format!("no Event was written about {}: {error}", change.object)),
         }

@@ -5,9 +5,8 @@
 //! own volume, which exists, is added as another owner by the same patch. It is removed only after the
 //! set was read again twice; and where the set is being deleted, both are removed.
 
-use std::time::Instant;
-
 use super::super::change_end::ChangeEnd;
+use super::super::moment::Moment;
 use super::super::options::DryRun;
 use super::super::request::WriteRequest;
 use super::super::turn::Turn;
@@ -100,7 +99,7 @@ impl ChangeExecutor<'_> {
     async fn is_kept(&self, claim: &ObjectRef, owner: &OwnerReference) -> Result<(), String> {
         let namespace = claim.key.namespace.as_deref().unwrap_or_default();
         let key = ObjectKey::named(Kind::StatefulSet, namespace, &owner.name);
-        let live = match self.cluster.get(&request::path(&key)).await {
+        let live = match self.cluster.get(&key).await {
             Ok(Some(live)) => live,
             Ok(None) => return Err(format!("{key} was deleted meanwhile")),
             Err(error) => return Err(format!("{key} could not be read again ({error})")),
@@ -182,7 +181,7 @@ impl ChangeExecutor<'_> {
             keeps_backend: false,
         };
         let removal = ProposedChange { proposal, ..change.clone() };
-        let looked = Instant::now();
+        let looked = Moment::now();
         let entry = self.begin(&removal, 0, &request, live).await?;
         let is_still = match looked.elapsed() > FRESH {
             true => self.is_still_rendered(&removal, claim, &request).await,

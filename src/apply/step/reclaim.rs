@@ -93,6 +93,6 @@ impl ChangeExecutor<'_> {
             _ => std::collections::BTreeSet::new(),
         };
         let of = Some(change.object.key.name.clone());
-        Ok(Orphan { undoes, placeholder, of, elsewhere, relies_on })
+        Ok(Orphan { undoes, placeholder, of, former: None, elsewhere, relies_on })
     }
 }

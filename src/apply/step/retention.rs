@@ -157,7 +157,7 @@ impl ChangeExecutor<'_> {
     async fn dry_run_all(&self, change: &ProposedChange) -> Result<(), ChangeEnd> {
         for action in &change.proposal.steps {
             let object = action.object();
-            let live = self.cluster.get(&request::path(&object.key)).await.map_err(|error| {
+            let live = self.cluster.get(&object.key).await.map_err(|error| {
                 ChangeEnd::new(Outcome::Failed, format!("{object} was not read: {error}"))
             })?;
             let live = live.ok_or_else(|| {
@@ -199,7 +199,9 @@ impl ChangeExecutor<'_> {
             progress.notes.extend(ended.notes);
             return Ok(());
         }
-        if ended.outcome == Outcome::Stale {
+        // Whoever has removed them.
+        let is_other = ended.outcome == Outcome::Unanswered && ended.ends_batch.is_none();
+        if ended.outcome == Outcome::Stale || is_other {
             let judged = self.cluster.propose_again(&alone.purpose, claim).await;
             if let Ok((_, Ok(Ok(proposal)))) = judged
                 && proposal.steps.is_empty()

@@ -10,9 +10,9 @@ use tokio::time::sleep;
 
 use super::{
     news::ActingNews,
-    permit::{Busy, Permit},
+    permit::{Busy, Permit, TermPermit},
     room::{Counting, HourRoom},
-    session::{Looked, Session},
+    session::{Judged, Looked, Session},
     terms::{ActingTerms, PAUSE},
 };
 use crate::apply::{Confirmed, JournalLeader, OpenJournal, Outcome, RunOptions};
@@ -33,9 +33,9 @@ use crate::journal::{
 use crate::model::{ObjectRef, Text};
 use crate::plan::{Plan, ProposedChange, Purpose};
 use crate::watch::acting::{
-    ActingCounts, AnnouncementCounts, Repeats, Wanted, Work, WorkSchedule, room,
+    ActingCounts, AnnouncementCounts, Repeats, Wanted, Work, WorkSchedule, WorkTerms, room,
 };
-use crate::watch::policy::acting::{OLDEST_LOOK, ReconcilerName};
+use crate::watch::policy::acting::ReconcilerName;
 
 /// How soon it is asked again whether anything may be changed.
 const NOT_NOW: Duration = Duration::from_secs(3);
@@ -163,66 +163,63 @@ impl Actor<'_> {
         if !may_go_on(&self.permit) {
             return Ok(Ended::NotNow);
         }
-        let settings = terms.terms.settings(work, &terms.judged);
+        let term = self.permit.leadership.term();
+        let of_work = WorkTerms { counts_from: self.permit.counts_from(), ..terms.terms.clone() };
+        let settings = of_work.settings(work, &terms.judged);
         let Self { connection, .. } = self;
-        let session = Session {
-            connection,
-            work,
-            acts,
-            terms: &terms.terms,
-            settings,
-            bounds: &terms.bounds,
-        };
+        let session =
+            Session { connection, work, acts, terms: &of_work, settings, bounds: &terms.bounds };
         let mut looked = Box::pin(session.look()).await?;
-        if work.reconciler() == ReconcilerName::Reclaim && looked.breaker.is_none() {
-            looked.breaker = self.permit.unattended();
+        let judged = &mut looked.judged;
+        if work.reconciler() == ReconcilerName::Reclaim && judged.breaker.is_none() {
+            judged.breaker = self.permit.unattended();
         }
-        if let Some(counts) = looked.announcements {
+        if let Some(counts) = judged.announcements {
             self.counts.announced(counts);
         }
         if work == Work::Announce {
-            self.past.breaker_open = looked.breaker.is_some();
+            self.past.breaker_open = judged.breaker.is_some();
             self.counts.break_circuit(self.past.breaker_open);
         }
-        if let Some(left_alone) = &looked.left_alone {
+        if let Some(left_alone) = &judged.left_alone {
             (self.tell)(ActingNews::LeftAlone { work, left_alone });
         }
-        for object in &looked.taken_back {
+        for object in &judged.taken_back {
             (self.tell)(ActingNews::TakenBack { work, object });
         }
-        if let Some(breaker) = &looked.breaker {
+        if let Some(breaker) = &judged.breaker {
             (self.tell)(ActingNews::BreakerOpen { work, breaker });
             self.counts.break_circuit(true);
             // What people object to is recorded all the same.
-            looked.plan.changes.retain(|it| it.purpose == Purpose::RecordVeto);
+            judged.plan.changes.retain(|it| it.purpose == Purpose::RecordVeto);
         } else if looked.unsettled {
             return Ok(Ended::Retry);
         }
-        if looked.plan.changes.is_empty() || (work == Work::Reclaim && self.past.breaker_open) {
+        if judged.plan.changes.is_empty() || (work == Work::Reclaim && self.past.breaker_open) {
             return Ok(Ended::Idle);
         }
         if !acts {
-            (self.tell)(ActingNews::Would { work, changes: &looked.plan.changes });
+            (self.tell)(ActingNews::Would { work, changes: &judged.plan.changes });
             return Ok(Ended::Idle);
         }
-        if !looked.is_fresh() {
+        if !looked.age.is_fresh() {
             return Err(Failure::error(anyhow::anyhow!("a look took too long to be acted on")));
         }
         if !may_go_on(&self.permit) || self.terms.has_changed().unwrap_or(true) {
             return Ok(Ended::NotNow);
         }
-        Box::pin(self.act(work, terms, looked)).await
+        Box::pin(self.act(work, terms, term, looked)).await
     }
 
-    /// Makes the changes for which there is room.
+    /// Makes the changes for which there is room, in the term in which they were judged.
     async fn act(
         &mut self,
         work: Work,
         terms: &ActingTerms,
+        term: Option<Term>,
         looked: Looked,
     ) -> Result<Ended, Failure> {
-        let Looked { mut collected, mut plan, begun, .. } = looked;
-        let term = self.permit.leadership.term();
+        let Looked { mut collected, judged: Judged { mut plan, .. }, age, .. } = looked;
         if term.is_none() && self.permit.leadership.lease().is_some() {
             return Ok(Ended::NotNow);
         }
@@ -271,23 +268,23 @@ impl Actor<'_> {
         let _taken = counting.map(|it| it.take(plan.changes.len()));
         let permit = self.permit.clone();
         let now = self.terms.clone();
-        let withdrawn = || permit.withdrawn(term.as_ref());
+        let sends = TermPermit { permit: permit.clone(), term: term.clone() };
         let is_over = || {
             let is_same = permit.leadership.term() == term;
-            let is_old = begun.elapsed() > OLDEST_LOOK;
-            is_old || !permit.allows() || !is_same || now.has_changed().unwrap_or(true)
+            !age.is_fresh() || !permit.allows() || !is_same || now.has_changed().unwrap_or(true)
         };
         let execution = Execution {
             journal: &journal,
             field_manager: self.field_manager,
             options: self.options,
             interrupted: &is_over,
-            in_background: Some(&withdrawn),
+            in_background: Some(Arc::new(sends)),
             progress: &|_| {},
         };
         let receipt = {
             let _busy = self.busy.begin();
-            perform::execute(&mut collected, Confirmed::by_policy(plan), execution).await?
+            let made = perform::execute(&mut collected, Confirmed::by_policy(plan), execution);
+            Box::pin(made).await?
         };
         let past = &mut self.past;
         past.unchanged.retain(|(of, _)| *of != work);

@@ -24,7 +24,7 @@ mod wanted;
 pub(super) use actor::{Actor, ActorPast};
 pub(super) use following::{Following, ended, finish};
 pub(super) use news::{ActingNews, ToldReasons};
-pub(super) use permit::{Busy, PauseFollower, Permit, ReadPause};
+pub(super) use permit::{Busy, HEARD, PauseFollower, Permit, ReadPause};
 pub(super) use room::HourRoom;
 pub(super) use terms::ActingTerms;
 pub(super) use wanted::{FollowedFindings, WantedFindings};

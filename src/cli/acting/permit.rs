@@ -2,15 +2,17 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::terms::ActingTerms;
+use crate::apply::{Moment, SendPermit};
 use crate::cli::writing::Interrupt;
 use crate::client::Connection;
 use crate::journal::Term;
+use crate::model::{Text, Time};
 use crate::watch::{
     Leadership,
     acting::Breaker,
@@ -24,21 +26,22 @@ const UNREAD: &str = "not read yet";
 const LOOK: Duration = Duration::from_secs(3);
 /// How long one answer about that may take.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How much later than that another answer may come.
-const SLACK: Duration = Duration::from_secs(4);
+/// For how long an answer holds: another one may come four seconds late. Nothing is sent that much later than somebody
+/// has paused it.
+pub(in crate::cli) const HEARD: Duration = Duration::from_secs(12);
 
 /// What was read of the record by which everybody can pause what acts.
 #[derive(Clone)]
 pub(in crate::cli) struct ReadPause {
     pub(in crate::cli) pause: Pause,
     /// When it was asked for.
-    asked: Instant,
+    asked: Moment,
 }
 
 impl ReadPause {
     /// Whether it lets anything act, and is not too old for that: this process may have been stopped.
     fn may_act(&self) -> bool {
-        self.pause.may_act() && self.asked.elapsed() < LOOK + PATIENCE + SLACK
+        self.pause.may_act() && self.asked.elapsed() < HEARD
     }
 }
 
@@ -79,6 +82,11 @@ impl Permit {
         (resumed.is_none_or(|it| it <= unattended.until)).then_some(Breaker::Unattended(unattended))
     }
 
+    /// Since when announcements count: what was recorded before may be incomplete.
+    pub(super) fn counts_from(&self) -> Option<Time> {
+        self.leadership.restarted()
+    }
+
     /// Why a change that began in a term must not be written any more: the process may have been stopped since. Whoever
     /// ends it waits for such a change.
     pub(super) fn withdrawn(&self, term: Option<&Term>) -> Option<&'static str> {
@@ -89,6 +97,24 @@ impl Permit {
         } else {
             Some("reconcilers are paused, or nobody knows whether they are")
         }
+    }
+}
+
+/// The permit of changes that began in a term.
+pub(super) struct TermPermit {
+    pub(super) permit: Permit,
+    pub(super) term: Option<Term>,
+}
+
+impl SendPermit for TermPermit {
+    fn withdrawn(&self) -> Option<&'static str> {
+        self.permit.withdrawn(self.term.as_ref())
+    }
+
+    fn lasts(&self) -> Option<Duration> {
+        let term = self.term.as_ref()?;
+        let led = self.permit.leadership.led().filter(|(now, _)| now == term);
+        Some(led.map_or(Duration::ZERO, |(_, left)| left))
     }
 }
 
@@ -129,37 +155,40 @@ impl Busy {
     }
 }
 
-/// Follows the record by which everybody can pause what acts.
+/// Follows the records by which everybody can pause what acts.
 pub(in crate::cli) struct PauseFollower<'a> {
     connection: &'a Connection,
+    /// The namespaces of the records.
+    namespaces: Vec<Text>,
     /// It is read while something acts.
     terms: watch::Receiver<Arc<ActingTerms>>,
     tell: watch::Sender<ReadPause>,
 }
 
 impl<'a> PauseFollower<'a> {
-    /// Follows the record in the namespace of the connection. Begins with doubt: paused.
+    /// Follows the records in these namespaces, of which the first has to be there. Begins with doubt: paused.
     pub(in crate::cli) fn new(
         connection: &'a Connection,
+        namespaces: Vec<Text>,
         terms: watch::Receiver<Arc<ActingTerms>>,
     ) -> (Self, watch::Receiver<ReadPause>) {
         let (tell, pause) =
-            watch::channel(ReadPause { pause: unread(UNREAD.to_owned()), asked: Instant::now() });
-        (Self { connection, terms, tell }, pause)
+            watch::channel(ReadPause { pause: unread(UNREAD.to_owned()), asked: Moment::now() });
+        (Self { connection, namespaces, terms, tell }, pause)
     }
 
     /// Goes on to.
     pub(in crate::cli) async fn follow(self) -> Infallible {
-        let Self { connection, mut terms, tell } = self;
+        let Self { connection, namespaces, mut terms, tell } = self;
         loop {
             while !terms.borrow_and_update().acts() {
-                set(&tell, unread(UNREAD.to_owned()), Instant::now());
+                set(&tell, unread(UNREAD.to_owned()), Moment::now());
                 if terms.changed().await.is_err() {
                     std::future::pending::<()>().await;
                 }
             }
-            let asked = Instant::now();
-            let read = pause::read(connection, FIELD_MANAGER, &connection.namespace);
+            let asked = Moment::now();
+            let read = pause::read_all(connection, FIELD_MANAGER, &namespaces);
             let pause = timeout(PATIENCE, read).await.unwrap_or_else(|_| {
                 unread(format!("not answered within {} s", PATIENCE.as_secs()))
             });
@@ -170,7 +199,7 @@ impl<'a> PauseFollower<'a> {
 }
 
 /// Tells what was read; whoever waits hears of it if it is another one.
-fn set(tell: &watch::Sender<ReadPause>, pause: Pause, asked: Instant) {
+fn set(tell: &watch::Sender<ReadPause>, pause: Pause, asked: Moment) {
     tell.send_if_modified(|known| {
         let is_new = known.pause != pause;
         *known = ReadPause { pause, asked };

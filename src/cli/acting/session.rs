@@ -1,25 +1,26 @@
 //! A look of its own before anything is changed: the cluster is listed anew, and judged several times.
 
 use std::pin::pin;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chrono::Utc;
 use tokio::time::sleep;
 
+use crate::apply::Moment;
 use crate::cli::{
     Failure,
     args::ConnectionArgs,
     collect::{ClusterSource, Collected, collect, dump_failure},
     writing::journal,
 };
-use crate::cluster::Seen;
+use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::journal::History;
 use crate::model::{ObjectRef, Settings};
 use crate::plan::Plan;
 use crate::watch::acting::{
-    ActingBounds, AnnouncementCounts, Breaker, Candidates, LeftAlone, Work, WorkTerms,
-    announcements, breaker, left_alone, take_out_what_was_taken_back,
+    ActingBounds, AnnouncementCounts, Breaker, Candidates, LeftAlone, Work, WorkTerms, breaker,
+    left_alone, take_out_what_was_taken_back,
 };
 use crate::watch::policy::acting::{OLDEST_LOOK, ReconcilerName};
 
@@ -37,10 +38,17 @@ pub(super) struct Session<'a> {
 /// What was seen.
 pub(super) struct Looked {
     pub(super) collected: Collected,
-    /// The changes that stood unchanged.
-    pub(super) plan: Plan,
+    /// The last judgement, with the changes that stood unchanged.
+    pub(super) judged: Judged,
     /// Whether something is proposed that did not stand unchanged.
     pub(super) unsettled: bool,
+    /// For how long it may be acted on.
+    pub(super) age: LookAge,
+}
+
+/// One judgement of what was looked at.
+pub(super) struct Judged {
+    pub(super) plan: Plan,
     /// Volumes by what is known of their announcement, where that was read.
     pub(super) announcements: Option<AnnouncementCounts>,
     /// Volumes that somebody took back after they were reclaimed.
@@ -49,22 +57,24 @@ pub(super) struct Looked {
     pub(super) left_alone: Option<LeftAlone>,
     /// Why nothing is announced or reclaimed.
     pub(super) breaker: Option<Breaker>,
-    /// When it was begun.
-    pub(super) begun: Instant,
 }
 
-impl Looked {
+/// When a look was begun.
+#[derive(Clone, Copy)]
+pub(super) struct LookAge(Moment);
+
+impl LookAge {
     /// Whether it may still be acted on.
-    pub(super) fn is_fresh(&self) -> bool {
-        self.begun.elapsed() < OLDEST_LOOK
+    pub(super) fn is_fresh(self) -> bool {
+        self.0.elapsed() < OLDEST_LOOK
     }
 }
 
 impl Session<'_> {
     /// Looks, and judges so many times. It ends as soon as there is nothing to do.
     pub(super) async fn look(&self) -> Result<Looked, Failure> {
-        let begun = Instant::now();
-        let Self { connection, work, acts: _, terms, settings, bounds } = self;
+        let age = LookAge(Moment::now());
+        let Self { connection, settings, bounds, .. } = self;
         let from = ClusterSource::Watched { connection, namespace: None };
         let mut collected = collect(from, settings, None).await?;
         let history = self.history(&collected).await?;
@@ -72,49 +82,42 @@ impl Session<'_> {
         let mut judgement = 0;
         loop {
             judgement += 1;
-            let judged = collected.make(settings, |cx| {
-                let mut plan = terms.plan(*work, cx, history.as_ref());
-                let taken_back = history.as_ref().filter(|_| *work == Work::Reclaim);
-                let taken_back = taken_back
-                    .map(|it| take_out_what_was_taken_back(cx, &mut plan, it))
-                    .unwrap_or_default();
-                let of_reclaim = work.reconciler() == ReconcilerName::Reclaim;
-                let announcements = of_reclaim.then(|| announcements(cx)).flatten();
-                let clocks = || Breaker::of_clocks(cx.clock()?, Utc::now());
-                let breaker = match work {
-                    Work::Announce => {
-                        clocks().or_else(|| breaker(cx, &plan, bounds.newly_eligible_percent))
-                    }
-                    Work::Reclaim => clocks(),
-                    Work::Rescue | Work::Retention | Work::Finalizers => None,
-                };
-                let unread = facts::known_announcements(cx).and_then(Seen::err);
-                let left_alone = (*work == Work::Announce).then(|| left_alone(cx, &plan)).flatten();
-                let unread = unread.filter(|_| of_reclaim);
-                (plan, breaker, announcements, (taken_back, left_alone), unread)
-            });
-            let (mut plan, breaker, announcements, (taken_back, left_alone), unread) =
-                judged.await?;
-            if let Some(unread) = unread {
-                return Err(Failure::error(anyhow::anyhow!(unread.reason)));
-            }
-            candidates.judge(std::mem::take(&mut plan.changes));
+            let judged = collected.make(settings, |cx| self.judge(cx, history.as_ref())).await?;
+            let mut judged =
+                judged.map_err(|unread| Failure::error(anyhow::anyhow!(unread.reason)))?;
+            candidates.judge(std::mem::take(&mut judged.plan.changes));
             if candidates.is_empty() || judgement >= bounds.judgements {
-                plan.changes = candidates.settled(bounds.judgements);
-                let unsettled = plan.changes.is_empty() && !candidates.is_empty();
-                return Ok(Looked {
-                    collected,
-                    plan,
-                    unsettled,
-                    announcements,
-                    taken_back,
-                    left_alone,
-                    breaker,
-                    begun,
-                });
+                judged.plan.changes = candidates.settled(bounds.judgements);
+                let unsettled = judged.plan.changes.is_empty() && !candidates.is_empty();
+                return Ok(Looked { collected, judged, unsettled, age });
             }
             follow(&mut collected, bounds.interval).await?;
         }
+    }
+
+    /// Judges once.
+    fn judge(&self, cx: &Cx, history: Option<&History>) -> Seen<Judged> {
+        let Self { work, terms, bounds, .. } = self;
+        let of_reclaim = work.reconciler() == ReconcilerName::Reclaim;
+        if of_reclaim && let Some(unread) = facts::known_announcements(cx).and_then(Seen::err) {
+            return Err(unread);
+        }
+        let mut plan = terms.plan(*work, cx, history);
+        let taken_back = match (work, history) {
+            (Work::Reclaim, Some(history)) => take_out_what_was_taken_back(cx, &mut plan, history),
+            _ => Vec::new(),
+        };
+        let clocks = || Breaker::of_clocks(cx.clock()?, Utc::now());
+        let (breaker, left_alone) = match work {
+            Work::Announce => {
+                let flood = || breaker(cx, &plan, bounds.newly_eligible_percent);
+                (clocks().or_else(flood), left_alone(cx, &plan))
+            }
+            Work::Reclaim => (clocks(), None),
+            Work::Rescue | Work::Retention | Work::Finalizers => (None, None),
+        };
+        let announcements = of_reclaim.then(|| terms.announcements(cx)).flatten();
+        Ok(Judged { plan, announcements, taken_back, left_alone, breaker })
     }
 
     /// What was recorded of earlier volumes, where a plan rests on that.

@@ -9,7 +9,9 @@ use crate::{
 
 /// What there is to know besides what was not seen.
 pub(in crate::cli) fn notes(collected: &Collected) -> Vec<String> {
-    let words = gaps::unknown_words(&collected.intake.cluster);
+    let cluster = &collected.intake.cluster;
+    let words = gaps::unknown_words(cluster).into_iter().chain(gaps::odd_fields(cluster));
+    let words: Vec<_> = words.collect();
     // What is a gap as well is told once.
     let is_gap = |note: &&String| collected.blind.iter().any(|it| it.gap.reason == **note);
     collected.notes.iter().chain(&words).filter(|it| !is_gap(it)).cloned().collect()

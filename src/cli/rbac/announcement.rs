@@ -1,4 +1,5 @@
-//! The rights to the records of announcements and vetoes, in their namespace and nowhere else.
+//! The rights to records in the cluster, in their namespace and nowhere else: that of kept backend
+//! volumes, announcements and vetoes.
 
 use super::{PolicyRule, Right, role_for::RoleFor};
 use crate::journal::announcement::VETOES;
@@ -12,7 +13,10 @@ const CONFIG_MAPS: &str = "configmaps";
 /// The rights of a command, for a check.
 pub(super) fn rights(command: RoleFor) -> impl Iterator<Item = Right<'static>> {
     let has = move |it: &(&str, Option<&str>)| {
-        command.announces() || command.reads_announcements() && it.0 == "list"
+        command.announces()
+            || command.reads_announcements() && it.0 == "list"
+            // Whoever may create any ConfigMap could also write announcements, or resume `watch`.
+            || command.creates_record() && it.0 == "create"
     };
     let right = |(verb, name)| Right { verb, group: "", resource: CONFIG_MAPS, name };
     RIGHTS.into_iter().filter(has).map(right)

@@ -13,9 +13,9 @@ use super::{
 };
 use crate::{
     cli::{Exit, Failure, args::ConnectionArgs, connecting::connect, terminal},
-    client::{self, AccessReview, Reader, ResourceAttributes, Served},
+    client::{self, AccessReview, Reader, ResourceAttributes},
     model::{CUSTOM_KINDS, Text},
-    watch::policy::{WatchPolicy, acting::ReconcilerName},
+    watch::policy::{RecordPlaces, WatchPolicy, acting::ReconcilerName},
 };
 
 /// What is asked about.
@@ -45,37 +45,37 @@ pub(super) async fn check(
         let custom =
             CUSTOM_KINDS.iter().any(|it| it.group == right.group && it.plural == right.resource);
         // What is not installed is never listed.
-        !custom || served.served(right.group, right.resource) != Served::Not
+        !custom || served.versions(right.group, right.resource).is_some()
     };
     let of_policy = policy.map(rights_of_policy).unwrap_or_default();
     let of_acting = acting.iter().flat_map(|it| reconciler::rights(*it));
     let all: BTreeSet<_> = rights(command).into_iter().chain(of_policy).chain(of_acting).collect();
     let all = all.into_iter().map(|right| -> (Right<'_>, Option<Text>) { (right, None) });
+    let places = places(policy, &connected.namespace);
     let lease = policy.and_then(|it| it.leader_election.as_ref());
     let of_lease = lease.into_iter().flat_map(|election| {
-        let (namespace, _) = election.lease(&connected.namespace);
-        lease_rights(election).map(|right| (right, Some(Text::clone(&namespace))))
+        lease_rights(election).map(|right| (right, Some(Text::clone(&places.lease))))
     });
     let of_announcements =
         announcement::rights(command).map(|right| (right, Some(Text::from(records))));
     let of_namespaces = namespaced
         .iter()
         .flat_map(|it| it.rights.iter().map(|right| (*right, Some(Text::clone(&it.namespace)))));
-    let journal = policy.and_then(WatchPolicy::cluster_journal);
     let recorded = acting.iter().flat_map(|it| reconciler::namespaced(*it));
     let reporting = of_policy::reporting(policy, acting);
     let recorded = recorded.chain(reporting.into_iter().flat_map(reconciler::reporting));
     // Several need the same.
     let of_records: BTreeSet<(Right<'_>, Option<Text>)> = recorded
         .flat_map(|(place, rights)| {
-            let namespace = match place {
-                Place::Journal => {
-                    journal.clone().unwrap_or_else(|| connected.namespace.as_str().into())
-                }
-                Place::Watch => connected.namespace.as_str().into(),
-                Place::Records => Text::from(records),
+            let namespaces = match place {
+                Place::Journal => vec![Text::clone(&places.records)],
+                Place::Pauses => places.pauses.clone(),
+                Place::Records => vec![Text::from(records)],
             };
-            rights.into_iter().map(move |right| (right, Some(Text::clone(&namespace))))
+            let in_each = move |right: Right<'static>| {
+                namespaces.clone().into_iter().map(move |it| (right, Some(it)))
+            };
+            rights.into_iter().flat_map(in_each)
         })
         .collect();
     let all = all.chain(of_announcements).chain(of_lease).chain(of_namespaces).chain(of_records);
@@ -152,6 +152,13 @@ pub(super) async fn check(
         ),
     });
     Ok(Exit::Incomplete)
+}
+
+/// Where the records are, of a policy or of what acts without one.
+fn places(policy: Option<&WatchPolicy>, here: &str) -> RecordPlaces {
+    let alone =
+        || RecordPlaces { records: here.into(), lease: here.into(), pauses: vec![here.into()] };
+    policy.map_or_else(alone, |it| it.places(here))
 }
 
 /// Prints which permissions are missing.

@@ -22,7 +22,7 @@ use crate::{
 /// What a policy needs where it reports.
 pub(super) fn rights_of_policy(policy: &WatchPolicy) -> BTreeSet<Right<'static>> {
     let right = |(verb, group, resource)| Right { verb, group, resource, name: None };
-    let ReportPolicy { events, metrics, webhook: _ } = &policy.report;
+    let ReportPolicy { events, metrics, probes: _, webhook: _ } = &policy.report;
     let mut rights = Vec::new();
     if events.is_some() {
         const EVENTS: &str = "events.k8s.io";
@@ -120,16 +120,18 @@ fn roles(
         },
         rules: rules(rights),
     };
-    let journal = policy.and_then(WatchPolicy::cluster_journal);
+    let places = policy.map(WatchPolicy::places_by_name).unwrap_or_default();
     // One role for each namespace: two would have the same name.
     let mut by_namespace: BTreeMap<Option<Text>, BTreeSet<Right>> = BTreeMap::new();
     for (place, rights) in namespaced {
-        let namespace = match place {
-            Place::Journal => journal.clone(),
-            Place::Watch => None,
-            Place::Records => Some(records.into()),
+        let each = match place {
+            Place::Journal => vec![places.records.clone()],
+            Place::Pauses => places.pauses.clone(),
+            Place::Records => vec![Some(records.into())],
         };
-        by_namespace.entry(namespace).or_default().extend(rights);
+        for namespace in each {
+            by_namespace.entry(namespace).or_default().extend(rights.iter().copied());
+        }
     }
     let of_namespaces =
         by_namespace.into_iter().map(|(namespace, rights)| role("Role", namespace, rights));

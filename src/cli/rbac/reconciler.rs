@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::{
     Right, RoleFor, announcement,
     conditional::{ConditionalRight, DELETE_TO_DISOWN},
+    custom_users,
     namespaced::{journal_writer, pause_reader},
     role_for::writes_of,
 };
@@ -24,8 +25,8 @@ use crate::{
 pub(super) enum Place {
     /// That of the journal.
     Journal,
-    /// That in which `watch` runs.
-    Watch,
+    /// Those of the records that pause.
+    Pauses,
     /// That of the records of announcements and of kept backends.
     Records,
 }
@@ -63,13 +64,17 @@ pub(super) fn rights(name: ReconcilerName) -> BTreeSet<Right<'static>> {
         name: None,
     };
     let events = Right { verb: "create", group: "", resource: "events", name: None };
-    needed.into_iter().map(right).chain([events]).collect()
+    // Custom resources may want the claim of a volume back.
+    let users = (name == ReconcilerName::Reclaim).then(custom_users).into_iter().flatten();
+    needed.into_iter().map(right).chain([events]).chain(users).collect()
 }
 
 /// What a reconciler needs in single namespaces.
 pub(super) fn namespaced(name: ReconcilerName) -> Vec<(Place, BTreeSet<Right<'static>>)> {
-    let mut all =
-        vec![(Place::Journal, journal_writer().collect()), (Place::Watch, [pause_reader()].into())];
+    let mut all = vec![
+        (Place::Journal, journal_writer().collect()),
+        (Place::Pauses, [pause_reader()].into()),
+    ];
     let record = |verb, name| Right { verb, group: "", resource: "configmaps", name };
     match name {
         ReconcilerName::Rescue | ReconcilerName::Retention => {}
@@ -157,7 +162,13 @@ mod tests {
         let claims = "patch persistentvolumeclaims";
         assert_eq!(text(ReconcilerName::Rescue), [EVENTS, claims, volumes]);
         assert_eq!(text(ReconcilerName::Retention), [EVENTS, claims]);
-        assert_eq!(text(ReconcilerName::Reclaim), [EVENTS, volumes]);
+        // Custom resources may want the claim of a volume back.
+        let (lists, writes): (Vec<_>, Vec<_>) =
+            text(ReconcilerName::Reclaim).into_iter().partition(|it| it.starts_with("list "));
+        assert_eq!(
+            (lists.len(), writes),
+            (custom_users().count(), vec![EVENTS.into(), volumes.into()])
+        );
         assert_eq!(
             text(ReconcilerName::Finalizers),
             [

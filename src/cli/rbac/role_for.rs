@@ -117,6 +117,16 @@ impl RoleFor {
         self.announces() || matches!(self, Self::Audit | Self::Watch)
     }
 
+    /// Whether it creates the record of kept backend volumes: what does not exist yet cannot be named.
+    pub(super) const fn creates_record(self) -> bool {
+        matches!(self, Self::Gc | Self::FixFinalizers | Self::Apply)
+    }
+
+    /// Whether it needs a Role in the namespace of the records.
+    pub(super) const fn has_records(self) -> bool {
+        self.reads_announcements() || self.creates_record()
+    }
+
     /// What it needs only on some clusters, and why: not in the role unless you add it.
     pub(super) const fn conditional(self) -> &'static [ConditionalRight] {
         match self {

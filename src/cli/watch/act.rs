@@ -19,7 +19,7 @@ use crate::{
         writing::Interrupt,
     },
     client::Connection,
-    model::escape_control,
+    model::{Text, escape_control},
     watch::{
         Leadership,
         acting::{ActingBounds, ActingCounts, LeftAlone, Work, WorkTerms},
@@ -76,11 +76,12 @@ pub(super) struct Acting {
 }
 
 impl Acting {
-    /// Acts for as long as it is polled.
+    /// Acts for as long as it is polled. The records in these namespaces pause it.
     pub(super) async fn run(
         self,
         connection: &ConnectionArgs,
         connected: &Connection,
+        pauses: Vec<Text>,
     ) -> Infallible {
         let Self { followed, leadership, interrupt, counts, busy } = self;
         let FollowedFindings { terms, wanted } = followed;
@@ -91,7 +92,7 @@ impl Acting {
                 std::future::pending::<()>().await;
             }
         }
-        let (follower, pause) = PauseFollower::new(connected, terms.clone());
+        let (follower, pause) = PauseFollower::new(connected, pauses, terms.clone());
         let permit = Permit { leadership, pause: Some(pause.clone()), interrupt };
         let log = RefCell::new(ActingLog::default());
         let tell = |news: ActingNews<'_>| log.borrow_mut().tell(&news);
@@ -177,7 +178,7 @@ impl ActingLog {
                 }
             }
             ActingNews::BreakerOpen { work, breaker } => {
-                if self.0.is_new(*work, &format!("breaker open: {}", breaker.help())) {
+                if self.0.is_new(*work, &format!("breaker open: {breaker}")) {
                     error!(
                         reconciler = %work.reconciler(),
                         "breaker open: {breaker}; nothing is announced or reclaimed; {}",

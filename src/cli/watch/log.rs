@@ -126,6 +126,7 @@ impl LogLines {
             |it: &WatchPolicy| it.report.metrics.as_ref().map(|it| (it.address, it.tls.clone()));
         for (key, differs) in [
             ("report.metrics.address and report.metrics.tls", served(begun) != served(policy)),
+            ("report.probes", begun.report.probes != policy.report.probes),
             ("leaderElection", begun.leader_election != policy.leader_election),
             ("clusterJournal", begun.cluster_journal() != policy.cluster_journal()),
         ] {

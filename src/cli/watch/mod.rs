@@ -51,7 +51,7 @@ use super::{
 use crate::{
     client::ReadError,
     cluster::Cluster,
-    model::{Settings, escape_control},
+    model::{Settings, Text, escape_control},
     output::{event_stream::EventStream, publish, report::Printer, report::ReportStyle},
     watch::{
         Candidate, ElectionPace, Leadership, Listener, Probes, Reconciler, Told,
@@ -193,19 +193,19 @@ impl WatchingArgs {
         // Reports must not wait for what the loop reads.
         let reporting = connect(connection, None).await?;
         let probes = Arc::new(Probes::default());
+        let places = policy.places(&reporting.namespace);
         *candidate = policy.leader_election.as_ref().map(|it| {
-            let (namespace, name) = it.lease(&reporting.namespace);
+            let lease = (&*places.lease, it.name());
             let pace = ElectionPace::default();
-            Candidate::stand(&reporting, (&namespace, name), pace, Arc::clone(&probes))
+            Candidate::stand(&reporting, lease, &places.pauses, pace, Arc::clone(&probes))
         });
         let leadership = candidate.as_ref().map_or_else(Leadership::alone, Candidate::leadership);
         let reporters =
             Reporters::start(&policy.report, &reporting, leadership.clone(), probes).await;
         let reporters = reporters.map_err(Failure::error)?;
         let watched = reporters.watched();
-        let namespace = policy.cluster_journal();
-        let namespace = namespace.map_or_else(|| reporting.namespace.clone(), |it| it.to_string());
-        let terms_of = Box::new(move |policy: &WatchPolicy| act::terms(policy, &namespace));
+        let records = Text::clone(&places.records);
+        let terms_of = Box::new(move |policy: &WatchPolicy| act::terms(policy, &records));
         let (findings, followed) = WantedFindings::by_policy(&policy, terms_of);
         let counts = ActingCounts::default();
         watched.act(&counts);
@@ -234,7 +234,7 @@ impl WatchingArgs {
             audience.tell(told, cluster, reconciler);
             ControlFlow::<Infallible>::Continue(())
         };
-        let mut acting = pin!(acting.run(connection, &reporting));
+        let mut acting = pin!(acting.run(connection, &reporting, places.pauses));
         let end = tokio::select! {
             end = watching.run(tell) => end.map_err(dump_failure).map(|never| match never {}),
             never = &mut acting => match never {},

@@ -2,10 +2,11 @@
 
 use clap::Args;
 
-use super::status::WatchPlaceArgs;
+use super::status::{WatchPlaceArgs, tell_readers};
 use crate::{
-    apply::{ConfigMapWrite, RecordWriter, StoredConfigMap},
-    cli::{Exit, Failure, args::ConnectionArgs, connecting::connect, terminal},
+    apply::{BACKGROUND_WAIT, ConfigMapWrite, RecordWriter, StoredConfigMap},
+    cli::{Exit, Failure, acting::HEARD, args::ConnectionArgs, connecting::connect, terminal},
+    client::Connection,
     model::escape_control,
     watch::pause::{ABOUT_PAUSE, PAUSE, Pause, PauseRecord, foreign_keys, says_resumed},
 };
@@ -35,24 +36,36 @@ fn reason(text: &str) -> Result<String, String> {
 impl PauseArgs {
     /// Stops everything that acts.
     pub(super) async fn pause(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
-        self.record(connection, PauseRecord::Paused).await
+        let connected = connect(connection, None).await?;
+        let namespace = self.place.records(&connected.namespace)?;
+        let exit = self.record(&connected, &namespace, PauseRecord::Paused).await?;
+        let heard = (HEARD + BACKGROUND_WAIT).as_secs();
+        terminal::note(&format!(
+            "note: within {}s whatever this pauses sends nothing more; what it has sent may take effect for {heard}s from now",
+            HEARD.as_secs()
+        ));
+        tell_readers(&connected, &namespace).await;
+        Ok(exit)
     }
 
     /// Lets it go on.
     pub(super) async fn resume(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
-        self.record(connection, PauseRecord::Resumed).await
+        let connected = connect(connection, None).await?;
+        let namespace = self.place.records(&connected.namespace)?;
+        let exit = self.record(&connected, &namespace, PauseRecord::Resumed).await?;
+        tell_readers(&connected, &namespace).await;
+        Ok(exit)
     }
 
     async fn record(
         self,
-        connection: &ConnectionArgs,
+        connected: &Connection,
+        namespace: &str,
         wanted: PauseRecord,
     ) -> Result<Exit, Failure> {
-        let connected = connect(connection, None).await?;
-        let namespace = self.place.namespace();
         let role = if wanted == PauseRecord::Resumed { "watch-resume" } else { "watch-pause" };
         let place = format!("configmap {namespace}/{PAUSE}");
-        let writer = RecordWriter::new(&connected, "kubectl-storage", (namespace, PAUSE));
+        let writer = RecordWriter::new(connected, "kubectl-storage", (namespace, PAUSE));
         let read = async || {
             writer.read().await.map_err(|error| {
                 let hint = match error.is_forbidden() {

@@ -1,6 +1,7 @@
 //! `watch status`: whether `watch` may act, who leads, and what was done last.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -10,9 +11,10 @@ use crate::{
         Exit, Failure,
         args::{ConnectionArgs, JOURNAL_NAMESPACE, WATCH_NAMESPACE, namespace},
         connecting::connect,
+        policy::refused,
         terminal,
     },
-    client::Reader,
+    client::{Connection, Reader},
     model::{escape_control, format_time},
     output::{
         format::Format,
@@ -24,22 +26,90 @@ use crate::{
     },
     watch::{
         pause::{self, Pause, PauseRecord},
-        policy::LeaseName,
+        policy::{LeaseName, PolicyFile, PolicySource},
     },
 };
 
-/// Where `watch` runs.
+/// Where `watch` has its records.
 #[derive(Debug, Args)]
 pub(super) struct WatchPlaceArgs {
-    /// Look in the namespace in which watch runs
-    #[arg(short, long, value_name = "NAMESPACE", default_value = WATCH_NAMESPACE, value_parser = namespace)]
-    namespace: String,
+    /// Look in this namespace: clusterJournal of the policy, or else that in which watch runs [default: kubectl-storage]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace)]
+    namespace: Option<String>,
+    /// Look where this policy has its records; then -n is the namespace in which watch runs [default: that of the context]
+    #[arg(short, long = "filename", value_name = "POLICY", value_hint = clap::ValueHint::FilePath)]
+    filename: Option<PathBuf>,
 }
 
 impl WatchPlaceArgs {
-    /// The namespace.
-    pub(super) fn namespace(&self) -> &str {
-        &self.namespace
+    /// The namespace of the records. `context` is that of the connection.
+    ///
+    /// # Errors
+    /// When the policy cannot be read.
+    pub(super) fn records(&self, context: &str) -> Result<String, Failure> {
+        let Some(path) = &self.filename else {
+            return Ok(self.namespace.as_deref().unwrap_or(WATCH_NAMESPACE).to_owned());
+        };
+        let file = PolicyFile::open(PolicySource::parse(path)).map_err(|error| refused(&error))?;
+        let here = self.namespace.as_deref().unwrap_or(context);
+        Ok(file.policy().places(here).records.to_string())
+    }
+}
+
+/// What is to be known of processes that lead, beside the record in one namespace: which of them read another one, and
+/// what that says.
+pub(super) async fn readers(connected: &Connection, namespace: &str) -> Vec<String> {
+    let reader = Reader::new(connected);
+    // Who may not list all Leases sees those beside the record.
+    let listed = match leases(&reader, None).await {
+        Ok(listed) => Ok(listed),
+        Err(_) => leases(&reader, Some(namespace)).await,
+    };
+    let (found, now) = match listed {
+        Ok(listed) => listed,
+        Err(error) => return vec![format!("note: unknown which processes read this: {error}")],
+    };
+    let is_live = |it: &&StoredLease| {
+        let leads = LeaseName::is_own(it.name()) && !it.holder().is_empty();
+        // One that was just created has no time yet.
+        leads && (it.renewed().is_none() || now.is_none_or(|now| !it.has_gap(now)))
+    };
+    let mut notes = Vec::new();
+    for lease in found.iter().filter(is_live) {
+        let who = format!("{} (lease {}/{})", lease.holder(), lease.namespace(), lease.name());
+        let reads = lease.reads();
+        let Some(first) = reads.first() else {
+            notes.push(format!(
+                "warning: unknown which record pauses {who}: it is of an earlier version of kubectl storage"
+            ));
+            continue;
+        };
+        if !reads.contains(&namespace) {
+            notes.push(format!(
+                "warning: {who} does not read this record: it is paused and resumed by -n {first}"
+            ));
+            continue;
+        }
+        for other in reads.iter().copied().filter(|it| *it != namespace) {
+            let said = pause::read(connected, "kubectl-storage", other).await;
+            let is_silent = other != *first && said.record == PauseRecord::Missing;
+            if !said.may_act() && !is_silent {
+                notes.push(format!(
+                    "note: {who} also reads configmap {other}/{}, which is {}, so that it is paused; \
+                     -n {other} changes that",
+                    pause::PAUSE,
+                    said.record.name()
+                ));
+            }
+        }
+    }
+    notes
+}
+
+/// Tells what is to be known of processes that lead.
+pub(super) async fn tell_readers(connected: &Connection, namespace: &str) {
+    for note in readers(connected, namespace).await {
+        terminal::note(&escape_control(&note));
     }
 }
 
@@ -61,12 +131,12 @@ impl StatusArgs {
     pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
         let format = self.format()?;
         let connected = connect(connection, None).await?;
-        let namespace = self.place.namespace();
+        let namespace = &*self.place.records(&connected.namespace)?;
         let reader = Reader::new(&connected);
         let (pause, leaders, journal) = futures::join!(
             pause::read(&connected, "kubectl-storage", namespace),
             leaders(&reader, namespace),
-            self.journal(&reader)
+            self.journal(&reader, namespace)
         );
         let (journal, elsewhere) = journal;
         let pause = shown(pause);
@@ -79,6 +149,7 @@ impl StatusArgs {
             _ => watch_status_text(out, &shape, terminal::width().map_or(80, usize::from)),
         })
         .map_err(Failure::error)?;
+        tell_readers(&connected, namespace).await;
         for note in &shape.journal.notes {
             terminal::note(&escape_control(&format!("note: {}: {note}", shape.journal.place)));
         }
@@ -98,9 +169,9 @@ impl StatusArgs {
     }
 
     /// The journal, and the namespaces that hold others, as far as that is known.
-    async fn journal(&self, reader: &Reader) -> (WatchJournal, BTreeSet<String>) {
-        // `watch` has it in its own namespace, unless its policy names another one.
-        let likely = [self.place.namespace(), JOURNAL_NAMESPACE];
+    async fn journal(&self, reader: &Reader, namespace: &str) -> (WatchJournal, BTreeSet<String>) {
+        // `watch` has it beside the record that pauses it.
+        let likely = [namespace, JOURNAL_NAMESPACE];
         let mut found = journal_namespaces(reader, &likely).await;
         let chosen = match &self.cluster_journal {
             Some(namespace) => namespace.clone(),
@@ -138,9 +209,9 @@ fn shown(pause: Pause) -> WatchPause {
 
 /// Who leads, by the Leases of all elections: each policy may have one of its own.
 async fn leaders(reader: &Reader, namespace: &str) -> WatchLeaders {
-    match leases(reader, namespace).await {
+    match leases(reader, Some(namespace)).await {
         Err(error) => WatchLeaders { unread: Some(error.to_string()), leases: Vec::new() },
-        Ok(found) => {
+        Ok((found, _)) => {
             let own = found.iter().filter(|it| LeaseName::is_own(it.name()));
             WatchLeaders { leases: own.map(leader).collect(), unread: None }
         }
@@ -152,6 +223,8 @@ fn leader(lease: &StoredLease) -> WatchLeader {
         name: lease.name().to_owned(),
         holder: Some(lease.holder().to_owned()).filter(|it| !it.is_empty()),
         renewed: lease.renewed().as_ref().map(format_time),
+        paused_by: lease.reads().into_iter().map(str::to_owned).collect(),
+        counts_from: lease.restarted().as_ref().map(format_time),
         term: writing::LeaderTerm {
             lease: lease.uid().to_owned(),
             transitions: lease.transitions(),

@@ -1,12 +1,14 @@
-//! Asks for confirmation at a terminal.
+//! Asks for confirmation at a terminal, of what may be asked about.
 
 use std::io::{self, IsTerminal as _};
 
+use chrono::Utc;
 use dialoguer::{Confirm, Input};
 
-use crate::cli::Failure;
-use crate::model::{Action, Bytes, escape_control, format_bytes};
+use crate::cli::{Exit, Failure};
+use crate::model::{Action, Bytes, Time, escape_control, format_bytes};
 use crate::plan::{Plan, ProposedChange};
+use crate::watch::acting::Breaker;
 
 /// So many are confirmed with a letter; of more, the count and the bytes have to be typed.
 const HANDFUL: usize = 5;
@@ -110,4 +112,22 @@ fn phrase(plan: &Plan) -> String {
     let capacity = |it: &ProposedChange| it.about.volume.as_ref().and_then(|it| it.capacity);
     let bytes = destroyed().filter_map(capacity).fold(0, Bytes::saturating_add);
     format!("{} volumes, {}", destroyed().count(), format_bytes(bytes))
+}
+
+/// Refuses what removes something because that is old, where the API server and this machine do not agree what time it
+/// is: one answer with a wrong date makes everything old.
+pub(super) fn by_the_same_clock(plan: &Plan, server: Option<Time>) -> Result<(), Failure> {
+    let Some(differ) = server.and_then(|it| Breaker::of_clocks(it, Utc::now())) else {
+        return Ok(());
+    };
+    let Some(change) = plan.changes.iter().find(|it| it.rests_on_age()) else { return Ok(()) };
+    let told = format!(
+        "{differ}, and the plan for {} depends on how old something is: nothing was changed",
+        escape_control(&change.object.to_string())
+    );
+    let help = format!(
+        "{}, or ask another API server with --server; --dry-run=client shows the plan",
+        differ.help()
+    );
+    Err(Failure { exit: Exit::Refused, error: anyhow::anyhow!(told), hint: Some(help) })
 }

@@ -85,9 +85,12 @@ pub struct GcArgs {
     /// Assert that the provisioner of a driver is running although nothing shows it; can be repeated
     #[arg(long, value_name = "DRIVER", conflicts_with = "keep_backend")]
     provisioner_alive: Vec<String>,
-    /// Also reclaim volumes whose claim does not exist but is referenced by a workload
+    /// Also reclaim volumes whose claim does not exist but is referenced by a workload or a custom resource
     #[arg(long)]
     include_wanted: bool,
+    /// Assert that no custom resource uses the claim: some could not be listed, or name it elsewhere
+    #[arg(long)]
+    no_other_users: bool,
     #[command(flatten)]
     storage: StorageArgs,
     /// Destroy the data of a named volume that is Available but was used before
@@ -101,7 +104,8 @@ pub struct GcArgs {
     /// Go on: announce volumes as soon as they are old enough, and reclaim them when their grace period is over
     #[arg(short, long, requires_all = ["announce", "yes"], conflicts_with_all = [
         "volumes", "announced", "include_vetoed", "keep_backend", "journal_only", "include_unknown_age",
-        "include_recreated", "backend_verified", "provisioner_alive", "include_wanted", "backend_exclusive",
+        "include_recreated", "backend_verified", "provisioner_alive", "include_wanted", "no_other_users",
+        "backend_exclusive",
         "destroy_snapshots", "destroy_data", "filename", "complete", "taken_at", "dry_run", "plan_out", "max_percent",
     ])]
     watch: bool,
@@ -148,6 +152,7 @@ impl GcArgs {
         self.announces()?;
         let (judged, selection) = (self.settings()?, self.selection()?);
         let terms = WorkTerms {
+            counts_from: None,
             grace: self.announce.map(|it| it.0).unwrap_or_default(),
             older_than: judged.thresholds.get(Threshold::OlderThan),
             selection,
@@ -171,6 +176,7 @@ impl GcArgs {
         settings.alive_provisioners =
             self.provisioner_alive.iter().map(|it| Text::from(&**it)).collect();
         settings.include_wanted = self.include_wanted;
+        settings.no_other_users = self.no_other_users;
         self.storage.take_into(&mut settings);
         self.record.take_into(&mut settings);
         settings.recording.journal_only = self.journal_only;

@@ -14,6 +14,7 @@ use crate::plan::{self, OrphanSource};
 /// Arguments of `destroy-orphan`.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("which").required(true))]
+#[expect(clippy::struct_excessive_bools, reason = "each is a danger of its own")]
 pub struct OrphanArgs {
     /// Delete a backend volume of this CSI driver
     #[arg(long, value_name = "DRIVER", requires = "handle", group = "which")]
@@ -30,6 +31,12 @@ pub struct OrphanArgs {
     /// Allow destruction of snapshots that are, or may be, destroyed with their volume
     #[arg(long)]
     destroy_snapshots: bool,
+    /// Include a backend volume whose former claim a workload or a custom resource names
+    #[arg(long)]
+    include_wanted: bool,
+    /// Assert that no custom resource uses the claim: some could not be listed, or name it elsewhere
+    #[arg(long)]
+    no_other_users: bool,
     #[command(flatten)]
     secret: SecretArgs,
     #[command(flatten)]
@@ -57,6 +64,8 @@ impl OrphanArgs {
         let (which, secret) = (self.which(asked)?, self.secret.word()?);
         let mut settings = self.write.settings();
         settings.destroy_snapshots = self.destroy_snapshots;
+        settings.include_wanted = self.include_wanted;
+        settings.no_other_users = self.no_other_users;
         if self.backend_exclusive {
             settings.backend_exclusive.extend(self.driver.as_deref().map(Text::from));
         }

@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    io::Write as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -15,7 +16,7 @@ use super::{
 };
 use crate::apply::{
     self, Confirmed, CurrentCluster, DryRun, JournalLeader, OpenJournal, PlanExecution, Receipt,
-    RunOptions, RunProgress,
+    RunOptions, RunProgress, SendPermit,
 };
 use crate::cli::{
     Exit, Failure,
@@ -23,6 +24,7 @@ use crate::cli::{
     terminal,
 };
 use crate::client::Connection;
+use crate::dump::private_file;
 use crate::journal::Log;
 use crate::model::escape_control;
 use crate::output::{
@@ -72,6 +74,7 @@ pub(in crate::cli) async fn perform(
         return Ok(outcome::of_plan(&plan, gaps));
     }
     within_bounds(&plan, args, collected.intake.cluster.count().0)?;
+    confirm::by_the_same_clock(&plan, collected.intake.cluster.clock())?;
     let journal = open_journal(&collected, &args.field_manager, None).await?;
 
     // What is about to be done is no data: the receipt is.
@@ -116,9 +119,8 @@ pub(in crate::cli) struct Execution<'a> {
     pub(in crate::cli) options: RunOptions,
     /// Whether no other change begins.
     pub(in crate::cli) interrupted: &'a dyn Fn() -> bool,
-    /// In the background, where nobody has named or seen the objects: why nothing may be written any more, though a change
-    /// has begun.
-    pub(in crate::cli) in_background: Option<&'a dyn Fn() -> Option<&'static str>>,
+    /// In the background, where nobody has named or seen the objects: whether it may be sent, asked before each write.
+    pub(in crate::cli) in_background: Option<Arc<dyn SendPermit>>,
     pub(in crate::cli) progress: &'a dyn Fn(RunProgress<'_>),
 }
 
@@ -142,7 +144,6 @@ pub(in crate::cli) async fn execute(
     if in_background.is_some() {
         cluster = cluster.in_scope();
     }
-    let withdrawn = || in_background.and_then(|withdrawn| withdrawn());
     let run = PlanExecution {
         cluster: &cluster,
         connection: &live.connection,
@@ -150,7 +151,7 @@ pub(in crate::cli) async fn execute(
         journal,
         options,
         interrupted,
-        withdrawn: &withdrawn,
+        permit: in_background,
         progress,
     };
     let receipt = apply::run(confirmed, &run).await;
@@ -214,7 +215,7 @@ async fn carry_out(
         in_background: None,
         progress: &progress,
     };
-    let executed = execute(&mut collected, confirmed, execution).await;
+    let executed = Box::pin(execute(&mut collected, confirmed, execution)).await;
     interrupt.finish();
     bar.finish_and_clear();
     let receipt = executed?;
@@ -304,8 +305,13 @@ fn save(path: &Path, shape: &writing::Plan) -> Result<(), Failure> {
     let mut name = path.as_os_str().to_owned();
     name.push(".part");
     let temporary = PathBuf::from(name);
-    let written =
-        std::fs::write(&temporary, &text).and_then(|()| std::fs::rename(&temporary, path));
+    // One that was left behind would keep its mode.
+    let _ = std::fs::remove_file(&temporary);
+    let written = private_file()
+        .create_new(true)
+        .open(&temporary)
+        .and_then(|mut file| file.write_all(&text))
+        .and_then(|()| std::fs::rename(&temporary, path));
     written.map_err(|error| {
         let _ = std::fs::remove_file(&temporary);
         failed(error)

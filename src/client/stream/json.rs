@@ -1,5 +1,6 @@
 //! `JsonList`: decodes `{"kind": …, "metadata": …, "items": […]}`, with its keys in any order.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde::Deserialize;
@@ -7,7 +8,7 @@ use serde::de::IgnoredAny;
 
 use super::scan::ValueScan;
 use super::{
-    Decoding, ItemError, ItemPosition, ItemSink, ListDecodeError, ListEnd, ListMeta, joined,
+    Decoding, ExpectedList, ItemPosition, ItemSink, ListDecodeError, ListEnd, ListMeta, joined,
 };
 
 /// Decodes a JSON list item by item from chunks of any size.
@@ -23,8 +24,8 @@ pub struct JsonList<T> {
     end: ListEnd,
     /// How many bytes of the document were pushed, those in `partial` included.
     offset: u64,
-    listed: bool,
     decoding: Decoding<T>,
+    expected: ExpectedList,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,6 +51,17 @@ enum JsonListState {
 struct JsonListMeta {
     resource_version: Option<String>,
     r#continue: Option<String>,
+    remaining_item_count: Option<i64>,
+}
+
+/// The type of an item, which servers write only for custom resources.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct JsonType<'a> {
+    #[serde(borrow)]
+    api_version: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    kind: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
@@ -75,7 +87,7 @@ impl<T> fmt::Debug for JsonList<T> {
 
 impl<T> JsonList<T> {
     /// Builds a decoder for one document.
-    pub fn new(decoding: Decoding<T>) -> Self {
+    pub fn new(decoding: Decoding<T>, expected: ExpectedList) -> Self {
         Self {
             state: JsonListState::Start,
             key: Vec::new(),
@@ -83,8 +95,8 @@ impl<T> JsonList<T> {
             scan: ValueScan::default(),
             end: ListEnd::default(),
             offset: 0,
-            listed: false,
             decoding,
+            expected,
         }
     }
 
@@ -117,20 +129,13 @@ impl<T> JsonList<T> {
     ///
     /// # Errors
     ///
-    /// [`ListDecodeError::Truncated`] before the closing brace, [`ListDecodeError::NotAList`] for a
-    /// document that is not a list.
+    /// [`ListDecodeError::Truncated`] before the closing brace, [`ListDecodeError::OtherList`] for a
+    /// document that is not the list that was requested.
     pub fn finish(self) -> Result<ListEnd, ListDecodeError> {
         if self.state != JsonListState::Done {
             return Err(ListDecodeError::Truncated { items: self.end.items, offset: self.offset });
         }
-        if !self.listed && !self.end.kind.ends_with("List") {
-            let kind = if self.end.kind.is_empty() {
-                "an object without a kind".to_owned()
-            } else {
-                self.end.kind
-            };
-            return Err(ListDecodeError::NotAList { kind });
-        }
+        self.expected.check(&self.end)?;
         Ok(self.end)
     }
 
@@ -153,7 +158,6 @@ impl<T> JsonList<T> {
             (JsonListState::KeyOrEnd | JsonListState::NextKey, b'"') => (JsonListState::Key, 0),
             (JsonListState::Colon, b':') => (JsonListState::ValueStart, 1),
             (JsonListState::ValueStart, b'[') if self.key == b"items" => {
-                self.listed = true;
                 (JsonListState::ItemOrEnd, 1)
             }
             (JsonListState::ValueStart, _) => (JsonListState::Value, 0),
@@ -205,10 +209,11 @@ impl<T> JsonList<T> {
                 self.end.meta = ListMeta {
                     resource_version: meta.resource_version.unwrap_or_default(),
                     continue_token: meta.r#continue.unwrap_or_default(),
+                    remaining: meta.remaining_item_count.unwrap_or_default(),
                 };
             }),
             // Go writes an empty list as null.
-            b"items" => serde_json::from_slice(text).map(|(): ()| self.listed = true),
+            b"items" => serde_json::from_slice(text).map(|(): ()| ()),
             _ => serde_json::from_slice(text).map(|_: IgnoredAny| ()),
         };
         kept.map_err(|error| self.malformed(error))
@@ -221,11 +226,14 @@ impl<T> JsonList<T> {
             let place = ItemPosition { index: self.end.items, offset: self.offset - begun };
             let text = std::str::from_utf8(&bytes).map_err(|error| self.malformed(error))?;
             match (self.decoding.json)(text) {
-                Ok(item) => sink(Ok(item)),
+                Ok(item) => sink(match self.other_type(text) {
+                    None => Ok(item),
+                    Some(other) => Err(place.broken(name(text), other)),
+                }),
                 Err(error)
                     if error.is_data() && serde_json::from_str::<IgnoredAny>(text).is_ok() =>
                 {
-                    sink(Err(describe(text, place, &error)));
+                    sink(Err(place.broken(name(text), error)));
                 }
                 Err(error) => return Err(self.malformed(error)),
             }
@@ -236,6 +244,23 @@ impl<T> JsonList<T> {
             self.partial.clear();
         }
         Ok(used.unwrap_or(bytes.len()))
+    }
+
+    /// Returns what an item is that is not of the kind that was requested.
+    fn other_type(&self, text: &str) -> Option<String> {
+        let JsonType { api_version, kind } = match serde_json::from_str(text) {
+            Ok(found) => found,
+            Err(error) => return Some(error.to_string()),
+        };
+        let ExpectedList { api_version: version, item, .. } = &self.expected;
+        let differs = |found: Option<&str>, wanted: &str| {
+            found.is_some_and(|found| !found.is_empty() && found != wanted)
+        };
+        let other = differs(kind.as_deref(), item) || differs(api_version.as_deref(), version);
+        other.then(|| {
+            let (kind, api_version) = (kind.unwrap_or_default(), api_version.unwrap_or_default());
+            format!("it is {kind:?} of {api_version:?}, not {item:?} of {version:?}")
+        })
     }
 
     /// Adds the bytes of the current value to `partial`; returns their number if the value has
@@ -254,13 +279,8 @@ impl<T> JsonList<T> {
     }
 }
 
-/// Returns the error of an item that is JSON, but not of the expected type.
-fn describe(text: &str, place: ItemPosition, error: &serde_json::Error) -> ItemError {
-    let name = serde_json::from_str::<JsonNamed>(text).ok().and_then(|named| {
-        joined(
-            named.metadata.namespace.as_deref().unwrap_or_default(),
-            named.metadata.name.as_deref()?,
-        )
-    });
-    place.broken(name, error)
+/// Returns the name of an item, as far as it has one.
+fn name(text: &str) -> Option<String> {
+    let JsonNames { name, namespace } = serde_json::from_str::<JsonNamed>(text).ok()?.metadata;
+    joined(namespace.as_deref().unwrap_or_default(), name.as_deref()?)
 }

@@ -34,6 +34,50 @@ pub struct ListMeta {
     pub resource_version: String,
     /// The token of the next page; empty on the last one.
     pub continue_token: String,
+    /// How many items the next pages hold, as far as the server says.
+    pub remaining: i64,
+}
+
+/// What a list must be to count.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpectedList {
+    /// `apiVersion` of the list and of its items.
+    pub api_version: String,
+    /// The kind of its items.
+    pub item: String,
+    /// Its kind; `None` for a custom resource, whose definition chooses it.
+    pub kind: Option<String>,
+}
+
+impl ExpectedList {
+    /// Whether this is what the list says that it is.
+    fn is_list(&self, api_version: &str, kind: &str) -> bool {
+        let of_kind = match &self.kind {
+            Some(wanted) => wanted == kind,
+            None => kind.ends_with("List"),
+        };
+        of_kind && api_version == self.api_version
+    }
+
+    /// Checks that the list is the one that was requested.
+    fn check(&self, end: &ListEnd) -> Result<(), ListDecodeError> {
+        let ListEnd { kind, api_version, .. } = end;
+        if self.is_list(api_version, kind) {
+            return Ok(());
+        }
+        let named = |text: &str| match text {
+            "" => "nothing".to_owned(),
+            text => text.to_owned(),
+        };
+        Err(ListDecodeError::OtherList {
+            expected: format!(
+                "{} of {}",
+                self.kind.as_deref().unwrap_or("a list"),
+                self.api_version
+            ),
+            found: format!("{} of {}", named(kind), named(api_version)),
+        })
+    }
 }
 
 /// A list that was read to its end.
@@ -95,11 +139,19 @@ pub enum ListDecodeError {
         /// The fault.
         detail: String,
     },
-    /// The document is not a list.
-    #[error("expected a list, found {kind}")]
-    NotAList {
-        /// Its kind, or "an object without a kind".
-        kind: String,
+    /// The document is not the list that was requested.
+    #[error("expected {expected}, found {found}")]
+    OtherList {
+        /// The kind and the API version that were requested.
+        expected: String,
+        /// Those of the document.
+        found: String,
+    },
+    /// The list says that there are more items, and not how to get them.
+    #[error("the list leaves out {remaining} items")]
+    LeftOut {
+        /// How many.
+        remaining: i64,
     },
 }
 
@@ -136,10 +188,10 @@ pub enum ListDecoder<T> {
 
 impl<T> ListDecoder<T> {
     /// Builds a decoder for a list in the given encoding.
-    pub fn new(encoding: Encoding, decoding: Decoding<T>) -> Self {
+    pub fn new(encoding: Encoding, decoding: Decoding<T>, expected: ExpectedList) -> Self {
         match encoding {
-            Encoding::Protobuf => Self::Protobuf(ProtobufList::new(decoding)),
-            Encoding::Json => Self::Json(JsonList::new(decoding)),
+            Encoding::Protobuf => Self::Protobuf(ProtobufList::new(decoding, expected)),
+            Encoding::Json => Self::Json(JsonList::new(decoding, expected)),
         }
     }
 
@@ -169,12 +221,19 @@ impl<T> ListDecoder<T> {
     ///
     /// # Errors
     ///
-    /// [`ListDecodeError::Truncated`] if the list was not at its end, [`ListDecodeError::NotAList`]
-    /// if it is not a list.
+    /// [`ListDecodeError::Truncated`] if the list was not at its end, [`ListDecodeError::OtherList`]
+    /// if it is not the one that was requested, [`ListDecodeError::LeftOut`] if it is a part of it
+    /// without a way to the rest.
     pub fn finish(self) -> Result<ListEnd, ListDecodeError> {
-        match self {
+        let end = match self {
             Self::Protobuf(list) => list.finish(),
             Self::Json(list) => list.finish(),
+        }?;
+        match end.meta.remaining {
+            remaining if remaining > 0 && end.meta.continue_token.is_empty() => {
+                Err(ListDecodeError::LeftOut { remaining })
+            }
+            _ => Ok(end),
         }
     }
 }

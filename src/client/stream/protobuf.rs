@@ -5,8 +5,11 @@ use std::fmt;
 
 use prost::Message;
 
-use super::super::protobuf_envelope::MAGIC;
-use super::{Decoding, ItemPosition, ItemSink, ListDecodeError, ListEnd, ListMeta, joined};
+use super::super::object_request::ProtobufNamed;
+use super::super::protobuf_envelope::{MAGIC, TypeMeta};
+use super::{
+    Decoding, ExpectedList, ItemPosition, ItemSink, ListDecodeError, ListEnd, ListMeta, joined,
+};
 
 /// Decodes a protobuf list item by item from chunks of any size.
 ///
@@ -22,6 +25,7 @@ pub struct ProtobufList<T> {
     end: ListEnd,
     offset: u64,
     decoding: Decoding<T>,
+    expected: ExpectedList,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,33 +49,13 @@ struct FieldHead {
 }
 
 #[derive(Clone, PartialEq, Message)]
-struct TypeMeta {
-    #[prost(string, tag = "1")]
-    api_version: String,
-    #[prost(string, tag = "2")]
-    kind: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
 struct ProtobufListMeta {
     #[prost(string, tag = "2")]
     resource_version: String,
     #[prost(string, tag = "3")]
     continue_token: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct ProtobufNamed {
-    #[prost(message, optional, tag = "1")]
-    metadata: Option<ProtobufNames>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct ProtobufNames {
-    #[prost(string, tag = "1")]
-    name: String,
-    #[prost(string, tag = "3")]
-    namespace: String,
+    #[prost(int64, optional, tag = "4")]
+    remaining: Option<i64>,
 }
 
 impl<T> fmt::Debug for ProtobufList<T> {
@@ -85,7 +69,7 @@ impl<T> fmt::Debug for ProtobufList<T> {
 
 impl<T> ProtobufList<T> {
     /// Builds a decoder for one envelope.
-    pub fn new(decoding: Decoding<T>) -> Self {
+    pub fn new(decoding: Decoding<T>, expected: ExpectedList) -> Self {
         Self {
             state: ProtobufListState::Magic,
             pending: Vec::new(),
@@ -94,6 +78,7 @@ impl<T> ProtobufList<T> {
             end: ListEnd::default(),
             offset: 0,
             decoding,
+            expected,
         }
     }
 
@@ -102,7 +87,7 @@ impl<T> ProtobufList<T> {
     /// # Errors
     ///
     /// [`ListDecodeError::Malformed`] if the envelope or the list is not protobuf,
-    /// [`ListDecodeError::NotAList`] if the envelope holds something else.
+    /// [`ListDecodeError::OtherList`] if the envelope holds something else.
     pub fn push(
         &mut self,
         bytes: &[u8],
@@ -210,6 +195,7 @@ impl<T> ProtobufList<T> {
             self.end.meta = ListMeta {
                 resource_version: meta.resource_version,
                 continue_token: meta.continue_token,
+                remaining: meta.remaining.unwrap_or_default(),
             };
         } else {
             let place = ItemPosition { index: self.end.items, offset: self.offset };
@@ -221,11 +207,7 @@ impl<T> ProtobufList<T> {
 
     /// Enters the list.
     fn enter(&mut self, field: &FieldHead) -> Result<usize, ListDecodeError> {
-        if !self.end.kind.ends_with("List") {
-            let kind = std::mem::take(&mut self.end.kind);
-            let kind = if kind.is_empty() { "an object without a kind".to_owned() } else { kind };
-            return Err(ListDecodeError::NotAList { kind });
-        }
+        self.expected.check(&self.end)?;
         // `walk` subtracts the bytes of every step in the list, and this step is one of them.
         self.rest = field.body + field.head as u64;
         self.state = ProtobufListState::List;

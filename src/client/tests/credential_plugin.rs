@@ -1,12 +1,13 @@
 //! Tests of credential plugins, with shell scripts as plugins.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 use super::server::{TestServer, json, quick, reply};
 use crate::client::connect_error::ConnectError;
-use crate::client::{Connection, ConnectionOptions, ReadError, Reader, connect};
+use crate::client::{Connection, ConnectionOptions, ReadError, Reader, RequestTimeout, connect};
 
 const V1: &str = "client.authentication.k8s.io/v1";
 
@@ -16,6 +17,7 @@ struct Fixture {
     script: String,
     settings: String,
     version: &'static str,
+    request_timeout: RequestTimeout,
 }
 
 impl Fixture {
@@ -26,6 +28,7 @@ impl Fixture {
             script: script.to_owned(),
             settings: "interactiveMode: Never".to_owned(),
             version: V1,
+            request_timeout: RequestTimeout::default(),
         }
     }
 
@@ -69,6 +72,7 @@ impl Fixture {
             .expect("because the temporary folder can be written");
         let options = ConnectionOptions {
             kubeconfig: Some(self.path("config")),
+            request_timeout: self.request_timeout,
             ..ConnectionOptions::default()
         };
         connect(&options, "test").await
@@ -244,4 +248,14 @@ async fn a_certificate_of_a_plugin_is_used() {
         plugin.connect("https://127.0.0.1:1").await.expect("because the pair belongs together");
         assert_eq!(plugin.runs(), 1);
     }
+}
+
+#[tokio::test]
+async fn a_plugin_that_hangs_ends_with_the_request_timeout() {
+    let mut hanging = Fixture::new("sleep 60");
+    hanging.request_timeout = RequestTimeout(Some(Duration::from_millis(300)));
+    let begun = Instant::now();
+    let (error, hint) = hanging.refused().await;
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
+    assert!(hint.contains("--request-timeout"), "{error} {hint}");
 }

@@ -13,18 +13,21 @@ use prost::Message;
 use super::server::{
     ReceivedRequest, TestReply, TestServer, bytes, chunked, json, protobuf, quick, reply,
 };
-use super::stream::{Object, decoding, json_list, json_object, object, protobuf_list};
+use super::stream::{
+    Object, decoding, envelope, json_list, json_object, left_out, object, protobuf_list,
+};
 use crate::client::list::Listed;
 use crate::client::{
-    ListEvent, ListRequest, ListSink, ReadError, ReadLimits, Reader, Served, cluster_uid, discover,
-    list, version,
+    ListEvent, ListRequest, ListSink, ReadError, ReadLimits, Reader, cluster_uid, discover, list,
+    version,
 };
+use crate::model::Kind;
 
 const PROTOBUF: &str = "content-type: application/vnd.kubernetes.protobuf\r\n";
 
 /// Reads a list, and returns its events as text: names, `!` for a broken item, `--` for a restart.
 async fn read(reader: &Reader, page: Option<u32>) -> (String, Result<Listed, ReadError>) {
-    let request = ListRequest { page, ..ListRequest::new("", "v1", "pods") };
+    let request = ListRequest { page, ..ListRequest::of(Kind::Pod, "v1") };
     let mut seen = String::new();
     let listed = list(reader, &request, decoding(), &mut |event| match event {
         ListEvent::Item(Object { metadata, .. }) => {
@@ -185,6 +188,73 @@ async fn what_takes_too_long_is_read_in_pages() {
 }
 
 #[tokio::test]
+async fn a_list_is_the_whole_list_that_was_requested_or_an_error() {
+    let list = |kind: &str, version: &str, metadata: &str, items: &str| {
+        format!(
+            r#"{{"kind":"{kind}","apiVersion":"{version}","metadata":{metadata},"items":[{items}]}}"#
+        )
+    };
+    let whole = r#"{"resourceVersion":"42"}"#;
+    let pod = json_object("a");
+    let typed = |kind: &str, version: &str| {
+        pod.replacen('{', &format!(r#"{{"kind":"{kind}","apiVersion":"{version}","#), 1)
+    };
+    for (body, wanted) in [
+        (list("PodList", "v1", whole, &pod), ("a", true)),
+        (list("PodList", "v1", whole, &typed("Pod", "v1")), ("a", true)),
+        (list("PodList", "v1", whole, ""), ("", true)),
+        (list("PodList", "v1", r#"{"remainingItemCount":0}"#, &pod), ("a", true)),
+        (list("ConfigMapList", "v1", whole, ""), ("", false)),
+        (list("PodList", "v2", whole, ""), ("", false)),
+        (list("List", "v1", whole, ""), ("", false)),
+        (list("PartialObjectMetadataList", "meta.k8s.io/v1", whole, ""), ("", false)),
+        (
+            r#"{"kind":"APIResourceList","groupVersion":"v1","resources":[]}"#.to_owned(),
+            ("", false),
+        ),
+        (r#"{"items":[]}"#.to_owned(), ("", false)),
+        ("<html></html>".to_owned(), ("", false)),
+        (list("PodList", "v1", r#"{"remainingItemCount":99}"#, &pod), ("a", false)),
+        (
+            list("PodList", "v1", whole, &typed("PartialObjectMetadata", "meta.k8s.io/v1")),
+            ("!", true),
+        ),
+        (list("PodList", "v1", whole, &typed("Node", "v1")), ("!", true)),
+    ] {
+        let server = TestServer::start({
+            let body = body.clone();
+            move |_| json(&body)
+        })
+        .await;
+        let (seen, listed) = read(&server.reader().await, None).await;
+        assert_eq!((seen.as_str(), listed.is_ok()), wanted, "{body}: {listed:?}");
+        assert_eq!(server.asked().len(), 1, "{body}");
+    }
+    for (kind, version) in [("ConfigMapList", "v1"), ("PodList", "v2"), ("Status", "v1")] {
+        let server =
+            TestServer::start(move |_| protobuf(envelope(version, kind, vec![0x0a, 0]))).await;
+        assert!(read(&server.reader().await, None).await.1.is_err(), "{kind} {version}");
+    }
+    // Protobuf says how many are left as well.
+    let server = TestServer::start(|_| protobuf(left_out(&["a"]))).await;
+    assert!(read(&server.reader().await, None).await.1.is_err());
+}
+
+#[tokio::test]
+async fn a_page_that_leads_to_itself_is_an_error() {
+    let server = TestServer::start(|asked| match asked.path.as_str() {
+        "/api/v1/pods?limit=2" => protobuf(pods("one", &["a", "b"])),
+        "/api/v1/pods?limit=2&continue=one" => protobuf(pods("two", &["c"])),
+        "/api/v1/pods?limit=2&continue=two" => protobuf(pods("one", &["d"])),
+        other => panic!("{other}"),
+    })
+    .await;
+    let (_, listed) = read(&server.reader().await, Some(2)).await;
+    assert!(matches!(listed, Err(ReadError::Undecodable { .. })), "{listed:?}");
+    assert_eq!(server.asked().len(), 3);
+}
+
+#[tokio::test]
 async fn who_does_not_speak_protobuf_is_asked_for_json() {
     let server = TestServer::start(|asked| {
         if asked.head.contains("protobuf") {
@@ -237,15 +307,18 @@ async fn a_slow_sink_holds_the_list_back() {
     let most = Arc::new(AtomicUsize::new(0));
     let mut sink = Slow { waiting: 0, most: Arc::clone(&most) };
     let listed =
-        list(&server.reader().await, &ListRequest::new("", "v1", "pods"), decoding(), &mut sink)
+        list(&server.reader().await, &ListRequest::of(Kind::Pod, "v1"), decoding(), &mut sink)
             .await;
     assert_eq!(listed.map(|listed| listed.count).ok(), Some(20_000));
     assert!(most.load(Ordering::Relaxed) < 20_000);
 }
 
 #[tokio::test]
-async fn aggregated_discovery_takes_two_requests() {
+async fn aggregated_discovery_takes_three_requests() {
     let server = TestServer::start(|asked| {
+        if asked.path == "/readyz" {
+            return reply(200, "", "ok");
+        }
         assert!(asked.head.contains("as=apigroupdiscoverylist"), "{}", asked.head);
         let body = match asked.path.as_str() {
             "/api" => r#"{"items":[{"metadata":{"name":""},"versions":[{"version":"v1","freshness":"Current","resources":[
@@ -258,21 +331,24 @@ async fn aggregated_discovery_takes_two_requests() {
     })
     .await;
     let kinds = discover(&server.reader().await).await.expect("because it was served");
-    assert_eq!(server.asked().len(), 2);
-    let Served::Versions([pod]) = kinds.served("", "pods") else { panic!("{kinds:?}") };
+    let asked: Vec<_> = server.asked().into_iter().map(|it| it.path).collect();
+    assert_eq!(asked, ["/readyz", "/api", "/apis"]);
+    let Some([pod]) = kinds.versions("", "pods") else { panic!("{kinds:?}") };
     assert!(pod.version == "v1" && pod.kind == "Pod" && pod.namespaced);
-    let Served::Versions(sets) = kinds.served("apps", "statefulsets") else { panic!("{kinds:?}") };
+    let Some(sets) = kinds.versions("apps", "statefulsets") else { panic!("{kinds:?}") };
     assert_eq!(
         sets.iter().map(|version| version.version.as_str()).collect::<Vec<_>>(),
         ["v2", "v1"]
     );
-    assert_eq!(kinds.served("snapshot.storage.k8s.io", "volumesnapshots"), Served::Not);
-    assert_eq!(kinds.served("metrics.k8s.io", "pods"), Served::Unseen);
+    assert_eq!(kinds.versions("snapshot.storage.k8s.io", "volumesnapshots"), None);
+    assert_eq!(kinds.doubt("snapshot.storage.k8s.io"), None);
+    assert!(kinds.doubt("metrics.k8s.io").is_some());
 }
 
 #[tokio::test]
 async fn old_servers_are_asked_group_by_group() {
     let server = TestServer::start(|asked| match asked.path.as_str() {
+        "/readyz" => reply(200, "", "ok"),
         "/api" => json(r#"{"kind":"APIVersions","versions":["v1"]}"#),
         "/apis" => json(
             r#"{"groups":[{"name":"storage.k8s.io","versions":[{"groupVersion":"storage.k8s.io/v1beta1"},
@@ -288,15 +364,13 @@ async fn old_servers_are_asked_group_by_group() {
     })
     .await;
     let kinds = discover(&server.reader().await).await.expect("because it was served");
-    let Served::Versions(versions) = kinds.served("storage.k8s.io", "things") else {
-        panic!("{kinds:?}")
-    };
+    let Some(versions) = kinds.versions("storage.k8s.io", "things") else { panic!("{kinds:?}") };
     assert_eq!(
         versions.iter().map(|version| version.version.as_str()).collect::<Vec<_>>(),
         ["v1", "v1beta1"]
     );
-    assert!(matches!(kinds.served("", "things"), Served::Versions([_])));
-    assert_eq!(kinds.served("metrics.k8s.io", "pods"), Served::Unseen);
+    assert!(matches!(kinds.versions("", "things"), Some([_])));
+    assert!(kinds.doubt("metrics.k8s.io").is_some());
     assert_eq!(kinds.all().count(), 2);
 }
 
@@ -304,7 +378,9 @@ async fn old_servers_are_asked_group_by_group() {
 async fn the_server_introduces_itself() {
     let server = TestServer::start(|asked| match (asked.nth, asked.path.as_str()) {
         (0, "/version") => json(r#"{"major":"1","minor":"36","gitVersion":"v1.36.3"}"#),
-        (1, "/api/v1/namespaces/kube-system") => json(r#"{"metadata":{"uid":"1-2-3"}}"#),
+        (1, "/api/v1/namespaces/kube-system") => json(
+            r#"{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"kube-system","uid":"1-2-3"}}"#,
+        ),
         _ => reply(403, "", ""),
     })
     .await;

@@ -4,13 +4,23 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::server::{TestReply, TestServer, bytes, json as json_reply, protobuf, quick, reply};
+use super::server::{
+    TestReply, TestServer, absent, bytes, json as json_reply, protobuf, quick, reply, unserved,
+};
 use super::stream::{decoding, envelope, object};
-use crate::client::{ConnectionOptions, ReadError, ReadLimits, Reader, connect};
+use crate::client::{ConnectionOptions, ObjectRequest, ReadError, ReadLimits, Reader, connect};
 
 type Check = fn(&ReadError) -> bool;
 
 const POD: &str = "/api/v1/namespaces/shop/pods/a";
+const A_POD: ObjectRequest<'_> = ObjectRequest {
+    group: "",
+    version: "v1",
+    kind: "Pod",
+    resource: "pods",
+    namespace: Some("shop"),
+    name: "a",
+};
 const SELF_REVIEW: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
 async fn get(server: &TestServer) -> Result<Value, ReadError> {
@@ -69,14 +79,18 @@ async fn objects_come_in_either_encoding() {
         );
         match asked.nth {
             0 => protobuf(envelope("v1", "Pod", object("a").encode_to_vec())),
-            _ => json_reply(super::stream::json_object("a")),
+            _ => json_reply(super::stream::json_object("a").replacen(
+                '{',
+                r#"{"kind":"Pod","apiVersion":"v1","#,
+                1,
+            )),
         }
     })
     .await;
     let reader = server.reader().await;
     for _ in 0..2 {
         assert_eq!(
-            reader.get(POD, decoding()).await.map(|answer| answer.value).ok(),
+            reader.get(&A_POD, decoding()).await.map(|answer| answer.value).ok(),
             Some(object("a"))
         );
     }
@@ -168,9 +182,8 @@ async fn refusals_are_read_in_every_form() {
             envelope("v1", "Status", status.clone()),
         ),
         1 => reply(403, "", r#"{"kind":"Status","message":"nay","reason":"Forbidden"}"#),
-        2 => reply(404, "content-type: text/plain\r\n", "404 page not found"),
-        3 => reply(410, "", r#"{"kind":"Status","message":"too old","reason":"Expired"}"#),
-        4 => reply(406, "", "only JSON"),
+        2 => reply(410, "", r#"{"kind":"Status","message":"too old","reason":"Expired"}"#),
+        3 => reply(406, "", "only JSON"),
         _ => reply(401, "", "who?"),
     })
     .await;
@@ -179,34 +192,68 @@ async fn refusals_are_read_in_every_form() {
         assert!(error.is_forbidden(), "{error}");
         assert_eq!(error.to_string(), format!("{POD} was answered with 403 Forbidden: nay"));
     }
-    let checks: [Check; 4] =
-        [ReadError::is_not_found, ReadError::is_gone, ReadError::is_not_acceptable, |error| {
-            error.code() == Some(401)
-        }];
+    let checks: [Check; 3] =
+        [ReadError::is_gone, ReadError::is_not_acceptable, |error| error.code() == Some(401)];
     for check in checks {
         let error = get(&server).await.expect_err("because it is refused");
         assert!(check(&error), "{error:?}");
     }
 }
 
-#[test]
-fn only_an_answer_about_the_object_proves_that_it_is_absent() {
-    let error = |code: u16, reason: &str, message: &str| ReadError::Api {
-        code,
-        reason: reason.to_owned(),
-        message: message.to_owned(),
-        path: String::new(),
-    };
-    for (error, absent) in [
-        (error(404, "NotFound", "statefulsets.apps \"web\" not found"), true),
-        (error(404, "NotFound", "statefulsets.apps \"web-1\" not found"), false),
-        (error(404, "NotFound", "namespaces \"shop\" not found"), false),
-        (error(404, "NotFound", "the server could not find the requested resource"), false),
-        (error(404, "Not Found", "404 page not found"), false),
-        (error(403, "Forbidden", "pods \"web\" not found"), false),
-        (error(410, "Gone", "\"web\" not found"), false),
+#[tokio::test]
+async fn a_404_counts_only_where_an_api_server_has_written_it() {
+    let server = TestServer::start(|asked| match asked.nth {
+        0 => absent(POD),
+        1 => absent("/api/v1/namespaces/a"),
+        2 => unserved(),
+        3 => reply(404, "content-type: text/plain\r\n", "default backend - 404"),
+        4 => reply(404, "content-type: text/plain\r\n", "404 page not found\n"),
+        _ => absent("/api/v1/namespaces/shop/pods/b"),
+    })
+    .await;
+    for (object, path) in [
+        (true, false),
+        // A namespace of the same name would be told the same way, and is never asked for here.
+        (true, false),
+        (false, true),
+        (false, false),
+        (false, false),
+        (false, false),
     ] {
-        assert_eq!(error.is_absence_of("web"), absent, "{error}");
+        let error = get(&server).await.expect_err("because nothing is there");
+        assert_eq!(error.code(), Some(404));
+        assert_eq!((error.is_absence_of("a"), error.is_not_served()), (object, path), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn only_the_object_that_was_requested_is_an_answer() {
+    use prost::Message;
+    let pod = super::stream::json_object("a");
+    let of = |head: &str| pod.replacen('{', &format!("{{{head},"), 1);
+    let (kind, version) = (r#""kind":"Pod""#, r#""apiVersion":"v1""#);
+    for (body, fits) in [
+        (of(&format!("{kind},{version}")), true),
+        (of(kind), false),
+        (of(version), false),
+        (of(&format!(r#"{kind},"apiVersion":"v2""#)), false),
+        (of(&format!(r#""kind":"ConfigMap",{version}"#)), false),
+        (of(&format!("{kind},{version}")).replace("shop", "other"), false),
+        (of(&format!("{kind},{version}")).replace(r#""name":"a""#, r#""name":"b""#), false),
+        (r#"{"kind":"Status","apiVersion":"v1","status":"Success"}"#.to_owned(), false),
+        ("{}".to_owned(), false),
+    ] {
+        let answer = body.clone();
+        let server = TestServer::start(move |_| json_reply(&answer)).await;
+        let reader = server.reader().await;
+        assert_eq!(reader.get(&A_POD, decoding()).await.is_ok(), fits, "{body}");
+        assert_eq!(reader.get_object::<Value>(&A_POD).await.is_ok(), fits, "{body}");
+        assert_eq!(reader.get_metadata::<Value>(&A_POD).await.is_ok(), fits, "{body}");
+    }
+    for (version, kind, name) in [("v2", "Pod", "a"), ("v1", "Node", "a"), ("v1", "Pod", "b")] {
+        let raw = envelope(version, kind, object(name).encode_to_vec());
+        let server = TestServer::start(move |_| protobuf(&raw)).await;
+        assert!(server.reader().await.get(&A_POD, decoding()).await.is_err(), "{version} {kind}");
     }
 }
 

@@ -48,6 +48,22 @@ pub(crate) fn protobuf(body: impl AsRef<[u8]>) -> TestReply {
     reply(200, "content-type: application/vnd.kubernetes.protobuf\r\n", body)
 }
 
+/// What an API server answers about an object that does not exist.
+pub(crate) fn absent(path: &str) -> TestReply {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let status = serde_json::json!({
+        "apiVersion": "v1", "kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound",
+        "message": format!("things \"{name}\" not found"), "details": {"name": name},
+    });
+    reply(404, "content-type: application/json\r\n", status.to_string())
+}
+
+/// What an API server answers about a path that it does not serve.
+pub(crate) fn unserved() -> TestReply {
+    let marked = "content-type: text/plain; charset=utf-8\r\naudit-id: 5d3e\r\n";
+    reply(404, marked, "404 page not found\n")
+}
+
 /// An answer whose headers announce `length` bytes.
 pub(crate) fn bytes(code: u16, headers: &str, length: usize, body: &[u8]) -> Vec<u8> {
     let head =
@@ -127,6 +143,7 @@ pub(crate) fn quick() -> ReadLimits {
         longest_retry_after: Duration::from_millis(300),
         idle: Duration::from_millis(600),
         silence: Duration::from_millis(600),
+        lasting: Duration::from_millis(10),
         first_return: Duration::from_millis(100),
         longest_return: Duration::from_secs(3),
         ..ReadLimits::default()

@@ -4,7 +4,9 @@ use prost::Message;
 use serde::Deserialize;
 
 use crate::client::Decoding;
-use crate::client::stream::{Encoding, ItemError, JsonList, ListDecodeError, ListDecoder, ListEnd};
+use crate::client::stream::{
+    Encoding, ExpectedList, ItemError, JsonList, ListDecodeError, ListDecoder, ListEnd,
+};
 
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default)]
@@ -62,6 +64,15 @@ struct List {
     unknown: String,
 }
 
+/// What a list of these objects must be.
+pub(super) fn expected() -> ExpectedList {
+    ExpectedList {
+        api_version: "v1".to_owned(),
+        item: "Pod".to_owned(),
+        kind: Some("PodList".to_owned()),
+    }
+}
+
 /// How these objects are decoded.
 pub(super) fn decoding() -> Decoding<Object> {
     Decoding { protobuf: |bytes| Object::decode(bytes), json: |text| serde_json::from_str(text) }
@@ -83,11 +94,17 @@ pub(super) fn envelope(api_version: &str, kind: &str, raw: Vec<u8>) -> Vec<u8> {
 }
 
 pub(super) fn protobuf_list(token: &str, items: Vec<Vec<u8>>) -> Vec<u8> {
-    let metadata = Some(ListMeta {
-        resource_version: "42".to_owned(),
-        token: token.to_owned(),
-        remaining: Some(7),
-    });
+    list_with(token, (!token.is_empty()).then_some(7), items)
+}
+
+/// A list that says that there are more pods, and not how to get them.
+pub(super) fn left_out(names: &[&str]) -> Vec<u8> {
+    list_with("", Some(7), names.iter().map(|name| object(name).encode_to_vec()).collect())
+}
+
+fn list_with(token: &str, remaining: Option<i64>, items: Vec<Vec<u8>>) -> Vec<u8> {
+    let metadata =
+        Some(ListMeta { resource_version: "42".to_owned(), token: token.to_owned(), remaining });
     envelope("v1", "PodList", List { metadata, items, unknown: "later".to_owned() }.encode_to_vec())
 }
 
@@ -97,9 +114,10 @@ pub(super) fn json_object(name: &str) -> String {
 
 /// Builds a list with its keys in an unusual order, with white space, escapes and an unknown field.
 pub(super) fn json_list(token: &str, items: &[String]) -> Vec<u8> {
+    let remaining = if token.is_empty() { 0 } else { 7 };
     format!(
         " {{\n \"unknown\": [{{\"]\": \"}}\\\"\"}}, 1],\"items\" : [ {} ]\n, \"kind\":\"PodList\" ,\"metadata\": \
-         {{\"resourceVersion\":\"42\", \"continue\":\"{token}\",\"remainingItemCount\":7}}, \"n\":-1.5e3, \
+         {{\"resourceVersion\":\"42\", \"continue\":\"{token}\",\"remainingItemCount\":{remaining}}}, \"n\":-1.5e3, \
          \"apiVersion\":\"v1\"}}",
         items.join(" ,\n")
     )
@@ -109,7 +127,7 @@ pub(super) fn json_list(token: &str, items: &[String]) -> Vec<u8> {
 type Outcome = (Vec<Result<Object, ItemError>>, Result<ListEnd, ListDecodeError>);
 
 fn decode(encoding: Encoding, chunks: &[&[u8]]) -> Outcome {
-    let mut decoder = ListDecoder::<Object>::new(encoding, decoding());
+    let mut decoder = ListDecoder::<Object>::new(encoding, decoding(), expected());
     let mut seen = Vec::new();
     for chunk in chunks {
         if let Err(error) = decoder.push(chunk, &mut |item| seen.push(item)) {
@@ -225,9 +243,9 @@ fn items_that_are_no_objects_are_broken_items() {
 #[test]
 fn an_empty_list_is_a_list() {
     for text in [
-        r#"{"kind":"PodList","items":[]}"#,
-        r#"{"items":null,"kind":"PodList"}"#,
-        r#"{"kind":"PodList"}"#,
+        r#"{"kind":"PodList","apiVersion":"v1","items":[]}"#,
+        r#"{"items":null,"kind":"PodList","apiVersion":"v1"}"#,
+        r#"{"kind":"PodList","apiVersion":"v1"}"#,
     ] {
         assert_eq!(
             decode(Encoding::Json, &[text.as_bytes()]).1.map(|end| end.items),
@@ -255,9 +273,13 @@ fn an_empty_list_is_a_list() {
 #[test]
 fn what_is_no_list_is_refused() {
     let pod = decode(Encoding::Json, &[br#"{"kind":"Pod","metadata":{"name":"a"}}"#]).1;
-    assert_eq!(pod, Err(ListDecodeError::NotAList { kind: "Pod".to_owned() }));
+    let other = |found: &str| {
+        let (expected, found) = ("PodList of v1".to_owned(), found.to_owned());
+        Err(ListDecodeError::OtherList { expected, found })
+    };
+    assert_eq!(pod, other("Pod of nothing"));
     let status = decode(Encoding::Protobuf, &[&envelope("v1", "Status", vec![10, 0])]).1;
-    assert_eq!(status, Err(ListDecodeError::NotAList { kind: "Status".to_owned() }));
+    assert_eq!(status, other("Status of v1"));
     for (encoding, bytes) in [
         (Encoding::Json, &b"[]"[..]),
         (Encoding::Json, b"k8s\0"),
@@ -279,8 +301,8 @@ fn what_is_no_list_is_refused() {
 
 #[test]
 fn what_follows_a_json_list_is_left_to_the_caller() {
-    let mut list = JsonList::<Object>::new(decoding());
-    let bytes = br#"{"items":[]}{"items":[]}"#;
-    assert_eq!(list.push(bytes, &mut |_| {}), Ok(12));
+    let mut list = JsonList::<Object>::new(decoding(), expected());
+    let bytes = br#"{"kind":"PodList","apiVersion":"v1"}{"items":[]}"#;
+    assert_eq!(list.push(bytes, &mut |_| {}), Ok(36));
     assert!(list.finish().is_ok());
 }

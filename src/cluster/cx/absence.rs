@@ -2,7 +2,7 @@
 
 use super::{Cx, Lookup};
 use crate::cluster::{Coverage, Reach, Seen, Unseen, rows::Stored};
-use crate::model::{Answer, Kind, ObjectId, ObjectKey, Question, Text};
+use crate::model::{Answer, Kind, NamedRow, ObjectId, ObjectKey, Question, Text};
 
 impl<'a> Cx<'a> {
     /// Returns those candidates of an index that really match, in the order of namespace and name.
@@ -10,12 +10,22 @@ impl<'a> Cx<'a> {
         &self,
         candidates: impl Iterator<Item = ObjectId>,
         matches: impl Fn(&R) -> bool,
-    ) -> Vec<&'a R> {
+    ) -> Seen<Vec<&'a R>> {
         let table = R::table(&self.cluster.tables);
         let rows = candidates.filter_map(|id| table.get(id));
         let mut rows: Vec<_> = rows.filter(|row| matches(row)).collect();
         rows.sort_by(|a, b| (a.namespace(), a.name()).cmp(&(b.namespace(), b.name())));
-        rows
+        rows.iter().try_for_each(|row| self.legible(*row))?;
+        Ok(rows)
+    }
+
+    /// Whether everything that matters of a row could be read.
+    ///
+    /// # Errors
+    /// What could not.
+    pub(super) fn legible(&self, row: &impl NamedRow) -> Seen<()> {
+        let (kind, namespace, name) = row.identity();
+        self.cluster.legible(kind, namespace, name)
     }
 
     /// Returns an object that an object of the kind `referenced_by` references; `Ok(None)` if it is
@@ -29,6 +39,7 @@ impl<'a> Cx<'a> {
     ) -> Seen<Option<&'a R>> {
         let in_namespace = namespace.map_or("", |namespace| namespace);
         let row = R::table(&self.cluster.tables).named(kind, in_namespace, name);
+        self.cluster.legible(kind, in_namespace, name)?;
         if row.is_none() {
             self.absent(kind, namespace, name, referenced_by)?;
         }
@@ -82,7 +93,7 @@ impl<'a> Cx<'a> {
         namespace: Option<&Text>,
         naming: Kind,
     ) -> Seen<()> {
-        let (began, _) = self.cluster.coverages.reach(kind, namespace)?;
+        let (began, _) = self.cluster.listed(kind, namespace)?;
         let ended = match self.cluster.coverages.get(&Reach::all(naming)) {
             Some(Coverage::Seen { ended, .. }) => *ended,
             // The list of referencing objects is incomplete, or was read in parts: this proves

@@ -5,12 +5,18 @@ use std::ptr;
 use super::{CROWD, Cx, Lookup};
 use crate::cluster::{
     Placed, Seen,
-    places::{candidates, overlapping, owned},
+    index::Index,
+    indexes::Indexes,
+    places::{candidates, named, named_kept, overlapping, owned},
+    rows::Stored,
 };
 use crate::drivers::{Overlap, Place, meeting};
 use crate::model::{
     Attachment, KeptBackend, Kind, Node, PodUse, SnapshotContent, Volume, Workload,
 };
+
+/// How many volumes that share an id are compared.
+const COMPARED: usize = 64;
 
 impl<'a> Cx<'a> {
     /// Returns the volumes that overlap with places, or may, in the order of their names: also
@@ -28,7 +34,7 @@ impl<'a> Cx<'a> {
             return Ok(known.clone());
         }
         drop(crowds);
-        let volumes = overlapping(self.cluster, |it| &it.volumes_by_place, places);
+        let volumes = self.overlapping(|it| &it.volumes_by_place, places)?;
         if volumes.len() >= CROWD {
             self.crowds.borrow_mut().insert(owned(places), volumes.clone());
         }
@@ -64,6 +70,40 @@ impl<'a> Cx<'a> {
         Ok(others.filter(|(other, _)| other.name() != volume.name()).collect())
     }
 
+    /// Returns another volume, and the id for which it may name the same storage as a volume, if there
+    /// is one. Of very many that share an id only the first are compared: they share what tells nothing.
+    ///
+    /// # Errors
+    /// When volumes were not read.
+    pub fn namesake(
+        &self,
+        volume: &Volume,
+        is_other: &dyn Fn(&str) -> bool,
+    ) -> Seen<Option<(&'a Volume, String)>> {
+        self.note(|| Lookup::Namesake(volume.name().into()));
+        self.all_of(Kind::PersistentVolume)?;
+        let Some(mine) = named(volume) else { return Ok(None) };
+        let index = &self.cluster.indexes.volumes_by_token;
+        let first = mine.searches().flat_map(|key| index.candidates(key).take(COMPARED));
+        let mut found = first
+            .filter_map(|id| self.cluster.tables.volumes.get(id))
+            .filter(|it| it.name() != volume.name() && is_other(it.name()))
+            .filter_map(|it| Some((it, mine.shared(&named(it)?)?)));
+        Ok(found.next().map(|(it, token)| (it, token.to_owned())))
+    }
+
+    /// The same of a backend volume that was kept: few enough to compare all of them.
+    pub fn kept_namesake(
+        &self,
+        volume: &Volume,
+        is_other: &dyn Fn(&KeptBackend) -> bool,
+    ) -> Option<(&'a KeptBackend, String)> {
+        self.note(|| Lookup::Namesake(volume.name().into()));
+        let mine = named(volume)?;
+        let mut kept = self.cluster.kept_backends().filter(|it| is_other(it));
+        kept.find_map(|it| Some((it, mine.shared(&named_kept(it))?.to_owned())))
+    }
+
     /// Returns the attachments, in any state, with an inline source that overlaps with places, or
     /// may.
     ///
@@ -75,7 +115,7 @@ impl<'a> Cx<'a> {
     ) -> Seen<Vec<(&'a Attachment, Overlap)>> {
         self.note(|| Lookup::InlineAttachmentsAt(owned(places)));
         self.all_of(Kind::VolumeAttachment)?;
-        Ok(overlapping(self.cluster, |it| &it.attachments_by_place, places))
+        self.overlapping(|it| &it.attachments_by_place, places)
     }
 
     /// Returns the snapshots and group snapshots that were or are being taken of what overlaps with
@@ -87,7 +127,7 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::SnapshotsAt(owned(places)));
         self.all_of(Kind::VolumeSnapshotContent)?;
         self.all_of(Kind::VolumeGroupSnapshotContent)?;
-        Ok(overlapping(self.cluster, |it| &it.snapshots_by_place, places))
+        self.overlapping(|it| &it.snapshots_by_place, places)
     }
 
     /// Returns the nodes that list a CSI volume that overlaps with places in `volumesInUse` or
@@ -98,7 +138,7 @@ impl<'a> Cx<'a> {
     pub fn nodes_at(&self, places: &[Place<'_>]) -> Seen<Vec<(&'a Node, Overlap)>> {
         self.note(|| Lookup::NodesAt(owned(places)));
         self.all_of(Kind::Node)?;
-        Ok(overlapping(self.cluster, |it| &it.nodes_by_place, places))
+        self.overlapping(|it| &it.nodes_by_place, places)
     }
 
     /// Returns the pods, in any phase, with a volume of their own that overlaps with places, or may.
@@ -108,7 +148,7 @@ impl<'a> Cx<'a> {
     pub fn pods_at(&self, places: &[Place<'_>]) -> Seen<Vec<(&'a PodUse, Overlap)>> {
         self.note(|| Lookup::PodsAt(owned(places)));
         self.all_of(Kind::Pod)?;
-        Ok(overlapping(self.cluster, |it| &it.pods_by_place, places))
+        self.overlapping(|it| &it.pods_by_place, places)
     }
 
     /// Returns the workloads, at any number of replicas, whose template has a volume of its own that
@@ -119,7 +159,18 @@ impl<'a> Cx<'a> {
     pub fn workloads_at(&self, places: &[Place<'_>]) -> Seen<Vec<(&'a Workload, Overlap)>> {
         self.note(|| Lookup::WorkloadsAt(owned(places)));
         Kind::WORKLOADS.into_iter().try_for_each(|kind| self.all_of(kind))?;
-        Ok(overlapping(self.cluster, |it| &it.workloads_by_place, places))
+        self.overlapping(|it| &it.workloads_by_place, places)
+    }
+
+    /// Returns the rows that overlap with places, or may.
+    fn overlapping<R: Stored + Placed>(
+        &self,
+        index: impl Fn(&Indexes) -> &Index,
+        places: &[Place<'_>],
+    ) -> Seen<Vec<(&'a R, Overlap)>> {
+        let rows: Vec<(&R, _)> = overlapping(self.cluster, index, places);
+        rows.iter().try_for_each(|(row, _)| self.legible(*row))?;
+        Ok(rows)
     }
 
     /// Returns the kept backend volumes that overlap with places, or may.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{Cx, Lookup};
-use crate::cluster::Seen;
+use crate::cluster::{Seen, recognition::is_open};
+use crate::drivers::{Family, Recognition, UNKNOWN, family_with};
 use crate::model::{
     ControllerRole, CsiDriver, CsiNode, Event, Fact, FactKey, KeptBackend, Kind, Lease, PodUse,
     Text, Time, Volume, Workload,
@@ -35,12 +36,29 @@ impl<'a> Cx<'a> {
         (fact, own_wake)
     }
 
+    /// Returns as what a driver or a provisioner is recognised: by its name, else by what runs it.
+    pub fn recognition(&self, driver: &str) -> Recognition {
+        if is_open(driver) {
+            self.note(|| Lookup::Recognition(driver.into()));
+        }
+        self.cluster.recognition(driver)
+    }
+
+    /// Returns what is known of a driver or a provisioner.
+    pub fn family(&self, driver: &str) -> &'static Family {
+        match self.recognition(driver) {
+            Recognition::As(id) => family_with(id),
+            Recognition::Unknown | Recognition::Differs(_) => &UNKNOWN,
+        }
+    }
+
     /// Returns the `CSIDriver` of this name, if it was read.
     ///
     /// # Errors
     /// When it was not found and the kind was not read.
     pub fn csi_driver(&self, name: &Text) -> Seen<Option<&'a CsiDriver>> {
         self.note(|| Lookup::CsiDriver(Text::clone(name)));
+        self.cluster.legible(Kind::CsiDriver, "", name)?;
         let driver = self.cluster.tables.csi_drivers.named(Kind::CsiDriver, "", name);
         if driver.is_none() {
             self.all_of(Kind::CsiDriver)?;
@@ -58,6 +76,7 @@ impl<'a> Cx<'a> {
             .filter_map(|id| self.cluster.tables.csi_nodes.get(id))
             .filter(|node| node.drivers.iter().any(|known| **known == *driver))
             .collect();
+        nodes.iter().try_for_each(|node| self.legible(*node))?;
         if nodes.is_empty() {
             self.all_of(Kind::CsiNode)?;
         }
@@ -70,7 +89,7 @@ impl<'a> Cx<'a> {
     /// When none was found and Leases were not read in all namespaces.
     pub fn leases_named(&self, name: &str) -> Seen<Vec<&'a Lease>> {
         let ids = self.cluster.indexes.leases_by_name.candidates(name);
-        let leases = self.matching(ids, |lease: &Lease| &*lease.metadata.name == name);
+        let leases = self.matching(ids, |lease: &Lease| &*lease.metadata.name == name)?;
         if leases.is_empty() {
             self.all_of(Kind::Lease)?;
         }

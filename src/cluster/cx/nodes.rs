@@ -23,8 +23,9 @@ impl<'a> Cx<'a> {
     /// When nodes were not read, or were listed before the volumes.
     pub fn any_node_matches(&self, affinity: &Arc<NodeAffinity>) -> Seen<bool> {
         self.note(|| Lookup::Nodes);
-        if affinity.terms.iter().any(|term| self.node_of_term(term, &|_| true).is_some()) {
-            return Ok(true);
+        let mut terms = affinity.terms.iter();
+        if let Some(node) = terms.find_map(|term| self.node_of_term(term, &|_| true)) {
+            return self.legible(node).map(|()| true);
         }
         self.listed_after(Kind::Node, None, Kind::PersistentVolume)?;
         Ok(false)
@@ -41,8 +42,9 @@ impl<'a> Cx<'a> {
     ) -> Seen<Option<&'a Node>> {
         self.note(|| Lookup::Nodes);
         let found = affinity.terms.iter().find_map(|term| self.node_of_term(term, &wanted));
-        if found.is_none() {
-            self.all_of(Kind::Node)?;
+        match found {
+            Some(node) => self.legible(node)?,
+            None => self.all_of(Kind::Node)?,
         }
         Ok(found)
     }

@@ -11,6 +11,7 @@ impl<'a> Cx<'a> {
     /// When sets of that namespace were not read.
     pub fn set(&self, namespace: &Text, name: &str) -> Seen<Option<&'a StatefulSet>> {
         self.note(|| Lookup::Set(Text::clone(namespace), name.into()));
+        self.cluster.legible(Kind::StatefulSet, namespace, name)?;
         if let Some(id) = self.cluster.tables.workloads.find(Kind::StatefulSet, namespace, name) {
             return Ok(self.cluster.set_at(id));
         }
@@ -40,6 +41,9 @@ impl<'a> Cx<'a> {
                 rest == Some(&*set.metadata.name)
             })
             .collect();
+        sets.iter().try_for_each(|(set, _)| {
+            self.cluster.legible(Kind::StatefulSet, &set.namespace, &set.metadata.name)
+        })?;
         sets.sort_by(|a, b| (&a.0.metadata.name, a.1).cmp(&(&b.0.metadata.name, b.1)));
         Ok(sets)
     }
@@ -60,6 +64,7 @@ impl<'a> Cx<'a> {
                 _ => None,
             })
             .collect();
+        claims.iter().try_for_each(|(_, claim)| self.legible(*claim))?;
         claims.sort_by_key(|(ordinal, _)| *ordinal);
         Ok(claims)
     }
@@ -73,7 +78,9 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::ClaimsOfStem(Text::clone(namespace), stem.into()));
         let kind = Kind::PersistentVolumeClaim;
         self.cluster.reach(kind, Some(namespace))?;
-        Ok(self.cluster.tables.claims.named(kind, namespace, &format!("{stem}-{ordinal}")))
+        let name = format!("{stem}-{ordinal}");
+        self.cluster.legible(kind, namespace, &name)?;
+        Ok(self.cluster.tables.claims.named(kind, namespace, &name))
     }
 
     /// Returns a pod of which a row is kept, by name: one that uses claims, belongs to a set, or
@@ -83,6 +90,7 @@ impl<'a> Cx<'a> {
     /// When pods of that namespace were not read.
     pub fn pod(&self, namespace: &Text, name: &str) -> Seen<Option<&'a PodUse>> {
         self.note(|| Lookup::Pod(Text::clone(namespace), name.into()));
+        self.cluster.legible(Kind::Pod, namespace, name)?;
         let pod = self.cluster.tables.pods.named(Kind::Pod, namespace, name);
         if pod.is_none() {
             self.cluster.reach(Kind::Pod, Some(namespace))?;
@@ -107,6 +115,7 @@ impl<'a> Cx<'a> {
                 _ => None,
             })
             .collect();
+        pods.iter().try_for_each(|(_, pod)| self.legible(*pod))?;
         pods.sort_by_key(|(ordinal, _)| *ordinal);
         Ok(pods)
     }
@@ -120,8 +129,8 @@ impl<'a> Cx<'a> {
         self.cluster.reach(Kind::HorizontalPodAutoscaler, Some(namespace))?;
         let kind = Kind::StatefulSet.name();
         let ids = self.cluster.indexes.autoscalers_by_target.candidates((&**namespace, kind, name));
-        Ok(self.matching(ids, |row: &Autoscaler| {
+        self.matching(ids, |row: &Autoscaler| {
             row.namespace == *namespace && &*row.target_kind == kind && &*row.target_name == name
-        }))
+        })
     }
 }

@@ -17,7 +17,7 @@ impl<'a> Cx<'a> {
         let ids = self.cluster.indexes.workloads_by_claim.candidates((&*key.namespace, &*key.name));
         let mut rows = self.matching(ids, |row: &Workload| {
             row.namespace == key.namespace && row.claims.contains(&key.name)
-        });
+        })?;
         if rows.is_empty() {
             for kind in Kind::WORKLOADS {
                 self.cluster.reach(kind, Some(&key.namespace))?;
@@ -37,12 +37,12 @@ impl<'a> Cx<'a> {
         let kind = Kind::PersistentVolumeClaim.name();
         let wanted = (kind, &*key.namespace, &*key.name);
         let ids = self.cluster.indexes.claims_by_source.candidates(wanted);
-        Ok(self.matching(ids, |claim: &Claim| {
+        self.matching(ids, |claim: &Claim| {
             claim.source.as_ref().is_some_and(|source| {
                 let namespace = source.namespace.as_ref().unwrap_or(&claim.namespace);
                 &*source.kind == kind && source.name == key.name && *namespace == key.namespace
             })
-        }))
+        })
     }
 
     /// Returns the claims that have a `VolumeSnapshot` as their data source.
@@ -54,12 +54,12 @@ impl<'a> Cx<'a> {
         self.all_of(Kind::PersistentVolumeClaim)?;
         let kind = Kind::VolumeSnapshot.name();
         let ids = self.cluster.indexes.claims_by_source.candidates((kind, &**namespace, name));
-        Ok(self.matching(ids, |claim: &Claim| {
+        self.matching(ids, |claim: &Claim| {
             claim.source.as_ref().is_some_and(|source| {
                 let place = source.namespace.as_ref().unwrap_or(&claim.namespace);
                 &*source.kind == kind && &*source.name == name && place == namespace
             })
-        }))
+        })
     }
 
     /// Returns the `VolumeSnapshot`s that are or were taken of a claim.
@@ -71,9 +71,9 @@ impl<'a> Cx<'a> {
         self.cluster.reach(Kind::VolumeSnapshot, Some(&key.namespace))?;
         let wanted = (&*key.namespace, &*key.name);
         let ids = self.cluster.indexes.volume_snapshots_by_claim.candidates(wanted);
-        Ok(self.matching(ids, |row: &VolumeSnapshot| {
+        self.matching(ids, |row: &VolumeSnapshot| {
             row.namespace == key.namespace && row.source_claim.as_deref() == Some(&*key.name)
-        }))
+        })
     }
 
     /// Returns a `VolumeSnapshot` by name; `Ok(None)` if it is known to be absent.
@@ -117,6 +117,7 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::Classes);
         self.all_of(Kind::StorageClass)?;
         let mut rows: Vec<_> = self.cluster.tables.classes.iter().map(|(_, row)| row).collect();
+        rows.iter().try_for_each(|row| self.legible(*row))?;
         rows.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
         Ok(rows)
     }
@@ -130,6 +131,7 @@ impl<'a> Cx<'a> {
         self.all_of(Kind::VolumeSnapshotClass)?;
         let classes = self.cluster.tables.snapshot_classes.iter();
         let mut rows: Vec<_> = classes.map(|(_, row)| row).collect();
+        rows.iter().try_for_each(|row| self.legible(*row))?;
         rows.sort_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
         Ok(rows)
     }
@@ -142,7 +144,8 @@ impl<'a> Cx<'a> {
         self.note(|| Lookup::ClasslessClaims);
         self.all_of(Kind::PersistentVolumeClaim)?;
         let ids = self.cluster.indexes.classless_claims.iter();
-        Ok(ids.filter_map(|id| self.cluster.tables.claims.get(*id)).collect())
+        let claims = ids.filter_map(|id| self.cluster.tables.claims.get(*id));
+        claims.map(|claim| self.legible(claim).map(|()| claim)).collect()
     }
 
     /// Returns the claims and the volumes that reference a volume attributes class.
@@ -156,10 +159,10 @@ impl<'a> Cx<'a> {
         let indexes = &self.cluster.indexes;
         let claims = indexes.claims_by_attributes.candidates(name);
         let claims =
-            self.matching(claims, |row: &Claim| row.attributes_class.as_deref() == Some(name));
+            self.matching(claims, |row: &Claim| row.attributes_class.as_deref() == Some(name))?;
         let volumes = indexes.volumes_by_attributes.candidates(name);
         let volumes =
-            self.matching(volumes, |row: &Volume| row.attributes_class.as_deref() == Some(name));
+            self.matching(volumes, |row: &Volume| row.attributes_class.as_deref() == Some(name))?;
         Ok((claims, volumes))
     }
 }

@@ -6,6 +6,7 @@ use crate::cluster::{
     indexes::{EntryChange, Indexes},
     places,
 };
+use crate::drivers::Named;
 use crate::model::{
     Attachment, AttachmentSource, AttributesClass, Claim, ClaimKey, ClaimPhase, Kind, ObjectId,
     SnapshotClass, SnapshotContent, SnapshotSource, StorageClass, Text, Volume, VolumeSnapshot,
@@ -15,6 +16,9 @@ use crate::model::{
 impl Linked for Volume {
     fn index(&self, change: EntryChange, id: ObjectId, indexes: &mut Indexes) {
         places::index(self, change, &mut indexes.volumes_by_place, id);
+        for key in places::named(self).iter().flat_map(Named::keys) {
+            change.apply(&mut indexes.volumes_by_token, key, id);
+        }
         if let Some(claim) = &self.claim_ref {
             change.apply(
                 &mut indexes.volumes_by_claim,
@@ -39,6 +43,9 @@ impl Linked for Volume {
     fn touch(&self, id: ObjectId, cluster: &Cluster, dirty: &mut Dirty) {
         cluster.touch_around_volume(id, dirty);
         cluster.touch_places(self, dirty);
+        if let Some(named) = places::named(self) {
+            cluster.touch_namesakes(&named, dirty);
+        }
         if let Some(class) = &self.attributes_class {
             cluster.touch_attributes_class(class, dirty);
         }

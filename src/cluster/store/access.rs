@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::{Cluster, object_key};
-use crate::cluster::{Dirty, Subject, rows::Tables};
+use crate::cluster::{Dirty, Subject, places::named_kept, rows::Tables};
 use crate::model::{
     AdmissionObject, Answer, Attachment, AttributesClass, BackendKey, Claim, CsiNode, KeptBackend,
-    Kind, Namespace, ObjectId, ObjectKey, PodUse, Question, SnapshotContent, StatefulSet,
+    Kind, Lease, Namespace, ObjectId, ObjectKey, PodUse, Question, SnapshotContent, StatefulSet,
     StorageClass, Text, Uid, Volume, VolumeSnapshot,
 };
 
@@ -19,6 +19,11 @@ impl Cluster {
     /// All claims.
     pub fn claims(&self) -> impl Iterator<Item = (ObjectId, &Claim)> {
         self.tables.claims.iter()
+    }
+
+    /// All Leases that have rows.
+    pub fn leases(&self) -> impl Iterator<Item = &Lease> {
+        self.tables.leases.iter().map(|(_, lease)| lease)
     }
 
     /// How many volumes and claims there are.
@@ -187,6 +192,7 @@ impl Cluster {
         };
         if known != Some(&row) {
             self.touch_places(&row, dirty);
+            self.touch_namesakes(&named_kept(&row), dirty);
             // The handles of a driver of which nothing is known tell together what they mean.
             self.touch_driver(&key.driver, dirty);
             dirty.subjects.insert(Subject::Backend(key.clone()));
@@ -202,6 +208,7 @@ impl Cluster {
         if matches!(question, Question::KeptBackends { .. }) {
             for row in std::mem::take(&mut self.kept).into_values() {
                 self.touch_places(&row, dirty);
+                self.touch_namesakes(&named_kept(&row), dirty);
                 self.touch_driver(&row.backend.driver, dirty);
                 dirty.subjects.insert(Subject::Backend(row.backend));
             }

@@ -94,6 +94,10 @@ fn subpath(deletion: &Deletion<'_>, path: &str) -> Destruction {
             Destruction::Storage { places, what: format!("the directory {path}").into() }
         }
         (Some("true"), _) => Destruction::Kept { places, what: "archives the directory".into() },
+        _ if deletion.arguments.is_none() => Destruction::Undecided(Cow::Borrowed(
+            "whether it deletes directories depends on ENABLE_NAS_SUBPATH_FINALIZER of its \
+             controller, which was not read",
+        )),
         _ => Destruction::Nothing(Cow::Borrowed(
             "it deletes directories only with ENABLE_NAS_SUBPATH_FINALIZER=true, which was not \
              found",

@@ -98,7 +98,7 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
     let Some(point) = handle.access_point else {
         return Destruction::Nothing(Cow::Borrowed("the volume has no access point"));
     };
-    let keeps = matches!(deletion.flag("delete-access-point-root-dir"), None | Some("false"));
+    let keeps = deletion.flags("delete-access-point-root-dir").all(|it| it == "false");
     match deletion.arguments {
         Some(_) if keeps => Destruction::Kept {
             places: vec![device(ACCESS_POINT, point).into_owned()],

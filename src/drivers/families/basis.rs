@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+pub(super) use crate::drivers::NFS;
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, INLINE, Letters, Part, Place, Provisioner, Reference,
     Snapshots,
@@ -16,16 +17,20 @@ pub(super) const BLOCK: Family = Family {
     identity: "",
     attributes: &[],
     marks: &[],
+    telling: &[],
     used: |reference| {
         let space = crate::drivers::own_space(reference.driver);
         vec![Place::undecided(space, reference.handle, "its driver is unknown")]
     },
+    exports_elsewhere: |_| false,
     deletion: |_| Destruction::Undecided(Cow::Borrowed("its driver is unknown")),
     destroys: "",
     answers_ok: &[],
     refuses: &[],
     class_parameters: &[],
     reads_class: false,
+    deletes_on_node: Some(false),
+    own_provisioner: None,
     snapshots: Snapshots::all(Fate::Unknown, ""),
     clones: Fate::Independent,
     object_dropped: None,
@@ -46,9 +51,6 @@ pub(super) fn undecided<'a>(space: &'static str, reference: &Reference<'a>) -> P
 pub(super) fn device<'a>(space: &'static str, id: impl Into<Cow<'a, str>>) -> Place<'a> {
     Place::device(space, id).letters(Letters::Alike)
 }
-
-/// The space of everything that is reached through NFS, whichever driver mounts it.
-pub(super) const NFS: &str = "NFS";
 
 /// A path on an NFS server.
 pub(super) fn nfs<'a>(server: &'a str, path: &'a str) -> Place<'a> {
@@ -124,8 +126,10 @@ pub(super) enum OnDelete {
 impl OnDelete {
     /// Any word that the drivers do not know deletes.
     pub(super) fn of(handle: &str, deletion: &Deletion<'_>) -> Self {
-        let default = || deletion.flag("default-ondelete-policy").unwrap_or_default();
-        let policy = if handle.is_empty() { default() } else { handle };
+        let mut defaults = deletion.flags("default-ondelete-policy");
+        // Where two controllers differ, either may act.
+        let default = defaults.next().filter(|it| defaults.all(|other| other == *it));
+        let policy = if handle.is_empty() { default.unwrap_or_default() } else { handle };
         match policy.to_ascii_lowercase().as_str() {
             "retain" => Self::Retain,
             "archive" => Self::Archive,

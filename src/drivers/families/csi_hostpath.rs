@@ -17,6 +17,7 @@ pub static FAMILY: Family = Family {
     deletion: |it| deletes_named(it, "the directory or disk image of"),
     destroys: "the directory or the disk image, also while it is mounted",
     answers_ok: &["an id that its state file does not have: all of them if that file is lost"],
+    deletes_on_node: Some(true),
     snapshots: Snapshots::all(Fate::Independent, "they are files of their own"),
     provisioner: Provisioner::csi(&["csi-hostpathplugin"], &["hostpathplugin"]).without_leader(),
     sources: &[

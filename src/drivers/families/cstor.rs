@@ -14,6 +14,7 @@ pub static FAMILY: Family = Family {
     destroys: "the CStorVolumeConfig with its replicas, after the object of the volume is deleted \
                already",
     answers_ok: &["a CStorVolumeConfig that does not exist or is Terminating"],
+    deletes_on_node: Some(true),
     snapshots: Snapshots::all(
         Fate::Unknown,
         "unknown whether they are destroyed with their volume",

@@ -22,13 +22,19 @@ pub static FAMILY: Family = Family {
                nodes mount",
     attributes: &["node_attach_driver", "server", "share", "portal", "iqn", "lun"],
     marks: &["provisioner_driver"],
+    telling: &[&["node_attach_driver"], &["provisioner_driver"]],
     used,
     deletion,
     destroys: "the dataset with its snapshots and everything beneath it, or the directory",
     answers_ok: &["every volume, if its configuration has deleteStrategy: retain"],
     refuses: &["a dataset with clones elsewhere", "volumes of the driver node-manual"],
+    deletes_on_node: None,
     snapshots: Snapshots {
-        of_handle: Some(|handle| handle.contains("snapshot_driver=").then_some(Fate::Independent)),
+        // VOLUME@SNAPSHOT is in the dataset; VOLUME/SNAPSHOT is a dataset of its own.
+        of_handle: Some(|handle| {
+            let is_detached = handle.contains('/') && !handle.contains('@');
+            (is_detached || handle.contains("snapshot_driver=")).then_some(Fate::Independent)
+        }),
         volume_of_handle: Some(|handle| Some(handle.split_once('@')?.0)),
         ..Snapshots::all(
             Fate::Dies,

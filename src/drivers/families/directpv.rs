@@ -18,6 +18,7 @@ pub static FAMILY: Family = Family {
     destroys: "the directory on its drive: renamed to NAME.deleted at once, removed later",
     answers_ok: &["a DirectPVVolume that does not exist"],
     refuses: &["a volume that is staged or published on a node"],
+    deletes_on_node: Some(true),
     snapshots: Snapshots::all(Fate::None, "there are none"),
     // Its Deployment is called `controller`, as those of many others are.
     provisioner: Provisioner::csi(&[], &["directpv"]),

@@ -22,6 +22,7 @@ pub static FAMILY: Family = Family {
         Destruction::Fails(Cow::Borrowed(why))
     },
     destroys: "nothing",
+    deletes_on_node: None,
     snapshots: Snapshots::all(Fate::None, "there are none"),
     clones: Fate::None,
     provisioner: Provisioner::NOBODY,

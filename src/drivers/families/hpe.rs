@@ -1,7 +1,10 @@
 //! HPE CSI driver: `csi.hpe.com`.
 
-use super::basis::{BLOCK, deletes_named, named};
-use crate::drivers::{Family, Fate, Name, Provisioner, Snapshots};
+use super::{
+    basis::{BLOCK, NFS, deletes_named, named},
+    cloud::{is_uuid, server},
+};
+use crate::drivers::{Family, Fate, Name, Place, Provisioner, Reference, Snapshots};
 
 /// HPE CSI driver.
 pub static FAMILY: Family = Family {
@@ -10,7 +13,7 @@ pub static FAMILY: Family = Family {
     names: &[Name::Is("csi.hpe.com")],
     identity: "the id of the volume on the array; a volume for several nodes has the uid of its claim \
                instead, and its data on a second volume, which an NFS server in hpe-nfs mounts",
-    used: |reference| named("HPE volume", reference),
+    used,
     deletion: |it| {
         deletes_named(it, "the array volume, or the NFS server and its volume, of")
     },
@@ -26,3 +29,13 @@ pub static FAMILY: Family = Family {
     ],
     ..BLOCK
 };
+
+/// The NFS server of a volume for several nodes has the uid of its claim, and exports one directory.
+fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
+    let mut places = named("HPE volume", reference);
+    if is_uuid(reference.handle) {
+        let server = server(format!("HPE NFS server {}", reference.handle), None);
+        places.push(Place::directory(NFS, "/export").of(server));
+    }
+    places
+}

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use super::basis::{SHARE, undecided};
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, Name, Part, Place, Provisioner, Reference, Snapshots,
+    Deletion, Destruction, Family, Fate, Name, PUBLISH_SECRET, Part, Place, Provisioner, Reference,
+    Snapshots,
 };
 
 /// juicefs-csi-driver.
@@ -15,6 +16,7 @@ pub static FAMILY: Family = Family {
     identity: "subPath in a file system that only its Secret names; without a subPath, the whole file \
                system. The mount option subdir moves it further, and is not read",
     attributes: &["subPath"],
+    marks: &[PUBLISH_SECRET],
     used,
     deletion,
     destroys: "the directory with everything in it: the one called like the handle, or subPath if the \
@@ -22,9 +24,10 @@ pub static FAMILY: Family = Family {
     answers_ok: &[
         "a handle without pvc-UUID in it",
         "a volume for which csi-provisioner hands over no Secret",
-        "with --provisioner, a subPath that another volume of the class has",
+        "with --provisioner and pathPattern, a subPath that another volume of the class has",
     ],
-    refuses: &["with --provisioner, a volume without a subPath"],
+    refuses: &["with --provisioner, a volume without a subPath, or whose nodePublishSecretRef does not exist"],
+    own_provisioner: Some("provisioner"),
     snapshots: Snapshots::all(
         Fate::Unknown,
         "unknown whether they are destroyed with their volume",
@@ -74,9 +77,11 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
         let place = directory(path).into_owned();
         Destruction::of(place, format!("the directory {path} of the JuiceFS file system"))
     };
-    let is_provisioner = deletion.flag("provisioner").map(|it| it != "false");
-    let is_provisioner = deletion.arguments.map(|_| is_provisioner.unwrap_or(false));
+    let is_provisioner = FAMILY.provisions_itself(deletion.arguments);
     match (is_provisioner, path) {
+        (Some(true), _) if !deletion.has_secret => {
+            Destruction::Fails(Cow::Borrowed("its nodePublishSecretRef does not exist"))
+        }
         _ if !deletion.has_secret => nothing("csi-provisioner hands over no Secret"),
         (Some(true), Some(path)) if path.trim_matches('/').is_empty() => {
             Destruction::Fails(Cow::Borrowed("its subPath is the whole file system"))
@@ -124,6 +129,8 @@ mod tests {
             (HANDLE, "team/data", &["--provisioner=true"], true, by_path),
             (HANDLE, "/", &["--provisioner=true"], true, "fails: its subPath is the whole file system"),
             (HANDLE, HANDLE, &[], false, "does nothing: csi-provisioner hands over no Secret"),
+            (HANDLE, HANDLE, &["--provisioner"], false, "fails: its nodePublishSecretRef does not exist"),
+            (HANDLE, "team/data", &["--provisioner=csi.juicefs.com"], true, &by_handle),
             ("juicefs-pv", "data", &[], true, "does nothing: there is no pvc-UUID in its handle"),
         ] {
             let attributes = &[("subPath", path)][..];

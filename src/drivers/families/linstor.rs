@@ -20,6 +20,7 @@ pub static FAMILY: Family = Family {
                unless it has snapshots",
     answers_ok: &["a resource definition that does not exist"],
     refuses: &["a resource that is in use: it waits", "a handle that does not parse"],
+    deletes_on_node: Some(true),
     snapshots: Snapshots::all(
         Fate::Independent,
         "the resource definition remains as long as it has snapshots",

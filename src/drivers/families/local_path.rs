@@ -21,7 +21,7 @@ pub static FAMILY: Family = Family {
         "a teardown script that does nothing",
     ],
     refuses: &["a class that its configuration no longer has"],
-    reads_class: true,
+    deletes_on_node: Some(true),
     snapshots: Snapshots::all(Fate::None, "there are none"),
     object_dropped: Some(ObjectDropped::Notice(
         "its provisioner sets no finalizer: the directory remains, and no PersistentVolume \

@@ -26,6 +26,7 @@ pub static FAMILY: Family = Family {
         "a class that its configuration no longer has",
         "a directory that is not mounted",
     ],
+    deletes_on_node: Some(true),
     snapshots: Snapshots::all(Fate::None, "there are none"),
     object_dropped: Some(ObjectDropped::Notice(
         "its provisioner publishes the disk again under the same name, with the old data on it",
@@ -33,7 +34,13 @@ pub static FAMILY: Family = Family {
     provisioner: Provisioner {
         kind: ProvisionerKind::PerNode,
         workloads: &["local-volume-provisioner", "local-static-provisioner", "diskmaker-manager"],
-        images: &["local-volume-provisioner"],
+        images: &[
+            "local-volume-provisioner",
+            "local-storage-diskmaker",
+            "ose-local-storage-diskmaker",
+            "ose-local-storage-diskmaker-rhel8",
+            "ose-local-storage-diskmaker-rhel9",
+        ],
         elects_leader: false,
         hidden: None,
     },

@@ -1,6 +1,9 @@
 //! Longhorn: `driver.longhorn.io`.
 
-use super::basis::{BLOCK, device, undecided};
+use super::{
+    basis::{BLOCK, NFS, device, undecided},
+    cloud::server,
+};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
 };
@@ -11,7 +14,8 @@ pub static FAMILY: Family = Family {
     title: "Longhorn",
     names: &[Name::Is("driver.longhorn.io")],
     identity: "the name of the Longhorn Volume, to which every PersistentVolume with this handle \
-               refers",
+               refers; one for several nodes is exported at /NAME by its share-manager",
+    attributes: &["share"],
     used,
     deletion,
     destroys: "the Longhorn Volume with its replicas and its snapshots; Longhorn then also deletes the \
@@ -42,10 +46,17 @@ pub static FAMILY: Family = Family {
 const SPACE: &str = "Longhorn volume";
 
 fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
-    vec![match reference.handle {
-        "" => undecided(SPACE, reference),
-        name => device(SPACE, name),
-    }]
+    let name = reference.handle;
+    if name.is_empty() {
+        return vec![undecided(SPACE, reference)];
+    }
+    let mut places = vec![device(SPACE, name)];
+    if reference.attribute("share") == Some("true") {
+        // Its share-manager exports the one directory that has its name.
+        let server = server(format!("Longhorn share {name}"), None);
+        places.push(Place::directory(NFS, name).of(server));
+    }
+    places
 }
 
 fn deletion(deletion: &Deletion<'_>) -> Destruction {
@@ -73,5 +84,9 @@ mod tests {
         let volume = |handle| places("driver.longhorn.io", handle, &[]);
         assert_eq!(lies(&volume("pvc-a"), &volume("pvc-a")), "equal");
         assert_eq!(lies(&volume("pvc-a"), &volume("pvc-ab")), "apart");
+        let shared = places("driver.longhorn.io", "pvc-a", &[("share", "true")]);
+        assert_eq!(lies(&shared, &volume("pvc-a")), "equal");
+        assert_eq!(lies(&shared, &places("nfs", "10.43.0.7:/pvc-a", &[])), "equal?");
+        assert_eq!(lies(&shared, &places("nfs", "10.43.0.7:/pvc-b", &[])), "apart");
     }
 }

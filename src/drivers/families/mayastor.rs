@@ -19,6 +19,7 @@ pub static FAMILY: Family = Family {
     destroys: "the volume with its replicas",
     answers_ok: &["a uuid that does not exist"],
     refuses: &["a handle that is not a UUID"],
+    deletes_on_node: Some(true),
     snapshots: Snapshots::all(
         Fate::Unknown,
         "unknown whether they are destroyed with their volume",

@@ -20,6 +20,7 @@ pub static FAMILY: Family = Family {
          random",
         "a volume without the annotation hostPathProvisionerIdentity",
     ],
+    deletes_on_node: Some(true),
     snapshots: Snapshots::all(Fate::None, "there are none"),
     object_dropped: Some(ObjectDropped::Notice(
         "its provisioner sets no finalizer: the directory remains, and no PersistentVolume \

@@ -78,6 +78,9 @@ families! {
     synology
     hpe
     powerscale
+    powerstore
+    unity
+    weka
     powerflex
     portworx
     juicefs

@@ -17,6 +17,7 @@ pub static FAMILY: Family = Family {
     deletion,
     destroys: "kube-controller-manager deletes paths beneath /tmp only, for its own test provisioner",
     refuses: &["every path that is not beneath /tmp"],
+    deletes_on_node: Some(true),
     snapshots: Snapshots::all(Fate::None, "there are none"),
     provisioner: Provisioner::NOBODY,
     sources: &["kubernetes v1.36.3: pkg/volume/hostpath/host_path.go newDeleter"],

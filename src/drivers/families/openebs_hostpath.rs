@@ -21,6 +21,7 @@ pub static FAMILY: Family = Family {
     deletion,
     destroys: "the directory, by a pod on its node",
     refuses: &["a volume whose node does not exist"],
+    deletes_on_node: Some(true),
     snapshots: Snapshots::all(Fate::None, "there are none"),
     object_dropped: Some(ObjectDropped::Notice(
         "its provisioner sets no finalizer: the directory remains, and no PersistentVolume \

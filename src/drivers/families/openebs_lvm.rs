@@ -14,6 +14,7 @@ pub static FAMILY: Family = Family {
     destroys: "the signature of the file system, and the logical volume",
     answers_ok: &["an LVMVolume or a logical volume that does not exist"],
     refuses: &["a volume with snapshots", "a volume on a node that does not answer: it waits"],
+    deletes_on_node: Some(true),
     snapshots: Snapshots {
         volume_of_handle: Some(|handle| Some(handle.split_once('@')?.0)),
         ..Snapshots::all(Fate::Blocks, "the driver refuses to delete a volume with LVMSnapshots")

@@ -18,6 +18,7 @@ pub static FAMILY: Family = Family {
         "every volume, before its dataset is destroyed: a failure shows only on the ZFSVolume",
     ],
     refuses: &["a volume that is still being created"],
+    deletes_on_node: Some(true),
     snapshots: Snapshots {
         volume_of_handle: Some(|handle| Some(handle.split_once('@')?.0)),
         ..Snapshots::all(

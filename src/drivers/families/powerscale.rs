@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::basis::{SHARE, nfs, undecided, what_it_uses};
+use super::basis::{NFS, SHARE, nfs, undecided, what_it_uses};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Part, Place, Provisioner, Reference, Snapshots,
 };
@@ -78,8 +78,12 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
         ),
         None => {}
     }
-    let mounted = attribute("AzServiceIP").filter(|it| !it.is_empty()).zip(path);
-    places.extend(mounted.map(|(server, path)| nfs(server, path)));
+    let server = attribute("AzServiceIP").filter(|it| !it.is_empty());
+    let unknown = "the address at which PowerScale exports it is unknown";
+    places.extend(path.map(|path| match server {
+        Some(server) => nfs(server, path),
+        None => Place::directory(NFS, path).of(Part::Unknown(unknown)),
+    }));
     places
 }
 

@@ -15,6 +15,7 @@ pub static FAMILY: Family = Family {
     destroys: "the LogicalVolume and the logical volume of LVM",
     answers_ok: &["a LogicalVolume that does not exist"],
     refuses: &["a volume on a node that does not answer: it waits"],
+    deletes_on_node: Some(true),
     snapshots: Snapshots::all(
         Fate::Unknown,
         "unknown whether they are destroyed with their volume",

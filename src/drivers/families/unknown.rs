@@ -2,9 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::basis::{BLOCK, what_it_uses};
+use super::{
+    basis::{BLOCK, NFS, what_it_uses},
+    smb,
+};
 use crate::drivers::{
-    Destruction, Family, Fate, INLINE, Letters, Place, Provisioner, Snapshots, own_space,
+    Destruction, Family, Fate, INLINE, Letters, Part, Place, Provisioner, Reference, Snapshots,
+    own_space,
 };
 
 /// The family of every driver that no other family names.
@@ -16,24 +20,15 @@ pub static FAMILY: Family = Family {
     title: "Unknown drivers",
     identity: "driver and volume handle, if the driver attaches its volumes, none of them is a \
                file system that several nodes mount, and no handle is the beginning of another one \
-               (split at / # and :); otherwise it is unknown what a handle references",
-    used: |reference| {
-        if reference.handle.is_empty() {
-            let why = "it has no volume handle";
-            return vec![Place::undecided(own_space(reference.driver), "", why)];
-        }
-        let space = own_space(reference.driver);
-        if reference.handle == INLINE {
-            let why = "unknown what a pod's own volume of this driver references";
-            return vec![Place::undecided(space, reference.handle, why)];
-        }
-        vec![Place::device(space, reference.handle).letters(Letters::Unclear)]
-    },
+               (split at / # and :); otherwise it is unknown what a handle references. An id that \
+               another handle has too, and attributes that name a share, are a doubt",
+    used,
     deletion: |deletion| match deletion.reference.handle {
         "" => Destruction::Undecided(Cow::Borrowed("it has no volume handle")),
         handle => what_it_uses(deletion, format!("the backend volume {handle}")),
     },
     destroys: "what the handle references; unknown what else is deleted with it",
+    deletes_on_node: None,
     snapshots: Snapshots::all(
         Fate::Unknown,
         "unknown whether they are destroyed with their \
@@ -44,3 +39,62 @@ pub static FAMILY: Family = Family {
     sources: &["container-storage-interface/spec, message Volume, field volume_id"],
     ..BLOCK
 };
+
+fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
+    let space = own_space(reference.driver);
+    let mut places = vec![match reference.handle {
+        "" => Place::undecided(space, "", "it has no volume handle"),
+        INLINE => {
+            let why = "unknown what a pod's own volume of this driver references";
+            Place::undecided(space, reference.handle, why)
+        }
+        handle => Place::device(space, handle).letters(Letters::Unclear),
+    }];
+    places.extend(share(reference));
+    places
+}
+
+/// The share that its attributes name, as csi-driver-nfs and csi-driver-smb do: whether it is
+/// mounted is not known, nor from which server.
+fn share(reference: &Reference<'_>) -> Option<Place<'static>> {
+    let attribute = |key| reference.attribute(key).filter(|it| !it.is_empty());
+    let why = "unknown whether its driver mounts the share that its attributes name";
+    let directory = attribute("subDir").unwrap_or_default();
+    let mut place = match (attribute("server").zip(attribute("share")), attribute("source")) {
+        (Some((_, path)), _) if directory.contains("${") => {
+            Place::directory(NFS, path).somewhere_within(why).into_owned()
+        }
+        (Some((_, path)), _) => Place::directory(NFS, path).descend(directory).into_owned(),
+        (None, Some(source)) => smb::share(source, directory)?,
+        (None, None) => return None,
+    };
+    place.realm = vec![Part::Unknown(why)];
+    Some(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::drivers::tests::{lies, places};
+
+    #[test]
+    fn a_share_in_the_attributes_is_a_doubt() {
+        let on_share = [("server", "nas"), ("share", "/export/a")];
+        let volume = places("files.example.com", "v1", &on_share);
+        for (path, expected) in
+            [("nas:/export/a", "equal?"), ("nas:/export", "around?"), ("nas:/export/b", "apart")]
+        {
+            assert_eq!(lies(&volume, &places("nfs", path, &[])), expected, "{path}");
+        }
+        let volume = places("files.example.com", "v1", &[("source", "//nas/share")]);
+        let other = places("smb.csi.k8s.io", "x", &[("source", "//nas/share"), ("subDir", "a")]);
+        assert_eq!(lies(&volume, &other), "inside?");
+    }
+
+    #[test]
+    fn attributes_tell_the_driver_under_any_name() {
+        let mounted = [("node_attach_driver", "nfs"), ("server", "nas"), ("share", "/mnt/a")];
+        let volume = places("zfs.example.com", "pvc-a", &mounted);
+        assert_eq!(lies(&volume, &places("nfs", "nas:/mnt/a", &[])), "equal");
+        assert_eq!(lies(&volume, &places("zfs.example.com", "pvc-a", &[])), "equal");
+    }
+}

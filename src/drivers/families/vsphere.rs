@@ -1,6 +1,9 @@
 //! vSphere: `csi.vsphere.vmware.com`, and the in-tree volumes that were migrated to it.
 
-use super::basis::{BLOCK, device, undecided};
+use super::{
+    basis::{BLOCK, NFS, device, undecided},
+    cloud::{owned, server},
+};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, INLINE, Name, ObjectDropped, Part, Place, Provisioner,
     Reference, Snapshots,
@@ -58,21 +61,28 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
             let why = "a path and an id may name one disk";
             vec![Place::undecided(SPACE, path, why).of(Part::Is(path.into()))]
         }
-        id => vec![device(SPACE, id)],
+        id => {
+            // Its address and its path are known to vSphere only.
+            let export = id.strip_prefix("file:").map(|share| {
+                let server = server(format!("vSphere file share {share}"), None);
+                Place::directory(NFS, "/").of(server)
+            });
+            [device(SPACE, id)].into_iter().chain(export).collect()
+        }
     }
 }
 
 fn deletion(deletion: &Deletion<'_>) -> Destruction {
     let handle = deletion.reference.handle;
-    let Some(place) = used(&deletion.reference).into_iter().next().filter(|_| !handle.is_empty())
-    else {
+    let places = owned(used(&deletion.reference));
+    if places.is_empty() || handle.is_empty() {
         return Destruction::Undecided("it has no volume handle".into());
-    };
+    }
     let what = match handle.strip_prefix("file:") {
         Some(id) => format!("the vSphere file share {id}"),
         None => format!("the vSphere disk {handle}"),
     };
-    Destruction::of(place.into_owned(), what)
+    Destruction::Storage { places, what: what.into() }
 }
 
 #[cfg(test)]

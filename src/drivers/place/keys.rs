@@ -1,13 +1,14 @@
 //! Keys by which overlapping places are found without comparing all with all.
 
 use std::{
+    borrow::Cow,
     hash::{BuildHasher, Hash, Hasher},
     sync::LazyLock,
 };
 
 use hashbrown::DefaultHashBuilder;
 
-use super::{Extent, Place};
+use super::{Extent, Place, tails};
 
 /// The hasher of names. It is made anew by each process: whoever names volumes cannot make them
 /// collide.
@@ -20,6 +21,10 @@ pub enum PlaceKey {
     At(u64),
     /// What is in this directory, at any depth.
     Beneath(u64),
+    /// What NFSv4 may show exactly here, without the directory that is its root.
+    TailAt(u64),
+    /// What NFSv4 may show in this directory.
+    TailBeneath(u64),
     /// What is undecided in this space.
     Undecided(u64),
     /// Everything in this space.
@@ -50,6 +55,13 @@ impl Place<'_> {
         {
             *last = PlaceKey::At(whole);
         }
+        for tail in self.path_on_nfs().into_iter().flat_map(tails) {
+            self.each_directory(tail, &mut |hash| keys.push(PlaceKey::TailBeneath(hash)));
+            if let Some(PlaceKey::TailBeneath(whole)) = keys.last().copied() {
+                keys.pop();
+                keys.push(PlaceKey::TailAt(whole));
+            }
+        }
         keys.push(PlaceKey::Space(self.space_hash()));
         if matches!(self.extent, Extent::Undecided(..)) {
             keys.push(PlaceKey::Undecided(self.space_hash()));
@@ -71,6 +83,22 @@ impl Place<'_> {
         {
             keys.push(PlaceKey::Beneath(whole));
         }
+        if let Some(path) = self.path_on_nfs() {
+            let mut whole = None;
+            self.each_directory(path, &mut |hash| {
+                keys.push(PlaceKey::TailAt(hash));
+                whole = Some(hash);
+            });
+            keys.extend(whole.map(PlaceKey::TailBeneath));
+            for tail in tails(path) {
+                let mut whole = None;
+                self.each_directory(tail, &mut |hash| {
+                    keys.push(PlaceKey::At(hash));
+                    whole = Some(hash);
+                });
+                keys.extend(whole.map(PlaceKey::Beneath));
+            }
+        }
         keys.push(PlaceKey::Undecided(self.space_hash()));
         keys
     }
@@ -90,20 +118,34 @@ impl Place<'_> {
     /// Takes the hashes of the directories around it, the root first, and at last its own. Names
     /// that are compared loosely have one hash.
     fn each_hash(&self, mut take: impl FnMut(u64)) {
+        match &self.extent {
+            Extent::Device(name) | Extent::Undecided(name, _) => {
+                let mut hash = NAMES.build_hasher();
+                self.space.hash(&mut hash);
+                loose(name, &mut hash);
+                take(hash.finish());
+            }
+            Extent::Directory(path) | Extent::Within(path, _) => {
+                take(self.root_hash().finish());
+                self.each_directory(path, &mut take);
+            }
+        }
+    }
+
+    /// The hash of the directory that contains all others of its space, to be continued.
+    fn root_hash(&self) -> impl Hasher + use<> {
         let mut hash = NAMES.build_hasher();
         self.space.hash(&mut hash);
-        let mut step = |name: &str| {
+        loose("/", &mut hash);
+        hash
+    }
+
+    /// Takes the hashes of the directories of a path beneath the root, and at last its own.
+    fn each_directory(&self, path: &[Cow<'_, str>], take: &mut dyn FnMut(u64)) {
+        let mut hash = self.root_hash();
+        for name in path {
             loose(name, &mut hash);
             take(hash.finish());
-        };
-        match &self.extent {
-            Extent::Device(name) | Extent::Undecided(name, _) => step(name),
-            Extent::Directory(path) | Extent::Within(path, _) => {
-                step("/");
-                for name in path {
-                    step(name);
-                }
-            }
         }
     }
 }

@@ -50,6 +50,8 @@ pub struct AnnouncedPeriod {
     pub since: Time,
     /// The end of its grace period.
     pub due: Time,
+    /// The longest grace period of its records.
+    pub grace: std::time::Duration,
 }
 
 /// An announcement that was vetoed.
@@ -251,7 +253,8 @@ pub fn status(
     let grace = newest.iter().map(|(batch, _)| batch.grace).max().unwrap_or_default();
     let kept = volume.metadata.keep_until().map(|it| kept_end(it, grace));
     let due = ends.chain([shown]).chain(kept).max().unwrap_or(Time::MAX_UTC);
-    let period = AnnouncedPeriod { batch, since, due };
+    let grace = mine.iter().map(|(batch, _)| batch.grace).max().unwrap_or_default();
+    let period = AnnouncedPeriod { batch, since, due, grace };
     match is_past(due) {
         true => AnnouncementStatus::Due(period),
         false => AnnouncementStatus::Running(period),

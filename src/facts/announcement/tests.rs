@@ -98,7 +98,12 @@ fn look(records: &Announcements, volume: &Volume, now: i64) -> AnnouncementStatu
 }
 
 fn period(due: i64) -> AnnouncedPeriod {
-    AnnouncedPeriod { batch: "batch".into(), since: at(SINCE), due: at(due) }
+    AnnouncedPeriod {
+        batch: "batch".into(),
+        since: at(SINCE),
+        due: at(due),
+        grace: Duration::from_secs(GRACE),
+    }
 }
 
 #[track_caller]

@@ -108,10 +108,10 @@ impl ControllerSearch<'_, '_> {
         if let Some(workload) = idle {
             return Some(format!("{workload} has no replicas since"));
         }
-        let provisioner = drivers::family(self.driver).provisioner;
-        let visible = provisioner.kind == ProvisionerKind::Csi
-            && provisioner.hidden.is_none()
-            && !drivers::is_unknown(drivers::family(self.driver));
+        let family = self.cx.family(self.driver);
+        let visible = family.provisioner.kind == ProvisionerKind::Csi
+            && family.provisioner.hidden.is_none()
+            && !drivers::is_unknown(family);
         let gone = visible && self.role == ControllerRole::Provisioner && self.word_decides();
         gone.then(|| "no pod or workload that would run it exists".to_owned())
     }

@@ -5,10 +5,12 @@ use std::time::Duration;
 use super::{ControllerSearch, ProbeOutcome, SignOfLife};
 use crate::cluster::Cx;
 use crate::facts::driver_names::{provisioner_leases, sanitize};
-use crate::model::{ControllerRole, Kind, Lease, Time, format_time};
+use crate::model::{ControllerRole, Kind, Lease, LeaseMoment, Time, format_time};
 
 /// A Lease counts as renewed for this many times its own duration.
 const LEASE_PERIODS: u32 = 3;
+/// How long the newest of some Leases may have been renewed before the time of a dump.
+const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
 /// The duration of a Lease without one.
 const LEASE_DEFAULT: Duration = Duration::from_secs(15);
 
@@ -70,6 +72,34 @@ fn last_renewed(time: Option<Time>, holder: Option<&str>) -> String {
 }
 
 impl ControllerSearch<'_, '_> {
+    /// Weighs the last renewal of a Lease. The lists of somebody else's dump are of different moments:
+    /// a Lease is old there only against those that were listed beside it.
+    fn renewal(&mut self, lease: &Lease) -> SignOfLife {
+        let within = duration(lease) * LEASE_PERIODS;
+        let by_clock = self.sign(lease.renewed, within);
+        let (Some(renewed), SignOfLife::Old | SignOfLife::Recent) = (lease.renewed, by_clock)
+        else {
+            return by_clock;
+        };
+        match lease.read {
+            LeaseMoment::Clock => by_clock,
+            LeaseMoment::Beside(latest) => {
+                let lag = (latest - renewed).to_std().unwrap_or_default();
+                let lead = (renewed - latest).to_std().unwrap_or_default();
+                // Leases that have all been old for so long prove no running control plane.
+                let is_abandoned = self.cx.passed(latest, ABANDONED);
+                match (lag > within, lead > within, is_abandoned) {
+                    (true, ..) => SignOfLife::Old,
+                    // One that ended long before tells nothing of it.
+                    (false, true, _) => by_clock.or_odd(),
+                    (false, false, true) => by_clock,
+                    (false, false, false) => SignOfLife::Recent,
+                }
+            }
+            LeaseMoment::Alone => by_clock.or_odd(),
+        }
+    }
+
     /// Its Leases: of all with its name, in all namespaces, the youngest counts.
     pub(super) fn lease(&mut self) -> ProbeOutcome {
         let names = names(self.role, self.driver);
@@ -91,7 +121,7 @@ impl ControllerSearch<'_, '_> {
                     continue;
                 }
                 let object = format!("lease/{}/{name}", lease.namespace);
-                let renewed = self.sign(lease.renewed, duration(lease) * LEASE_PERIODS);
+                let renewed = self.renewal(lease);
                 // A holder that releases a Lease empties the field.
                 let holder = lease.holder.as_deref().filter(|holder| !holder.is_empty());
                 let latest = last_renewed(lease.renewed, holder);
@@ -101,7 +131,9 @@ impl ControllerSearch<'_, '_> {
                         let found = format!("{object} has not expired");
                         return self.probe_of("lease", found, Some(latest), ProbeOutcome::Alive);
                     }
-                    (SignOfLife::Odd, Some(_)) => odd = Some((object.clone(), latest.clone())),
+                    (SignOfLife::Odd, Some(_)) => {
+                        odd = Some((object.clone(), latest.clone(), lease.read));
+                    }
                     (_, _) => {}
                 }
                 if self.lease.as_ref().is_none_or(|known| known.renewed <= lease.renewed) {
@@ -116,8 +148,15 @@ impl ControllerSearch<'_, '_> {
                 }
             }
         }
-        if let Some((object, latest)) = odd {
-            let found = format!("{object} was renewed at a time that may be in the future");
+        if let Some((object, latest, read)) = odd {
+            let found = match read {
+                LeaseMoment::Clock => {
+                    format!("{object} was renewed at a time that may be in the future")
+                }
+                LeaseMoment::Beside(_) | LeaseMoment::Alone => {
+                    format!("no Lease that was read with {object} tells whether it has expired")
+                }
+            };
             self.objects_to_word(|| found.clone());
             return self.probe_of("lease", found, Some(latest), ProbeOutcome::Trace);
         }

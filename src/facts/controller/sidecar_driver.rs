@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{ControllerSearch, is_registered};
-use crate::drivers::{self, Name};
+use crate::drivers::{self, Name, ProvisionerKind};
 use crate::facts::driver_names::{mentions, named_driver, words};
 use crate::model::{ControllerRole, Kind, PodUse, SidecarContainer, Sidecars, Text, Workload};
 
@@ -13,6 +13,8 @@ pub(super) struct Host<'a> {
     namespace: &'a Text,
     /// The name of the workload, also of a pod.
     workload: &'a str,
+    /// The node of a pod.
+    node: Option<&'a Text>,
     pub(super) sidecars: &'a Sidecars,
 }
 
@@ -23,7 +25,13 @@ impl<'a> Host<'a> {
             "ReplicaSet" => of_revision(&owner.name),
             _ => &owner.name,
         });
-        Some(Self { namespace: &pod.namespace, workload, sidecars: pod.sidecars.as_deref()? })
+        let (namespace, node) = (&pod.namespace, pod.node.as_ref());
+        Some(Self { namespace, workload, node, sidecars: pod.sidecars.as_deref()? })
+    }
+
+    /// The same, whatever its node.
+    pub(super) fn anywhere(self) -> Self {
+        Self { node: None, ..self }
     }
 
     pub(super) fn workload(workload: &'a Workload) -> Option<Self> {
@@ -34,7 +42,7 @@ impl<'a> Host<'a> {
             _ => &workload.name,
         };
         let sidecars = workload.sidecars.as_deref()?;
-        Some(Self { namespace: &workload.namespace, workload: name, sidecars })
+        Some(Self { namespace: &workload.namespace, workload: name, node: None, sidecars })
     }
 }
 
@@ -48,7 +56,7 @@ impl ControllerSearch<'_, '_> {
     /// and are those of its family, or run beside its node plugin.
     pub(super) fn serves(&self, host: Host) -> bool {
         if self.external {
-            return self.configured(host.sidecars) == Some(true);
+            return self.configured(host) == Some(true);
         }
         host.sidecars.containers.iter().any(|it| it.plays(self.role))
             && (self.serves_all()
@@ -63,7 +71,7 @@ impl ControllerSearch<'_, '_> {
     /// counts as a mention.
     pub(super) fn may_serve(&self, host: Host) -> bool {
         if self.external {
-            return self.configured(host.sidecars) != Some(false);
+            return self.configured(host) != Some(false);
         }
         let plays = |container: &&SidecarContainer| container.may_play(self.role);
         let running = host.sidecars.containers.iter().filter(plays).count();
@@ -119,16 +127,25 @@ impl ControllerSearch<'_, '_> {
 
     /// Whether a provisioner that is not CSI is configured to be this one; `None` where a variable
     /// decides it.
-    fn configured(&self, sidecars: &Sidecars) -> Option<bool> {
+    fn configured(&self, host: Host) -> Option<bool> {
         let mut found = Some(false);
-        for container in &sidecars.containers {
+        for container in &host.sidecars.containers {
             for family in drivers::external_provisioners(&container.image) {
-                let drivers::ProvisionerKind::External { configured_by, default_name } =
-                    family.provisioner.kind
-                else {
-                    continue;
+                let (configured_by, default_name) = match family.provisioner.kind {
+                    ProvisionerKind::External { configured_by, default_name } => {
+                        (configured_by, default_name)
+                    }
+                    ProvisionerKind::PerNode => match self.is_of_node(family, host.node) {
+                        Some(false) => continue,
+                        Some(true) => return Some(true),
+                        None => {
+                            found = None;
+                            continue;
+                        }
+                    },
+                    ProvisionerKind::Csi | ProvisionerKind::Nobody => continue,
                 };
-                match configured_name(configured_by, container, sidecars) {
+                match configured_name(configured_by, container, host.sidecars) {
                     Configured::Name(name) if name == **self.driver => return Some(true),
                     Configured::Nothing if default_name == Some(&**self.driver) => {
                         return Some(true);
@@ -139,6 +156,24 @@ impl ControllerSearch<'_, '_> {
             }
         }
         found
+    }
+
+    /// Whether a provisioner of a family that runs on each node, under a name of that node, has this
+    /// name on a node: that of the node, with or without its uid. `None` where the node was not read.
+    fn is_of_node(&self, family: &drivers::Family, node: Option<&Text>) -> Option<bool> {
+        let mut names = family.names.iter();
+        let rest = names.find_map(|name| match name {
+            Name::BeginsWith(prefix) => self.driver.strip_prefix(prefix),
+            Name::Is(_) | Name::EndsWith(_) | Name::Chart(_) => None,
+        });
+        let (Some(rest), Some(node)) = (rest, node) else { return Some(rest.is_some()) };
+        let Some(uid) = rest.strip_prefix(&**node) else { return Some(false) };
+        if uid.is_empty() {
+            return Some(true);
+        }
+        let node = self.cx.node(node, Kind::Pod).ok()?;
+        let known = node.and_then(|it| it.metadata.uid.as_ref())?;
+        Some(uid.strip_prefix('-') == Some(known.to_string().as_str()))
     }
 
     /// Whether the role's containers among these sidecars wait for a Lease before they work. `None`

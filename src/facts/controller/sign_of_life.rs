@@ -16,6 +16,11 @@ pub(super) enum SignOfLife {
 }
 
 impl SignOfLife {
+    /// The same where nothing tells that it is old.
+    pub(super) fn or_odd(self) -> Self {
+        if self == Self::Old { Self::Odd } else { self }
+    }
+
     /// Weighs a time by another clock, which may be ahead by as much as counts as recent.
     pub(super) fn of(cx: &Cx, time: Option<Time>, within: Duration) -> Self {
         match time {

@@ -72,6 +72,7 @@ fn sidecars(image: &str, mentions: &[&str]) -> Sidecars {
     Sidecars {
         images: [].into(),
         containers: [SidecarContainer {
+            provisions_itself: false,
             name: "c".into(),
             image: image.into(),
             args: Box::default(),
@@ -140,6 +141,7 @@ fn workload(kind: Kind, replicas: i32, sidecars: Sidecars) -> Row {
 
 fn lease(name: &str, namespace: &str, renewed: Time, holder: Option<&str>) -> Row {
     Row::Lease(Box::new(Lease {
+        read: crate::model::LeaseMoment::default(),
         metadata: metadata(name),
         namespace: namespace.into(),
         holder: holder.map(Into::into),

@@ -86,6 +86,7 @@ fn cluster(alive: bool, minor: u32) -> Cluster {
     cluster.apply(Change::Server(server), &mut dirty);
     if alive {
         let lease = Lease {
+            read: crate::model::LeaseMoment::default(),
             metadata: Metadata { name: "d-example".into(), ..Metadata::default() },
             namespace: "storage".into(),
             holder: Some("somebody".into()),

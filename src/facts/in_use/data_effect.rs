@@ -13,6 +13,8 @@ pub enum ClaimDataEffect<'a> {
     Scrubbed(&'a Volume),
     /// It remains: the policy is Retain, or no controller can act on another policy.
     Kept(&'a Volume),
+    /// It remains, and no volume references it any more.
+    Forgotten(&'a Volume),
     /// None: there is no volume, or it belongs to another claim.
     NoVolume,
     /// The volume was not read, for this reason.
@@ -23,7 +25,10 @@ impl<'a> ClaimDataEffect<'a> {
     /// The claim's volume.
     pub const fn volume(&self) -> Option<&'a Volume> {
         match self {
-            Self::Destroyed(volume) | Self::Scrubbed(volume) | Self::Kept(volume) => Some(volume),
+            Self::Destroyed(volume)
+            | Self::Scrubbed(volume)
+            | Self::Kept(volume)
+            | Self::Forgotten(volume) => Some(volume),
             Self::NoVolume | Self::Unseen(_) => None,
         }
     }
@@ -41,6 +46,9 @@ impl<'a> ClaimDataEffect<'a> {
             }
             Self::Scrubbed(_) => format!("policy Recycle scrubs the data when {when}"),
             Self::Kept(_) => format!("the volume and its data remain when {when}"),
+            Self::Forgotten(_) => format!(
+                "the data remains, and no PersistentVolume references it any more, when {when}"
+            ),
             Self::NoVolume => format!("no volume is affected when {when}"),
             Self::Unseen(_) => {
                 format!("the effect on the data when {when} is unknown, its volume was not read")
@@ -78,10 +86,9 @@ pub fn data_effect_with<'a>(cx: &Cx<'a>, volume: &'a Volume) -> ClaimDataEffect<
             ClaimDataEffect::Destroyed(volume)
         }
         DataEffect::Scrubbed => ClaimDataEffect::Scrubbed(volume),
-        DataEffect::Released
-        | DataEffect::Forgotten
-        | DataEffect::Leaked
-        | DataEffect::Failed
-        | DataEffect::Unaffected => ClaimDataEffect::Kept(volume),
+        DataEffect::Forgotten | DataEffect::Leaked => ClaimDataEffect::Forgotten(volume),
+        DataEffect::Released | DataEffect::Failed | DataEffect::Unaffected => {
+            ClaimDataEffect::Kept(volume)
+        }
     }
 }

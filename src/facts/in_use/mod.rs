@@ -12,7 +12,7 @@ mod workloads;
 pub use data_effect::{ClaimDataEffect, data_effect, data_effect_with};
 pub use pods::{PodUsage, PodUser, conflicting_pods, pod_users, upstream_in_use};
 pub use unsafe_to_delete::{SetTemplate, Unsafe, UnsafeReason, template_of, unsafe_to_delete};
-pub use workloads::{ClaimWorkloads, claim_workloads};
+pub use workloads::{ClaimWorkloads, claim_workloads, deployment_of};
 
 use crate::model::Kind;
 

@@ -40,7 +40,7 @@ pub enum UnsafeReason<'a> {
     /// Its protection finalizer is missing: a deletion would be immediate, also under a running
     /// pod.
     Unprotected,
-    /// The policy of its volume destroys the data. The only reason that a flag overrides.
+    /// The policy of its volume does not keep it. The only reason that a flag overrides.
     DataLost(&'a Volume),
     /// Its size or its attributes are being changed.
     Changing(ClaimCondition),
@@ -165,7 +165,7 @@ impl UnsafeReason<'_> {
                 format!("finalizer {PVC_PROTECTION} is missing: it would be deleted at once")
             }
             Self::DataLost(volume) => {
-                format!("policy {} of {} destroys the data", volume.reclaim_policy, volume.object())
+                format!("policy {} of {} does not keep it", volume.reclaim_policy, volume.object())
             }
             Self::Changing(condition) => format!("condition {} is True", condition.kind),
         }
@@ -257,7 +257,8 @@ pub fn unsafe_to_delete<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
         // The policy is enough, whether or not a controller can act on it now.
         ClaimDataEffect::Destroyed(volume)
         | ClaimDataEffect::Scrubbed(volume)
-        | ClaimDataEffect::Kept(volume) => {
+        | ClaimDataEffect::Kept(volume)
+        | ClaimDataEffect::Forgotten(volume) => {
             if matches!(volume.reclaim_policy, ReclaimPolicy::Delete | ReclaimPolicy::Recycle) {
                 reasons.push(UnsafeReason::DataLost(volume));
             }

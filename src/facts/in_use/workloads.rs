@@ -40,7 +40,7 @@ fn is_earlier_revision(cx: &Cx, workload: &Workload, all: &[&Workload]) -> bool 
 }
 
 /// The name of the Deployment that controls a `ReplicaSet`.
-fn deployment_of(workload: &Workload) -> Option<&str> {
+pub fn deployment_of(workload: &Workload) -> Option<&str> {
     let owner = workload.controller.as_ref().filter(|_| workload.kind == Kind::ReplicaSet)?;
     (&*owner.kind == Kind::Deployment.name()).then_some(&*owner.name)
 }

@@ -25,8 +25,20 @@ pub struct TemplateClaim<'a> {
 pub struct Membership<'a> {
     /// All pairs of a set and a template whose claims have this name.
     pub pairs: Vec<TemplateClaim<'a>>,
-    /// The pair that the claim belongs to: the only one, or the one that an owner or a pod proves.
+    /// The pair that the claim belongs to: the one that an owner or a pod proves, else the only one
+    /// that its labels allow.
     pub decided: Option<TemplateClaim<'a>>,
+}
+
+/// A label of a claim that its set would have written otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContradictingLabel<'a> {
+    /// The key.
+    pub key: &'a str,
+    /// The value that the claim has.
+    pub value: &'a str,
+    /// The value in the selector of the set.
+    pub wanted: &'a str,
 }
 
 impl<'a> TemplateClaim<'a> {
@@ -52,6 +64,26 @@ impl<'a> TemplateClaim<'a> {
     pub fn pod<'b>(&self, cx: &Cx<'b>) -> Seen<Option<&'b PodUse>> {
         let pod = cx.pod(&self.set.namespace, &self.pod_name())?;
         Ok(pod.filter(|pod| is_member(self.set, pod)))
+    }
+
+    /// Returns the label of the claim that contradicts the selector of the set, if there is one: the
+    /// controller copies `matchLabels` onto every claim that it creates (`stateful_set_utils.go`,
+    /// `getPersistentVolumeClaims`), so that a set with another selector has made it.
+    pub fn contradicted_by<'b>(&self, claim: &'b Claim) -> Option<ContradictingLabel<'b>>
+    where
+        'a: 'b,
+    {
+        self.set.match_labels.iter().find_map(|(key, wanted)| {
+            let value = claim.metadata.label(key).filter(|value| *value != &**wanted)?;
+            Some(ContradictingLabel { key, value, wanted })
+        })
+    }
+
+    /// Whether the claim has all labels that the set writes.
+    fn is_labelled(&self, claim: &Claim) -> bool {
+        let labels = &self.set.match_labels;
+        !labels.is_empty()
+            && labels.iter().all(|(key, wanted)| claim.metadata.label(key) == Some(&**wanted))
     }
 
     /// The state of its pod, in the view of the `StatefulSet` controller.
@@ -90,14 +122,14 @@ pub fn membership<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Membership<'a>> {
         sets.into_iter().map(|(set, template)| TemplateClaim { set, template, ordinal }).collect();
     let decided = match &*pairs {
         [] => None,
-        [only] => Some(*only),
+        [only] if only.contradicted_by(claim).is_none() => Some(*only),
         _ => decide(cx, claim, &pairs)?,
     };
     Ok(Membership { pairs, decided })
 }
 
 /// Returns the one pair that an owner reference of the claim matches, else the one whose pod uses
-/// it.
+/// it, else the one whose labels it has, if it contradicts all others.
 fn decide<'a>(
     cx: &Cx<'a>,
     claim: &Claim,
@@ -127,5 +159,10 @@ fn decide<'a>(
         users.iter().any(|pod| *pod.name == *name && is_member(pair.set, pod))
     };
     let mut using = pairs.iter().filter(is_used);
-    Ok(using.next().filter(|_| using.next().is_none()).copied())
+    if let Some(first) = using.next() {
+        return Ok(using.next().is_none().then_some(*first));
+    }
+    let mut allowed = pairs.iter().filter(|it| it.contradicted_by(claim).is_none());
+    let only = allowed.next().filter(|_| allowed.next().is_none());
+    Ok(only.filter(|it| it.is_labelled(claim)).copied())
 }

@@ -1,6 +1,7 @@
 //! Building a `SetSituation` from a cluster.
 
 use crate::cluster::{Cx, Seen};
+use crate::facts::data_effect_without_claim;
 use crate::model::{
     Answer, Claim, Kind, OwnerKey, OwnerReference, PodPhase, Question, StatefulSet, Text, Volume,
 };
@@ -152,7 +153,7 @@ pub fn volume_effect<'a>(cx: &Cx<'a>, claim: &Claim) -> (VolumeEffect, Option<&'
     if !bound {
         return (VolumeEffect::Unknown, None);
     }
-    (VolumeEffect::by(&volume.reclaim_policy), Some(volume))
+    (VolumeEffect::of(data_effect_without_claim(cx, volume)), Some(volume))
 }
 
 /// The kinds that a [`SetSituation`] is built from.

@@ -3,7 +3,8 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use crate::model::{OwnerReference, ReclaimPolicy, RetentionPolicy, Text, Uid};
+use crate::facts::DataEffect;
+use crate::model::{OwnerReference, RetentionPolicy, Text, Uid};
 
 use super::{Ordinals, ReferenceForm};
 
@@ -170,24 +171,29 @@ pub enum Presence {
 pub enum VolumeEffect {
     /// The claim has no volume.
     None,
-    /// Its policy is `Delete`: the data is destroyed.
+    /// The data is destroyed, by its policy `Delete`.
     Destroyed,
-    /// Its policy is `Retain`: it becomes Released, with the data.
+    /// The backend volume remains, and the volume stays Released: by its policy `Retain`, or because
+    /// it cannot be deleted.
     Released,
+    /// The data remains, and no volume references it any more: so its driver does with its policy
+    /// `Delete`.
+    Forgotten,
     /// Its policy is `Recycle`: the data is scrubbed, and any claim can bind the volume.
     Scrubbed,
-    /// It was not read, or its policy is unknown.
+    /// It was not read, or what happens to it is unknown.
     Unknown,
 }
 
 impl VolumeEffect {
-    /// The effect of a reclaim policy.
-    pub fn by(policy: &ReclaimPolicy) -> Self {
-        match policy {
-            ReclaimPolicy::Delete => Self::Destroyed,
-            ReclaimPolicy::Retain => Self::Released,
-            ReclaimPolicy::Recycle => Self::Scrubbed,
-            ReclaimPolicy::Other(_) => Self::Unknown,
+    /// The effect of an effect on the data.
+    pub const fn of(effect: DataEffect) -> Self {
+        match effect {
+            DataEffect::Destroyed | DataEffect::Waiting => Self::Destroyed,
+            DataEffect::Released | DataEffect::Failed | DataEffect::Unaffected => Self::Released,
+            DataEffect::Forgotten | DataEffect::Leaked => Self::Forgotten,
+            DataEffect::Scrubbed => Self::Scrubbed,
+            DataEffect::Unknown => Self::Unknown,
         }
     }
 
@@ -196,9 +202,8 @@ impl VolumeEffect {
         match self {
             Self::None => "it has no volume",
             Self::Destroyed => "policy Delete of its volume destroys the data",
-            Self::Released => {
-                "policy Retain keeps its volume and the data; the volume becomes Released"
-            }
+            Self::Released => "its volume and the data remain; the volume becomes Released",
+            Self::Forgotten => "the data remains, and no PersistentVolume references it any more",
             Self::Scrubbed => "policy Recycle of its volume scrubs the data",
             Self::Unknown => "the effect on its volume is unknown",
         }

@@ -6,7 +6,7 @@ use crate::model::{ControllerSettings, Fact, FactKey, Text};
 
 /// Returns the arguments and images of the controller of a driver; `None` where no pod and no
 /// workload of it was found.
-pub(super) fn controller_settings(cx: &Cx, driver: &Text) -> Option<ControllerSettings> {
+pub fn controller_settings(cx: &Cx, driver: &Text) -> Option<ControllerSettings> {
     let key = FactKey::ControllerSettings(Text::clone(driver));
     match &*cx.fact(key, || Fact::ControllerSettings(derive(cx, driver))) {
         Fact::ControllerSettings(settings) => settings.clone(),

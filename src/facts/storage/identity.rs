@@ -1,8 +1,10 @@
 //! Whether the handles of a driver of which nothing is known identify its volumes (semantics#place).
 
 use crate::cluster::Cx;
-use crate::drivers;
-use crate::model::{BackendKey, Fact, FactKey, KeptBackend, NamedBackend, Text, UndecidedIdentity};
+use crate::drivers::{self, Recognition, Reference};
+use crate::model::{
+    BackendKey, Fact, FactKey, KeptBackend, NamedBackend, Text, UndecidedIdentity, Volume,
+};
 
 /// Of how many volumes the names are kept: another one is looked for besides the volume itself, its
 /// record, and one more that the caller leaves out.
@@ -11,7 +13,7 @@ const NAMES: usize = 4;
 /// Returns why the handles of a driver do not tell its volumes apart, if they do not. Of known
 /// families the places themselves say it.
 pub fn undecided(cx: &Cx, driver: &Text) -> Option<UndecidedIdentity> {
-    if !drivers::is_unknown(drivers::family(driver)) {
+    if !drivers::is_unknown(cx.family(driver)) {
         return None;
     }
     let key = FactKey::Identity(Text::clone(driver));
@@ -59,6 +61,17 @@ pub fn of_kept(kept: &KeptBackend) -> String {
 
 /// A handle is taken for a disk only where nothing speaks for shared storage.
 fn reason<'a>(cx: &Cx<'a>, driver: &Text) -> Option<String> {
+    if let Recognition::Differs(why) = cx.recognition(driver) {
+        return Some(format!("unknown which driver {driver} is: {why}"));
+    }
+    // Their attributes tell what the handles do not.
+    let is_told = |volume: &Volume| {
+        let backend = volume.backend.as_ref().filter(|it| it.driver == *driver);
+        backend.is_none_or(|it| !drivers::is_unknown(Reference::of(it, &volume.attributes).family))
+    };
+    if cx.volumes_of_driver(driver).next().is_some() && cx.volumes_of_driver(driver).all(is_told) {
+        return None;
+    }
     match cx.csi_driver(driver) {
         Ok(Some(it)) if it.attach_required => {}
         Ok(Some(_)) => {

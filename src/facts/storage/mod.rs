@@ -7,8 +7,11 @@ mod neighbours;
 mod origin;
 mod wanted;
 
+pub(crate) use controller_settings::controller_settings;
 pub(super) use controller_settings::derive as derive_controller_settings;
-pub(crate) use destruction::{UNIDENTIFIED, destruction, provisioning_family};
+pub(crate) use destruction::{
+    Sameness, UNIDENTIFIED, destruction, provisioning_family, recreated_class, same_storage,
+};
 pub(super) use identity::derive as derive_identity;
 pub(crate) use identity::undecided as undecided_identity;
 pub(crate) use neighbours::{Nearness, neighbours};

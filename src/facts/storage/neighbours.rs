@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::identity::{self, of_kept};
 use crate::cluster::{Cx, Placed, Seen};
 use crate::drivers::{Extent, Overlap, Place, Relation, meeting};
-use crate::facts::controller::{pod_provisions, workload_provisions};
+use crate::facts::controller::{pod_is_of_provisioner, workload_provisions};
 use crate::facts::{Owner, lies, owner};
 use crate::model::{
     InlineVolume, InlineVolumes, KeptBackend, NamedBackend, OwnerReference, Volume, VolumeSource,
@@ -59,6 +59,15 @@ pub fn neighbours(
             found.push(neighbour(of_kept(kept), &overlap, lies(&overlap)));
         }
     }
+    let named = cx.namesake(volume, &is_other)?.map(|(it, id)| (it.object().to_string(), id));
+    let is_other_record = |it: &KeptBackend| is_other(&it.volume) && !is_record_of(volume, it);
+    let kept = cx.kept_namesake(volume, &is_other_record).map(|(it, id)| (of_kept(it), id));
+    for (who, id) in named.into_iter().chain(kept) {
+        if found.iter().all(|it| it.who != who) {
+            let how = format!("may reference the same storage: the names of both contain {id}");
+            found.push(Neighbour { who, how: Cow::Owned(how), nearness: Nearness::Possible });
+        }
+    }
     let provisioner = match owner(volume) {
         Owner::External(name) => Some(name),
         Owner::Csi(_) | Owner::InTree(_) | Owner::StaticInTree(_) => None,
@@ -68,7 +77,9 @@ pub fn neighbours(
     for (pod, _) in pods {
         let user = InlineUser {
             who: pod.object().to_string(),
-            is_provisioner: provisioner.as_ref().is_some_and(|name| pod_provisions(cx, name, pod)),
+            is_provisioner: provisioner
+                .as_ref()
+                .is_some_and(|name| pod_is_of_provisioner(cx, name, pod)),
             controller: controller(&workloads, &pod.namespace, pod.controller.as_deref()),
         };
         inline(volume, places, &pod.inline, &user, &mut found);
@@ -140,7 +151,7 @@ fn is_root_of_its_provisioner(
     let pods = cx.pods_of(&claim.key)?;
     let workloads = cx.workloads_of(&claim.key)?;
     Ok(pods.len() + workloads.len() > 0
-        && pods.iter().all(|pod| pod_provisions(cx, &provisioner, pod))
+        && pods.iter().all(|pod| pod_is_of_provisioner(cx, &provisioner, pod))
         && workloads.iter().all(|workload| workload_provisions(cx, &provisioner, workload)))
 }
 

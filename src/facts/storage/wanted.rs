@@ -1,8 +1,8 @@
 //! What wants a claim back that is gone (R-DRV-8).
 
 use crate::cluster::{Cx, Seen};
-use crate::facts::retention::Ordinals;
-use crate::model::{ClaimKey, Kind, ObjectRef, split_ordinal};
+use crate::facts::{deployment_of, retention::Ordinals};
+use crate::model::{ClaimKey, ObjectRef, split_ordinal};
 
 /// Something that names a claim which does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,15 +18,15 @@ pub struct Wish {
 /// Returns what wants a claim back that is gone: workloads that name it, at any number of replicas,
 /// and the set whose claim it was.
 ///
-/// Not among them: finished Jobs, and `ReplicaSet`s that a Deployment controls.
+/// Not among them: finished Jobs, and `ReplicaSet`s that a Deployment controls, whose own template
+/// counts. Those of another controller, such as a Rollout, count at any number of replicas.
 ///
 /// # Errors
 /// When a kind of workloads was not read.
 pub fn wishes_for(cx: &Cx, claim: &ClaimKey) -> Seen<Vec<Wish>> {
     let mut wishes = Vec::new();
     for workload in cx.workloads_of(claim)? {
-        let controlled = workload.kind == Kind::ReplicaSet && workload.controller.is_some();
-        if workload.finished || controlled {
+        if workload.finished || deployment_of(workload).is_some() {
             continue;
         }
         let how = match workload.replicas {

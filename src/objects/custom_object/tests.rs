@@ -8,7 +8,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::client::stream::{Encoding, ListDecoder};
+use crate::client::Decoding;
+use crate::client::stream::{Encoding, ExpectedList, ListDecoder};
 use crate::model::CUSTOM_KINDS;
 
 /// A document of `tests/custom-resources`.
@@ -116,8 +117,15 @@ fn what_is_no_claim_is_not_taken_for_one() {
 
 /// The items of a list, and its broken ones; `Err` where the list cannot be read.
 fn listed(items: &str) -> Result<(usize, Vec<String>), String> {
-    let text = format!(r#"{{"kind": "List", "metadata": {{}}, "items": [{items}]}}"#);
-    let mut decoder = ListDecoder::new(Encoding::Json, CustomObject::decoding());
+    let expected = ExpectedList {
+        api_version: "kafka.strimzi.io/v1".to_owned(),
+        item: "Kafka".to_owned(),
+        kind: None,
+    };
+    let text = format!(
+        r#"{{"kind": "KafkaList", "apiVersion": "kafka.strimzi.io/v1", "metadata": {{}}, "items": [{items}]}}"#
+    );
+    let mut decoder = ListDecoder::new(Encoding::Json, Decoding::of_json(), expected);
     let (mut whole, mut broken) = (0, Vec::new());
     let mut sink = |item: Result<CustomObject, _>| match item {
         Ok(_) => whole += 1,
@@ -154,7 +162,7 @@ fn a_broken_object_is_never_silent() {
         let error = listed(&format!("{deep}, {good}")).expect_err("it is too deep");
         assert!(error.contains("recursion limit"), "{error}");
     }
-    assert!((CustomObject::decoding().protobuf)(&[]).is_err());
+    assert!((Decoding::<CustomObject>::of_json().protobuf)(&[]).is_err());
 }
 
 #[test]

@@ -1,68 +1,190 @@
-//! Invalid objects: each gives an error that names the field, or a type error of the decoder.
+//! Invalid objects: what of them is unknown, how far that reaches, and what the user is told.
 
 use serde_json::{Value, json as object};
 
 use super::*;
+use crate::cluster::Doubt;
 use crate::objects::scalar::Timestamp;
 
-fn problem<O: SlimObject>(value: Value) -> String {
-    let object: O = json(value);
-    let error = object.fold(&mut Folder::default()).expect_err("it is broken");
-    // It stays broken in a dump, and in protobuf.
-    let written = serde_json::to_value(&object).expect("it can be written");
-    let again = json::<O>(written).fold(&mut Folder::default());
-    assert_eq!(again, Err(error.clone()));
-    let again = O::decode(&*object.encode_to_vec()).expect("it is protobuf");
-    assert_eq!(again.fold(&mut Folder::default()), Err(error.clone()));
-    error.to_string()
+/// What of an object could not be read, and its row.
+fn odd<O: SlimObject>(value: &Value) -> (Doubt, String, Folded) {
+    let read = |text: &str| {
+        let object = (decoding_of::<O>().json)(text).expect("its names can be read");
+        let reduced = Reduced::of(&*object, &mut Folder::default(), Some("v1"));
+        let odd = reduced.odd.expect("it is odd");
+        let document = reduced.document.expect("it is saved").expect("it can be written");
+        let folded = object.fold(&mut Folder::default()).expect("it has names");
+        (odd.doubt, odd.reason, folded, document)
+    };
+    let (doubt, reason, folded, document) = read(&value.to_string());
+    // It stays odd in a dump.
+    let (again, _, refolded, _) = read(document.get());
+    assert_eq!((again, &refolded), (doubt, &folded), "{document}");
+    (doubt, reason, folded)
 }
 
 #[test]
-fn a_time_or_quantity_that_does_not_parse_is_named() {
+fn a_time_or_quantity_that_does_not_parse_is_unknown_and_named() {
     for (value, error) in [
         (
-            object!({"metadata": {"name": "v", "creationTimestamp": "yesterday"}}),
-            r#"pv/v: metadata.creationTimestamp is "yesterday", not an RFC 3339 time"#,
+            object!({"metadata": {"creationTimestamp": "yesterday"}}),
+            r#"metadata.creationTimestamp is "yesterday", not an RFC 3339 time"#,
         ),
         (
-            object!({"metadata": {"name": "v", "deletionTimestamp": ""}}),
-            r#"pv/v: metadata.deletionTimestamp is "", not an RFC 3339 time"#,
+            object!({"metadata": {"deletionTimestamp": ""}}),
+            r#"metadata.deletionTimestamp is "", not an RFC 3339 time"#,
         ),
         (
-            object!({"metadata": {"name": "v", "deletionTimestamp": 1_700_000_000}}),
-            r#"pv/v: metadata.deletionTimestamp is "1700000000", not an RFC 3339 time"#,
+            object!({"metadata": {"deletionTimestamp": {"a": [1]}}}),
+            r#"metadata.deletionTimestamp is "an object", not an RFC 3339 time"#,
         ),
         (
-            object!({"metadata": {"name": "v"}, "status": {"lastPhaseTransitionTime": "2026-13-01T00:00:00Z"}}),
-            r#"pv/v: status.lastPhaseTransitionTime is "2026-13-01T00:00:00Z", not an RFC 3339 time"#,
+            object!({"status": {"lastPhaseTransitionTime": "2026-13-01T00:00:00Z"}}),
+            r#"status.lastPhaseTransitionTime is "2026-13-01T00:00:00Z", not an RFC 3339 time"#,
         ),
         (
-            object!({"metadata": {"name": "v"}, "spec": {"capacity": {"storage": "ten"}}}),
-            r#"pv/v: spec.capacity.storage is "ten", not a quantity of bytes"#,
+            object!({"spec": {"capacity": {"storage": null}}}),
+            r#"spec.capacity.storage is "null", not a quantity of bytes"#,
         ),
         (
-            object!({"metadata": {"name": "v"}, "spec": {"capacity": {"storage": null}}}),
-            r#"pv/v: spec.capacity.storage is "null", not a quantity of bytes"#,
+            object!({"spec": {"capacity": {"storage": "1e40"}}}),
+            r#"spec.capacity.storage is "1e40", not a quantity of bytes"#,
         ),
         (
-            object!({"metadata": {"name": "v", "managedFields": [{"manager": "m", "time": "x", "fieldsV1": {"f:status": {"f:phase": {}}}}]}}),
-            r#"pv/v: metadata.managedFields[].time is "x", not an RFC 3339 time"#,
+            object!({"metadata": {"managedFields": [{"manager": "m", "time": "x", "fieldsV1": {"f:status": {"f:phase": {}}}}]}}),
+            r#"metadata.managedFields[].time is "x", not an RFC 3339 time"#,
         ),
     ] {
-        assert_eq!(problem::<PersistentVolume>(value), error);
+        let mut volume = value;
+        volume["metadata"]["name"] = "v".into();
+        volume["spec"]["accessModes"] = object!(["ReadWriteOnce"]);
+        let (doubt, reason, folded) = odd::<PersistentVolume>(&volume);
+        assert_eq!((doubt, &*reason), (Doubt::Field, &*format!("pv/v: {error}")));
+        let Folded::Row(Row::Volume(row)) = folded else { panic!("no volume: {folded:?}") };
+        // That it is Terminating is known, and that somebody changed its phase.
+        let deleting = volume["metadata"]["deletionTimestamp"].is_null();
+        assert_eq!(row.metadata.deleting.is_none(), deleting);
+        assert_eq!(
+            (row.metadata.created, row.capacity, row.last_phase_transition),
+            (None, None, None)
+        );
+        let changed = row.metadata.last_change(&ManagedField::Phase);
+        assert!(changed.is_none_or(|it| it == crate::model::UNREADABLE_TIME), "{changed:?}");
     }
-    let claim = object!({"metadata": {"name": "c", "namespace": "n"}, "spec": {"resources": {"requests": {"storage": "-1Gi"}}}});
-    assert_eq!(
-        problem::<PersistentVolumeClaim>(claim),
-        r#"pvc/n/c: spec.resources.requests.storage is "-1Gi", not a quantity of bytes"#
-    );
+    let set = object!({"metadata": {"name": "s", "namespace": "n"}, "spec": {
+        "selector": {"matchLabels": {"a": "b"}},
+        "volumeClaimTemplates": [
+            {"metadata": {"name": "data"}, "spec": {"resources": {"requests": {"storage": "-1Gi"}}}}]}});
+    let (doubt, reason, folded) = odd::<StatefulSet>(&set);
+    let field = "spec.volumeClaimTemplates[].spec.resources.requests.storage";
+    assert_eq!(reason, format!(r#"sts/n/s: {field} is "-1Gi", not a quantity of bytes"#));
+    assert_eq!(doubt, Doubt::Field);
+    let Folded::Row(Row::Workload(row)) = folded else { panic!("no set: {folded:?}") };
+    let templates = &row.set.expect("a set").templates;
+    assert_eq!((&*templates[0].name, templates[0].requested), ("data", None));
     let lease = object!({"metadata": {"name": "l", "namespace": "n"}, "spec": {"renewTime": true}});
+    let (_, reason, folded) = odd::<Lease>(&lease);
+    assert_eq!(reason, r#"lease/n/l: spec.renewTime is "true", not an RFC 3339 time"#);
+    let Folded::Row(Row::Lease(row)) = folded else { panic!("no Lease: {folded:?}") };
     assert_eq!(
-        problem::<Lease>(lease),
-        r#"lease/n/l: spec.renewTime is "true", not an RFC 3339 time"#
+        row.renewed,
+        Some(crate::model::UNREADABLE_TIME),
+        "it is not one that was never renewed"
     );
-    let pod = object!({"metadata": {"name": "p", "namespace": "n", "deletionTimestamp": "soon"}});
-    assert!(problem::<Pod>(pod).starts_with("po/n/p: metadata.deletionTimestamp"));
+}
+
+#[test]
+fn what_is_of_another_type_is_in_doubt_as_far_as_it_reaches() {
+    let volume = |path: &str, value: Value| {
+        let mut volume = object!({"metadata": {"name": "v", "finalizers": ["a"], "labels": {"a": "b"}},
+            "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"},
+                "claimRef": {"name": "c", "namespace": "n"},
+                "csi": {"driver": "d", "volumeHandle": "h"}},
+            "status": {"phase": "Bound"}});
+        *volume.pointer_mut(path).expect("it is there") = value;
+        odd::<PersistentVolume>(&volume)
+    };
+    for (path, value, doubt, what) in [
+        (
+            "/metadata/finalizers",
+            object!("one"),
+            Doubt::Object,
+            r#"metadata.finalizers is the text "one", not a list"#,
+        ),
+        (
+            "/metadata/finalizers/0",
+            object!(null),
+            Doubt::Object,
+            "metadata.finalizers[0] is null, not a text",
+        ),
+        (
+            "/metadata/labels",
+            object!("app"),
+            Doubt::Kind,
+            r#"metadata.labels is the text "app", not an object"#,
+        ),
+        ("/status", object!([["Bound"]]), Doubt::Kind, "status is a list, not an object"),
+        ("/status/phase", object!({}), Doubt::Object, "status.phase is an object, not a text"),
+        ("/spec/csi", object!([]), Doubt::Kind, "spec.csi is a list, not an object"),
+        (
+            "/spec/csi/volumeHandle",
+            object!(5),
+            Doubt::Kind,
+            "spec.csi.volumeHandle is the number 5, not a text",
+        ),
+        (
+            "/spec/claimRef",
+            object!("n/c"),
+            Doubt::Kind,
+            r#"spec.claimRef is the text "n/c", not an object"#,
+        ),
+        (
+            "/spec/accessModes",
+            object!([1]),
+            Doubt::Object,
+            "spec.accessModes[0] is the number 1, not a text",
+        ),
+    ] {
+        let (found, reason, _) = volume(path, value);
+        assert_eq!((found, reason), (doubt, format!("pv/v: {what}")), "{path}");
+    }
+    let pod = |volumes: Value| {
+        object!({"metadata": {"name": "p", "namespace": "n"},
+        "spec": {"containers": [{"image": "i"}], "volumes": volumes}})
+    };
+    for (volumes, doubt) in [
+        (object!([{"persistentVolumeClaim": {"claimName": ["a"]}}]), Doubt::Namespace),
+        (object!([{"nfs": {"server": 5, "path": "/"}}]), Doubt::Kind),
+        (object!([["a", {"persistentVolumeClaim": {"claimName": "a"}}]]), Doubt::Kind),
+    ] {
+        assert_eq!(odd::<Pod>(&pod(volumes.clone())).0, doubt, "{volumes}");
+    }
+}
+
+#[test]
+fn what_was_cut_out_of_an_object_makes_it_unread() {
+    for (cut, what) in [
+        (
+            odd::<Pod>(&object!({"metadata": {"name": "p", "namespace": "n"}})),
+            "po/n/p: it has no spec.containers",
+        ),
+        (
+            odd::<Pod>(&object!({"metadata": {"name": "p", "namespace": "n"}, "spec": []})),
+            "po/n/p: spec is a list",
+        ),
+        (odd::<PersistentVolume>(&object!({"metadata": {"name": "v"}})), "pv/v: it has no spec"),
+        (
+            odd::<Deployment>(&object!({"metadata": {"name": "d", "namespace": "n"}, "spec": {}})),
+            "deploy/n/d: it has no template",
+        ),
+    ] {
+        assert_eq!(cut.0, Doubt::Kind);
+        assert!(cut.1.starts_with(what), "{}", cut.1);
+    }
+}
+
+fn problem<O: SlimObject>(value: Value) -> String {
+    json::<O>(value).fold(&mut Folder::default()).expect_err("it has no name").to_string()
 }
 
 #[test]
@@ -83,15 +205,26 @@ fn objects_must_say_who_they_are() {
 
 #[test]
 fn times_in_protobuf_are_checked_too() {
-    let mut volume: PersistentVolume = json(object!({"metadata": {"name": "v"}}));
-    volume.metadata.creation_timestamp = Timestamp { seconds: i64::MAX, nanos: 0, unparsed: None };
-    let error = volume.fold(&mut Folder::default()).expect_err("beyond the calendar");
-    assert!(error.to_string().contains("metadata.creationTimestamp"), "{error}");
-    volume.metadata.creation_timestamp = Timestamp { seconds: 5, nanos: -1, unparsed: None };
-    assert!(volume.fold(&mut Folder::default()).is_err());
-    volume.metadata.creation_timestamp =
-        Timestamp { seconds: -62_135_596_800, ..Timestamp::default() };
-    assert!(volume.fold(&mut Folder::default()).is_ok(), "Go's zero time is none");
+    let mut volume: PersistentVolume = json(object!({"metadata": {"name": "v"},
+        "spec": {"accessModes": ["ReadWriteOnce"]}}));
+    for (seconds, nanos, is_odd) in [
+        (i64::MAX, 0, true),
+        (i64::MIN, 0, true),
+        // The year 10000, which no text of RFC 3339 can express.
+        (253_402_300_800, 0, true),
+        (5, -1, true),
+        // Go's zero time is none.
+        (-62_135_596_800, 0, false),
+        (5, 0, false),
+    ] {
+        volume.metadata.creation_timestamp = Timestamp { seconds, nanos, unparsed: None };
+        let bytes = volume.encode_to_vec();
+        let object = (decoding_of::<PersistentVolume>().protobuf)(&bytes).expect("it is protobuf");
+        let reduced = Reduced::of(&*object, &mut Folder::default(), None);
+        let odd =
+            reduced.odd.map(|it| (it.doubt, it.reason.contains("metadata.creationTimestamp")));
+        assert_eq!(odd, is_odd.then_some((Doubt::Field, true)), "{seconds} {nanos}");
+    }
 }
 
 #[test]
@@ -140,11 +273,9 @@ fn wrong_types_are_errors_not_absences() {
         object!({"metadata": {"name": "v", "labels": "app"}}),
         object!({"metadata": {"name": "v", "finalizers": "one"}}),
         object!({"metadata": {"name": "v", "annotations": {"pv.kubernetes.io/provisioned-by": 1}}}),
-        object!({"metadata": {"name": "v", "deletionTimestamp": {}}}),
         object!({"metadata": {"name": "v", "managedFields": {}}}),
         object!({"spec": {"csi": "x"}}),
         object!({"spec": {"rbd": 1}}),
-        object!({"spec": {"capacity": {"storage": {}}}}),
         object!({"spec": {"claimRef": "ns/name"}}),
         object!("text"),
         object!(null),

@@ -26,6 +26,7 @@ fn workloads() {
         Sidecars {
             images: [Text::from(image)].into(),
             containers: [model::SidecarContainer {
+                provisions_itself: false,
                 name: "c".into(),
                 image: image.into(),
                 args: args.clone(),
@@ -87,6 +88,7 @@ fn workloads() {
 #[test]
 fn leases_and_events() {
     let lease = model::Lease {
+        read: crate::model::LeaseMoment::Clock,
         metadata: metadata("ebs-csi-aws-com", "eeeeeeee-2222-3333-4444-555555555555"),
         namespace: "storage".into(),
         holder: Some("csi-0".into()),

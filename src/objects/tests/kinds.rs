@@ -229,11 +229,13 @@ fn pods() {
             .into(),
             containers: [
                 model::SidecarContainer {
+                    provisions_itself: false,
                     name: "provisioner".into(),
                     image: "registry.k8s.io/sig-storage/csi-provisioner:v5.1.0".into(),
                     args: args.map(Text::from).into(),
                 },
                 model::SidecarContainer {
+                    provisions_itself: false,
                     name: "other".into(),
                     image: "registry:5000/x/my-csi-attacher@sha256:00".into(),
                     args: [].into(),
@@ -371,7 +373,8 @@ fn managed_fields_are_stored_for_the_kinds_that_say_so() {
     for kind in Kind::ALL {
         let Some(decoding) = decoding(kind) else { continue };
         let object = (decoding.json)(&json!({"metadata": metadata}).to_string());
-        let stored = object.expect("it decodes").to_json().expect("it can be written");
+        let stored =
+            object.expect("it decodes").to_json(kind.group().version).expect("it can be written");
         let stored = stored.get().contains("managedFields");
         assert_eq!(stored, keeps_managed_fields(kind), "{kind}");
     }

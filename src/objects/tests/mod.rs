@@ -52,7 +52,8 @@ fn folded<O: SlimObject + PartialEq + std::fmt::Debug>(
     assert_eq!(again, object, "protobuf there and back");
     assert_eq!(object.encode_to_vec().len(), object.encoded_len());
 
-    let written = serde_json::to_value(object.document()).expect("it can be written");
+    let written =
+        serde_json::to_value(object.document(O::KIND.group().version)).expect("it can be written");
     assert_eq!(written["kind"], O::KIND.name());
     assert_eq!(written["apiVersion"], O::KIND.api_version());
     let again: O = serde_json::from_value(written.clone()).expect("what is written can be read");

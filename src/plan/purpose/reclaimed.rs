@@ -1,7 +1,7 @@
 //! Reclaiming a Released volume that is old enough: now, or after it was announced.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts;
+use crate::facts::{self, ClaimState};
 use crate::model::{Proposal, Refusal, Threshold, Trust, Volume, format_duration};
 use crate::remedies::{self, Announcing};
 
@@ -19,7 +19,16 @@ pub(super) fn aged(
 
 /// Proposes to reclaim a Released volume now.
 pub(super) fn reclaim(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
-    aged(cx, volume, (remedies::RECLAIM.propose)(cx, volume))
+    let proposal = match aged(cx, volume, (remedies::RECLAIM.propose)(cx, volume))? {
+        Ok(proposal) => proposal,
+        refused @ Err(_) => return Ok(refused),
+    };
+    match &volume.claim_ref {
+        Some(claim) if facts::claim_state(cx, volume)? == ClaimState::Absent => {
+            remedies::unless_custom_resources_want(cx, &claim.key, proposal)
+        }
+        _ => Ok(Ok(proposal)),
+    }
 }
 
 /// Proposes to announce that a volume will be reclaimed, if that could be done now.

@@ -25,7 +25,8 @@ fn may_be_dropped(traits: &Traits, settings: &Settings) -> bool {
 
 fn is_untouched(against: Against, settings: &Settings) -> bool {
     match against {
-        A::Nothing => true,
+        // The controller of a disk deletes it without a node.
+        A::Nothing | A::NodeGone => true,
         A::ClaimRecreated => settings.include_recreated,
         A::BackendState => settings.backend_verified,
         _ => false,

@@ -44,6 +44,7 @@ pub(super) fn provisioner() -> Row {
         inline: crate::model::InlineVolumes::default(),
         sidecars: Some(Box::new(Sidecars {
             containers: Box::new([SidecarContainer {
+                provisions_itself: false,
                 name: "csi-provisioner".into(),
                 image: "registry.k8s.io/sig-storage/csi-provisioner:v6.3.0".into(),
                 args: args.clone(),

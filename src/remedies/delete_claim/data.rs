@@ -47,20 +47,24 @@ pub(super) fn decide<'a>(
             pv = volume.object()
         ))),
         (_, true, _) => {
-            checks::rely(relies_on, "--keep-data");
+            relies_on.rely("--keep-data");
             Ok(Ok(DataOutcome::Kept(volume)))
         }
         (_, false, true) => {
-            checks::rely(relies_on, "--destroy-data");
+            relies_on.rely("--destroy-data");
             let what = destruction::allowed(cx, claim, volume, notices, relies_on)?;
-            Ok(what.map(|what| DataOutcome::Destroyed { volume, what }))
+            Ok(what.map(|(what, risk)| DataOutcome::Destroyed { volume, what, risk }))
         }
         (policy, false, false) => {
             let pv = volume.object();
-            let (mut notices, mut relies_on) = (Vec::new(), Vec::new());
+            let (mut notices, mut relies_on) = (Vec::new(), ReliedFlags::default());
             let destroys = destruction::allowed(cx, claim, volume, &mut notices, &mut relies_on);
+            let destroys = destroys.and_then(|it| match it {
+                Ok(what) => Ok(relies_on.settled()?.map(|_| what)),
+                Err(reason) => Ok(Err(reason)),
+            });
             let destroys = match destroys {
-                Ok(Ok(what)) => format!("--destroy-data ({what})"),
+                Ok(Ok((what, _))) => format!("--destroy-data ({what})"),
                 Ok(Err(reason)) => format!("--destroy-data, which is refused now: {reason}"),
                 Err(unseen) => format!("--destroy-data, which is refused now: {}", unseen.reason),
             };

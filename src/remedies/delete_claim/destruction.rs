@@ -7,7 +7,7 @@ use crate::facts;
 use crate::model::{Claim, ReclaimPolicy, Volume};
 
 /// Refuses unless the controller of a volume with policy Delete would destroy what the claim uses,
-/// and nothing else. Returns what it does, with its name.
+/// and nothing else. Returns what it does, with its name, and the risk.
 ///
 /// # Errors
 /// When an object was not read on which this rests.
@@ -17,7 +17,7 @@ pub(super) fn allowed(
     volume: &Volume,
     notices: &mut Vec<String>,
     relies_on: &mut ReliedFlags,
-) -> Seen<Result<String, String>> {
+) -> Seen<Result<(String, &'static str), String>> {
     let pv = volume.object();
     match &volume.reclaim_policy {
         // An earlier step has set it to Retain.
@@ -42,26 +42,21 @@ pub(super) fn allowed(
         no_other_claim(cx, claim, volume)?,
         released::backend_can_go(cx, volume)?,
     );
-    let clearance = match exclusive::clearance(cx, volume, &owner, None, None)? {
+    let clearance = match exclusive::clearance(cx, volume, &owner, None, None, relies_on)? {
         Ok(clearance) => clearance,
         Err(reason) => return Ok(Err(reason)),
     };
+    let what = format!("{} {}", owner.describe(), clearance.with_object(&pv.to_string()));
+    let risk = clearance.risk();
     notices.extend(clearance.notices);
-    for flag in clearance.relies_on {
-        checks::rely(relies_on, flag);
-    }
-    let mut word = Vec::new();
     checks::all!(
         exclusive::made_here(cx, volume, &owner, relies_on),
         snapshots::allow_deletion(cx, volume, &owner, notices, relies_on)?,
-        reclaim::owner_will_act(cx, volume, &owner, Some(&mut word))?,
+        reclaim::owner_will_act(cx, volume, &owner, Some(relies_on))?,
         checks::secret_is_there(cx, volume, &owner)?,
     );
     deletion_protection::with_delete_later(cx, volume, notices);
-    reclaim::notice_word(&word, notices);
-    for flag in word {
-        checks::rely(relies_on, flag);
-    }
+    reclaim::notice_word(relies_on, notices);
     if let Some(finalizers) = checks::third_party_finalizers(volume) {
         notices.push(format!("{pv}: {}", checks::blocked_by(&finalizers)));
     }
@@ -70,7 +65,7 @@ pub(super) fn allowed(
     {
         notices.push(checks::attaches_without_trace(driver));
     }
-    Ok(Ok(format!("{} {}", owner.describe(), clearance.what)))
+    Ok(Ok((what, risk)))
 }
 
 /// Refuses where another claim references the volume too.

@@ -54,10 +54,14 @@ pub fn propose(
     claim: &Claim,
     progress: ClaimDeletionProgress,
 ) -> Seen<Result<Proposal, Refusal>> {
-    let (mut notices, mut relies_on) = (Vec::new(), Vec::new());
+    let (mut notices, mut relies_on) = (Vec::new(), checks::ReliedFlags::default());
     let decided = decide(cx, claim, progress, &mut notices, &mut relies_on);
+    let decided = decided.and_then(|it| match it {
+        Ok(decided) => Ok(relies_on.settled()?.map(|flags| (decided, flags))),
+        Err(reason) => Ok(Err(reason)),
+    });
     Ok(match decided.map_err(obstacles::with_consequence)? {
-        Ok((outcome, first)) => {
+        Ok(((outcome, first), relies_on)) => {
             let proposal = proposal(cx, claim, &outcome, notices, relies_on);
             Ok(snapshot_first::before(first, proposal))
         }
@@ -96,7 +100,7 @@ fn proposal(
     claim: &Claim,
     outcome: &DataOutcome,
     mut notices: Vec<String>,
-    relies_on: checks::ReliedFlags,
+    relies_on: Vec<&'static str>,
 ) -> Proposal {
     let mut steps = Vec::new();
     let volume = outcome.volume();
@@ -157,13 +161,12 @@ fn effect(claim: &Claim, outcome: Option<&DataOutcome>) -> Effect {
             let risk = "users of the claim lose it; the backend volume is kept, and billed, until it is reclaimed";
             (format!("{what} with its data"), risk)
         }
-        Some(DataOutcome::Destroyed { volume, what }) => (
+        Some(DataOutcome::Destroyed { what, risk, .. }) => (
             format!(
-                "deletes the claim; then {what} and {pv}, which has policy Retain until no use of the \
-                 claim is found after its deletion",
-                pv = volume.object()
+                "deletes the claim; then {what}, which has policy Retain until no use of the claim is \
+                 found after its deletion"
             ),
-            checks::DATA_LOSS,
+            *risk,
         ),
     };
     Effect { what, risk: risk.to_owned() }

@@ -63,7 +63,7 @@ pub(super) fn not_used(
         let count = reasons.len();
         reasons.retain(|it| leftover_of(it).is_none_or(|it| settled(cx, it).is_err()));
         if reasons.len() < count {
-            checks::rely(relies_on, LEFTOVERS);
+            relies_on.rely(LEFTOVERS);
         }
     }
     if !reasons.is_empty() {
@@ -72,7 +72,7 @@ pub(super) fn not_used(
     if let Some(unseen) = unseen.into_iter().next() {
         return Err(unseen);
     }
-    checks::all!(checks::nothing_else_uses(cx, others, notices, relies_on)?);
+    checks::nothing_else_uses(cx, others, notices, relies_on);
     notices.extend(dormant);
     for it in facts::template_of(cx, claim)? {
         notice_scale_up(cx, &it, notices);
@@ -195,14 +195,13 @@ pub(super) fn protection_is_removed(cx: &Cx, relies_on: &mut ReliedFlags) -> See
     let name = ControllerRole::ControllerManager.name();
     let state = facts::controller_manager(cx);
     let needed = checks::Needed { who: name.to_owned(), name, state };
-    let mut word = Vec::new();
-    let checked = checks::alive(cx, &needed, Some(&mut word))?;
-    for flag in word {
-        checks::rely(relies_on, flag);
-    }
-    Ok(checked.map_err(|reason| {
+    let because = |reason: &str| {
         format!("it would only become Terminating, which cannot be reverted: {reason}")
-    }))
+    };
+    let mut word = ReliedFlags::default();
+    let checked = checks::alive(cx, &needed, Some(&mut word))?;
+    relies_on.join(word, because);
+    Ok(checked.map_err(|reason| because(&reason)))
 }
 
 /// Tells which tools may revert what is done.

@@ -16,6 +16,8 @@ pub(super) enum DataOutcome<'a> {
         volume: &'a Volume,
         /// What the controller does, with its name.
         what: String,
+        /// The risk.
+        risk: &'static str,
     },
 }
 

@@ -48,7 +48,7 @@ pub(super) fn pending<'a>(
                  policy, or leaked if {provisioner} is restarted meanwhile"
             )));
         }
-        checks::rely(relies_on, "--destroy-data");
+        relies_on.rely("--destroy-data");
         notices.push(format!(
             "a volume that {provisioner} is creating for it is reclaimed by its policy, or leaked \
              if {provisioner} is restarted meanwhile"
@@ -84,7 +84,9 @@ pub(super) fn lost<'a>(
         LostCause::Unbound(_) | LostCause::Bound(_) => {
             return Ok(Err(format!("{described}; wait until it is Bound again")));
         }
-        LostCause::OfEarlier(volume) | LostCause::WithoutUid(volume)
+        LostCause::OfEarlier(volume)
+        | LostCause::Changed(volume)
+        | LostCause::WithoutUid(volume)
             if volume.reclaim_policy != ReclaimPolicy::Retain =>
         {
             return Ok(Err(format!(
@@ -94,6 +96,7 @@ pub(super) fn lost<'a>(
             )));
         }
         LostCause::OfEarlier(_)
+        | LostCause::Changed(_)
         | LostCause::WithoutUid(_)
         | LostCause::OfAnother(..)
         | LostCause::NoVolumeName
@@ -103,7 +106,9 @@ pub(super) fn lost<'a>(
     checks::all!(no_other_volume(cx, claim)?);
     if !cx.settings().keep_data {
         let repair = match &cause {
-            LostCause::OfEarlier(volume) | LostCause::WithoutUid(volume) => format!(
+            LostCause::OfEarlier(volume)
+            | LostCause::Changed(volume)
+            | LostCause::WithoutUid(volume) => format!(
                 "`kubectl storage rebind {} --to {namespace}/{name}` binds it again",
                 volume.object()
             ),
@@ -114,7 +119,7 @@ pub(super) fn lost<'a>(
              needed, --keep-data allows its deletion, which affects no volume"
         )));
     }
-    checks::rely(relies_on, "--keep-data");
+    relies_on.rely("--keep-data");
     notices
         .push(format!("{described}; only the journal of this machine keeps a copy of the claim"));
     Ok(Ok(DataOutcome::NoVolume))

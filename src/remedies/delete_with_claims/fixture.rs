@@ -63,6 +63,8 @@ pub(crate) fn by_config_map(name: &str) -> Value {
 /// A claim with a volume that is destroyed with it.
 pub(crate) fn claim(name: &str, owners: &[Value]) -> [Value; 2] {
     let volume = format!("pv-{name}");
+    // The id of an EBS volume of its own.
+    let id = name.bytes().fold(0_u64, |id, byte| id.wrapping_mul(31).wrapping_add(byte.into()));
     [
         json!({
             "apiVersion": "v1", "kind": "PersistentVolumeClaim",
@@ -78,7 +80,7 @@ pub(crate) fn claim(name: &str, owners: &[Value]) -> [Value; 2] {
             "spec": {
                 "persistentVolumeReclaimPolicy": "Delete",
                 "claimRef": {"namespace": "shop", "name": name, "uid": name},
-                "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": volume},
+                "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": format!("vol-{:017x}", id)},
             },
             "status": {"phase": "Bound"},
         }),

@@ -182,6 +182,7 @@ fn sidecars(instance: &Instance, index: usize) -> Sidecars {
         gate.map(Text::from).into_iter().chain(named.map(|it| Text::from(&*it))).collect();
     Sidecars {
         containers: [SidecarContainer {
+            provisions_itself: false,
             name: "csi-provisioner".into(),
             image: image.as_str().into(),
             args: args.iter().cloned().collect(),

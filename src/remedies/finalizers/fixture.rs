@@ -248,6 +248,7 @@ impl FinalizerFixture {
                 Liveness::Absent | Liveness::Unknown => ago(3 * 24 * 60),
             };
             apply(Change::Seen(Row::Lease(Box::new(Lease {
+                read: crate::model::LeaseMoment::Clock,
                 metadata: Metadata { name: lease.into(), ..Metadata::default() },
                 namespace: "kube-system".into(),
                 holder: Some("a".into()),

@@ -8,6 +8,7 @@
 //! Upstream checks attachments by the name of the volume, which is new, and a driver answers OK for
 //! an unknown handle: so all checks are made here (semantics#requests).
 
+mod former;
 mod render;
 
 use std::collections::BTreeSet;
@@ -19,9 +20,9 @@ use super::{Manifest, checks, exclusive, reclaim, released, snapshots};
 use crate::cluster::{Cx, Placed, Seen};
 use crate::facts::{self, ClaimState, Owner};
 use crate::model::{
-    Action, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, ControllerRole,
-    DeletionSecret, Effect, Kind, Metadata, NO_CLAIM, Phase, PodUse, Proposal, ReclaimPolicy,
-    Refusal, SecretAssertion, Uid, Undo, Volume, migrated_driver,
+    Action, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, DeletionSecret,
+    Effect, Kind, Metadata, NO_CLAIM, Phase, PodUse, Proposal, ReclaimPolicy, Refusal,
+    SecretAssertion, Uid, Undo, Volume, migrated_driver,
 };
 pub use render::manifest;
 
@@ -44,6 +45,8 @@ pub struct Orphan {
     pub placeholder: Manifest,
     /// The name of the volume that referenced it, if that is known.
     pub of: Option<Box<str>>,
+    /// That volume, as it was recorded.
+    pub former: Option<Manifest>,
     /// Volumes that do not exist any more and that, by the journal, referenced other backend
     /// volumes.
     pub elsewhere: BTreeSet<Box<str>>,
@@ -112,15 +115,12 @@ pub(super) fn planned(
     let Some(cluster) = cx.server().and_then(|server| server.cluster_uid.as_deref()) else {
         return Ok(Err(CLUSTER_UNIDENTIFIED.to_owned()));
     };
-    let backend = match checks::backend_is_known(volume) {
-        Ok(backend) => backend,
-        Err(reason) => return Ok(Err(reason)),
-    };
-    let mut relies_on = Vec::new();
+    let Some(backend) = &volume.backend else { return Ok(Err(facts::UNIDENTIFIED.to_owned())) };
+    let (mut relies_on, mut said) = (checks::ReliedFlags::default(), Vec::new());
     if let Err(reason) = exclusive::made_here(cx, volume, &facts::owner(volume), &mut relies_on) {
         return Ok(Err(reason));
     }
-    let placeholder = match anew(volume, backend, cluster, &cx.settings().secret, &mut relies_on) {
+    let placeholder = match anew(volume, backend, cluster, &cx.settings().secret, &mut said) {
         Ok(placeholder) => placeholder,
         Err(reason) => return Ok(Err(reason)),
     };
@@ -143,7 +143,11 @@ pub(super) fn planned(
     {
         return Ok(Err(reason));
     }
-    Ok(Ok(PlannedPlaceholder { placeholder: placeholder.object(), notices, relies_on }))
+    for flag in said {
+        relies_on.rely(flag);
+    }
+    let placeholder = placeholder.object();
+    Ok(relies_on.settled()?.map(|relies_on| PlannedPlaceholder { placeholder, notices, relies_on }))
 }
 
 /// Refuses where a pod was started with its claim: for drivers without attachments, only pods show
@@ -208,7 +212,7 @@ pub fn propose(cx: &Cx, orphan: &Orphan) -> Seen<Result<Proposal, Refusal>> {
     let volume = orphan.placeholder.volume();
     let owner = facts::owner(volume);
     let named = volume.backend.as_ref().map(ToString::to_string).unwrap_or_default();
-    let effect = Effect {
+    let mut effect = Effect {
         what: format!(
             "creates a placeholder volume that becomes Released; then {} has its driver delete \
              the backend volume {named}, and removes the placeholder volume",
@@ -216,7 +220,8 @@ pub fn propose(cx: &Cx, orphan: &Orphan) -> Seen<Result<Proposal, Refusal>> {
         ),
         risk: checks::DATA_LOSS.to_owned(),
     };
-    let (mut notices, mut relies_on) = (Vec::new(), orphan.relies_on.clone());
+    let (mut notices, mut relies_on) = (Vec::new(), checks::ReliedFlags::default());
+    orphan.relies_on.iter().for_each(|flag| relies_on.rely(flag));
     let candidate = OrphanedBackend {
         volume,
         elsewhere: &orphan.elsewhere,
@@ -224,10 +229,21 @@ pub fn propose(cx: &Cx, orphan: &Orphan) -> Seen<Result<Proposal, Refusal>> {
         instead_of: None,
         named: orphan.of.as_deref(),
     };
-    if let Err(reason) = check(cx, &candidate, &owner, &mut notices, &mut relies_on)? {
-        return Ok(Err(Refusal { reason, effect }));
+    match check(cx, &candidate, &owner, &mut notices, &mut relies_on)? {
+        Ok(clearance) => {
+            if clearance.keeps_data {
+                effect.what = format!("{}; its driver {}", effect.what, clearance.what);
+            }
+            clearance.risk().clone_into(&mut effect.risk);
+        }
+        Err(reason) => return Ok(Err(Refusal { reason, effect })),
     }
-    Ok(Ok(Proposal {
+    let wanted = former::wanted(cx, orphan, &mut notices, &mut relies_on)?;
+    let relies_on = match relies_on.settled()? {
+        Ok(flags) => flags,
+        Err(reason) => return Ok(Err(Refusal { reason, effect })),
+    };
+    let proposal = Proposal {
         steps: vec![Action::CreateVolume {
             volume: volume.object(),
             manifest: orphan.placeholder.value().clone(),
@@ -237,7 +253,11 @@ pub fn propose(cx: &Cx, orphan: &Orphan) -> Seen<Result<Proposal, Refusal>> {
         notices,
         relies_on,
         keeps_backend: false,
-    }))
+    };
+    match wanted {
+        Some(claim) => released::unless_custom_resources_want(cx, claim, proposal),
+        None => Ok(Ok(proposal)),
+    }
 }
 
 fn check(
@@ -245,13 +265,10 @@ fn check(
     orphan: &OrphanedBackend,
     owner: &Owner,
     notices: &mut Vec<String>,
-    relies_on: &mut Vec<&'static str>,
-) -> Seen<checks::Checked> {
+    relies_on: &mut checks::ReliedFlags,
+) -> Seen<Result<exclusive::Clearance, String>> {
     let volume = orphan.volume;
-    let backend = match checks::backend_is_known(volume) {
-        Ok(backend) => backend,
-        Err(reason) => return Ok(Err(reason)),
-    };
+    let Some(backend) = &volume.backend else { return Ok(Err(facts::UNIDENTIFIED.to_owned())) };
     checks::all!(
         none_but_ours(cx, volume, notices)?,
         no_attachment_may_be_its(cx, orphan, backend)?,
@@ -262,22 +279,21 @@ fn check(
         snapshots::allow_deletion(cx, volume, owner, notices, relies_on)?,
         // Nobody waits for this volume but the tool: the word of the user is not enough.
         reclaim::owner_will_act(cx, volume, owner, None)?,
-        its_node_is_known(cx, volume, owner),
+        former::its_node_is_known(cx, volume, owner),
         checks::secret_is_there(cx, volume, owner)?,
     );
-    match exclusive::clearance(cx, volume, owner, orphan.instead_of, orphan.named)? {
-        Ok(clearance) => {
-            notices.extend(clearance.notices);
-            relies_on.extend(clearance.relies_on);
-        }
+    let named = (orphan.instead_of, orphan.named);
+    let clearance = match exclusive::clearance(cx, volume, owner, named.0, named.1, relies_on)? {
+        Ok(clearance) => clearance,
         Err(reason) => return Ok(Err(reason)),
-    }
+    };
+    notices.extend(clearance.notices.iter().cloned());
     if let Some(driver) = owner.csi()
         && cx.csi_driver(driver)?.is_some_and(|driver| !driver.attach_required)
     {
         notices.push(checks::attaches_without_trace(driver));
     }
-    Ok(Ok(()))
+    Ok(Ok(clearance))
 }
 
 /// Refuses where an object of that name exists that no earlier run has created.
@@ -366,28 +382,4 @@ fn no_claim_may_be_its(
         }
     }
     Ok(Ok(()))
-}
-
-/// Refuses where csi-provisioner runs on every node and the node of the volume is unknown: each one
-/// handles only the volumes of its node.
-fn its_node_is_known(cx: &Cx, volume: &Volume, owner: &Owner) -> checks::Checked {
-    let Some(driver) = owner.csi().filter(|_| volume.node_affinity.is_none()) else {
-        return Ok(());
-    };
-    let on_every_node = cx
-        .sidecar_pods()
-        .filter_map(|pod| pod.sidecars.as_deref())
-        .filter(|it| it.mentions.iter().any(|text| text.contains(&**driver)))
-        .flat_map(|it| &it.containers)
-        .filter(|it| it.plays(ControllerRole::Provisioner))
-        .flat_map(|it| &it.args)
-        .any(|arg| {
-            arg.trim_start_matches('-').starts_with("node-deployment") && !arg.ends_with("=false")
-        });
-    match on_every_node {
-        false => Ok(()),
-        true => Err("its csi-provisioner runs on every node, and only the journal records the \
-                     node of the volume: pass --from-journal"
-            .to_owned()),
-    }
 }

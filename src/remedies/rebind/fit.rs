@@ -36,6 +36,10 @@ pub(super) fn taken(cx: &Cx, volume: &Volume, target: &ClaimKey) -> Seen<Option<
     let object = claim.object();
     Ok(match (&claim.phase, claim.volume_name.as_deref()) {
         (ClaimPhase::Pending | ClaimPhase::Lost, _) => None,
+        (ClaimPhase::Bound, Some(other)) if *other == *name => Some(format!(
+            "{object} is still Bound to it: kube-controller-manager marks the claim Lost shortly; run \
+             the same command again then"
+        )),
         (ClaimPhase::Bound, Some(other)) => Some(format!(
             "the name is taken: {object} is Bound to pv/{other}; pass --to NAMESPACE/NAME, or release it first \
              with `delete pvc {} -n {} --keep-data`",

@@ -14,13 +14,23 @@ pub(super) fn propose(cx: &Cx, volume: &Volume, claim: &Claim) -> Seen<Result<Pr
         remains(volume)
     );
     let effect = Effect { what, risk: RISK.to_owned() };
-    let (mut notices, mut relies_on) = (Vec::new(), ReliedFlags::new());
+    let (mut notices, mut relies_on) = (Vec::new(), ReliedFlags::default());
     if let Err(reason) = check(cx, volume, claim, &mut notices, &mut relies_on)? {
         return Ok(Err(Refusal { reason, effect }));
     }
+    let relies_on = match relies_on.settled()? {
+        Ok(flags) => flags,
+        Err(reason) => return Ok(Err(Refusal { reason, effect })),
+    };
     surroundings::notices(cx, volume, &claim.key(), &mut notices);
+    let mut steps = Vec::new();
+    if volume.claim_ref.as_ref().is_none_or(|it| it.key != claim.key()) {
+        let (from, claim) = (volume.phase.clone(), claim.key());
+        steps.push(Action::ReserveVolume { volume: volume.object(), from, claim });
+    }
+    steps.push(Action::BindVolume { volume: volume.object(), claim: object });
     Ok(Ok(Proposal {
-        steps: vec![Action::BindVolume { volume: volume.object(), claim: object }],
+        steps,
         effect,
         undo: RELEASES_AGAIN,
         notices,
@@ -82,13 +92,13 @@ fn check(
                  itself; if it does not within a minute, look at its log"
             )));
         }
-        Some(LostCause::OfEarlier(_) | LostCause::WithoutUid(_)) => {}
+        Some(LostCause::OfEarlier(_) | LostCause::Changed(_) | LostCause::WithoutUid(_)) => {}
     }
+    released::backend_state_known(cx, volume, relies_on);
     checks::all!(
         reserve::is_kept(volume),
         phase(volume),
         checks::not_exempt(cx, &volume.metadata),
-        released::backend_state_known(cx, volume, relies_on),
         reserve::shares_by_design(cx, volume, notices)?,
         surroundings::other_claims(cx, volume, &claim.key(), notices)?,
     );

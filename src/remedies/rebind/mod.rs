@@ -97,7 +97,7 @@ pub fn propose(cx: &Cx, volume: &Volume, rebinding: &Rebinding) -> Seen<Result<P
     if let Some(claim) = claim.filter(|it| it.phase == ClaimPhase::Lost) {
         return lost::propose(cx, volume, claim);
     }
-    let (mut notices, mut relies_on) = (Vec::new(), ReliedFlags::new());
+    let (mut notices, mut relies_on) = (Vec::new(), ReliedFlags::default());
     if let Err(reason) = reserve::is_free(cx, volume, &target, &mut notices, &mut relies_on)? {
         // Who has the volume matters more than its phase.
         return refuse(fit::taken(cx, volume, &target)?.unwrap_or(reason));
@@ -113,6 +113,10 @@ pub fn propose(cx: &Cx, volume: &Volume, rebinding: &Rebinding) -> Seen<Result<P
     if let Err(reason) = surroundings::other_claims(cx, volume, &target, &mut notices)? {
         return refuse(reason);
     }
+    let relies_on = match relies_on.settled()? {
+        Ok(flags) => flags,
+        Err(reason) => return refuse(reason),
+    };
     surroundings::notices(cx, volume, &target, &mut notices);
     let mut steps = Vec::new();
     let reserved = reserve::is_reserved_for(volume, &target);

@@ -343,6 +343,16 @@ fn every_cause_of_a_lost_claim_has_an_answer() {
     };
     bind(&claimed(key("orders"), None));
     bind(&claimed(key("orders"), Some("earlier")));
+    // The name in claimRef was changed too, of a volume whose handle holds the claim's uid.
+    let elsewhere = Volume {
+        source: VolumeSource::Csi {
+            driver: "ebs.csi.aws.com".into(),
+            handle: format!("vol-{}", lost().metadata.uid.expect("it has one")).as_str().into(),
+            provisioner_identity: true,
+        },
+        ..claimed(key("elsewhere"), Some("nobody"))
+    };
+    refused(&elsewhere, &[lost()], Some("orders"), "the volume belongs to claim shop/elsewhere");
     for (volume, claim, reason) in [
         (claimed(key("other"), Some("x")), lost(), "the volume belongs to claim shop/other"),
         (claimed(key("orders"), Some("new")), lost(), "sets both to Bound by itself"),

@@ -170,6 +170,7 @@ fn verdict(volume: &Volume, rows: Vec<Row>, settings: &Settings) -> Result<Vec<S
 
 fn lease(name: &str, renewed: i64) -> Row {
     Row::Lease(Box::new(Lease {
+        read: crate::model::LeaseMoment::Clock,
         metadata: metadata(name),
         namespace: "storage".into(),
         holder: Some("a".into()),
@@ -242,7 +243,8 @@ fn a_volume_is_not_reclaimed_while_the_node_that_had_it_cannot_be_asked() {
         (pinned("zone", &["y"]), vec![], Err(silent("lonely"))),
         // Any node of the zone may have had it, and the others are Ready.
         (pinned("zone", &["z"]), vec![], Ok(())),
-        (pinned(hostname, &["gone"]), vec![], Err("no node matches its node affinity")),
+        // Its controller deletes it without a node.
+        (pinned(hostname, &["gone"]), vec![], Ok(())),
     ]);
 }
 
@@ -354,6 +356,42 @@ fn pods_of_a_claim_that_was_made_again_use_its_new_volume_unless_their_node_is_s
 }
 
 #[test]
+fn a_volume_whose_claim_ref_was_changed_is_kept_for_its_own_claim_whatever_the_flags_are() {
+    let settings = Settings {
+        include_recreated: true,
+        include_unknown_age: true,
+        include_wanted: true,
+        ..Settings::default()
+    };
+    let uid = "2f5a1b7c-0d3e-4f60-8a9b-0c1d2e3f4a5b";
+    let Row::Claim(mut own) = claim() else { panic!("it is a claim") };
+    own.metadata.uid = Uid::parse(uid);
+    own.volume_name = Some("pvc-other".into());
+    let named = Volume {
+        metadata: Metadata { name: format!("pvc-{uid}").into(), ..volume().metadata },
+        ..volume()
+    };
+    let handle = format!("vol-{uid}");
+    let held = Volume {
+        source: VolumeSource::Csi {
+            driver: DRIVER.into(),
+            handle: handle.as_str().into(),
+            provisioner_identity: true,
+        },
+        backend: Some(BackendKey { driver: DRIVER.into(), handle: handle.as_str().into() }),
+        ..volume()
+    };
+    for changed in [named, held] {
+        let rows = nodes().into_iter().chain([Row::Claim(own.clone())]).collect();
+        let said = verdict(&changed, rows, &settings).expect_err("its own claim exists");
+        assert!(said.starts_with("its own claim pvc/shop/orders still exists"), "{said}");
+        assert!(said.contains("`kubectl storage rebind pv/"), "{said}");
+    }
+    // A recreated claim with another volume is none of that.
+    assert_eq!(verdict(&volume(), vec![Row::Claim(own)], &settings).err(), None);
+}
+
+#[test]
 fn a_driver_that_attaches_without_a_trace_is_said_to() {
     let driver = |attach_required| {
         Row::CsiDriver(Box::new(CsiDriver { metadata: metadata(DRIVER), attach_required }))
@@ -373,6 +411,7 @@ fn trusting(driver: &str) -> Settings {
 /// A workload of the provisioner without replicas.
 fn scaled_to_zero() -> Row {
     let container = SidecarContainer {
+        provisions_itself: false,
         name: "csi-provisioner".into(),
         image: "csi-provisioner:v6.3.0".into(),
         args: Box::default(),
@@ -405,7 +444,7 @@ fn the_word_that_a_provisioner_is_alive_beats_only_what_is_not_seen() {
     };
     let lifts = format!("--provisioner-alive {DRIVER} asserts that it is");
     for (rows, blind, without) in [
-        (vec![registered()], &[][..], "may not be running: it is installed or partly removed"),
+        (vec![registered()], &[][..], "may not be running: no evidence shows that it is running ("),
         (vec![], &[], "may not be running: no trace found"),
         (
             vec![registered()],

@@ -20,7 +20,7 @@ const ADD_OWNERS: &str = "--add-owners";
 /// P-OWNER-ADD of what the policy requires.
 pub(crate) static REMEDY: Remedy<Claim> = Remedy {
     id: "retention-add-owner",
-    needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod, Kind::PersistentVolume],
+    needs: facts::needs![deletion: PersistentVolumeClaim],
     writes: &[("patch", "persistentvolumeclaims")],
     command: |cx, claim| command(cx, claim).map(|it| format!("{it} {ADD_OWNERS}")),
     propose,

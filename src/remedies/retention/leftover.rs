@@ -39,16 +39,20 @@ pub(super) fn propose(
         Ok(member) => member,
         Err(reason) => return refuse(reason, effect(claim)),
     };
-    let mut relies_on = vec![DELETE_LEFTOVERS];
+    let mut relies_on = checks::ReliedFlags::of(DELETE_LEFTOVERS);
     if let Err(reason) = allowed(cx, claim, &member, &mut relies_on)? {
         return refuse(reason, effect(claim));
     }
+    let mut relies_on = match relies_on.settled()? {
+        Ok(flags) => flags,
+        Err(reason) => return refuse(reason, effect(claim)),
+    };
     let proposed = delete_claim::propose(cx, claim, progress)?;
     Ok(proposed.map(|mut proposal| {
         proposal.notices.insert(0, about(&member));
-        for flag in std::mem::take(&mut proposal.relies_on) {
-            checks::rely(&mut relies_on, flag);
-        }
+        let further = std::mem::take(&mut proposal.relies_on).into_iter();
+        let further: Vec<_> = further.filter(|flag| !relies_on.contains(flag)).collect();
+        relies_on.extend(further);
         Proposal { relies_on, ..proposal }
     }))
 }
@@ -149,10 +153,13 @@ fn not_paused(
     Ok(match reason {
         None => Ok(()),
         Some(_) if allowed => {
-            checks::rely(relies_on, REPLICAS_ZERO);
+            relies_on.rely(REPLICAS_ZERO);
             Ok(())
         }
-        Some(reason) => Err(format!("{reason}; {REPLICAS_ZERO} overrides this")),
+        Some(reason) => {
+            relies_on.lack(REPLICAS_ZERO, reason, format!("{REPLICAS_ZERO} overrides this"));
+            Ok(())
+        }
     })
 }
 
@@ -166,12 +173,12 @@ fn old_enough(
     let age = leftover_age(cx, claim, member)?;
     if age.trust == Trust::Unknown {
         if cx.settings().include_unknown_age {
-            checks::rely(relies_on, UNKNOWN_AGE);
+            relies_on.rely(UNKNOWN_AGE);
             return Ok(Ok(()));
         }
-        return Ok(Err(format!(
-            "unknown since when it has been out of range; {UNKNOWN_AGE} overrides this"
-        )));
+        let why = "unknown since when it has been out of range";
+        relies_on.lack(UNKNOWN_AGE, why, format!("{UNKNOWN_AGE} overrides this"));
+        return Ok(Ok(()));
     }
     if cx.older_than(&age, Threshold::OlderThan) {
         return Ok(Ok(()));

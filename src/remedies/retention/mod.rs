@@ -164,7 +164,7 @@ fn member<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Result<TemplateClaim<'a>, Stri
             "it is a claim of no StatefulSet that exists; `kubectl storage retain pvc/{} -n {}` keeps its data",
             claim.metadata.name, claim.namespace
         )),
-        (None, several) => Err(ambiguous(several)),
+        (None, several) => Err(ambiguous(claim, several)),
     })
 }
 
@@ -172,13 +172,21 @@ fn member<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Result<TemplateClaim<'a>, Stri
 fn only_member<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Result<TemplateClaim<'a>, String>> {
     let pairs = membership(cx, claim)?.pairs;
     match &*pairs {
-        [_, _, ..] => Ok(Err(ambiguous(&pairs))),
+        [_, _, ..] => Ok(Err(ambiguous(claim, &pairs))),
         _ => member(cx, claim),
     }
 }
 
-fn ambiguous(pairs: &[TemplateClaim]) -> String {
-    let named = |it: &TemplateClaim| format!("template {} of {}", it.template, it.set.object());
+fn ambiguous(claim: &Claim, pairs: &[TemplateClaim]) -> String {
+    let named = |it: &TemplateClaim| {
+        let but = it.contradicted_by(claim).map_or_else(String::new, |it| {
+            format!(
+                " (but its label {}={} contradicts the selector, which has {})",
+                it.key, it.value, it.wanted
+            )
+        });
+        format!("template {} of {}{but}", it.template, it.set.object())
+    };
     let named = pairs.iter().map(named).collect::<Vec<_>>().join(" and ");
     format!("whose claim it is, is ambiguous: by its name {named}")
 }

@@ -18,12 +18,7 @@ use crate::model::{Action, Claim, Effect, Kind, OwnerReference, Proposal, Refusa
 /// P-OWNER-DEL of what contradicts the policy.
 pub(crate) static REMEDY: Remedy<Claim> = Remedy {
     id: "retention-remove-owners",
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::StatefulSet,
-        Kind::Pod,
-        Kind::PartialObjectMetadata,
-    ],
+    needs: facts::needs![deletion: PersistentVolumeClaim, PartialObjectMetadata],
     writes: &[("patch", "persistentvolumeclaims")],
     command,
     propose,

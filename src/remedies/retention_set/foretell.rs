@@ -86,6 +86,7 @@ fn describe(prediction: &Prediction) -> String {
         VolumeEffect::None => "",
         VolumeEffect::Destroyed => " with its data",
         VolumeEffect::Released => ", its volume kept",
+        VolumeEffect::Forgotten => ", its data kept without a PersistentVolume",
         VolumeEffect::Scrubbed => ", its data scrubbed",
         VolumeEffect::Unknown => ", the effect on its data unknown",
     };

@@ -15,8 +15,8 @@ use super::{Remedy, checks};
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::membership;
 use crate::model::{
-    Action, Claim, Effect, Kind, ObjectRef, Proposal, Refusal, Retention, RetentionPolicy,
-    StatefulSet, Undo,
+    Action, Claim, Effect, ObjectRef, Proposal, Refusal, Retention, RetentionPolicy, StatefulSet,
+    Undo,
 };
 use references::Contradiction;
 
@@ -26,14 +26,7 @@ pub const ID: &str = "set-retention";
 /// The patch of the policy, and P-OWNER-DEL of references that contradict Retain.
 pub static REMEDY: Remedy<StatefulSet> = Remedy {
     id: ID,
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::StatefulSet,
-        Kind::Pod,
-        Kind::PersistentVolume,
-        Kind::HorizontalPodAutoscaler,
-        Kind::PartialObjectMetadata,
-    ],
+    needs: crate::facts::needs![deletion: PersistentVolumeClaim, HorizontalPodAutoscaler, PartialObjectMetadata],
     writes: &[("patch", "statefulsets"), ("patch", "persistentvolumeclaims")],
     command: |_, set| {
         let place = format!("sts/{} -n {}", set.metadata.name, set.namespace);
@@ -131,13 +124,17 @@ fn decide(
             }
         )));
     }
-    let mut relies_on = Vec::new();
+    let mut relies_on = checks::ReliedFlags::default();
     if changes {
         checks::all!(
             obstacles::not_kept(set, &to),
             obstacles::nothing_deletes_at_once(cx, set, &to, &mut relies_on)?,
         );
     }
+    let relies_on = match relies_on.settled()? {
+        Ok(flags) => flags,
+        Err(reason) => return Ok(Err(reason)),
+    };
     let (first, later): (Vec<_>, Vec<_>) = match changes {
         true => references::by_visit(cx, set, &to, contradictions)?,
         false => (contradictions, Vec::new()),
@@ -196,7 +193,7 @@ fn policy_alone(
     }
     checks::all!(
         obstacles::not_kept(set, &to),
-        obstacles::nothing_deletes_at_once(cx, set, &to, &mut Vec::new())?,
+        obstacles::nothing_deletes_at_once(cx, set, &to, &mut checks::ReliedFlags::default())?,
     );
     let patch = Action::SetRetentionPolicy { set: set.object(), from: from.clone(), to };
     Ok(Ok(vec![patch]))

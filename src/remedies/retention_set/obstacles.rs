@@ -1,6 +1,6 @@
 //! Why the policy of a set is not changed.
 
-use super::super::checks::{self, Checked, ReliedFlags};
+use super::super::checks::{Checked, ReliedFlags};
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::facts::retention::{Ordinals, Scaler, is_member, scalers};
@@ -124,7 +124,7 @@ pub(super) fn nothing_deletes_at_once(
         return Ok(Ok(()));
     }
     if cx.settings().destroy_data {
-        checks::rely(relies_on, DESTROY_DATA);
+        relies_on.rely(DESTROY_DATA);
         return Ok(Ok(()));
     }
     Ok(Err(format!(

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::cluster::Unseen;
-use crate::model::{Settings, Uid};
+use crate::model::{Kind, Settings, Uid};
 use crate::objects::whole_cluster::{cluster_of, existence};
 
 /// A set `web` of three pods with a claim each, and claim 3, which an earlier scale-down left.

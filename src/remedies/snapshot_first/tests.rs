@@ -111,6 +111,7 @@ fn content(driver: &str, handle: &str) -> SnapshotContent {
 
 fn lease(name: &str, minutes: i64) -> Row {
     Row::Lease(Box::new(Lease {
+        read: crate::model::LeaseMoment::Clock,
         metadata: metadata(name),
         namespace: "kube-system".into(),
         holder: Some("a".into()),

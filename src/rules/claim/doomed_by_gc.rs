@@ -13,13 +13,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pvc-doomed-by-gc",
     severity: Severity::Critical,
     capacity_risk: CapacityRisk::Data,
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::StatefulSet,
-        Kind::PartialObjectMetadata,
-    ],
+    needs: facts::needs![deletion: PersistentVolumeClaim, PartialObjectMetadata],
     remedies: &[&remedies::RETAIN, &remedies::DISOWN],
     title: "No owner of a claim exists: the garbage collector deletes the claim",
     danger: "The garbage collector deletes such a claim within seconds where it is running, and with policy \

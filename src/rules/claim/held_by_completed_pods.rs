@@ -2,14 +2,14 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, PVC_PROTECTION, PodUser};
-use crate::model::{Age, Claim, Finding, Kind, Severity, Volume};
+use crate::model::{Age, Claim, Finding, Severity, Volume};
 use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pvc-held-by-completed-pods",
     severity: Severity::Medium,
     capacity_risk: CapacityRisk::Data,
-    needs: &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::Pod],
+    needs: facts::needs![deletion: PersistentVolumeClaim],
     remedies: &[],
     title: "Only pods that have ended block the deletion of a claim",
     danger: "A pod that has Succeeded or Failed blocks the deletion of its claims until the pod object is deleted, by a \

@@ -50,7 +50,10 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let reasons = ["ClaimLost", "ClaimMisbound"];
     if let Ok(Some(event)) = facts::last_event_about(cx, &claim.object(), &reasons) {
         finding = finding
-            .aged(Age { since: event.last, trust: Trust::LowerBound })
+            .aged(Age {
+                since: event.last.map(|it| claim.metadata.since_creation(it)),
+                trust: Trust::LowerBound,
+            })
             .shows("last event", shown_event(&event));
     }
     if let Ok(users) = facts::pod_users(cx, claim) {

@@ -23,7 +23,7 @@ pub(super) static RULE: Rule = Rule {
 fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     let (Some(name), true) = (&claim.volume_name, claim.bind_completed) else { return Ok(None) };
     let volume = cx.volume(name)?;
-    let mine = volume.is_none_or(|volume| is_of(volume, claim));
+    let mine = volume.is_none_or(|it| is_of(it, claim) || facts::was_taken_from(cx, it, claim));
     let mut others = cx.claims_naming(name)?;
     others.retain(|other| {
         other.bind_completed

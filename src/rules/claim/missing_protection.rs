@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pvc-missing-protection",
     severity: Severity::High,
     capacity_risk: CapacityRisk::None,
-    needs: facts::needs![manager: PersistentVolumeClaim],
+    needs: facts::needs![manager: PersistentVolumeClaim, StorageClass, Secret],
     remedies: &[&remedies::PROTECT_CLAIM],
     title: "A claim lacks the finalizer that blocks its deletion while pods use it",
     danger: "Deleting such a claim takes effect at once, also under a running database; with policy Delete \

@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimDataEffect, OwnerPresence, Ownership};
-use crate::model::{Claim, Finding, Kind, OwnerReference, Severity, VerdictState};
+use crate::model::{Claim, Finding, OwnerReference, Severity, VerdictState};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_uid};
 
@@ -10,13 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pvc-owner-kind-not-served",
     severity: Severity::High,
     capacity_risk: CapacityRisk::Data,
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::PersistentVolume,
-        Kind::Pod,
-        Kind::StatefulSet,
-        Kind::PartialObjectMetadata,
-    ],
+    needs: facts::needs![deletion: PersistentVolumeClaim, PartialObjectMetadata],
     remedies: &[&remedies::RETAIN],
     title: "The server does not serve the kind of a claim's owner: the claim is deleted when it does again",
     danger: "The custom resource definition of the owner was deleted, and the owner with it. The garbage collector cannot \
@@ -68,7 +62,10 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
             }
             finding
         }
-        ClaimDataEffect::Kept(_) | ClaimDataEffect::NoVolume | ClaimDataEffect::Unseen(_) => {
+        ClaimDataEffect::Kept(_)
+        | ClaimDataEffect::Forgotten(_)
+        | ClaimDataEffect::NoVolume
+        | ClaimDataEffect::Unseen(_) => {
             let reason = format!("if the claim is to stay: {disown} removes this owner reference");
             finding.severe(Severity::Medium).report_only(reason)
         }

@@ -3,7 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{
-    Age, Claim, ClaimCondition, Finding, Kind, PodUse, Severity, Threshold, Trust, format_bytes,
+    Age, Claim, ClaimCondition, Finding, PodUse, Severity, Threshold, Trust, format_bytes,
 };
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -11,7 +11,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pvc-resize-stuck",
     severity: Severity::Medium,
     capacity_risk: CapacityRisk::None,
-    needs: &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::Pod, Kind::StorageClass],
+    needs: facts::needs![deletion: PersistentVolumeClaim],
     remedies: &[],
     title: "Expansion of a claim has failed or is incomplete for longer than the threshold",
     danger: "Its pods continue with the old size, and can fill it. While an expansion has failed, no size \

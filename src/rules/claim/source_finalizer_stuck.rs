@@ -11,7 +11,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pvc-source-finalizer-stuck",
     severity: Severity::Medium,
     capacity_risk: CapacityRisk::None,
-    needs: facts::needs![controller: PersistentVolumeClaim, VolumeSnapshot],
+    needs: facts::needs![controller: PersistentVolumeClaim, StorageClass, VolumeSnapshot, Secret],
     remedies: &[&remedies::FIX_CLAIM],
     title: "A finalizer for clones or snapshots blocks the deletion of a claim, but no copy is in progress",
     danger: "csi-provisioner and snapshot-controller block the deletion of a claim while they copy it. If \

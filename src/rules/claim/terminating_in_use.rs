@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimDataEffect, PVC_PROTECTION};
-use crate::model::{Age, Claim, Finding, Kind, Severity};
+use crate::model::{Age, Claim, Finding, Severity};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pvc-terminating-in-use",
     severity: Severity::High,
     capacity_risk: CapacityRisk::Data,
-    needs: &[Kind::PersistentVolumeClaim, Kind::PersistentVolume, Kind::Pod],
+    needs: facts::needs![deletion: PersistentVolumeClaim],
     remedies: &[&remedies::RETAIN],
     title: "A claim is Terminating while pods use it",
     danger: "A deletion cannot be reverted. The claim is deleted after its last pod, and the next rollout, drain or \
@@ -43,9 +43,9 @@ fn judge(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
         .about_volume(fate.volume())
         .relates(fate.volume().map(crate::model::Volume::object));
     Ok(Some(match fate {
-        ClaimDataEffect::Destroyed(volume) | ClaimDataEffect::Scrubbed(volume) => {
-            finding.remedied_by(cx, volume, &remedies::RETAIN)
-        }
+        ClaimDataEffect::Destroyed(volume)
+        | ClaimDataEffect::Scrubbed(volume)
+        | ClaimDataEffect::Forgotten(volume) => finding.remedied_by(cx, volume, &remedies::RETAIN),
         ClaimDataEffect::Kept(volume) => finding.report_only(format!(
             "the volume will be Released with its data; after the last pod is deleted, \
              `kubectl storage rebind {}` gives it back to a claim of that name",

@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pvc-terminating-stuck",
     severity: Severity::Medium,
     capacity_risk: CapacityRisk::None,
-    needs: facts::needs![manager: PersistentVolumeClaim],
+    needs: facts::needs![manager: PersistentVolumeClaim, StorageClass, Secret],
     remedies: &[&remedies::FIX_CLAIM],
     title: "Finalizers block the deletion of a claim for longer than the threshold, although no pod uses it",
     danger: "The controller of a finalizer does not remove it: kube-controller-manager for \

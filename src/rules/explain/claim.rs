@@ -7,7 +7,7 @@ use super::draft::{ExplanationDraft, lasting};
 use super::{controller, error, neighbours, set};
 use crate::cluster::Cx;
 use crate::facts::{
-    self, Ownership, PVC_PROTECTION, UnsafeReason,
+    self, LostCause, Ownership, PVC_PROTECTION, UnsafeReason,
     retention::{self, TemplateClaim},
 };
 use crate::model::{Age, Claim, ClaimPhase, Kind, StorageClass, format_bytes, format_time};
@@ -26,8 +26,12 @@ pub(super) fn explain(cx: &Cx, claim: &Claim) -> ExplanationDraft {
             (None, 0) => {}
             (None, _) => {
                 let pairs = found.pairs.iter();
-                let pairs = pairs
-                    .map(|it| format!("template {} of set {}", it.template, it.set.metadata.name));
+                let pairs = pairs.map(|it| {
+                    let but = it.contradicted_by(claim).map_or_else(String::new, |it| {
+                        format!(", but its label {}={} contradicts its selector", it.key, it.value)
+                    });
+                    format!("template {} of set {}{but}", it.template, it.set.metadata.name)
+                });
                 let pairs: Vec<_> = pairs.collect();
                 draft.note(format!(
                     "its name fits {}; which of them it belongs to is unknown",
@@ -163,7 +167,11 @@ fn fields<'a>(
 }
 
 fn why(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
+    let lost = draft.seen(facts::lost_cause(cx, claim)).flatten();
     match &claim.phase {
+        ClaimPhase::Lost if let Some(cause @ LostCause::Changed(_)) = &lost => {
+            draft.because(format!("{}; {}", cause.describe(claim), cause.advice(cx, claim)));
+        }
         ClaimPhase::Lost => draft
             .because("the volume that it was bound to does not exist, or belongs to another claim"),
         ClaimPhase::Pending if claim.volume_name.is_none() => {

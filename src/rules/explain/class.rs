@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::draft::ExplanationDraft;
 use super::{controller, neighbours};
 use crate::cluster::{Cx, Subject};
-use crate::drivers;
 use crate::model::{ClaimPhase, Kind, StorageClass, provisioning_driver};
 
 const DELETED: &str = "it is deleted";
@@ -33,7 +32,7 @@ pub(super) fn explain(cx: &Cx, class: &StorageClass) -> ExplanationDraft {
     }
     let pending = claims(cx, class, &mut draft);
     volumes(cx, class, &mut draft);
-    deleted(class, pending, &mut draft);
+    deleted(cx, class, pending, &mut draft);
     draft.finalizers(&class.metadata, &[]);
     draft
 }
@@ -80,10 +79,10 @@ pub(super) fn counted(groups: &BTreeMap<String, usize>, read: bool) -> String {
     }
 }
 
-fn deleted(class: &StorageClass, pending: usize, draft: &mut ExplanationDraft) {
+fn deleted(cx: &Cx, class: &StorageClass, pending: usize, draft: &mut ExplanationDraft) {
     let named = &class.provisioner;
     let driver = provisioning_driver(named);
-    let existing = match drivers::family(&driver).reads_class {
+    let existing = match cx.family(&driver).reads_class {
         true => format!(
             "{driver} reads it to delete volumes: without it, none of its volumes is reclaimed"
         ),

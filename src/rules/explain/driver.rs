@@ -16,7 +16,7 @@ const PROBE: &str = "looked for";
 const SHOWN: usize = 20;
 
 pub(super) fn explain(cx: &Cx, driver: &Text) -> ExplanationDraft {
-    let family = drivers::family(driver);
+    let family = cx.family(driver);
     let object = ObjectRef { key: ObjectKey::cluster_wide(Kind::CsiDriver, driver), uid: None };
     let mut draft = ExplanationDraft::new(object);
     draft.show("known as", known_as(family));
@@ -41,7 +41,7 @@ pub(super) fn explain(cx: &Cx, driver: &Text) -> ExplanationDraft {
     }
     if family.reads_class {
         draft.note(
-            "deletion reads the StorageClass of a volume: without it, as it was, none is reclaimed",
+            "deletion reads the StorageClass of a volume, as it is then: without it, none is reclaimed",
         );
     }
     provisioner(cx, driver, family, &mut draft);

@@ -20,9 +20,9 @@ pub(super) fn of_volume(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) 
     events(cx, &volume.object(), false, draft);
     field(&volume.object(), "status.message", volume.message.as_deref(), draft);
     attachments(cx, volume.name(), draft);
-    if let Some(claim) = &volume.claim_ref {
+    if volume.claim_ref.is_some() {
         let claim = facts::claim_state(cx, volume).ok().and_then(|state| match state {
-            facts::ClaimState::Live(_) => cx.claim(&claim.key).ok().flatten(),
+            facts::ClaimState::Live(claim) | facts::ClaimState::Changed(claim) => Some(claim),
             facts::ClaimState::None
             | facts::ClaimState::Reserved
             | facts::ClaimState::Absent

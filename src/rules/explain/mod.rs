@@ -169,7 +169,7 @@ pub struct DriverLine {
 /// Returns every driver and provisioner that the cluster has.
 pub fn drivers(cx: &Cx) -> Vec<DriverLine> {
     let line = |name: Text| DriverLine {
-        title: driver::known_as(crate::drivers::family(&name)),
+        title: driver::known_as(cx.family(&name)),
         volumes: cx.volumes_of_driver(&name).count(),
         provisioner: crate::facts::provisioner(cx, &name).liveness.name(),
         name,

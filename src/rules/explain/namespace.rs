@@ -136,7 +136,8 @@ fn data(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     }
     let Some(volume) = found.volume() else { return };
     let then = facts::when_claim_is_deleted(cx, volume);
-    let plain = matches!(then.data, DataEffect::Destroyed | DataEffect::Released);
+    let plain =
+        matches!(then.data, DataEffect::Destroyed | DataEffect::Released) && !then.is_shared;
     let mut because = details(claim, volume);
     // Policy Delete destroys and policy Retain keeps: of what is otherwise the reason is told.
     if !plain {

@@ -126,7 +126,10 @@ const fn deleted_word(effect: VolumeEffect) -> &'static str {
     match effect {
         VolumeEffect::Destroyed => "destroyed",
         VolumeEffect::Scrubbed => "scrubbed",
-        VolumeEffect::Released | VolumeEffect::None | VolumeEffect::Unknown => "deleted",
+        VolumeEffect::Released
+        | VolumeEffect::Forgotten
+        | VolumeEffect::None
+        | VolumeEffect::Unknown => "deleted",
     }
 }
 

@@ -68,6 +68,9 @@ fn fields(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
                 Some(ClaimState::None | ClaimState::Reserved) => "reserved for it".to_owned(),
                 Some(ClaimState::Live(claim)) => claim.phase.to_string(),
                 Some(ClaimState::Absent) => "does not exist".to_owned(),
+                Some(ClaimState::Changed(claim)) => {
+                    format!("changed; its own claim is {}, {}", claim.object(), claim.phase)
+                }
                 Some(ClaimState::Recreated(claim)) => {
                     format!("recreated with another uid, {}", claim.phase)
                 }
@@ -146,6 +149,11 @@ fn why(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
                 "the claim that it was bound to does not exist; a new claim of that name never binds it, since its uid differs"
                     .to_owned()
             }
+            ClaimState::Changed(claim) => format!(
+                "spec.claimRef was changed: its uid is of no claim, and {} is the volume's own claim; {}",
+                claim.object(),
+                facts::giving_back(volume, claim)
+            ),
             ClaimState::Recreated(claim) => format!(
                 "the claim that it was bound to does not exist; {} is another one of the same name",
                 claim.object()

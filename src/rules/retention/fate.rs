@@ -92,17 +92,7 @@ impl ClaimFate {
 
     /// Whether data is destroyed, or may be.
     pub fn may_destroy(&self) -> bool {
-        let loses = self.data.as_ref().is_some_and(|it| match it.data {
-            DataEffect::Destroyed
-            | DataEffect::Waiting
-            | DataEffect::Scrubbed
-            | DataEffect::Unknown => true,
-            DataEffect::Released
-            | DataEffect::Forgotten
-            | DataEffect::Leaked
-            | DataEffect::Failed
-            | DataEffect::Unaffected => false,
-        });
+        let loses = self.data.as_ref().is_some_and(|it| it.data.may_destroy());
         self.claim != ClaimWord::Kept && loses
     }
 }
@@ -110,7 +100,11 @@ impl ClaimFate {
 /// The effect on the volume of a claim, once the claim is deleted.
 fn data_of(cx: &Cx, claim: &Claim) -> Option<DeletionEffect> {
     let unknown = |because: &str| {
-        Some(DeletionEffect { data: DataEffect::Unknown, because: because.to_owned() })
+        Some(DeletionEffect {
+            data: DataEffect::Unknown,
+            because: because.to_owned(),
+            is_shared: false,
+        })
     };
     let name = claim.volume_name.as_deref()?;
     match cx.volume(name) {

@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{ClaimPod, is_held, membership, names_pod};
-use crate::model::{Age, Claim, Finding, Kind, ManagedField, Severity, Threshold};
+use crate::model::{Age, Claim, Finding, ManagedField, Severity, Threshold};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
@@ -10,13 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "sts-claim-owned-by-pod-in-range",
     severity: Severity::Critical,
     capacity_risk: CapacityRisk::Data,
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::StatefulSet,
-        Kind::Pod,
-        Kind::PersistentVolume,
-        Kind::PartialObjectMetadata,
-    ],
+    needs: crate::facts::needs![deletion: PersistentVolumeClaim, PartialObjectMetadata],
     remedies: &[&remedies::RETAIN, &remedies::REMOVE_OWNERS],
     title: "A claim is owned by its pod although its StatefulSet has the ordinal again",
     danger: "The set was scaled down and up again while the pod was Terminating. The controller waits for the \

@@ -5,14 +5,14 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{
     OwnerIdentity, ReferenceForm, foreign_controller, membership, names_pod, names_set,
 };
-use crate::model::{Claim, Finding, Kind, Severity};
+use crate::model::{Claim, Finding, Severity};
 use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-foreign-controller",
     severity: Severity::High,
     capacity_risk: CapacityRisk::None,
-    needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
+    needs: crate::facts::needs![deletion: PersistentVolumeClaim],
     remedies: &[],
     title: "Another controller manages a claim of a StatefulSet whose policy deletes claims",
     danger: "The StatefulSet controller then removes its own owner references and ignores its policy for this \

@@ -5,7 +5,7 @@ use crate::facts::retention::{
     ClaimPod, OwnerIdentity, ReferenceForm, ReferenceUpdate, expected_ownership,
     foreign_controller, is_stale, membership, wanted_owners,
 };
-use crate::model::{Age, Claim, Finding, Kind, ManagedField, Severity, Threshold};
+use crate::model::{Age, Claim, Finding, ManagedField, Severity, Threshold};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
     id: "sts-missing-set-ownerref",
     severity: Severity::Medium,
     capacity_risk: CapacityRisk::None,
-    needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
+    needs: crate::facts::needs![deletion: PersistentVolumeClaim],
     remedies: &[&remedies::ADD_OWNER],
     title: "A claim is not owned by its StatefulSet although whenDeleted is Delete",
     danger: "When the set is deleted, the claim remains, and with it the backend volume; that it should have \

@@ -135,7 +135,9 @@ impl Finding {
             VolumeEffect::Destroyed | VolumeEffect::Scrubbed | VolumeEffect::Unknown => {
                 finding.severity
             }
-            VolumeEffect::Released => finding.severity.max(Severity::High),
+            VolumeEffect::Released | VolumeEffect::Forgotten => {
+                finding.severity.max(Severity::High)
+            }
             VolumeEffect::None => Severity::Low,
         };
         (finding, fate, volume)

@@ -2,14 +2,14 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{ClaimPod, ReferenceForm, membership};
-use crate::model::{Claim, Finding, Kind, Severity};
+use crate::model::{Claim, Finding, Severity};
 use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-noncontroller-ref",
     severity: Severity::Low,
     capacity_risk: CapacityRisk::None,
-    needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
+    needs: crate::facts::needs![deletion: PersistentVolumeClaim],
     remedies: &[],
     title: "A claim without a pod has an owner reference of the form that servers before 1.31 write",
     danger: "The reference deletes the claim with the set all the same. But it has no controller flag: \

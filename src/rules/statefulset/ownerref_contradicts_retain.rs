@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{SurplusReason, is_held, membership, owner_agreement};
-use crate::model::{Age, Claim, Finding, Kind, ManagedField, Severity, Threshold};
+use crate::model::{Age, Claim, Finding, ManagedField, Severity, Threshold};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -10,13 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "sts-ownerref-contradicts-retain",
     severity: Severity::Critical,
     capacity_risk: CapacityRisk::Data,
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::StatefulSet,
-        Kind::Pod,
-        Kind::PersistentVolume,
-        Kind::PartialObjectMetadata,
-    ],
+    needs: crate::facts::needs![deletion: PersistentVolumeClaim, PartialObjectMetadata],
     remedies: &[&remedies::RETAIN, &remedies::REMOVE_OWNERS],
     title: "A claim is still owned by a StatefulSet that retains its claims",
     danger: "The controller removes its owner reference only from claims with a pod, and from none while an earlier pod of \

@@ -5,16 +5,14 @@ use crate::facts::retention::{
     ClaimPod, NoUpdateReason, ReferenceForm, ReferenceUpdate, expected_ownership, membership,
     wanted_owners,
 };
-use crate::model::{
-    Age, Claim, Finding, Kind, ManagedField, Severity, StatefulSet, Threshold, Time,
-};
+use crate::model::{Age, Claim, Finding, ManagedField, Severity, StatefulSet, Threshold, Time};
 use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-retention-not-enforced",
     severity: Severity::Medium,
     capacity_risk: CapacityRisk::None,
-    needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod],
+    needs: crate::facts::needs![deletion: PersistentVolumeClaim],
     remedies: &[],
     title: "The retention policy of a StatefulSet has no effect: dropped, or not applied to its claims",
     danger: "The feature is off in the server or the controller, or the controller does not run, or may not \

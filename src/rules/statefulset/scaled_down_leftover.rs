@@ -5,7 +5,7 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{
     is_leftover, is_paused, leftover_age, membership, scalers, volume_effect, wanted_owners,
 };
-use crate::model::{Claim, Finding, Kind, Severity, StatefulSet, format_bytes};
+use crate::model::{Claim, Finding, Severity, StatefulSet, format_bytes};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -13,13 +13,7 @@ pub(super) static RULE: Rule = Rule {
     id: "sts-scaled-down-leftover",
     severity: Severity::Medium,
     capacity_risk: CapacityRisk::None,
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::StatefulSet,
-        Kind::Pod,
-        Kind::PersistentVolume,
-        Kind::HorizontalPodAutoscaler,
-    ],
+    needs: crate::facts::needs![deletion: PersistentVolumeClaim, HorizontalPodAutoscaler],
     remedies: &[&remedies::DELETE_LEFTOVER],
     title: "Claims remain after a StatefulSet was scaled down",
     danger: "Their backend volumes are billed. With whenScaled Delete such a claim should not exist: it is older than \

@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{VolumeEffect, is_held, membership, names_pod, names_set};
-use crate::model::{Claim, Finding, Kind, ObjectRef, OwnerReference, Severity};
+use crate::model::{Claim, Finding, ObjectRef, OwnerReference, Severity};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_uid};
 
@@ -10,13 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "sts-stale-ownerref",
     severity: Severity::Critical,
     capacity_risk: CapacityRisk::Data,
-    needs: &[
-        Kind::PersistentVolumeClaim,
-        Kind::StatefulSet,
-        Kind::Pod,
-        Kind::PersistentVolume,
-        Kind::PartialObjectMetadata,
-    ],
+    needs: crate::facts::needs![deletion: PersistentVolumeClaim, PartialObjectMetadata],
     remedies: &[&remedies::RETAIN, &remedies::REMOVE_OWNERS, &remedies::DISOWN],
     title: "A claim is owned by an earlier StatefulSet or pod of the same name",
     danger: "Its owner does not exist, and another object has that name. The garbage collector deletes the \

@@ -2,14 +2,14 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{membership, names_set, unused_age, volume_effect};
-use crate::model::{Claim, Finding, Kind, Severity, StatefulSet, split_ordinal};
+use crate::model::{Claim, Finding, Severity, StatefulSet, split_ordinal};
 use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "sts-template-drift",
     severity: Severity::Low,
     capacity_risk: CapacityRisk::None,
-    needs: &[Kind::PersistentVolumeClaim, Kind::StatefulSet, Kind::Pod, Kind::PersistentVolume],
+    needs: crate::facts::needs![deletion: PersistentVolumeClaim],
     remedies: &[],
     title: "A claim belongs to a template that its StatefulSet does not have any more",
     danger: "The set was deleted and recreated with other templates. No policy applies to this claim any \

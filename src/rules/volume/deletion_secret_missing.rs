@@ -43,6 +43,13 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             format!("{}/{}, which does not exist", secret.namespace, secret.name),
             "create the Secret again",
         ),
+        SecretState::Unresolvable(named) => (
+            format!(
+                "csi-provisioner cannot find out which deletion Secret {named} is, and does not call the driver"
+            ),
+            named,
+            "name the Secret in the class without annotations of the claim",
+        ),
         SecretState::Forgotten => (
             "its storage class, which names the deletion Secret, does not exist: csi-provisioner would call the driver without credentials".to_owned(),
             "<none>, although other volumes of its driver have one".to_owned(),

@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, SharedStorage};
-use crate::model::{Finding, Kind, Severity, Volume};
+use crate::model::{Finding, Severity, Volume};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -13,13 +13,14 @@ pub(super) static RULE: Rule = Rule {
     id: "duplicate-volume-handle",
     severity: Severity::Critical,
     capacity_risk: CapacityRisk::Data,
-    needs: &[Kind::PersistentVolume],
+    needs: facts::needs![deletion],
     remedies: &[&remedies::RETAIN],
     title: "Several PersistentVolumes reference the same backend volume",
     danger: "Kubernetes does not check this. Reclaiming any one of them with policy Delete destroys the data of all; \
              policy Retain on one does not change that. In-tree volumes, other drivers of the same disk, and \
              directories inside directories are recognised. With policy Retain on all of them, two claims can still \
-             write to one disk, which corrupts a file system that is not made for it.",
+             write to one disk, which corrupts a file system that is not made for it. Where they only may be one, \
+             the severity is medium.",
     remedy: "Set the policy of every member to Retain; only then no member can destroy the data. No member is ever \
              reclaimed while another one exists.",
     source: "CSI spec, Volume.volume_id; csi-translation-lib",
@@ -32,17 +33,18 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if others.is_empty() {
         return Ok(None);
     }
-    let shared = SharedStorage::of(volume, &others);
+    let Some(shared) = SharedStorage::of(cx, volume, &others) else { return Ok(None) };
     let summary = match shared {
         SharedStorage::Perishable => {
             "other PersistentVolumes reference the same backend volume: reclaiming one can destroy the data of all"
         }
         SharedStorage::Device => {
-            "other PersistentVolumes reference the same backend volume; all have policy Retain"
+            "other PersistentVolumes reference the same backend volume; nothing deletes it"
         }
         SharedStorage::FileSystem => {
-            "other PersistentVolumes share its storage; all have policy Retain"
+            "other PersistentVolumes share its storage; nothing deletes it"
         }
+        SharedStorage::Doubtful => "other PersistentVolumes may reference the same backend volume",
     };
     let mut finding = RULE.on_volume(cx, volume, summary).severe(shared.severity());
     for (other, overlap) in others.iter().take(SHOWN) {
@@ -58,10 +60,16 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             "cannot start: same driver and volume handle (kubernetes#132921)",
         );
     }
-    if facts::may_destroy(volume) {
+    if shared == SharedStorage::Doubtful {
+        return Ok(Some(finding.report_only(format!(
+            "compare them at the storage system; if they are one, `kubectl storage retain {}` keeps its data",
+            volume.object()
+        ))));
+    }
+    if facts::may_destroy(cx, volume) {
         return Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN)));
     }
-    let other = others.iter().find(|(other, _)| facts::may_destroy(other));
+    let other = others.iter().find(|(other, _)| facts::may_destroy(cx, other));
     Ok(Some(finding.report_only(match (other, shared) {
         (Some((other, _)), _) => format!(
             "`kubectl storage retain {0}` first: the policy {1} of {0} can destroy the data of this volume",
@@ -71,8 +79,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         (None, SharedStorage::FileSystem) => {
             "nothing, if the claims are meant to share the file system".to_owned()
         }
-        (None, SharedStorage::Perishable | SharedStorage::Device) => {
-            "all have policy Retain; decide which object is the right one, and delete the other PersistentVolumes, which keeps the backend volume"
+        (None, SharedStorage::Perishable | SharedStorage::Device | SharedStorage::Doubtful) => {
+            "nothing deletes the backend volume; decide which object is the right one, and delete the other PersistentVolumes, which keeps the backend volume"
                 .to_owned()
         }
     })))

@@ -113,6 +113,7 @@ fn local_volumes_without_any_csi_driver_are_fine() {
             host_path("e"),
         ),
         Row::Lease(Box::new(Lease {
+            read: crate::model::LeaseMoment::Clock,
             metadata: Metadata { name: "kube-controller-manager".into(), ..Metadata::default() },
             namespace: "kube-system".into(),
             holder: Some("control-plane".into()),

@@ -32,7 +32,9 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     // no leak.
     let hangs = facts::expects_in_tree_finalizer(volume)
         && facts::always_honors_reclaim_policy(cx) == Some(true);
-    if !unprotected || hangs {
+    // Before migration kube-controller-manager deletes the backend volume, without any finalizer.
+    let by_plugin = facts::unmigrated(volume, cx.server()).is_some_and(|it| it.certain);
+    if !unprotected || hangs || by_plugin {
         return Ok(None);
     }
     let ClaimState::Live(claim) = facts::claim_state(cx, volume)? else { return Ok(None) };

@@ -34,6 +34,10 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let Some(driver) = facts::owner(volume).csi().filter(|_| unprotected).cloned() else {
         return Ok(None);
     };
+    // Before migration kube-controller-manager reclaims it, which knows no such finalizer.
+    if facts::unmigrated(volume, cx.server()).is_some_and(|it| it.certain) {
+        return Ok(None);
+    }
     let age = facts::policy_age(cx, volume);
     if !cx.older_than(&age, Threshold::Finalizer) {
         return Ok(None);

@@ -2,6 +2,7 @@
 
 mod age_untrusted;
 mod available_was_bound;
+mod claim_ref_changed;
 mod delete_in_progress_or_failing;
 mod deletion_secret_missing;
 mod duplicate_volume_handle;
@@ -42,6 +43,7 @@ pub(super) static RULES: &[&Rule] = &[
     &released_unknown_age::RULE,
     &age_untrusted::RULE,
     &released_claim_recreated::RULE,
+    &claim_ref_changed::RULE,
     &released_delete_stuck::RULE,
     &released_still_attached::RULE,
     &released_handle_shared::RULE,

@@ -3,8 +3,7 @@
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{
-    Finding, Kind, NodeAffinity, NodeRequirement, NodeTerm, Phase, ReclaimPolicy, Severity, Text,
-    Volume,
+    Finding, NodeAffinity, NodeRequirement, NodeTerm, Phase, ReclaimPolicy, Severity, Text, Volume,
 };
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -12,16 +11,18 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-node-gone",
     severity: Severity::High,
     capacity_risk: CapacityRisk::None,
-    needs: &[Kind::PersistentVolume, Kind::Pod, Kind::Node, Kind::VolumeAttachment],
+    needs: facts::needs![versions: PersistentVolume, CsiDriver, CsiNode, Node, VolumeAttachment],
     remedies: &[],
     title: "No node matches the node affinity of a volume",
     danger: "Pods that use it cannot start. The data of a volume on a disk of one machine is lost with that machine, \
              or returns with it. A provisioner that runs on every node serves only the volumes of its own node, and \
-             cannot delete it either.",
-    remedy: "The tool changes nothing, and refuses to reclaim such a volume. Bring back a node with these labels. If \
-             the machine is permanently gone, set the policy to Retain and delete the claim and the object: with \
-             policy Delete the finalizer of a provisioner blocks the deletion. The machine may return with the data, \
-             which then has to be deleted by hand.",
+             cannot delete it either. A disk of a zone, which its controller deletes without a node, is no more than \
+             out of reach of pods (severity low).",
+    remedy: "The tool changes nothing, and refuses to reclaim a volume that is deleted on its node. Bring back a node \
+             with these labels. If the machine is permanently gone, delete the claim and the object. A directory or a \
+             disk of the machine (local-path, local-static, hostPath) is gone with it, and no policy keeps it. For a \
+             driver whose storage may still exist, set the policy to Retain first: with policy Delete the finalizer of \
+             its provisioner blocks the deletion. The machine may return with the data, which then has to be deleted by hand.",
     source: "external-provisioner, csiProvisioner.Delete with --node-deployment",
     judge: &[Judge::Volume(judge)],
 };
@@ -34,9 +35,16 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if !facts::node_gone(cx, volume)? {
         return Ok(None);
     }
-    let per_node = facts::names_hosts(affinity);
+    let on_node = facts::deletes_on_node(cx, volume, &facts::owner(volume));
+    let by_controller = on_node == Some(false);
+    let per_node = on_node.unwrap_or_else(|| facts::lies_on_node(volume));
     let needed = describe(affinity);
     let summary = match (&volume.phase, per_node) {
+        _ if by_controller => {
+            format!(
+                "no node matches its node affinity ({needed}): no pod can use it until one exists"
+            )
+        }
         (Phase::Bound, _) => {
             format!("no node matches its node affinity ({needed}): pods of its claim cannot start")
         }
@@ -49,11 +57,40 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     };
     let mut finding =
         RULE.on_volume(cx, volume, summary).shows("spec.nodeAffinity.required", needed);
+    if by_controller {
+        finding = finding.severe(Severity::Low);
+    }
     let nodes = last_nodes(cx, volume);
     if !nodes.is_empty() {
         finding = finding.shows("last node", nodes.join(", "));
     }
-    Ok(Some(finding.report_only(advice(volume, per_node))))
+    let advice = match facts::lies_on_node(volume) {
+        true => without_its_machine(volume),
+        false => advice(volume, per_node),
+    };
+    Ok(Some(finding.report_only(advice)))
+}
+
+/// What to do about a volume whose data is a path of a machine that does not exist: it is gone with
+/// the machine, and no policy keeps it.
+fn without_its_machine(volume: &Volume) -> String {
+    let object = volume.object();
+    let first = match (&volume.phase, &volume.claim_ref) {
+        (Phase::Bound, Some(claim)) => format!("delete the pods and claim {}, then ", claim.key),
+        _ => String::new(),
+    };
+    let blocks = volume.metadata.finalizers.iter().any(|it| **it != *facts::PV_PROTECTION);
+    let last = match blocks {
+        true => format!(
+            "`kubectl delete {object} --wait=false`, and `kubectl storage fix-finalizers {object}` shows what \
+             removes the finalizers that block it"
+        ),
+        false => format!("`kubectl delete {object}`: no finalizer blocks it"),
+    };
+    format!(
+        "the data is gone with its machine, unless the machine returns, and policy Retain does not \
+         keep it; if it does not return, {first}{last}"
+    )
 }
 
 /// What to do about a volume that no node can reach.

@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, SharedStorage};
-use crate::model::{Finding, Kind, Phase, Severity, Volume};
+use crate::model::{Finding, Phase, Severity, Volume};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-released-handle-shared",
     severity: Severity::Critical,
     capacity_risk: CapacityRisk::Data,
-    needs: &[Kind::PersistentVolume],
+    needs: facts::needs![deletion],
     remedies: &[&remedies::RETAIN],
     title: "An unbound volume references the backend volume of another PersistentVolume",
     danger: "It looks unused, so it may be reclaimed: that deletes the backend volume of the other one, too. If it is \
@@ -34,18 +34,21 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if others.is_empty() {
         return Ok(None);
     }
-    let shared = SharedStorage::of(volume, &others);
+    let Some(shared) = SharedStorage::of(cx, volume, &others) else { return Ok(None) };
     let phase = &volume.phase;
     let summary = match shared {
         SharedStorage::Perishable => format!(
             "{phase}; another PersistentVolume references the same backend volume: reclaiming {} can destroy both",
-            if facts::may_destroy(volume) { "this one" } else { "the other one" }
+            if facts::may_destroy(cx, volume) { "this one" } else { "the other one" }
         ),
         SharedStorage::Device => format!(
-            "{phase}; another PersistentVolume references the same backend volume; all have policy Retain"
+            "{phase}; another PersistentVolume references the same backend volume; nothing deletes it"
         ),
         SharedStorage::FileSystem => {
-            format!("{phase}; another PersistentVolume shares its storage; all have policy Retain")
+            format!("{phase}; another PersistentVolume shares its storage; nothing deletes it")
+        }
+        SharedStorage::Doubtful => {
+            format!("{phase}; another PersistentVolume may reference the same backend volume")
         }
     };
     let mut finding = RULE
@@ -59,14 +62,21 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             .shows_of(&other.object(), facts::lies(overlap), state)
             .relates([other.object()]);
     }
-    if facts::may_destroy(volume) {
+    if shared == SharedStorage::Doubtful {
+        return Ok(Some(finding.report_only(
+            "compare them at the storage system before this one is deleted or bound",
+        )));
+    }
+    if facts::may_destroy(cx, volume) {
         return Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN)));
     }
-    let deletes = others.iter().find(|(other, _)| facts::may_destroy(other));
+    let deletes = others.iter().find(|(other, _)| facts::may_destroy(cx, other));
     Ok(Some(finding.report_only(match deletes {
         Some((other, _)) => {
             format!("`kubectl storage retain {}` before anything else", other.object())
         }
-        None => "all have policy Retain; decide which object is the right one".to_owned(),
+        None => {
+            "nothing deletes the backend volume; decide which object is the right one".to_owned()
+        }
     })))
 }

@@ -39,6 +39,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     let claim = match facts::claim_state(cx, volume)? {
+        ClaimState::Changed(_) => return Ok(None), // Its own claim exists.
         ClaimState::Recreated(claim) => {
             format!("another claim has its name, uid {}", shown_uid(claim.metadata.uid.as_ref()))
         }

@@ -34,7 +34,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         return Ok(None);
     }
     let in_progress = snapshots.iter().any(|snapshot| snapshot.in_progress());
-    let known = facts::provisioning_family(&facts::owner(volume)).snapshots;
+    let known = facts::provisioning_family(cx, volume, &facts::owner(volume)).snapshots;
     let fates: Vec<Fate> = snapshots.iter().map(|it| known.fate_of(it.handle.as_deref())).collect();
     let (severity, summary, reason) = if in_progress {
         (

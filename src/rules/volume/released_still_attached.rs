@@ -1,7 +1,7 @@
 //! F06: a Released or Failed volume still has a `VolumeAttachment`.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts;
+use crate::facts::{self, ClaimState};
 use crate::model::{Age, Attachment, Finding, Phase, PodUse, Severity, Threshold, Volume};
 use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 
@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-released-still-attached",
     severity: Severity::High,
     capacity_risk: CapacityRisk::None,
-    needs: facts::needs![controller: Node, VolumeAttachment],
+    needs: facts::needs![controller: Node, VolumeAttachment, PersistentVolumeClaim],
     remedies: &[],
     title: "A volume whose claim was deleted is still attached to a node",
     danger: "The node may have the file system mounted and may continue to write. Some drivers delete a backend \
@@ -23,6 +23,9 @@ pub(super) static RULE: Rule = Rule {
 fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if !matches!(volume.phase, Phase::Released | Phase::Failed) {
         return Ok(None);
+    }
+    if matches!(facts::claim_state(cx, volume), Ok(ClaimState::Changed(_))) {
+        return Ok(None); // Its own claim exists, with its pods.
     }
     let attachments = cx.attachments_of(volume.name())?;
     if attachments.is_empty() || is_detaching(cx, volume, &attachments) {

@@ -55,9 +55,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
 /// known change of any kind.
 fn since_last_change(cx: &Cx, volume: &Volume) -> Age {
     match volume.metadata.last_change(&ManagedField::ReclaimPolicy) {
-        Some(changed) => {
-            Age { since: Some(changed).max(volume.metadata.created), trust: Trust::LowerBound }
-        }
+        Some(changed) => Age { since: Some(changed), trust: Trust::LowerBound },
         None => facts::policy_age(cx, volume),
     }
 }

@@ -1,7 +1,7 @@
 //! F14: a statically provisioned volume has policy Delete, and its csi-provisioner applies it.
 
 use crate::cluster::{Cx, Seen};
-use crate::facts;
+use crate::facts::{self, StaticDeletion};
 use crate::model::{Finding, Phase, ReclaimPolicy, Severity, Volume, VolumeSource};
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
@@ -31,14 +31,16 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if volume.is_dynamic() || volume.reclaim_policy != ReclaimPolicy::Delete || decided {
         return Ok(None);
     }
-    if facts::deletes_static_volumes(cx, driver)? != Some(true) {
-        return Ok(None);
-    }
-    let mut finding = RULE.on_volume(
-        cx,
-        volume,
-        "statically provisioned with policy Delete: csi-provisioner deletes the backend volume after the claim is deleted",
-    );
+    let summary = match facts::deletes_static_volumes(cx, driver)? {
+        StaticDeletion::Always => {
+            "statically provisioned with policy Delete: csi-provisioner deletes the backend volume after the claim is deleted"
+        }
+        StaticDeletion::Sometimes => {
+            "statically provisioned with policy Delete: a csi-provisioner from version 3.5 on deletes the backend volume after the claim is deleted"
+        }
+        StaticDeletion::Never | StaticDeletion::Unknown => return Ok(None),
+    };
+    let mut finding = RULE.on_volume(cx, volume, summary);
     for claimed in facts::claimed_versions(cx, driver) {
         finding = finding
             .shows_of(&claimed.object, "claimed version of csi-provisioner", &*claimed.image)

@@ -5,17 +5,11 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::client::{ReadError, Reader, collection_path};
+use crate::client::{ListForm, ListRequest, ReadError, Reader, list_json};
 use crate::journal::announcement::{ANNOUNCEMENT, RECORD, ReadBatch, VETO, parse_veto};
-use crate::model::{Announcements, Answer, parse_time};
+use crate::model::{Announcements, Answer, Kind, parse_time};
 
-/// A list of `ConfigMap`s, of which only what the records need is read.
-#[derive(Deserialize)]
-struct ConfigMaps {
-    #[serde(default)]
-    items: Vec<ConfigMap>,
-}
-
+/// A `ConfigMap`, of which only what the records need is read.
 #[derive(Deserialize)]
 struct ConfigMap {
     metadata: ConfigMapMeta,
@@ -36,8 +30,9 @@ struct ConfigMapMeta {
 
 /// Lists the records of a namespace.
 pub(super) async fn list(reader: &Reader, namespace: &str) -> Answer {
-    match reader.get_json::<ConfigMaps>(&path(Some(namespace))).await {
-        Ok(found) => Answer::Announcements(Arc::new(announcements(found.value.items))),
+    let records = ListRequest { namespace: Some(namespace.to_owned()), ..records() };
+    match list_json(reader, &records).await {
+        Ok(found) => Answer::Announcements(Arc::new(announcements(found.value))),
         Err(error) if error.is_forbidden() => Answer::Forbidden,
         Err(error) => unanswered(&error),
     }
@@ -46,16 +41,19 @@ pub(super) async fn list(reader: &Reader, namespace: &str) -> Answer {
 /// Returns the other namespaces in which there are records; `None` for whoever may not list the
 /// `ConfigMap`s of all namespaces.
 pub async fn other_namespaces(reader: &Reader, namespace: &str) -> Option<BTreeSet<String>> {
-    let besides = format!("{}&fieldSelector=metadata.namespace%21%3D{namespace}", path(None));
-    let found = reader.get_json::<ConfigMaps>(&besides).await.ok()?.value.items;
+    let field_selector = Some(format!("metadata.namespace!={namespace}"));
+    let besides = ListRequest { field_selector, ..records() };
+    let found = list_json::<ConfigMap>(reader, &besides).await.ok()?.value;
     Some(found.into_iter().filter_map(|it| it.metadata.namespace).collect())
 }
 
-/// The path of the records, and not of the segments of a journal, which may be many and large.
-fn path(namespace: Option<&str>) -> String {
-    let all = collection_path("", "v1", namespace, "configmaps");
-    let label = RECORD.replace('/', "%2F");
-    format!("{all}?labelSelector={label}%20in%20%28{ANNOUNCEMENT}%2C{VETO}%29")
+/// The request for the records, and not for the segments of a journal, which may be many and large.
+fn records() -> ListRequest {
+    ListRequest {
+        label_selector: Some(format!("{RECORD} in ({ANNOUNCEMENT},{VETO})")),
+        form: ListForm::Json,
+        ..ListRequest::of(Kind::ConfigMap, "v1")
+    }
 }
 
 fn unanswered(error: &ReadError) -> Answer {
@@ -115,8 +113,8 @@ mod tests {
     #[test]
     fn the_segments_of_a_journal_are_not_listed() {
         let one_of = "storage.kubectl.dev%2Frecord%20in%20%28announcement%2Cveto%29";
-        let expected = format!("/api/v1/namespaces/a/configmaps?labelSelector={one_of}");
-        assert_eq!(path(Some("a")), expected);
+        let expected = format!("/api/v1/configmaps?labelSelector={one_of}");
+        assert_eq!(records().selecting_path(), expected);
     }
 
     #[test]
@@ -136,7 +134,7 @@ mod tests {
         let data = announcement::data(Duration::from_secs(1), None, [volume.clone()].iter());
         let mut deleted = record("deleted", ANNOUNCEMENT, true, &json!(data));
         deleted["metadata"]["deletionTimestamp"] = json!("2026-11-02T12:00:00Z");
-        let list = json!({"items": [
+        let list = json!([
             deleted,
             record("whole", ANNOUNCEMENT, true, &json!(data)),
             record("edited", ANNOUNCEMENT, false, &json!(data)),
@@ -144,9 +142,9 @@ mod tests {
             record(VETOES, VETO, false, &json!({(UID): "whatever"})),
             record("journal", "journal", false, &json!({"a": "b"})),
             {"metadata": {"name": "bare", "labels": {(RECORD): ANNOUNCEMENT}}},
-        ]});
-        let list: ConfigMaps = serde_json::from_value(list).expect("a list");
-        let read = announcements(list.items);
+        ]);
+        let list: Vec<ConfigMap> = serde_json::from_value(list).expect("a list");
+        let read = announcements(list);
         assert_eq!(read.batches.len(), 1);
         assert_eq!((&*read.batches[0].name, &read.batches[0].volumes), ("whole", &vec![volume]));
         assert_eq!(read.vetoes.len(), 1);

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use futures::{StreamExt as _, stream};
 
-use crate::client::{self, ListEvent, ListRequest, Reader, Served, ServedKinds, ServedVersion};
+use crate::client::{
+    self, Decoding, Discovery, ListEvent, ListForm, ListRequest, Reader, ServedVersion,
+};
 use crate::model::{Answer, CUSTOM_KINDS, CustomKind, CustomUser, CustomUsers, UnlistedKind};
 use crate::objects::CustomObject;
 use crate::sources::live::gap_reason::gap_reason;
@@ -15,16 +17,11 @@ const PARALLEL: usize = 8;
 const PAGE: u32 = 100;
 
 /// Lists every kind that uses claims and is served.
-pub(super) async fn list_users(reader: &Reader, served: &ServedKinds, namespace: &str) -> Answer {
-    let wanted =
-        CUSTOM_KINDS.iter().filter_map(|kind| match served.served(kind.group, kind.plural) {
-            Served::Versions(versions) => versions.first().map(|it| (kind, Ok(it))),
-            Served::Not => None,
-            Served::Unseen => Some((kind, Err("unknown whether the server serves it".to_owned()))),
-        });
-    let lists = stream::iter(wanted).map(|(kind, version)| async move {
-        let listed = match version {
-            Ok(version) => list_kind(reader, kind, version, namespace).await,
+pub(super) async fn list_users(reader: &Reader, discovery: &Discovery, namespace: &str) -> Answer {
+    let lists = stream::iter(CUSTOM_KINDS).map(|kind| async move {
+        let listed = match discovery.version_of_custom(kind).await {
+            Ok(Some(version)) => list_kind(reader, kind, &version, namespace).await,
+            Ok(None) => Ok(Vec::new()),
             Err(reason) => Err(reason),
         };
         (kind, listed)
@@ -51,8 +48,12 @@ async fn list_kind(
     let request = ListRequest {
         namespace: version.namespaced.then(|| namespace.to_owned()),
         page: Some(PAGE),
-        json: true,
-        ..ListRequest::new(kind.group, &version.version, kind.plural)
+        form: ListForm::Custom,
+        group: kind.group.to_owned(),
+        version: version.version.clone(),
+        resource: kind.plural.to_owned(),
+        kind: kind.kind.to_owned(),
+        ..ListRequest::default()
     };
     let (mut users, mut broken) = (Vec::new(), None);
     let mut sink = |event: ListEvent<CustomObject>| match event {
@@ -63,13 +64,11 @@ async fn list_kind(
             broken = None;
         }
     };
-    match client::list(reader, &request, CustomObject::decoding(), &mut sink).await {
+    match client::list(reader, &request, Decoding::of_json(), &mut sink).await {
         Ok(_) => match broken {
             None => Ok(users),
             Some(error) => Err(error.to_string()),
         },
-        // It is not served any more.
-        Err(error) if error.is_not_found() => Ok(Vec::new()),
         Err(error) => Err(gap_reason(&error)),
     }
 }

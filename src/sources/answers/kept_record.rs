@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::{Reply, ReplyContent, answer_to};
-use crate::client::{Reader, object_path};
+use crate::client::{ObjectRequest, Reader};
 use crate::journal::kept_backend::{CONFIG_MAP, KeptBackendRecord};
-use crate::model::Answer;
+use crate::model::{Answer, Kind};
 
 /// A `ConfigMap`, of which only `data` is read.
 #[derive(Deserialize)]
@@ -17,10 +17,10 @@ struct ConfigMapData {
 
 /// Reads the record of a namespace. The answer says whether there is one.
 pub(super) async fn read_record(reader: &Reader, namespace: &str) -> Reply {
-    let path = object_path("", "v1", Some(namespace), "configmaps", CONFIG_MAP);
-    match reader.get_json::<ConfigMapData>(&path).await {
+    let record = ObjectRequest::named(Kind::ConfigMap, Some(namespace), CONFIG_MAP);
+    match reader.get_object::<ConfigMapData>(&record).await {
         Ok(found) => parse_record(found.value.data.unwrap_or_default()),
-        Err(error) => answer_to(&error).into(),
+        Err(error) => answer_to(&error, CONFIG_MAP).into(),
     }
 }
 

@@ -14,14 +14,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::{StreamExt as _, stream};
-use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep_until};
 
 pub use announcements::other_namespaces;
 
 use super::intake::Intake;
 use crate::client::{
-    self, AccessReview, ReadError, Reader, ResourceAttributes, Served, ServedKinds, object_path,
+    self, AccessReview, Discovery, ObjectRequest, OwnerResource, ReadError, Reader,
+    ResourceAttributes,
 };
 use crate::dump::DumpError;
 use crate::model::{Answer, KeptBackend, Kind, ObjectKey, OwnerKey, Question};
@@ -115,7 +115,8 @@ pub(crate) async fn replies_by(
         }
     };
     let questions: Vec<_> = questions.into_iter().collect();
-    let asker = Arc::new(QuestionAsker { reader: reader.clone(), served: OnceCell::new() });
+    let discovery = Discovery::new(reader);
+    let asker = Arc::new(QuestionAsker { reader: reader.clone(), discovery });
     let mut waiting = BTreeSet::new();
     let replies = stream::iter(questions)
         .map(|question| {
@@ -140,8 +141,8 @@ pub(crate) async fn replies_by(
 /// Asks the API server what a question is about.
 struct QuestionAsker {
     reader: Reader,
-    /// Discovered only if a question is about a kind whose version is not certain.
-    served: OnceCell<Result<ServedKinds, String>>,
+    /// Asked only if a question is about a kind whose version is not certain.
+    discovery: Discovery,
 }
 
 impl QuestionAsker {
@@ -160,11 +161,9 @@ impl QuestionAsker {
             Question::Announcements { namespace } => {
                 announcements::list(&self.reader, namespace).await.into()
             }
-            Question::CustomUsers { namespace } => match self.served().await {
-                Ok(served) => custom_users::list_users(&self.reader, served, namespace).await,
-                Err(reason) => unanswered(&format!("no kind could be discovered: {reason}")),
+            Question::CustomUsers { namespace } => {
+                custom_users::list_users(&self.reader, &self.discovery, namespace).await.into()
             }
-            .into(),
             Question::SecretExists { namespace, name } => self.secret(namespace, name).await.into(),
             Question::MayPatchVolumes { namespace, service_account } => {
                 self.may_patch_volumes(namespace, service_account).await.into()
@@ -178,26 +177,14 @@ impl QuestionAsker {
         let Some(decoding) = objects::decoding(kind) else {
             return unanswered(&format!("existence of {} is never checked", kind.plural())).into();
         };
-        let group = kind.group();
-        let version = if kind.is_optional() {
-            match self.served().await.map(|it| it.served(group.name, kind.plural())) {
-                Ok(Served::Versions(versions)) => {
-                    versions.first().map_or(group.version, |first| &first.version)
-                }
-                Ok(Served::Not) => return Answer::No.into(),
-                Ok(Served::Unseen) => {
-                    return unanswered("the served resources could not be read").into();
-                }
-                Err(reason) => return unanswered(reason).into(),
-            }
-        } else {
-            group.version
+        let version = match self.discovery.version_of(kind).await {
+            Ok(Some(version)) => version,
+            Ok(None) => return Answer::No.into(),
+            Err(reason) => return unanswered(&reason).into(),
         };
-        let namespace = key.namespace.as_deref();
-        let path = object_path(group.name, version, namespace, kind.plural(), &key.name);
-        match self.reader.get(&path, decoding).await {
+        match self.reader.get(&ObjectRequest::of(key, &version), decoding).await {
             Ok(found) => Reply { answer: Answer::Yes, content: ReplyContent::Object(found.value) },
-            Err(error) => answer_to(&error).into(),
+            Err(error) => answer_to(&error, &key.name).into(),
         }
     }
 
@@ -208,24 +195,28 @@ impl QuestionAsker {
         if let Some(answer) = self.well_known_owner(group, version, key).await {
             return answer;
         }
-        let served = match self.served().await {
-            Ok(served) => served,
-            Err(reason) => return unanswered(reason),
+        let (resource, namespaced) =
+            match self.discovery.resource_of(group, version, &key.kind).await {
+                Ok(OwnerResource::Served { resource, namespaced }) => (resource, namespaced),
+                Ok(OwnerResource::Elsewhere { version }) => {
+                    let elsewhere = match group {
+                        "" => version.into(),
+                        _ => format!("{group}/{version}").into(),
+                    };
+                    return Answer::NotServed { elsewhere: Some(elsewhere) };
+                }
+                Ok(OwnerResource::NotServed) => return Answer::NotServed { elsewhere: None },
+                Err(reason) => return unanswered(&reason),
+            };
+        let owner = ObjectRequest {
+            group,
+            version,
+            kind: &key.kind,
+            resource: &resource,
+            namespace: namespaced.then_some(&*key.namespace),
+            name: &key.name,
         };
-        let all = served.of_kind(group, &key.kind);
-        let Some((resource, of)) = all.iter().find(|(_, it)| it.version == version) else {
-            if !served.is_complete(group) {
-                return unanswered("the served resources could not be read");
-            }
-            let elsewhere = all.first().map(|(_, it)| match group {
-                "" => it.version.as_str().into(),
-                _ => format!("{group}/{}", it.version).into(),
-            });
-            return Answer::NotServed { elsewhere };
-        };
-        let namespace = of.namespaced.then_some(&*key.namespace);
-        let path = object_path(group, version, namespace, resource, &key.name);
-        self.owner_at(&path).await.unwrap_or_else(|error| answer_to(&error))
+        self.owner_at(&owner).await.unwrap_or_else(|error| answer_to(&error, &key.name))
     }
 
     /// Reads the metadata of an owner of a kind that every server serves, without discovery: many
@@ -235,17 +226,17 @@ impl QuestionAsker {
             kind.is_namespaced() && !kind.is_optional() && kind.group().version == version
         };
         let kind = Kind::parse(group, &key.kind).filter(known)?;
-        let path = object_path(group, version, Some(&key.namespace), kind.plural(), &key.name);
-        match self.owner_at(&path).await {
+        let owner = ObjectRequest::named(kind, Some(&key.namespace), &key.name);
+        match self.owner_at(&owner).await {
             Ok(answer) => Some(answer),
             Err(error) if error.is_absence_of(&key.name) => Some(Answer::No),
             Err(_) => None,
         }
     }
 
-    /// Reads the metadata of the object at a path.
-    async fn owner_at(&self, path: &str) -> Result<Answer, ReadError> {
-        let found = self.reader.get_metadata::<PartialObjectMetadata>(path).await?;
+    /// Reads the metadata of an object.
+    async fn owner_at(&self, owner: &ObjectRequest<'_>) -> Result<Answer, ReadError> {
+        let found = self.reader.get_metadata::<PartialObjectMetadata>(owner).await?;
         Ok(match found.value.owner_object() {
             Some(object) => Answer::Owner(Arc::new(object)),
             None => unanswered("it has no uid"),
@@ -254,10 +245,10 @@ impl QuestionAsker {
 
     /// Reads the metadata of a `Secret`, never its contents.
     async fn secret(&self, namespace: &str, name: &str) -> Answer {
-        let path = object_path("", "v1", Some(namespace), "secrets", name);
-        match self.reader.get_metadata::<PartialObjectMetadata>(&path).await {
+        let secret = ObjectRequest::named(Kind::Secret, Some(namespace), name);
+        match self.reader.get_metadata::<PartialObjectMetadata>(&secret).await {
             Ok(_) => Answer::Yes,
-            Err(error) => answer_to(&error),
+            Err(error) => answer_to(&error, name),
         }
     }
 
@@ -287,13 +278,6 @@ impl QuestionAsker {
             Err(error) => unanswered(&error.to_string()),
         }
     }
-
-    async fn served(&self) -> Result<&ServedKinds, &str> {
-        let served = self.served.get_or_init(|| async {
-            client::discover(&self.reader).await.map_err(|error| error.to_string())
-        });
-        served.await.as_ref().map_err(String::as_str)
-    }
 }
 
 fn unanswered(reason: &str) -> Answer {
@@ -301,8 +285,8 @@ fn unanswered(reason: &str) -> Answer {
 }
 
 /// Returns what the failure to read an object says about its existence.
-fn answer_to(error: &ReadError) -> Answer {
-    if error.is_not_found() {
+fn answer_to(error: &ReadError, name: &str) -> Answer {
+    if error.is_absence_of(name) {
         Answer::No
     } else if error.is_forbidden() {
         Answer::Forbidden

@@ -19,12 +19,6 @@ const FORMER_GROUPS: [(&str, &[Kind]); 3] = [
     ("csi.storage.k8s.io", &[Kind::CsiDriver]),
 ];
 
-/// Versions in which the fields that matter have other names than in those that came later.
-const UNLIKE: [(&str, &[Kind]); 2] = [
-    ("snapshot.storage.k8s.io/v1alpha1", &[Kind::VolumeSnapshot, Kind::VolumeSnapshotContent]),
-    ("groupsnapshot.storage.k8s.io/v1alpha1", &[Kind::VolumeGroupSnapshotContent]),
-];
-
 /// What an object is, by its `apiVersion` and `kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServedKind {
@@ -40,15 +34,16 @@ pub(super) enum ServedKind {
 
 /// Returns what an object of this `apiVersion` and `kind` is.
 pub(super) fn served_kind(api_version: &str, kind: &str) -> ServedKind {
-    let group = api_version.rsplit_once('/').map_or("", |(group, _)| group);
+    let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
     let Some(known) = listed(kind) else { return ServedKind::Other };
     let formerly = |(former, kinds): &(&str, &[Kind])| *former == group && kinds.contains(&known);
     if known.group().name != group && !FORMER_GROUPS.iter().any(formerly) {
         return ServedKind::Namesake;
     }
-    let unlike =
-        |(version, kinds): &(&str, &[Kind])| *version == api_version && kinds.contains(&known);
-    if UNLIKE.iter().any(unlike) { ServedKind::Unlike(known) } else { ServedKind::Known(known) }
+    match known.is_optional() && !known.versions().contains(&version) {
+        true => ServedKind::Unlike(known),
+        false => ServedKind::Known(known),
+    }
 }
 
 /// Returns the kind of an object that could not be read, whose `apiVersion` may be missing.
@@ -114,6 +109,16 @@ mod tests {
                 "snapshot.storage.k8s.io/v1alpha1",
                 "VolumeSnapshot",
                 ServedKind::Unlike(Kind::VolumeSnapshot),
+            ),
+            (
+                "groupsnapshot.storage.k8s.io/v1alpha1",
+                "VolumeGroupSnapshotContent",
+                ServedKind::Unlike(Kind::VolumeGroupSnapshotContent),
+            ),
+            (
+                "snapshot.storage.k8s.io/v2",
+                "VolumeSnapshotContent",
+                ServedKind::Unlike(Kind::VolumeSnapshotContent),
             ),
             ("config.openshift.io/v1", "Node", ServedKind::Namesake),
             ("extensions/v1beta1", "StatefulSet", ServedKind::Namesake),

@@ -41,6 +41,9 @@ impl DumpReading {
             }
         }
         self.cover(summaries, versions, &complete, &options.kinds, intake);
+        if self.own.is_empty() {
+            self.beside.conclude(intake);
+        }
         self.note_moment(inputs, summaries, versions, intake);
         self.note_versions(versions);
         self.note_untyped();
@@ -238,19 +241,23 @@ impl DumpReading {
                     (FileScope::Namespace(namespace), None) => {
                         namespaces.insert(namespace.as_str().into());
                     }
-                    (FileScope::Unknown | FileScope::Cluster, None) => has_empty = true,
+                    // Where the layout says that it is of all namespaces.
+                    (FileScope::Cluster, None) => whole = true,
+                    (FileScope::Unknown, None) => has_empty = true,
                 }
             }
         }
-        // A typed list without items is that of all namespaces, unless others show that the lists of
-        // this kind are of one namespace each.
-        if whole || has_empty && !is_listed && namespaces.is_empty() {
+        // A typed list without items is that of all namespaces or of one: nothing in it tells.
+        if whole {
             intake.apply(Change::Whole(Reach::all(kind)));
             return;
         }
         if namespaces.is_empty() {
             let why = if is_listed {
                 "the dump contains no list of them that is certainly whole; if nothing is missing"
+            } else if has_empty {
+                "the dump contains an empty list of them, which may be that of one namespace; if there \
+                 are none"
             } else if evidence.is_some() {
                 "the dump contains single objects, not a list; if these are all"
             } else {
@@ -280,11 +287,23 @@ impl DumpReading {
             self.notes.notes.push(format!("takenAt is {text:?}, not an RFC 3339 time"));
             None
         });
-        match taken.server() {
-            Some(server) => intake.apply(Change::Server(server)),
-            None => self.notes.notes.push(
-                "the dump lacks the server version; checks that need it are skipped".to_owned(),
-            ),
+        if let Some(server) = taken.server() {
+            intake.apply(Change::Server(server));
+        } else {
+            let kubelets = self.beside.server();
+            let note = match kubelets.as_ref().and_then(|it| it.allowed) {
+                Some([least, most]) => format!(
+                    "the dump lacks the server version, which its kubelets bound: {}.{} to {}.{}",
+                    least.0, least.1, most.0, most.1
+                ),
+                None => {
+                    "the dump lacks the server version; checks that need it are skipped".to_owned()
+                }
+            };
+            self.notes.notes.push(note);
+            if let Some(server) = kubelets {
+                intake.apply(Change::Server(server));
+            }
         }
         let gathered = summaries.iter().filter_map(|summary| summary.taken_at).min();
         if let Some(time) = options.taken_at.or(recorded).or(gathered) {

@@ -118,6 +118,7 @@ pub(super) fn with<T>(
 fn reduce(kind: Kind, body: &str, folder: &mut Folder, saving: bool) -> DecodedObject {
     let Some(decoding) = objects::decoding(kind) else { return Ok(None) };
     let object = (decoding.json)(body)?;
+    let saving = saving.then_some(kind.group().version);
     Ok(Some(Reduced::of(&*object, folder, saving)))
 }
 

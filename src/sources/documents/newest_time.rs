@@ -50,7 +50,11 @@ static END_OF_TIME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("Z\
 /// The newest time so far.
 #[derive(Debug, Default)]
 pub(super) struct NewestTime {
+    /// When the dump is read. What is said to have happened later did not.
+    now: Option<Time>,
     newest: Option<Time>,
+    /// One that lies after that.
+    later: Option<Time>,
     /// The same as text, to which others are compared before they are parsed.
     text: [u8; SECONDS],
 }
@@ -68,6 +72,11 @@ struct DeletionGrace {
 }
 
 impl NewestTime {
+    /// Begins a look at a dump that is read now.
+    pub(super) fn until(now: Option<Time>) -> Self {
+        Self { now, ..Self::default() }
+    }
+
     /// Looks through an object in JSON.
     pub(super) fn look(&mut self, kind: Kind, body: &str) {
         let bytes = body.as_bytes();
@@ -96,7 +105,9 @@ impl NewestTime {
         } else if !MEMBERS.iter().any(|known| known.as_bytes() == member) {
             return;
         }
-        if self.newest.is_none_or(|newest| newest < time) {
+        if self.now.is_some_and(|now| now < time) {
+            self.later = Some(time);
+        } else if self.newest.is_none_or(|newest| newest < time) {
             self.newest = Some(time);
             let text = time.format("%Y-%m-%dT%H:%M:%S").to_string();
             if let Ok(text) = text.as_bytes().try_into() {
@@ -105,9 +116,9 @@ impl NewestTime {
         }
     }
 
-    /// The newest time of all objects.
+    /// The newest time of all objects that has passed; a later one only if there is no other.
     pub(super) fn get(&self) -> Option<Time> {
-        self.newest
+        self.newest.or(self.later)
     }
 }
 
@@ -162,6 +173,20 @@ mod tests {
         ] {
             assert_eq!(newest(Kind::PersistentVolume, body).as_deref(), expected, "{body}");
         }
+    }
+
+    #[test]
+    fn one_time_that_has_not_come_moves_no_clock() {
+        let now = parse_time("2026-02-01T00:00:00Z").expect("a time");
+        let mut newest = NewestTime { now, ..NewestTime::default() };
+        let odd = r#"{"spec":{"renewTime":"9999-01-01T00:00:00Z"}}"#;
+        newest.look(Kind::Lease, odd);
+        assert!(newest.get() > now, "there is no other");
+        for day in ["2026-01-02", "2026-01-03", "2026-01-01"] {
+            newest.look(Kind::Pod, &format!(r#"{{"startedAt":"{day}T00:00:00Z"}}"#));
+            newest.look(Kind::Lease, odd);
+        }
+        assert_eq!(newest.get(), parse_time("2026-01-03T00:00:00Z").expect("a time"));
     }
 
     #[test]

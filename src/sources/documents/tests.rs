@@ -15,7 +15,7 @@ fn own(path: &Path) {
     let mut writer = DumpWriter::create(path, Replace::Dumps, &records::DumpHeader::now())
         .expect("because there is room");
     let attachment = serde_json::json!({"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
-        "metadata": {"name": "a"}, "spec": {"source": {"persistentVolumeName": "pv"}}});
+        "metadata": {"name": "a"}, "spec": {"attacher": "d", "source": {"persistentVolumeName": "pv"}}});
     writer.object(&attachment).expect("because there is room");
     for kind in [Kind::PersistentVolumeClaim, Kind::VolumeAttachment] {
         let covered =
@@ -53,7 +53,8 @@ fn a_dump_of_ours_beside_anything_else_proves_no_absence() {
     own(&one);
     own(&two);
     let volumes = r#"{"apiVersion": "v1", "kind": "PersistentVolumeList", "items": [
-        {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "later"}}]}"#;
+        {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "later"},
+            "spec": {"capacity": {"storage": "1Gi"}}}]}"#;
     fs::write(&list, volumes).expect("because there is room");
     let both = [Kind::PersistentVolumeClaim, Kind::VolumeAttachment];
     assert_eq!(unseen(&[&one]), []);
@@ -87,8 +88,7 @@ fn gaps(texts: &[&str]) -> Vec<(Kind, String)> {
 
 #[test]
 fn what_is_broken_blinds_only_the_kind_that_it_is_of() {
-    const VOLUME: &str =
-        r#"{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"}}"#;
+    const VOLUME: &str = r#"{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "pv"}, "spec": {"capacity": {"storage": "1Gi"}}}"#;
     let pod = [Kind::Pod].as_slice();
     let all = [Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Pod].as_slice();
     for (text, blind) in [
@@ -139,7 +139,8 @@ fn what_is_broken_blinds_only_the_kind_that_it_is_of() {
 /// A volume with a uid, a version and a label.
 fn volume(uid: &str, version: &str, label: &str) -> String {
     let metadata = serde_json::json!({"name": "a", "uid": uid, "resourceVersion": version, "labels": {"a": label}});
-    serde_json::json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata})
+    let spec = serde_json::json!({"capacity": {"storage": "1Gi"}});
+    serde_json::json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec})
         .to_string()
 }
 
@@ -202,8 +203,7 @@ fn of_two_versions_the_newer_counts_if_that_can_be_told() {
 
 #[test]
 fn what_cannot_be_read_is_not_counted_as_read() {
-    let odd = r#"{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "odd"},
-        "spec": {"capacity": {"storage": "ten gigs"}}}"#;
+    let odd = r#"{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": ["odd"]}}"#;
     let (intake, _) = read_texts(&[odd, &volume("u", "1", "x")]);
     assert_eq!(intake.seen().get(&Kind::PersistentVolume), Some(&1));
 }

@@ -1,9 +1,10 @@
 //! A list that is read once more right before a write: a watch may not yet have sent the pod that
 //! uses the claim (R-PVCP-7).
 
-use crate::client::{self, ListEvent, ListRequest, ReadError, Reader};
+use crate::client::{self, Discovery, ListEvent, ListRequest, ReadError, Reader};
 use crate::cluster::{Change, Gap, Reach};
 use crate::dump::DumpError;
+use crate::model::Kind;
 use crate::objects::{self, AnyObject, Folder, Reduced};
 use crate::sources::intake::Intake;
 
@@ -36,7 +37,7 @@ pub async fn list_again(
 ) -> Result<FreshList, ReadError> {
     let kind = reach.kind;
     let Some(decoding) = objects::decoding(kind) else { return Ok(FreshList(Vec::new())) };
-    let mut request = ListRequest::new(kind.group().name, version, kind.plural());
+    let mut request = ListRequest::of(kind, version);
     request.namespace = reach.namespace.as_deref().map(str::to_owned);
     let (mut folder, mut objects, mut broken) = (Folder::default(), Vec::new(), None);
     let mut sink = |event: ListEvent<Box<dyn AnyObject>>| match event {
@@ -47,7 +48,7 @@ pub async fn list_again(
     let listed = client::list(reader, &request, decoding, &mut sink).await;
     let date = match listed {
         Ok(listed) => listed.date,
-        Err(error) if error.is_not_found() && kind.is_optional() => None,
+        Err(error) if error.is_not_served() && is_not_served(reader, kind).await => None,
         Err(error) => return Err(error),
     };
     let mut messages = vec![Message::Objects(reach.clone(), objects)];
@@ -58,4 +59,9 @@ pub async fn list_again(
     }
     messages.extend(date.map(|date| Message::Date(date, std::time::Instant::now())));
     Ok(FreshList(messages))
+}
+
+/// Whether a kind is not served in any version, and not only no longer in the one that was listed.
+async fn is_not_served(reader: &Reader, kind: Kind) -> bool {
+    matches!(Discovery::new(reader).version_of(kind).await, Ok(None))
 }

@@ -9,12 +9,18 @@ use super::gap_reason::gap_reason;
 use super::message::{Message, Outbox};
 use super::reach_requests::ReachRequests;
 use super::reach_watch::ReachWatch;
-use crate::client::{
-    self, Decoding, ListEvent, ListRequest, ReadError, Reader, Served, ServedKinds,
-};
+use crate::client::{self, Decoding, Discovery, ListEvent, ListRequest, ReadError, Reader};
 use crate::cluster::{Change, Coverage, Gap, Reach};
 use crate::model::{Kind, Text};
 use crate::objects::{self, AnyObject};
+
+/// How the list of a kind ended.
+pub(super) enum ListedKind {
+    /// With the watches that keep current what was listed. A gap has none.
+    Watched(Vec<ReachWatch>),
+    /// The server does not serve the kind.
+    NotServed,
+}
 
 /// Lists kinds, one task each. Discovery and the list of namespaces are shared among the tasks.
 pub(super) struct KindLister {
@@ -23,7 +29,7 @@ pub(super) struct KindLister {
     namespace: String,
     outbox: Outbox,
     namespaces: OnceCell<Result<Vec<String>, String>>,
-    served: OnceCell<Result<ServedKinds, String>>,
+    discovery: Discovery,
     /// Whether the list of volumes has ended.
     volumes_listed: watch::Receiver<bool>,
 }
@@ -43,13 +49,13 @@ impl KindLister {
             namespace: namespace.to_owned(),
             outbox,
             namespaces: OnceCell::new(),
-            served: OnceCell::new(),
+            discovery: Discovery::new(reader),
             volumes_listed,
         }
     }
 
-    /// Lists a kind, and returns the watches that keep current what was listed. A gap has none.
-    pub(super) async fn list_kind(self: Arc<Self>, kind: Kind) -> Vec<ReachWatch> {
+    /// Lists a kind.
+    pub(super) async fn list_kind(self: Arc<Self>, kind: Kind) -> ListedKind {
         // What volumes reference has to be listed after them. The rest waits as well, so that the
         // server is not busy with other lists while it sends the volumes: only pods, by far the
         // longest list, begin beside them.
@@ -58,7 +64,7 @@ impl KindLister {
             // The sender is dropped only when reading is given up.
             let _ = volumes_listed.wait_for(|listed| *listed).await;
         }
-        let version = match self.version_of(kind).await {
+        let version = match self.discovery.version_of(kind).await {
             Ok(Some(version)) => {
                 if version != kind.group().version {
                     let served = Change::Served(kind, version.as_str().into());
@@ -68,35 +74,15 @@ impl KindLister {
             }
             Ok(None) => {
                 self.outbox.send(Message::Change(Change::NotServed(kind)));
-                return Vec::new();
+                return ListedKind::NotServed;
             }
-            Err(reason) => return self.gap(kind, None, reason),
+            Err(reason) => return ListedKind::Watched(self.gap(kind, None, reason)),
         };
-        match objects::decoding(kind) {
+        ListedKind::Watched(match objects::decoding(kind) {
             Some(decoding) => self.list(kind, decoding, &version).await,
             // Kinds without rows are not listed.
             None => Vec::new(),
-        }
-    }
-
-    /// Returns the version in which a kind is read; `None` when it is not served.
-    async fn version_of(&self, kind: Kind) -> Result<Option<String>, String> {
-        if !kind.is_optional() {
-            return Ok(Some(kind.group().version.to_owned()));
-        }
-        let served = self
-            .served
-            .get_or_init(|| async {
-                client::discover(&self.reader).await.map_err(|error| error.to_string())
-            })
-            .await
-            .as_ref()
-            .map_err(|error| format!("the served resources could not be read: {error}"))?;
-        match served.served(kind.group().name, kind.plural()) {
-            Served::Versions(versions) => Ok(versions.first().map(|first| first.version.clone())),
-            Served::Not => Ok(None),
-            Served::Unseen => Err("unknown whether the server serves it".to_owned()),
-        }
+        })
     }
 
     async fn list(
@@ -172,7 +158,7 @@ impl KindLister {
                 ListEvent::Restart => names.clear(),
                 ListEvent::Broken(_) => {}
             };
-            let request = ListRequest::new("", "v1", "namespaces");
+            let request = ListRequest::of(Kind::Namespace, "v1");
             let decoding = objects::decoding_of::<objects::Namespace>();
             let listed = client::list(&self.reader, &request, decoding, &mut sink).await;
             listed.map(|_| names).map_err(|error| error.to_string())

@@ -124,8 +124,7 @@ async fn list_kinds(
     for kind in options.kinds.iter().copied().filter(|kind| kind.is_listed()) {
         let (lister, namespace) = (Arc::clone(&lister), options.namespace.clone());
         lists.spawn(async move {
-            let watches = lister.list_kind(kind).await;
-            FollowedKind { kind, watches, page, namespace }
+            FollowedKind { kind, listed: lister.list_kind(kind).await, page, namespace }
         });
     }
     let identity = {
@@ -176,7 +175,7 @@ async fn read_version(
             Ok(Some(answer.value))
         }
         // Some servers hide their version. Any other error would also end every list.
-        Err(error) if error.is_forbidden() || error.is_not_found() => Ok(None),
+        Err(error) if error.is_forbidden() || error.is_not_served() => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
@@ -187,5 +186,6 @@ fn server(url: &str, version: Option<ServerVersion>, cluster_uid: Option<Box<str
         url: Some(url.into()),
         git_version: version.as_ref().map(|version| version.git.as_str().into()),
         version: version.map(|version| (version.major, version.minor)),
+        allowed: None,
     }
 }

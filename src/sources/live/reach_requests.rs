@@ -25,6 +25,7 @@ const BATCH: usize = 64;
 #[derive(Clone)]
 pub(super) struct ReachRequests {
     pub(super) reach: Reach,
+    version: String,
     requests: Vec<ListRequest>,
     decoding: Decoding<Box<dyn AnyObject>>,
 }
@@ -37,7 +38,7 @@ impl ReachRequests {
         decoding: Decoding<Box<dyn AnyObject>>,
     ) -> Self {
         let kind = reach.kind;
-        let mut request = ListRequest::new(kind.group().name, version, kind.plural());
+        let mut request = ListRequest::of(kind, version);
         request.namespace = reach.namespace.as_deref().map(str::to_owned);
         request.page = page;
         // Only these events are read, and there may be very many others.
@@ -51,7 +52,7 @@ impl ReachRequests {
             }
             _ => vec![request],
         };
-        Self { reach, requests, decoding }
+        Self { reach, version: version.to_owned(), requests, decoding }
     }
 
     pub(super) fn decoding(&self) -> Decoding<Box<dyn AnyObject>> {
@@ -107,7 +108,7 @@ impl ListSink<Box<dyn AnyObject>> for ObjectBatches<'_> {
         match event {
             // Reduced where it was decoded, so that the same thread frees it at once.
             ListEvent::Item(object) => {
-                let saving = self.outbox.saving();
+                let saving = self.outbox.saving().then_some(&*self.requests.version);
                 self.objects.push(Reduced::of(&*object, &mut self.folder, saving));
             }
             ListEvent::Broken(error) => {

@@ -72,14 +72,15 @@ enum WatchEnd {
 impl WatchEnd {
     /// Whether the server forbids this watch, or does not serve it.
     fn is_refusal(&self) -> bool {
-        matches!(self, Self::Failed(ReadError::Api { code: 403..=405, .. }))
+        matches!(self, Self::Failed(error) if matches!(error.code(), Some(403..=405)))
     }
 }
 
 /// How often in a row a watch was of no use.
 #[derive(Default)]
 struct WatchTroubles {
-    /// Watches that ended soon and sent nothing.
+    /// Watches that did not last, whatever they sent: an event before each error would have
+    /// everything listed again and again.
     barren: u32,
     silent: u32,
 }
@@ -114,7 +115,7 @@ impl ReachWatch {
                 true => troubles.silent + 1,
                 false => 0,
             };
-            let lasted = came || silent || begun.elapsed() >= limits.silence;
+            let lasted = begun.elapsed() >= limits.lasting;
             troubles.barren = if lasted { 0 } else { troubles.barren + 1 };
             let gap = match &end {
                 WatchEnd::Failed(error) => Some(gap_reason(error)),
@@ -161,7 +162,7 @@ impl ReachWatch {
                 }
                 Err(error) => {
                     links.outbox.send_gap(&self.requests.reach, gap_reason(&error));
-                    if error.is_not_found() && self.requests.reach.kind.is_optional() {
+                    if error.is_not_served() && self.requests.reach.kind.is_optional() {
                         return false;
                     }
                     failed += 1;
@@ -265,7 +266,9 @@ fn end_of(error: ReadError) -> WatchEnd {
         ReadError::TimedOut { .. } => WatchEnd::Silent,
         error if error.is_gone() => WatchEnd::Outdated,
         // The server could not send an event, or sent one that cannot be read.
-        ReadError::Api { .. } | ReadError::Undecodable { .. } => WatchEnd::Failed(error),
+        ReadError::Api { .. } | ReadError::NotFound { .. } | ReadError::Undecodable { .. } => {
+            WatchEnd::Failed(error)
+        }
         error => WatchEnd::Over(Some(error)),
     }
 }

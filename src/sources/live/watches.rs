@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::followed_kind::{FollowedKind, Return};
+use super::kind_lister::ListedKind;
 use super::message::{Delivery, Message, Outbox};
 use super::reach_watch::WatchLinks;
 use super::watch_health::WatchHealth;
@@ -62,7 +63,11 @@ impl Watches {
             all_lists: all_lists.subscribe(),
             health: health.clone(),
         };
-        let count = kinds.iter().map(|kind| kind.watches.len()).sum();
+        let watches = |kind: &FollowedKind| match &kind.listed {
+            ListedKind::Watched(watches) => watches.len(),
+            ListedKind::NotServed => 0,
+        };
+        let count = kinds.iter().map(watches).sum();
         let mut tasks = JoinSet::new();
         for kind in kinds {
             tasks.spawn(kind.run(returns, links.clone()));

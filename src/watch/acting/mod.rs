@@ -18,9 +18,7 @@ mod wanted;
 pub(crate) use bounds::{ActingBounds, Breaker, room};
 pub(crate) use candidates::Candidates;
 pub(crate) use counts::{ActingCounts, ActingNumbers, AnnouncementCounts};
-pub(crate) use plans::{
-    LeftAlone, WorkTerms, announcements, breaker, left_alone, take_out_what_was_taken_back,
-};
+pub(crate) use plans::{LeftAlone, WorkTerms, breaker, left_alone, take_out_what_was_taken_back};
 pub(crate) use repeats::Repeats;
 pub(crate) use wanted::{Wanted, WorkSchedule};
 

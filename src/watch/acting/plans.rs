@@ -8,7 +8,7 @@ use super::{Breaker, Work};
 use crate::cluster::{Cx, Subject};
 use crate::facts::{self, AnnouncementStatus};
 use crate::journal::History;
-use crate::model::{ObjectRef, Settings, Threshold};
+use crate::model::{ObjectRef, Settings, Threshold, Time};
 use crate::plan::{
     self, FinalizerSelection, GcSelection, Plan, ProposedChange, Purpose, RefusedObject,
     WhenReclaimed,
@@ -26,6 +26,9 @@ pub(crate) struct WorkTerms {
     pub(crate) grace: Duration,
     /// Volumes have to be Released for so long before they are announced.
     pub(crate) older_than: Duration,
+    /// Since when announcements count, where the Lease of the leader had a gap: what people objected to before that may
+    /// be lost, as after a restore of the cluster.
+    pub(crate) counts_from: Option<Time>,
     /// Which volumes are reclaimed, besides the scope of the settings.
     pub(crate) selection: GcSelection,
 }
@@ -81,11 +84,44 @@ impl WorkTerms {
             Ok(AnnouncementStatus::Due(period)) => {
                 let kept = volume.metadata.keep_until();
                 let kept = kept.map(|until| facts::kept_end(until, self.grace));
-                let end = facts::grace_end(period.since, self.grace);
+                let end = self.end_of(period.since, period.grace);
                 cx.passed(kept.map_or(end, |kept| kept.max(end)), Duration::ZERO)
             }
             _ => false,
         }
+    }
+
+    /// The end of the grace period of what was announced then, for so long.
+    fn end_of(&self, since: Time, grace: Duration) -> Time {
+        match self.counts_from {
+            Some(from) if from > since => facts::grace_end(from, self.grace.max(grace)),
+            _ => facts::grace_end(since, self.grace),
+        }
+    }
+
+    /// Counts volumes by what is known of their announcement; `None` where that was not read. What `gc` would refuse is not
+    /// due.
+    pub(crate) fn announcements(&self, cx: &Cx) -> Option<AnnouncementCounts> {
+        let selection = GcSelection { when: WhenReclaimed::Announced, ..GcSelection::default() };
+        let due = plan::gc(cx, &selection).changes;
+        let due = due.iter().filter(|it| it.destroys() && self.is_over(cx, &it.object.key.name));
+        let mut counts =
+            AnnouncementCounts { due: due.count() as u64, ..AnnouncementCounts::default() };
+        for (_, volume) in cx.cluster().volumes() {
+            match facts::announcement_status(cx, volume, None).ok()? {
+                AnnouncementStatus::Running(_) => counts.announced += 1,
+                AnnouncementStatus::Due(_) if !self.is_over(cx, volume.name()) => {
+                    counts.announced += 1;
+                }
+                AnnouncementStatus::Vetoed(_) => counts.vetoed += 1,
+                AnnouncementStatus::NotAnnounced
+                | AnnouncementStatus::Due(_)
+                | AnnouncementStatus::Changed(_)
+                | AnnouncementStatus::Void(_)
+                | AnnouncementStatus::Elsewhere(_) => {}
+            }
+        }
+        Some(counts)
     }
 }
 
@@ -131,26 +167,6 @@ pub(crate) fn take_out_what_was_taken_back(
     taken_back.map(|it| it.object).collect()
 }
 
-/// Counts volumes by what is known of their announcement; `None` where that was not read. What `gc` would refuse is not
-/// due.
-pub(crate) fn announcements(cx: &Cx) -> Option<AnnouncementCounts> {
-    let selection = GcSelection { when: WhenReclaimed::Announced, ..GcSelection::default() };
-    let due = plan::gc(cx, &selection).changes.iter().filter(|it| it.destroys()).count();
-    let mut counts = AnnouncementCounts { due: due as u64, ..AnnouncementCounts::default() };
-    for (_, volume) in cx.cluster().volumes() {
-        match facts::announcement_status(cx, volume, None).ok()? {
-            AnnouncementStatus::Running(_) => counts.announced += 1,
-            AnnouncementStatus::Vetoed(_) => counts.vetoed += 1,
-            AnnouncementStatus::NotAnnounced
-            | AnnouncementStatus::Due(_)
-            | AnnouncementStatus::Changed(_)
-            | AnnouncementStatus::Void(_)
-            | AnnouncementStatus::Elsewhere(_) => {}
-        }
-    }
-    Some(counts)
-}
-
 /// The breaker, by a plan that announces: what would be announced, and what was within the last hour, by whomever. What
 /// could not be judged may be either.
 pub(crate) fn breaker(cx: &Cx, announced: &Plan, percent: u8) -> Option<Breaker> {
@@ -175,4 +191,36 @@ pub(crate) fn breaker(cx: &Cx, announced: &Plan, percent: u8) -> Option<Breaker>
         }
     }
     Breaker::of(eligible, percent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::parse_time;
+
+    #[test]
+    fn what_was_announced_before_a_gap_waits_for_a_whole_grace_period_after_it() {
+        let at = |time: &str| {
+            let time = format!("2026-11-01T{time}:00Z");
+            parse_time(&time).ok().flatten().expect("a time")
+        };
+        let minutes = |count: u64| Duration::from_secs(60 * count);
+        for (counts_from, grace, end) in [
+            (None, 45, "12:00"),
+            (Some("12:40"), 45, "13:40"),
+            // Whoever announced it gave more time.
+            (Some("12:40"), 90, "14:10"),
+            (None, 90, "12:00"),
+            // It was announced after that.
+            (Some("10:00"), 45, "12:00"),
+        ] {
+            let terms = WorkTerms {
+                grace: minutes(60),
+                counts_from: counts_from.map(at),
+                ..WorkTerms::default()
+            };
+            let ends = terms.end_of(at("11:00"), minutes(grace));
+            assert_eq!(ends, at(end), "{counts_from:?} {grace}");
+        }
+    }
 }

@@ -3,7 +3,9 @@ use std::sync::Mutex;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::client::test_server::{ReceivedRequest, TestReply, TestServer, json as answer, reply};
+use crate::client::test_server::{
+    ReceivedRequest, TestReply, TestServer, absent, json as answer, reply,
+};
 
 const QUICK: ElectionPace = ElectionPace {
     duration: Duration::from_secs(15),
@@ -23,10 +25,7 @@ fn keep(lease: &Mutex<Option<Value>>, asked: &ReceivedRequest) -> TestReply {
     if let Some(object) = &*lease {
         return answer(object.to_string());
     }
-    let details = json!({"name": "watch", "group": "coordination.k8s.io", "kind": "leases"});
-    let status = json!({"kind": "Status", "reason": "NotFound", "code": 404, "details": details,
-        "message": r#"leases.coordination.k8s.io "watch" not found"#});
-    reply(404, "content-type: application/json\r\n", status.to_string())
+    absent(&asked.path)
 }
 
 /// Waits until something is so, for half a minute at most.
@@ -52,7 +51,7 @@ async fn a_loop_that_turns_no_more_leads_no_more() {
     let is_held = || holder().is_some_and(|it| !it.is_empty());
     let probes = Arc::new(Probes::stuck_after(Duration::from_millis(300)));
     let connection = server.connect().await;
-    let candidate = Candidate::stand(&connection, ("a", "watch"), QUICK, Arc::clone(&probes));
+    let candidate = Candidate::stand(&connection, ("a", "watch"), &[], QUICK, Arc::clone(&probes));
     let leadership = candidate.leadership();
     // It turns, and has read nothing: it would keep the Lease from others and report nothing.
     for _ in 0..10 {
@@ -122,7 +121,7 @@ async fn a_namespace_of_the_lease_that_does_not_exist_is_told() {
     let connection = server.connect().await;
     let probes: Arc<Probes> = Arc::default();
     probes.looked();
-    let candidate = Candidate::stand(&connection, ("a", "watch"), QUICK, probes);
+    let candidate = Candidate::stand(&connection, ("a", "watch"), &[], QUICK, probes);
     let standing = candidate.standing.clone();
     eventually("it is told", || match &*standing.borrow() {
         Standing::Stands { leader: None, failure: Some(why) } => why.contains(message),

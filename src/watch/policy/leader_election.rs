@@ -11,7 +11,7 @@ use crate::model::Text;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 pub struct LeaderElectionPolicy {
-    /// The namespace of the Lease; that of the pod or of the kubeconfig, unless it says otherwise.
+    /// The namespace of the Lease; that of the journal, unless it says otherwise.
     namespace: Option<NamespaceName>,
     /// The name of the Lease, `kubectl-storage-watch` unless it says otherwise: policies that differ need Leases that do.
     name: Option<LeaseName>,
@@ -27,11 +27,6 @@ impl LeaderElectionPolicy {
     pub(crate) fn namespace(&self) -> Option<Text> {
         self.namespace.as_ref().map(|it| Text::clone(&it.0))
     }
-
-    /// Namespace and name of the Lease. `here` is the namespace of the pod or of the kubeconfig.
-    pub(crate) fn lease(&self, here: &str) -> (Text, &str) {
-        (self.namespace().unwrap_or_else(|| here.into()), self.name())
-    }
 }
 
 #[cfg(test)]
@@ -43,16 +38,16 @@ mod tests {
     }
 
     #[test]
-    fn the_lease_is_where_the_process_is_unless_the_policy_says_otherwise() {
+    fn a_lease_has_the_name_of_the_program_unless_the_policy_says_otherwise() {
         const NAME: &str = "kubectl-storage-watch";
         for (text, namespace, name) in [
-            ("{}", "here", NAME),
-            ("{namespace: storage}", "storage", NAME),
-            ("{name: kubectl-storage-watch}", "here", NAME),
-            ("{name: kubectl-storage-watch-shop}", "here", "kubectl-storage-watch-shop"),
+            ("{}", None, NAME),
+            ("{namespace: storage}", Some("storage"), NAME),
+            ("{name: kubectl-storage-watch}", None, NAME),
+            ("{name: kubectl-storage-watch-shop}", None, "kubectl-storage-watch-shop"),
         ] {
             let policy = parse(text).expect(text);
-            assert_eq!(policy.lease("here"), (namespace.into(), name), "{text}");
+            assert_eq!((policy.namespace().as_deref(), policy.name()), (namespace, name), "{text}");
         }
         assert!(parse("{namespace: A_b}").is_err_and(|it| it.contains("not a valid name")));
         assert!(parse("{nam: a}").is_err_and(|it| it.contains("unknown field")));

@@ -67,8 +67,27 @@ pub struct WatchPolicy {
     /// How much reconcilers do, and when they stop.
     #[serde(default)]
     pub bounds: BoundsPolicy,
-    /// The namespace of the journal of reconcilers, and of the record by which they are paused; that of the pod or of the kubeconfig, unless it says otherwise.
+    /// The namespace of the journal of reconcilers, of the record by which they are paused, and of the Lease; that of the pod or of the kubeconfig, unless it says otherwise.
     cluster_journal: Option<NamespaceName>,
+}
+
+/// The namespaces in which a policy has its records. Without a place of its own one is where the process is: where that
+/// is not known, as in a role that is printed, it is `None`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RecordPlaces<N = Text> {
+    /// That of the journal, and of the record by which reconcilers are paused.
+    pub(crate) records: N,
+    /// That of the Lease.
+    pub(crate) lease: N,
+    /// Those in which a record pauses reconcilers: first that in which they have to be resumed, then that in which the
+    /// process is, where earlier versions look.
+    pub(crate) pauses: Vec<N>,
+}
+
+impl Default for RecordPlaces<Option<Text>> {
+    fn default() -> Self {
+        Self { records: None, lease: None, pauses: vec![None] }
+    }
 }
 
 /// The version of the format.
@@ -237,6 +256,25 @@ impl WatchPolicy {
     /// The namespace of the journal of reconcilers, if the policy names it.
     pub fn cluster_journal(&self) -> Option<Text> {
         self.cluster_journal.as_ref().map(|it| Text::clone(&it.0))
+    }
+
+    /// Where its records are, for whoever does not know where it is in force. Everybody who reads or writes one asks this.
+    pub(crate) fn places_by_name(&self) -> RecordPlaces<Option<Text>> {
+        let records = self.cluster_journal();
+        let lease = self.leader_election.as_ref().and_then(LeaderElectionPolicy::namespace);
+        let lease = lease.or_else(|| records.clone());
+        let here = records.is_some().then_some(None);
+        let pauses = std::iter::once(records.clone()).chain(here).collect();
+        RecordPlaces { records, lease, pauses }
+    }
+
+    /// Where its records are, for a process in this namespace: that of its pod, or of the kubeconfig.
+    pub(crate) fn places(&self, here: &str) -> RecordPlaces {
+        let RecordPlaces { records, lease, pauses } = self.places_by_name();
+        let at = |it: Option<Text>| it.unwrap_or_else(|| here.into());
+        let mut pauses: Vec<_> = pauses.into_iter().map(at).collect();
+        pauses.dedup();
+        RecordPlaces { records: at(records), lease: at(lease), pauses }
     }
 
     /// What it asks for of judgements and of the report.

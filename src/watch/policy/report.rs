@@ -17,8 +17,10 @@ use crate::model::Severity;
 pub struct ReportPolicy {
     /// Events about the objects.
     pub events: Option<EventsPolicy>,
-    /// Metrics, and the probes of a kubelet.
+    /// Metrics, and the probes of a kubelet where these have no address of their own.
     pub metrics: Option<MetricsPolicy>,
+    /// The probes of a kubelet, `/healthz` and `/readyz`, apart from metrics.
+    pub probes: Option<ProbesPolicy>,
     /// Messages to a chat.
     pub webhook: Option<WebhookPolicy>,
 }
@@ -32,6 +34,16 @@ pub struct EventsPolicy {
     #[serde(default = "high", deserialize_with = "severity")]
     #[cfg_attr(feature = "schema", schemars(schema_with = "super::values::severity"))]
     pub severity: Severity,
+}
+
+/// A server of `/healthz` and `/readyz`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
+pub struct ProbesPolicy {
+    /// Where it listens. It speaks HTTP, and says nothing but whether this process is alive and ready.
+    #[cfg_attr(feature = "schema", schemars(schema_with = "super::values::address"))]
+    pub address: SocketAddr,
 }
 
 /// A server of `/metrics`, `/healthz` and `/readyz`.
@@ -131,6 +143,7 @@ mod tests {
         let policy = parse(
             "events: {severity: critical}
 metrics: {address: '127.0.0.1:8080', perNamespace: 50, tls: {certFile: a, keyFile: b}}
+probes: {address: '0.0.0.0:8081'}
 webhook: {urlFile: /etc/hook/url, severity: low}",
         );
         let expected = ReportPolicy {
@@ -140,6 +153,7 @@ webhook: {urlFile: /etc/hook/url, severity: low}",
                 per_namespace: NonZeroUsize::new(50),
                 tls: Some(TlsPolicy { cert_file: "a".into(), key_file: "b".into() }),
             }),
+            probes: Some(ProbesPolicy { address: SocketAddr::from(([0, 0, 0, 0], 8081)) }),
             webhook: Some(WebhookPolicy {
                 url_file: "/etc/hook/url".into(),
                 severity: Severity::Low,
@@ -163,6 +177,8 @@ webhook: {urlFile: /etc/hook/url, severity: low}",
             ("events: {severity: hihg}", "unknown variant `hihg`, expected one of `critical`"),
             ("events: {severity: 3}", "unknown variant `3`"),
             ("metrics: {}", "missing field `address`"),
+            ("probes: {}", "missing field `address`"),
+            ("probes: {address: '[::1]:80', tls: {}}", "unknown field `tls`"),
             ("metrics: {address: here}", "invalid socket address"),
             ("metrics: {address: '127.0.0.1'}", "invalid socket address"),
             ("metrics: {address: '[::1]:80', perNamespace: 0}", "nonzero"),

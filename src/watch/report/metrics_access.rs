@@ -7,14 +7,21 @@ use std::time::{Duration, Instant};
 use sha2::{Digest as _, Sha256};
 use tokio::time::timeout;
 
+use super::token_bucket::TokenBucket;
 use crate::client::{ReadError, Reader, may_get, review_token};
 
 /// How long an answer counts.
 const COUNTS: Duration = Duration::from_secs(60);
 /// How long the API server may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long whoever was allowed to read is asked about at once.
+const WELCOME: Duration = Duration::from_secs(3600);
 /// How many tokens are remembered.
 const MOST: usize = 256;
+/// Of so many tokens that nobody knows the API server is asked at once, and then of one every so often: it has other
+/// things to answer, such as who leads.
+const STRANGERS: u32 = 10;
+const EVERY: Duration = Duration::from_secs(2);
 const PATH: &str = "/metrics";
 
 /// Whether whoever has a token may read the metrics.
@@ -31,8 +38,43 @@ pub(super) enum MetricsAccess {
 /// Asks the API server, and remembers its answers for a while.
 pub(super) struct MetricsReviewer {
     reader: Reader,
+    known: Mutex<KnownTokens>,
+}
+
+/// What is known of tokens.
+struct KnownTokens {
     /// By the digest of the token.
-    known: Mutex<BTreeMap<[u8; 32], (Instant, MetricsAccess)>>,
+    answers: BTreeMap<[u8; 32], (Instant, MetricsAccess)>,
+    strangers: TokenBucket,
+}
+
+impl KnownTokens {
+    /// What counts of this token now; `Err` where it may not be asked about now.
+    fn look(&mut self, digest: &[u8; 32], now: Instant) -> Result<Option<MetricsAccess>, ()> {
+        match self.answers.get(digest) {
+            Some((at, access)) if now.duration_since(*at) < COUNTS => Ok(Some(*access)),
+            Some((_, MetricsAccess::Allowed)) => Ok(None),
+            _ if self.strangers.take(now).is_zero() => Ok(None),
+            _ => {
+                self.strangers.give_back();
+                Err(())
+            }
+        }
+    }
+
+    /// Remembers an answer. Those who may not read make room for those who may.
+    fn remember(&mut self, digest: [u8; 32], now: Instant, access: MetricsAccess) {
+        let counts = |access| if access == MetricsAccess::Allowed { WELCOME } else { COUNTS };
+        self.answers.retain(|_, (at, access)| now.duration_since(*at) < counts(*access));
+        if self.answers.len() >= MOST && access == MetricsAccess::Allowed {
+            let refused = |it: &(&[u8; 32], &(Instant, MetricsAccess))| it.1.1 != access;
+            let refused = self.answers.iter().find(refused).map(|(digest, _)| *digest);
+            refused.and_then(|it| self.answers.remove(&it));
+        }
+        if self.answers.len() < MOST || self.answers.contains_key(&digest) {
+            self.answers.insert(digest, (now, access));
+        }
+    }
 }
 
 /// Why nobody knows.
@@ -42,12 +84,15 @@ pub(super) enum ReviewFailure {
     Read(#[from] ReadError),
     #[error("the API server does not answer")]
     Silent,
+    #[error("the API server was asked about too many tokens that nobody knows")]
+    TooMany,
 }
 
 impl MetricsReviewer {
     /// Asks with this reader.
     pub(super) fn new(reader: Reader) -> Self {
-        Self { reader, known: Mutex::default() }
+        let strangers = TokenBucket::new(STRANGERS, EVERY);
+        Self { reader, known: Mutex::new(KnownTokens { answers: BTreeMap::new(), strangers }) }
     }
 
     /// Whether whoever has this token may read the metrics.
@@ -57,21 +102,13 @@ impl MetricsReviewer {
     pub(super) async fn review(&self, token: &str) -> Result<MetricsAccess, ReviewFailure> {
         let digest: [u8; 32] = Sha256::digest(token).into();
         let now = Instant::now();
-        {
-            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((_, access)) =
-                known.get(&digest).filter(|(at, _)| now.duration_since(*at) < COUNTS)
-            {
-                return Ok(*access);
-            }
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(access) = known().look(&digest, now).map_err(|()| ReviewFailure::TooMany)? {
+            return Ok(access);
         }
         let asked = timeout(PATIENCE, self.ask(token)).await;
         let access = asked.map_err(|_| ReviewFailure::Silent)??;
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|_, (at, _)| now.duration_since(*at) < COUNTS);
-        if known.len() < MOST {
-            known.insert(digest, (now, access));
-        }
+        known().remember(digest, now, access);
         Ok(access)
     }
 

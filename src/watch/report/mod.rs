@@ -40,7 +40,7 @@ use self::events::{EventPace, EventReporter};
 use self::metrics::Metrics;
 use self::metrics_access::MetricsReviewer;
 use self::queue::SinkCounts;
-use self::server::Served;
+use self::server::{Served, Serves};
 use self::webhook::{WebhookPace, WebhookReporter};
 use super::acting::ActingCounts;
 use super::leader::Leadership;
@@ -58,7 +58,7 @@ use crate::sources::live::WatchHealth;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReportError {
     /// The address of the metrics is taken, or is none of this machine's.
-    #[error("failed to listen on {address} for metrics")]
+    #[error("failed to listen on {address} for metrics or probes")]
     Address { address: SocketAddr, source: std::io::Error },
     /// The metrics cannot be served.
     #[error("metrics on {address}")]
@@ -71,8 +71,8 @@ pub(crate) struct Reporters {
     policy: ReportPolicy,
     metrics: Metrics,
     probes: Arc<Probes>,
-    /// The server of metrics and probes, until this is dropped.
-    server: Option<JoinSet<()>>,
+    /// The servers of metrics and probes, until this is dropped.
+    servers: JoinSet<()>,
     events: Option<EventReporter>,
     webhook: Option<WebhookReporter>,
     event_counts: Arc<SinkCounts>,
@@ -122,7 +122,7 @@ impl Reporters {
             policy: ReportPolicy::default(),
             metrics: Metrics::new(leadership.clone(), sinks),
             probes,
-            server: None,
+            servers: JoinSet::new(),
             events: None,
             webhook: None,
             event_counts,
@@ -132,8 +132,13 @@ impl Reporters {
             owes: false,
             totals_of: None,
         };
+        let paths = if policy.probes.is_some() { Serves::Metrics } else { Serves::Both };
         if let Some(metrics) = &policy.metrics {
-            let (listener, served) = reporters.bind(metrics).await?;
+            let (listener, served) = reporters.bind(metrics, paths).await?;
+            reporters.serve(listener, served);
+        }
+        if let Some(probes) = &policy.probes {
+            let (listener, served) = reporters.bind_probes(probes.address).await?;
             reporters.serve(listener, served);
         }
         reporters.replace(policy);
@@ -180,7 +185,20 @@ impl Reporters {
         }
     }
 
-    async fn bind(&self, policy: &MetricsPolicy) -> Result<(TcpListener, Served), ReportError> {
+    /// Listens for probes, of which nothing is secret: a kubelet verifies no certificate.
+    async fn bind_probes(&self, address: SocketAddr) -> Result<(TcpListener, Served), ReportError> {
+        let failed = |source| ReportError::Address { address, source };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let (metrics, probes) = (self.metrics.clone(), Arc::clone(&self.probes));
+        let (serves, reviewer, certificate) = (Serves::Probes, None, None);
+        Ok((listener, Served { serves, metrics, probes, reviewer, certificate }))
+    }
+
+    async fn bind(
+        &self,
+        policy: &MetricsPolicy,
+        serves: Serves,
+    ) -> Result<(TcpListener, Served), ReportError> {
         let address = policy.address;
         let failed = |source| ReportError::Address { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
@@ -195,7 +213,7 @@ impl Reporters {
         };
         let reviewer = (!is_open).then(|| MetricsReviewer::new(Reader::new(&self.connection)));
         let (metrics, probes) = (self.metrics.clone(), Arc::clone(&self.probes));
-        Ok((listener, Served { metrics, probes, reviewer, certificate }))
+        Ok((listener, Served { serves, metrics, probes, reviewer, certificate }))
     }
 
     /// Begins anew where this process leads for another term, and leaves what was not sent to
@@ -229,10 +247,13 @@ impl Reporters {
 
     fn serve(&mut self, listener: TcpListener, served: Served) {
         let Ok(address) = listener.local_addr() else { return };
-        let mut task = JoinSet::new();
-        task.spawn(server::serve(listener, Arc::new(served)));
-        tracing::info!(%address, "serving metrics and probes");
-        self.server = Some(task);
+        let what = match served.serves {
+            Serves::Metrics => "serving metrics",
+            Serves::Probes => "serving probes",
+            Serves::Both => "serving metrics and probes",
+        };
+        self.servers.spawn(server::serve(listener, Arc::new(served)));
+        tracing::info!(%address, "{what}");
     }
 }
 
@@ -255,7 +276,7 @@ impl Listener for Reporters {
         let judged = reconciler.judgements();
         if self.totals_of != Some(judged) {
             self.totals_of = Some(judged);
-            if self.server.is_some() {
+            if !self.servers.is_empty() {
                 self.metrics.total(reconciler.assessor().totals(cluster, reconciler.settings()));
             }
         }

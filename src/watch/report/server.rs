@@ -1,11 +1,12 @@
-//! Serves `/metrics`, `/healthz` and `/readyz`.
+//! Serves `/metrics`, `/healthz` and `/readyz`, at one address or at two.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -14,27 +15,36 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::certificate::ServerCertificate;
 use super::metrics::Metrics;
-use super::metrics_access::{MetricsAccess, MetricsReviewer};
+use super::metrics_access::{MetricsAccess, MetricsReviewer, ReviewFailure};
 use crate::watch::probes::Probes;
 
-/// How many connections are served at a time.
+/// How many connections are served at a time. One more ends the oldest: whoever opens many and is silent keeps nobody
+/// out.
 const CONNECTIONS: usize = 256;
-/// How long a connection lasts at most: whoever holds them all keeps the kubelet out no longer.
+/// How long a connection lasts at most.
 const LONGEST: Duration = Duration::from_secs(60);
 /// How long a client may take to begin: with TLS, or with a request.
 const PATIENCE: Duration = Duration::from_secs(10);
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
+/// Which paths are served at an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Serves {
+    Metrics,
+    Probes,
+    Both,
+}
+
 /// What is served.
 pub(super) struct Served {
+    pub(super) serves: Serves,
     pub(super) metrics: Metrics,
     pub(super) probes: Arc<Probes>,
     /// Who may read the metrics; `None` where everybody may.
@@ -45,11 +55,11 @@ pub(super) struct Served {
 
 /// Serves until it is dropped.
 pub(super) async fn serve(listener: TcpListener, served: Arc<Served>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
+    let mut open: VecDeque<AbortHandle> = VecDeque::new();
     loop {
         while connections.try_join_next().is_some() {}
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+        open.retain(|it| !it.is_finished());
         let socket = match listener.accept().await {
             Ok((socket, _)) => socket,
             Err(error) => {
@@ -60,7 +70,12 @@ pub(super) async fn serve(listener: TcpListener, served: Arc<Served>) {
             }
         };
         let served = Arc::clone(&served);
-        connections.spawn(async move {
+        if open.len() >= CONNECTIONS
+            && let Some(oldest) = open.pop_front()
+        {
+            oldest.abort();
+        }
+        open.push_back(connections.spawn(async move {
             match &served.certificate {
                 None => talk(socket, &served).await,
                 Some(certificate) => {
@@ -70,8 +85,7 @@ pub(super) async fn serve(listener: TcpListener, served: Arc<Served>) {
                     }
                 }
             }
-            drop(place);
-        });
+        }));
     }
 }
 
@@ -93,17 +107,21 @@ async fn answer<B>(served: &Served, request: &Request<B>) -> Response<Full<Bytes
         false => plain(StatusCode::SERVICE_UNAVAILABLE, otherwise),
     };
     let path = request.uri().path();
-    let is_known = matches!(path, "/healthz" | "/readyz" | "/metrics");
+    let is_known = match path {
+        "/healthz" | "/readyz" => served.serves != Serves::Metrics,
+        "/metrics" => served.serves != Serves::Probes,
+        _ => false,
+    };
     if is_known && !matches!(*request.method(), Method::GET | Method::HEAD) {
         let mut refusal = plain(StatusCode::METHOD_NOT_ALLOWED, "only GET");
         refusal.headers_mut().insert(ALLOW, http::HeaderValue::from_static("GET, HEAD"));
         return refusal;
     }
     match path {
+        _ if !is_known => plain(StatusCode::NOT_FOUND, "not found"),
         "/healthz" => is_alive(served.probes.is_alive(), "the loop does not turn"),
         "/readyz" => is_alive(served.probes.is_ready(), "the first look is not over"),
-        "/metrics" => metrics(served, request.headers()).await,
-        _ => plain(StatusCode::NOT_FOUND, "not found"),
+        _ => metrics(served, request.headers()).await,
     }
 }
 
@@ -122,6 +140,11 @@ async fn metrics(served: &Served, headers: &HeaderMap) -> Response<Full<Bytes>> 
                 return refusal;
             }
             Ok(MetricsAccess::Forbidden) => return plain(StatusCode::FORBIDDEN, "forbidden"),
+            Err(ReviewFailure::TooMany) => {
+                let mut refusal = plain(StatusCode::TOO_MANY_REQUESTS, "too many unknown tokens");
+                refusal.headers_mut().insert(RETRY_AFTER, http::HeaderValue::from_static("2"));
+                return refusal;
+            }
             Err(error) => {
                 tracing::warn!(%error, "nobody knows whether the metrics may be read");
                 let silent = "the API server does not tell whether you may read this";
@@ -182,7 +205,8 @@ mod tests {
 
     fn serving(reviewer: Option<MetricsReviewer>) -> Served {
         let metrics = Metrics::new(Leadership::alone(), Vec::new());
-        Served { metrics, probes: Arc::default(), reviewer, certificate: None }
+        let serves = Serves::Both;
+        Served { serves, metrics, probes: Arc::default(), reviewer, certificate: None }
     }
 
     async fn asked(served: &Served, path: &str, authorization: &str) -> u16 {
@@ -243,6 +267,58 @@ mod tests {
         let post = Request::post("/metrics").body(()).expect("because it is a request");
         assert_eq!(answer(&served, &post).await.status().as_u16(), 405);
         assert!(reviews.asked().is_empty());
+    }
+
+    #[tokio::test]
+    async fn each_address_serves_its_own_paths() {
+        for (serves, metrics, probes) in
+            [(Serves::Both, 200, 200), (Serves::Metrics, 200, 404), (Serves::Probes, 404, 200)]
+        {
+            let served = Served { serves, ..serving(None) };
+            assert_eq!(asked(&served, "/metrics", "").await, metrics, "{serves:?}");
+            assert_eq!(asked(&served, "/healthz", "").await, probes, "{serves:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn random_tokens_keep_nobody_out_who_may_read() {
+        let reviews = TestServer::start(|asked| review(&asked.path, &asked.body)).await;
+        let served = serving(Some(MetricsReviewer::new(reviews.reader().await)));
+        assert_eq!(asked(&served, "/metrics", "Bearer prometheus").await, 200);
+        let before = reviews.asked().len();
+        let mut refused = 0;
+        for number in 0..400 {
+            let status = asked(&served, "/metrics", &format!("Bearer nobody-{number}")).await;
+            assert!([401, 429].contains(&status), "{status}");
+            refused += usize::from(status == 429);
+        }
+        let reviewed = reviews.asked().len() - before;
+        assert_eq!(reviewed + refused, 400);
+        // It takes a while.
+        assert!((9..100).contains(&reviewed), "{reviewed}");
+        assert_eq!(asked(&served, "/metrics", "Bearer prometheus").await, 200);
+    }
+
+    #[tokio::test]
+    async fn silent_connections_keep_no_probe_out() {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        use tokio::net::TcpStream;
+
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("because loopback has ports");
+        let address = listener.local_addr().expect("because it is bound");
+        let server = tokio::spawn(serve(listener, Arc::new(serving(None))));
+        let mut silent = Vec::new();
+        for _ in 0..CONNECTIONS + 50 {
+            silent.push(TcpStream::connect(address).await.expect("because somebody listens"));
+        }
+        let mut probe = TcpStream::connect(address).await.expect("because somebody listens");
+        let request = "GET /healthz HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+        probe.write_all(request.as_bytes()).await.expect("because it is open");
+        let mut answer = String::new();
+        let read = timeout(PATIENCE / 2, probe.read_to_string(&mut answer)).await;
+        assert!(read.is_ok_and(|it| it.is_ok()), "it is not answered in time");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        server.abort();
     }
 
     #[tokio::test]

@@ -1,11 +1,12 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::sleep;
 
 use super::*;
+use crate::apply::Moment;
 use crate::client::test_server::{TestServer, reply};
 use crate::cluster::{Change, Coverage, Dirty, Gap, Reach};
 use crate::dump::Input;
@@ -83,8 +84,10 @@ async fn who_takes_over_during_a_gap_tells_what_there_is_and_the_rest_when_it_is
     let term = Term { lease: "u".to_owned(), transitions: 1 };
     standing.send_replace(Standing::Leads {
         term,
-        until: Instant::now() + Duration::from_secs(3600),
+        renewed: Moment::now(),
+        lasts: Duration::from_secs(3600),
         unattended: None,
+        restarted: None,
     });
     assert!(reporters.is_behind());
     reporters.hear(&Told::default(), &intake.cluster, &reconciler);

@@ -5,7 +5,12 @@ use std::collections::BTreeMap;
 use super::{Source, assert_none, sources};
 
 /// Files that read the date of this machine, which may be wrong by days.
-const DATE: [(&str, &str); 6] = [
+const DATE: [(&str, &str); 8] = [
+    ("src/apply/moment.rs", "whether the machine was suspended since something was read or judged"),
+    (
+        "src/cli/writing/confirm.rs",
+        "whether the API server's clock agrees, before something is removed because it is old",
+    ),
     ("src/cli/collect.rs", "a dump that does not tell its time was not taken later than now"),
     (
         "src/cli/acting/session.rs",
@@ -21,7 +26,8 @@ const DATE: [(&str, &str); 6] = [
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
-const STOPWATCH: [(&str, &str); 32] = [
+const STOPWATCH: [(&str, &str); 33] = [
+    ("src/apply/moment.rs", "how old something is that was read or judged"),
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/step/leases.rs", "how long to wait before expired Leases are read again"),
     ("src/apply/step/owner.rs", "how long it took to record what is taken back"),

@@ -27,7 +27,7 @@ impl Mirror {
     pub(super) fn apply(&mut self, change: &Change) {
         self.sequence += 1;
         match change {
-            Change::Seen(row) => {
+            Change::Seen(row) | Change::Odd(Some(row), _) => {
                 if let Some(key) = row.key() {
                     self.rows.insert(key, (self.sequence, row.clone()));
                 }
@@ -49,6 +49,7 @@ impl Mirror {
             Change::NotServed(kind) => self.rows.retain(|key, _| key.kind != *kind),
             Change::Whole(_)
             | Change::Covered(..)
+            | Change::Odd(None, _)
             | Change::Served(..)
             | Change::Lost(_)
             | Change::Clock(_)

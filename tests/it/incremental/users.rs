@@ -6,7 +6,7 @@ use kubectl_storage::{
     cluster::Change,
     model::{
         Answer, Attachment, AttachmentSource, BackendKey, ClaimKey, ControllerRole, Event,
-        KeptBackend, Kind, Labels, Lease, Metadata, MountedClaim, Node, NodeAffinity,
+        KeptBackend, Kind, Labels, Lease, LeaseMoment, Metadata, MountedClaim, Node, NodeAffinity,
         NodeRequirement, NodeTerm, ObjectKey, OwnerKey, PodPhase, PodUse, Question, Recorded, Row,
         SidecarContainer, Sidecars, SnapshotContent, SnapshotSource, Text, Uid, Workload,
     },
@@ -29,6 +29,7 @@ pub(super) fn alive(dice: &mut Dice) -> Row {
     ];
     let ago = dice.pick(&[0, 0, 20, 3600]);
     Row::Lease(Box::new(Lease {
+        read: LeaseMoment::default(),
         metadata: metadata(dice, &names),
         namespace: dice.text(&["kube-system", "a"]),
         holder: (!dice.chance(4)).then(|| "somebody".into()),
@@ -94,6 +95,7 @@ fn sidecars(dice: &mut Dice) -> Sidecars {
     Sidecars {
         images: boxed(dice.subset(&["r/nfsplugin:v4.13.4", "r/driver:v1"])),
         containers: Box::new([SidecarContainer {
+            provisions_itself: false,
             name: dice.text(&["c", "csi-provisioner"]),
             image: dice.text(&images),
             args: boxed(
@@ -158,7 +160,12 @@ pub(super) fn served(dice: &mut Dice) -> Row {
     let image = dice.text(&["r/csi-provisioner:v6.3.0", "r/csi-provisioner:v5.1.0"]);
     let sidecars = Sidecars {
         images: [].into(),
-        containers: Box::new([SidecarContainer { name: "c".into(), image, args: Box::default() }]),
+        containers: Box::new([SidecarContainer {
+            provisions_itself: false,
+            name: "c".into(),
+            image,
+            args: Box::default(),
+        }]),
         mentions: Box::new(["--drivername=d.example".into()]),
         service_account: Some("sa".into()),
     };

@@ -77,11 +77,10 @@ fn who_may_not_delete_the_claim_changes_no_policy() {
     let mark = on.cluster.mark();
     let told = admin.run(&delete(&on, &["data"], &["--keep-data"])).ends(5);
     because(&told, "data", &["forbidden"]);
-    // A dry run as well: that it is one, its body says, which is not read where it is forbidden.
     let sent: Vec<_> = admin.sent(mark).iter().map(crate::support::Write::line).collect();
     let expected = [
         format!("dry patch persistentvolumes {volume}"),
-        "delete persistentvolumeclaims data 403".to_owned(),
+        "dry delete persistentvolumeclaims data 403".to_owned(),
     ];
     assert_eq!(sent, expected);
     is_untouched(&on, "data");

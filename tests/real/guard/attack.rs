@@ -40,19 +40,30 @@ fn edit(cluster: &Cluster, script: &str, part: &[&str]) -> Result<String, String
     }
 }
 
-fn generation(cluster: &Cluster, object: &str) -> Option<(Value, Value, Value, Value)> {
-    let metadata = &cluster.get("strict", object)?["metadata"];
-    let of = |field: &str| metadata[field].clone();
-    Some((of("uid"), of("deletionTimestamp"), of("finalizers"), of("ownerReferences")))
+fn generation(cluster: &Cluster, object: &str) -> Option<[Value; 6]> {
+    let live = cluster.get("strict", object)?;
+    let of = |field: &str| live["metadata"][field].clone();
+    let metadata = ["uid", "deletionTimestamp", "finalizers", "ownerReferences"].map(of);
+    let [uid, deleted, finalizers, owners] = metadata;
+    Some([uid, deleted, finalizers, owners, live["spec"].clone(), live["status"]["phase"].clone()])
 }
 
 const OWNER: &str = r#"[{"op":"add","path":"/metadata/ownerReferences","value":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"00000000-dead-4000-8000-000000000000"}]}]"#;
+const UID: &str = r#"{"spec":{"claimRef":{"uid":"00000000-dead-4000-8000-000000000000"}}}"#;
+const NO_CLAIM: &str = r#"[{"op":"remove","path":"/spec/claimRef"}]"#;
+const RELEASED: &str = r#"{"status":{"phase":"Released"}}"#;
+const DELETE: &str = r#"{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}"#;
+const WHEN_SCALED: &str =
+    r#"{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenScaled":"Delete"}}}"#;
+const FEWER: &str = r#"{"spec":{"replicas":1}}"#;
 const BARE: &str = r#"{"metadata":{"finalizers":null}}"#;
 
 /// What an administrator might type, and the object that it must not touch.
 fn attacks() -> Vec<(&'static str, Vec<&'static str>)> {
     let strict = |args: &[&'static str]| [args, &["-n", "strict"]].concat();
     vec![
+        ("sts/retains", strict(&["patch", "sts", "retains", "-p", WHEN_SCALED])),
+        ("sts/shrinks", strict(&["patch", "sts", "shrinks", "-p", FEWER])),
         ("pvc/bound", strict(&["delete", "pvc", "bound", "--wait=false"])),
         ("pvc/bound", strict(&["delete", "pvc", "--all", "--wait=false"])),
         ("pvc/bound", strict(&["delete", "pvc", "bound", "--force", "--grace-period=0"])),
@@ -97,6 +108,13 @@ fn attacks() -> Vec<(&'static str, Vec<&'static str>)> {
             "volumeattachment/attached",
             vec!["patch", "volumeattachment", "attached", "--type=merge", "-p", BARE],
         ),
+        ("pv/taken", vec!["patch", "pv", "taken", "--type=merge", "-p", UID]),
+        ("pv/taken", vec!["patch", "pv", "taken", "--type=json", "-p", NO_CLAIM]),
+        (
+            "pv/taken",
+            vec!["patch", "pv", "taken", "--subresource=status", "--type=merge", "-p", RELEASED],
+        ),
+        ("pv/left", vec!["patch", "pv", "left", "-p", DELETE]),
         ("namespace/strict", vec!["delete", "ns", "strict", "--wait=false"]),
     ]
 }

@@ -5,7 +5,11 @@ use serde_json::{Value, json};
 
 use super::ask::{APPLY, Asked, JSON, MERGE};
 use super::world::{ATTACHER, EXTERNAL};
-use crate::support::Cluster;
+use crate::support::{Cluster, PersistentVolume};
+
+/// The uid of no claim, and the name of a volume that is provisioned for it.
+const NOBODY: &str = "00000000-dead-4000-8000-000000000000";
+const NAMED: &str = "pvc-00000000-dead-4000-8000-000000000000";
 
 /// A request, and what the guard is to do with it if a person sends it.
 pub(super) struct Attempt {
@@ -20,6 +24,8 @@ pub(super) struct Attempt {
 struct Attempts<'a> {
     cluster: &'a Cluster,
     namespace: &'a str,
+    /// The rule that updates are about.
+    rule: char,
     all: Vec<Attempt>,
 }
 
@@ -81,7 +87,7 @@ impl Attempts<'_> {
         against: bool,
     ) {
         let path = format!("{}{part}?dryRun=All&fieldManager={manager}", self.path(object));
-        self.add('d', what, against, Asked { method, path, content, body });
+        self.add(self.rule, what, against, Asked { method, path, content, body });
     }
 
     fn merge(&mut self, what: &'static str, to: (&str, &str, &str), body: Value, against: bool) {
@@ -205,6 +211,118 @@ impl Attempts<'_> {
         self.write(what, apply, ("pvc/bound", "", "kubectl&force=true"), applied, true);
     }
 
+    /// What takes a bound volume from its claim.
+    fn claim_refs(&mut self) {
+        self.rule = 'f';
+        let by_hand = "kubectl-patch";
+        let uid = |uid: &str| json!({"spec": {"claimRef": {"uid": uid}}});
+        let what = "change the uid in the claimRef of a bound volume";
+        self.merge(what, ("pv/taken", "", by_hand), uid(NOBODY), true);
+        let mut whole = self.live("pv/taken");
+        whole["spec"]["claimRef"]["uid"] = json!(NOBODY);
+        let put = (Method::PUT, JSON);
+        let what = "the same with kubectl replace, of an old manifest";
+        self.write(what, put.clone(), ("pv/taken", "", "kubectl-replace"), whole, true);
+        let applied = json!({
+            "apiVersion": "v1", "kind": "PersistentVolume", "spec": {"claimRef": {"uid": NOBODY}},
+        });
+        let what = "the same with kubectl apply --server-side";
+        let to = ("pv/taken", "", "kubectl&force=true");
+        self.write(what, (Method::PATCH, APPLY), to, applied, true);
+        let what = "the same by the tool's field manager";
+        self.merge(what, ("pv/taken", "", "kubectl-storage"), uid(NOBODY), false);
+        for (what, body) in [
+            ("take the uid off", json!({"spec": {"claimRef": {"uid": null}}})),
+            ("change the name in it", json!({"spec": {"claimRef": {"name": "other"}}})),
+            ("change the namespace in it", json!({"spec": {"claimRef": {"namespace": "other"}}})),
+            ("take the claimRef off", json!({"spec": {"claimRef": null}})),
+        ] {
+            self.merge(what, ("pv/taken", "", by_hand), body, true);
+        }
+        let released = json!({"status": {"phase": "Released"}});
+        let what = "write phase Released into a bound volume";
+        self.merge(what, ("pv/taken", "/status", by_hand), released, true);
+        let label = json!({"metadata": {"labels": {"team": "shop"}}});
+        self.merge("label a bound volume", ("pv/taken", "", "kubectl-label"), label, false);
+        let own = self.live("pv/taken");
+        let what = "replace a bound volume with itself";
+        self.write(what, put, ("pv/taken", "", "kubectl-replace"), own, false);
+        let empty = json!({"spec": {"claimRef": null}});
+        let what = "take the claimRef off a Released volume";
+        self.merge(what, ("pv/left", "", by_hand), empty, false);
+        let what = "change the uid in that of a Released volume";
+        self.merge(what, ("pv/left", "", by_hand), uid(NOBODY), false);
+        let claim = json!({"spec": {"claimRef": {"namespace": "shop", "name": "data"}}});
+        let what = "reserve an Available volume for a claim";
+        self.merge(what, ("pv/retained", "", by_hand), claim, false);
+        for (what, name, policy, manager, against) in [
+            (
+                "create a volume of a claim's uid with policy Delete",
+                "copy",
+                "Delete",
+                "kubectl-create",
+                true,
+            ),
+            ("the same by the tool's field manager", "copy", "Delete", "kubectl-storage", false),
+            ("the same with policy Retain", "copy", "Retain", "kubectl-create", false),
+            ("create it as a provisioner does, named by that uid", NAMED, "Delete", "csi", false),
+        ] {
+            let mut volume = PersistentVolume::csi(name, "csi.example", "copy").policy(policy).0;
+            volume["spec"]["claimRef"] = json!({"kind": "PersistentVolumeClaim", "namespace": "shop", "name": "data", "uid": NOBODY});
+            let create = (Method::POST, JSON);
+            self.write(what, create, ("pv", "", manager), volume, against);
+        }
+    }
+
+    /// Policies and replicas by which controllers destroy data.
+    fn policies(&mut self) {
+        self.rule = 'g';
+        let by_hand = "kubectl-patch";
+        let policy = |it: &str| json!({"spec": {"persistentVolumeReclaimPolicy": it}});
+        let what = "set a Released volume from Retain to Delete";
+        self.merge(what, ("pv/left", "", by_hand), policy("Delete"), true);
+        let mut whole = self.live("pv/left");
+        whole["spec"]["persistentVolumeReclaimPolicy"] = json!("Delete");
+        let put = (Method::PUT, JSON);
+        let what = "the same with kubectl replace";
+        self.write(what, put.clone(), ("pv/left", "", "kubectl-replace"), whole, true);
+        let what = "the same by the tool's field manager";
+        self.merge(what, ("pv/left", "", "kubectl-storage"), policy("Delete"), false);
+        let what = "set an Available volume to Delete";
+        self.merge(what, ("pv/retained", "", by_hand), policy("Delete"), false);
+        let what = "set a bound volume to Retain";
+        self.merge(what, ("pv/taken", "", by_hand), policy("Retain"), false);
+
+        self.rule = 'h';
+        let policy = |field: &str, it: &str| json!({"spec": {"persistentVolumeClaimRetentionPolicy": {field: it}}});
+        let retains = ("sts/retains", "", by_hand);
+        self.merge("set whenDeleted to Delete", retains, policy("whenDeleted", "Delete"), true);
+        self.merge("set whenScaled to Delete", retains, policy("whenScaled", "Delete"), true);
+        let mut whole = self.live("sts/retains");
+        whole["spec"]["persistentVolumeClaimRetentionPolicy"]["whenScaled"] = json!("Delete");
+        let what = "the same with kubectl replace";
+        self.write(what, put, ("sts/retains", "", "kubectl-replace"), whole, true);
+        let tool = ("sts/retains", "", "kubectl-storage");
+        let what = "the same by the tool's field manager";
+        self.merge(what, tool, policy("whenScaled", "Delete"), false);
+        let what = "set whenDeleted to Retain";
+        let destroys = ("sts/destroys", "", by_hand);
+        self.merge(what, destroys, policy("whenDeleted", "Retain"), false);
+        let shrinks = ("sts/shrinks", "", by_hand);
+        let replicas = |it: u32| json!({"spec": {"replicas": it}});
+        self.merge("fewer replicas under whenScaled Delete", shrinks, replicas(1), true);
+        let later = json!({"spec": {"ordinals": {"start": 1}}});
+        self.merge("a later first ordinal under whenScaled Delete", shrinks, later, true);
+        self.merge("more replicas under whenScaled Delete", shrinks, replicas(3), false);
+        let mut kept = policy("whenScaled", "Retain");
+        kept["spec"]["replicas"] = json!(1);
+        self.merge("fewer replicas, and whenScaled Retain", shrinks, kept, false);
+        let scale = ("sts/shrinks", "/scale", by_hand);
+        let what = "fewer replicas through /scale, which is not stopped";
+        self.merge(what, scale, replicas(1), false);
+        self.merge("fewer replicas under whenScaled Retain", retains, replicas(0), false);
+    }
+
     fn namespaces(&mut self) {
         let object = format!("ns/{}", self.namespace);
         self.delete('e', "delete the namespace", &object, &json!({}), true);
@@ -214,12 +332,14 @@ impl Attempts<'_> {
 
 /// Returns every request, for objects of a namespace and for those that are in none.
 pub(super) fn attempts(cluster: &Cluster, namespace: &str) -> Vec<Attempt> {
-    let mut attempts = Attempts { cluster, namespace, all: Vec::new() };
+    let mut attempts = Attempts { cluster, namespace, rule: 'd', all: Vec::new() };
     attempts.claims();
     attempts.volumes();
     attempts.sets();
     attempts.finalizers();
     attempts.owners();
     attempts.namespaces();
+    attempts.claim_refs();
+    attempts.policies();
     attempts.all
 }

@@ -47,7 +47,7 @@ fn deletion(dice: &mut Dice, uid: &Value) -> Value {
     options
 }
 
-/// A request of kind (a), (b), (c), (d) or (e).
+/// A request of kind (a) to (h).
 fn request(dice: &mut Dice, cluster: &Cluster, claims: &[&str], volumes: &[&str]) -> Asked {
     let named = "/api/v1/namespaces/strict/persistentvolumeclaims";
     let claim = dice.one_of(claims);
@@ -59,7 +59,7 @@ fn request(dice: &mut Dice, cluster: &Cluster, claims: &[&str], volumes: &[&str]
     let live = cluster.get("strict", &object).unwrap_or_else(|| panic!("{object} is lost"));
     let part = if dice.below(2) == 0 { "" } else { "/status" };
     let asked = |method, path: String, content, body| Asked { method, path, content, body };
-    match dice.below(11) {
+    match dice.below(14) {
         0 | 1 => {
             // A protected volume may be deleted: its claim keeps it.
             let path = match object.starts_with("pvc/") {
@@ -108,6 +108,40 @@ fn request(dice: &mut Dice, cluster: &Cluster, claims: &[&str], volumes: &[&str]
             asked(Method::PUT, path, JSON, whole)
         }
         9 => {
+            // What takes a volume from its claim.
+            let path = format!("/api/v1/persistentvolumes/{volume}");
+            let nobody = "00000000-dead-4000-8000-000000000000";
+            let (part, body) = match dice.below(5) {
+                0 => ("", json!({"spec": {"claimRef": {"uid": nobody}}})),
+                1 => ("", json!({"spec": {"claimRef": {"uid": null}}})),
+                2 => ("", json!({"spec": {"claimRef": {"name": "gone"}}})),
+                3 => ("", json!({"spec": {"claimRef": null}})),
+                _ => ("/status", json!({"status": {"phase": "Released"}})),
+            };
+            asked(Method::PATCH, format!("{path}{part}"), MERGE, body)
+        }
+        10 => {
+            // kubectl replace, of an old manifest.
+            let mut whole = cluster.get("", &format!("pv/{volume}")).expect("it is there");
+            whole["spec"]["claimRef"]["uid"] = json!("00000000-dead-4000-8000-000000000000");
+            whole["metadata"]["resourceVersion"] = json!(null);
+            asked(Method::PUT, format!("/api/v1/persistentvolumes/{volume}"), JSON, whole)
+        }
+        11 => {
+            // What has its claims deleted with the set, or with its replicas.
+            let path = "/apis/apps/v1/namespaces/strict/statefulsets/web".to_owned();
+            let body = match dice.below(3) {
+                0 => json!({"spec": {"replicas": 0,
+                    "persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete"}}}),
+                1 => json!({"spec": {"ordinals": {"start": 3},
+                    "persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete"}}}),
+                _ => {
+                    json!({"spec": {"persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete"}}})
+                }
+            };
+            asked(Method::PATCH, path, MERGE, body)
+        }
+        12 => {
             let path = "/apis/apps/v1/namespaces/strict/statefulsets".to_owned();
             asked(Method::DELETE, path, JSON, deletion(dice, &json!("no")))
         }

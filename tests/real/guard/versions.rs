@@ -29,7 +29,7 @@ fn install_older(cluster: &Cluster) {
         let of = &mut object.manifest;
         let text = of["metadata"]["annotations"][OPTIONS].as_str().expect("it records them");
         of["metadata"]["annotations"][OPTIONS] =
-            json!(text.replace("\"version\":1", "\"version\":0"));
+            json!(text.replace("\"version\":2", "\"version\":1"));
         if object.name == CLAIMS {
             of["spec"]["validations"][0]["expression"] = json!("request.operation != 'DELETE'");
         }

@@ -87,6 +87,10 @@ pub(super) fn fill(cluster: &Cluster, namespace: &str) {
     create(claim("pending", ""));
     create(set("destroys", "Delete"));
     create(set("retains", "Retain"));
+    let mut shrinks = set("shrinks", "Retain");
+    shrinks["spec"]["persistentVolumeClaimRetentionPolicy"]["whenScaled"] = json!("Delete");
+    shrinks["spec"]["replicas"] = json!(2);
+    create(shrinks);
 }
 
 /// Makes the objects that are in no namespace.
@@ -98,6 +102,15 @@ pub(super) fn fill_cluster_wide(cluster: &Cluster) {
     ] {
         let volume = PersistentVolume::csi(name, "csi.example", name).policy(policy);
         cluster.create(&volume.finalizers(finalizers).0);
+    }
+    for (name, phase) in [("taken", "Bound"), ("left", "Released")] {
+        let mut volume = PersistentVolume::csi(name, "csi.example", name).policy("Retain").0;
+        volume["spec"]["claimRef"] = json!({
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": "shop", "name": name,
+            "uid": "00000000-feed-4000-8000-000000000000",
+        });
+        cluster.create(&volume);
+        cluster.patch_status("", &format!("pv/{name}"), &json!({"status": {"phase": phase}}));
     }
     cluster.create(&json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",

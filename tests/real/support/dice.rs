@@ -21,6 +21,11 @@ impl Dice {
         self.next() % end
     }
 
+    /// A place in a list of this many.
+    pub(crate) fn index(&mut self, count: usize) -> usize {
+        usize::try_from(self.below(count as u64)).expect("because it is below the count")
+    }
+
     /// A number of this range, both ends included.
     pub(crate) fn between(&mut self, first: i32, last: i32) -> i32 {
         let width = u64::try_from(last - first + 1).expect("because ranges have a number in them");

@@ -97,7 +97,7 @@ pub(super) fn left(on: &Scenario, name: &str) -> String {
 
 /// Pauses what acts, or lets it go on.
 pub(super) fn switch(on: &Scenario, how: &str) {
-    let run = Run::of(&["watch", how, "-n", "default", "--reason", "tried"]);
+    let run = Run::of(&["watch", how, "-n", &on.name, "--reason", "tried"]);
     let outcome = run.kubeconfig(on.cluster.kubeconfig()).go();
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
 }

@@ -197,3 +197,141 @@ fn nothing_is_announced_by_a_clock_that_disagrees() {
     let live = on.read(&format!("pv/{volume}"));
     assert_eq!(live["metadata"]["annotations"][MARK], Value::Null);
 }
+
+/// The context, the journal and the Lease are in three namespaces: everybody looks for the record in that of the journal,
+/// and one in that of the process pauses too.
+#[test]
+fn a_pause_is_where_the_journal_is_and_of_two_the_one_that_pauses_wins() {
+    let on = Scenario::on(shared());
+    let namespaces = ["here", "leases"].map(|it| format!("{}-{it}", on.name));
+    let [here, leases] = namespaces.each_ref().map(String::as_str);
+    for name in [here, leases] {
+        on.cluster.kubectl(&["create", "namespace", name]);
+    }
+    let reporting = Reporting::with(
+        "{}",
+        &format!(
+            "scope: {{namespaces: [{0}]}}\nleaderElection: {{namespace: {leases}}}\nclusterJournal: {0}\n\
+             reconcilers: {{rescue: {{mode: act}}}}\n\
+             bounds: {{unchangedJudgements: 2, judgementInterval: 1s}}",
+            on.name
+        ),
+    );
+    let kubeconfig = reporting.folder.path().join("kubeconfig");
+    let text = fs::read_to_string(on.cluster.kubeconfig()).expect("because the testbed wrote it");
+    let mut config: Value = serde_yaml::from_str(&text).expect("because it is YAML");
+    config["contexts"][0]["context"]["namespace"] = json!(here);
+    fs::write(&kubeconfig, config.to_string()).expect("because the folder is writable");
+    let policy = reporting.policy();
+    let policy = policy.to_string_lossy();
+    let told = |args: &[&str]| {
+        let outcome = Run::of(&["watch"]).more(args).kubeconfig(&kubeconfig).go();
+        assert_eq!(outcome.code, Some(0), "{args:?}: {}", outcome.stderr);
+        outcome
+    };
+
+    let watcher = Watcher::by_policy(&kubeconfig, &reporting.policy());
+    watcher.says("paused: nothing is changed until `watch resume` says that it may be");
+    // A record elsewhere lets nothing act, and whoever writes it is told.
+    eventually("it leads, and says what it reads", || {
+        on.cluster.get(leases, "lease/kubectl-storage-watch").is_some_and(|it| {
+            it["metadata"]["annotations"]["storage.kubectl.dev/paused-by"]
+                == format!("{},{here}", on.name)
+        })
+    });
+    let elsewhere = told(&["resume", "-n", leases]).stderr;
+    let warning = format!("does not read this record: it is paused and resumed by -n {}", on.name);
+    assert!(elsewhere.contains(&warning), "{elsewhere}");
+    // The policy says where it is.
+    told(&["resume", "-f", &policy]);
+    watcher.says("resumed: reconcilers may act");
+    let on_claim = |name: &str| {
+        on.create(&claim(name, &shared().driver().class_delete));
+        on.create(&pod(name, name));
+        let volume = on.bound(name);
+        on.wait_phase(&format!("pod/{name}"), "Running");
+        volume
+    };
+    let saved = on_claim("saved");
+    on.delete("pvc/saved");
+    eventually("the volume is kept", || policy_of(&on, &saved) == "Retain");
+
+    let lost = on_claim("lost");
+    let paused = told(&["pause", "-n", here, "--reason", "a restore"]).stderr;
+    assert!(paused.contains("may take effect for 22s from now"), "{paused}");
+    watcher.says("a restore");
+    let status = told(&["status", "-f", &policy, "-o", "json"]);
+    let shape: Value = serde_json::from_str(&status.stdout).expect("it is JSON");
+    assert_eq!(shape["metadata"]["namespace"], json!(on.name));
+    assert_eq!(shape["pause"]["record"], "resumed");
+    let note = format!("also reads configmap {here}/kubectl-storage-watch, which is paused");
+    assert!(status.stderr.contains(&note), "{}", status.stderr);
+    on.delete("pvc/lost");
+    let again = watcher.said().matches("resumed: reconcilers may act").count();
+    assert_eq!((policy_of(&on, &lost).as_str(), again), ("Delete", 1));
+    told(&["resume", "-n", here]);
+    eventually("the volume is kept", || policy_of(&on, &lost) == "Retain");
+    watcher.terminate();
+    for name in [here, leases] {
+        on.cluster.kubectl(&["delete", "namespace", name, "--wait=false"]);
+    }
+}
+
+/// A snapshot, a veto, and the snapshot restored: the mark and the record are there as they were, the veto is not, and the
+/// Lease was renewed minutes ago. What is due by its record is reclaimed after a whole grace period, and can be vetoed again.
+#[test]
+fn after_a_restore_whoever_objected_can_object_again() {
+    let on = Scenario::on(shared());
+    let reporting = Reporting::with(
+        "{metrics: {address: '127.0.0.1:PORT'}}",
+        &format!(
+            "scope: {{namespaces: [{0}]}}\nleaderElection: {{}}\nclusterJournal: {0}\n\
+             reconcilers: {{reclaim: {{mode: act, olderThan: 1s, grace: 40s}}}}\n\
+             bounds: {{unchangedJudgements: 2, judgementInterval: 1s}}",
+            on.name
+        ),
+    );
+    let proxy = on.cluster.proxy();
+    let kubeconfig = through(&on, &proxy, &reporting);
+    switch(&on, "resume");
+    let volume = left(&on, "left");
+    let object = format!("pv/{volume}");
+    let mark = || on.read(&object)["metadata"]["annotations"][MARK].as_str().map(str::to_owned);
+    let watcher = Watcher::by_policy(&kubeconfig, &reporting.policy());
+    eventually("it is announced", || mark().is_some());
+    let snapshot = mark().expect("it was just seen");
+    watcher.kill();
+    // The veto, and what the restore makes of it and of the Lease.
+    on.cluster.kubectl(&["annotate", "pv", &volume, &format!("{MARK}-")]);
+    on.cluster.kubectl(&["annotate", "pv", &volume, &format!("{MARK}={snapshot}")]);
+    let renewed = chrono::Utc::now() - chrono::TimeDelta::minutes(40);
+    let renewed = renewed.to_rfc3339_opts(chrono::SecondsFormat::Micros, true);
+    on.patch("lease/kubectl-storage-watch", &json!({"spec": {"renewTime": renewed}}));
+    let shown = snapshot.split(' ').next().unwrap_or_default().to_owned();
+    let due = chrono::DateTime::parse_from_rfc3339(&shown).expect("it begins with a time");
+    eventually("it is due by its record", || {
+        chrono::Utc::now() > due + chrono::TimeDelta::seconds(5)
+    });
+
+    let watcher = Watcher::by_policy(&kubeconfig, &reporting.policy());
+    eventually("it leads, and counts anew", || {
+        on.read("lease/kubectl-storage-watch")["metadata"]["annotations"]
+            ["storage.kubectl.dev/counts-from"]
+            .as_str()
+            .is_some_and(|it| chrono::DateTime::parse_from_rfc3339(it).is_ok_and(|it| it > due))
+    });
+    eventually("it has looked at what is announced", || {
+        let announced = reporting.numbers("kubectl_storage_watch_announced");
+        announced.first().map(|it| it.1) == Some(1)
+    });
+    assert_eq!(policy_of(&on, &volume), "Retain");
+    on.cluster.kubectl(&["annotate", "pv", &volume, &format!("{MARK}-")]);
+    let uid = on.read(&object)["metadata"]["uid"].as_str().unwrap_or_default().to_owned();
+    eventually("the veto is recorded", || {
+        on.cluster
+            .get("kube-system", "configmap/kubectl-storage-vetoes")
+            .is_some_and(|it| it["data"][&uid].is_string())
+    });
+    watcher.terminate();
+    assert!(on.cluster.driver().has(&volume), "it was vetoed");
+}

@@ -141,6 +141,41 @@ fn the_answer_comes_too_late_for_a_gateway() {
     one_of_three(fault, &Expect { says: &["504"], seen: &["dry 200", "200"], ..NO_ANSWER });
 }
 
+/// A proxy has sent it twice, and only the second answer comes: what the first has done is in its way.
+const SENT_TWICE: Expect = Expect {
+    says: &["unknown whether the request took effect", "sent it twice"],
+    seen: &["dry 200", "200"],
+    goes_on: true,
+    ..NO_ANSWER
+};
+
+#[test]
+fn it_is_gone_after_it_was_carried_out() {
+    let gone = || Fault::status_after(404).message("persistentvolumes not found");
+    one_of_three(|volume| real(gone(), volume), &SENT_TWICE);
+}
+
+#[test]
+fn it_is_another_one_after_it_was_carried_out() {
+    let changed = || Fault::status_after(409).message("it has been modified");
+    one_of_three(|volume| real(changed(), volume), &SENT_TWICE);
+}
+
+/// One answer whose date is days ahead makes every volume old enough.
+#[test]
+fn nothing_is_removed_by_a_clock_that_disagrees() {
+    let case = Case::of(1);
+    let ahead = Fault::clock(80 * 24 * 3600).on("GET", "^/api/v1/persistentvolumes$");
+    case.proxy.fault(ahead.times(1));
+    let outcome = case.gc().more(&["--keep-backend"]).go();
+    assert_eq!(outcome.code, Some(5), "{}{}", outcome.stdout, outcome.stderr);
+    let told = "the clock of the API server is 80d ahead of that of this machine";
+    assert!(outcome.stderr.contains(told), "{}{}", outcome.stdout, outcome.stderr);
+    assert!(outcome.stderr.contains("--server"), "{}", outcome.stderr);
+    case.are_untouched(&case.volumes);
+    case.again();
+}
+
 #[test]
 fn the_connection_is_reset_before_the_write() {
     one_of_three(|volume| real(Fault::reset_before(), volume), &NO_ANSWER);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::json;
 
 use super::*;
-use crate::client::test_server::{TestReply, TestServer, json as json_reply, reply};
+use crate::client::test_server::{TestReply, TestServer, absent, json as json_reply};
 use crate::cluster::{Change, Reach};
 use crate::model::{Answer, Kind, Settings, Uid, parse_time};
 use crate::objects::whole_cluster::cluster_of;
@@ -50,25 +50,19 @@ fn volume_with(secret: &str) -> Value {
 async fn server(secret_exists: bool) -> TestServer {
     TestServer::start(move |asked| match asked.path.as_str() {
         VOLUME => json_reply(volume().to_string()),
-        SECRET if secret_exists => secret(),
-        path => not_found(path),
+        SECRET if secret_exists => secret(SECRET),
+        path => absent(path),
     })
     .await
 }
 
-fn secret() -> TestReply {
+fn secret(path: &str) -> TestReply {
+    let name = path.rsplit('/').next();
     let secret = json!({
-        "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"name": "key"},
+        "apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+        "metadata": {"name": name, "namespace": "storage"},
     });
     json_reply(secret.to_string())
-}
-
-fn not_found(path: &str) -> TestReply {
-    let body = json!({
-        "apiVersion": "v1", "kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound",
-        "details": {"name": path.rsplit('/').next()},
-    });
-    reply(404, "content-type: application/json\r\n", body.to_string())
 }
 
 fn object() -> ObjectRef {
@@ -87,7 +81,9 @@ async fn run_that_lost(kind: Kind, server: &TestServer) -> CurrentCluster {
     let now = parse_time("2026-11-21T01:02:03Z").ok().flatten().expect("it is a time");
     intake.apply(Change::Clock(now));
     let watches = Watches::that_bring([Change::Whole(Reach::all(kind))]);
-    let mut settings = Settings { include_unknown_age: true, ..Settings::default() };
+    // The server tells nothing of custom resources.
+    let mut settings =
+        Settings { include_unknown_age: true, no_other_users: true, ..Settings::default() };
     settings.alive_provisioners.insert("disk.example.com".into());
     CurrentCluster::new(server.reader().await, settings, intake, Some(watches))
 }
@@ -122,8 +118,8 @@ async fn what_is_another_each_time_that_it_is_read_is_not_judged() {
             let other = reads.fetch_add(1, Ordering::Relaxed) % 2;
             json_reply(volume_with(&format!("key-{other}")).to_string())
         }
-        path if path.contains("/secrets/") => secret(),
-        path => not_found(path),
+        path if path.contains("/secrets/") => secret(path),
+        path => absent(path),
     })
     .await;
     let cluster = run_that_lost(Kind::Lease, &server).await;

@@ -22,8 +22,10 @@ pub(super) struct Installation {
     pub(super) policy: WatchPolicy,
     /// The policy as it was written.
     pub(super) text: String,
-    /// Where metrics and probes are served, if they can be reached.
+    /// Where metrics are served, if they can be reached; probes too, if these have no port.
     pub(super) port: Option<u16>,
+    /// Where probes are served, if they can be reached.
+    pub(super) probes: Option<u16>,
     pub(super) secrets: Vec<MountedSecret>,
     /// Reconcilers that get their roles, besides those that the policy lets act.
     pub(super) act: Vec<ReconcilerName>,

@@ -44,6 +44,8 @@ report:
     severity: high
   metrics:
     address: 0.0.0.0:8443
+  probes:
+    address: 0.0.0.0:8081
 leaderElection: {}
 ";
 
@@ -120,11 +122,12 @@ impl PrintArgs {
                 self.namespace
             ));
         }
-        let journal = installation.policy.cluster_journal();
-        if let Some(journal) = journal.filter(|it| **it != *self.namespace) {
+        let records = installation.policy.places(&self.namespace).records;
+        if *records != *self.namespace {
             terminal::note(&format!(
-                "note: namespace {journal} must exist, in which the journal is: `kubectl create namespace {journal}`. \
-                 It is not printed, since deleting what is printed would delete the journal"
+                "note: namespace {records} must exist, in which the journal, the Lease and the record that pauses are: \
+                 `kubectl create namespace {records}`. It is not printed, since deleting what is printed would delete \
+                 the journal. `watch pause`, `resume` and `status` need -n {records}"
             ));
         }
         for name in &self.act {
@@ -154,15 +157,30 @@ impl PrintArgs {
         if port == Some(0) {
             return Err(Failure::usage("report.metrics.address: a Service requires a port, not 0"));
         }
+        let probes = policy.report.probes.as_ref().map(|it| it.address);
+        let probes = probes.filter(|it| !it.ip().is_loopback()).map(|it| it.port());
+        if probes == Some(0) {
+            return Err(Failure::usage("report.probes.address: a kubelet requires a port, not 0"));
+        }
+        if probes.is_some() && probes == port {
+            return Err(Failure::usage(
+                "report.probes.address has the port of report.metrics.address: give it another one",
+            ));
+        }
         if self.monitoring && port.is_none() {
             return Err(Failure::usage(
                 "--monitoring requires report.metrics in the policy, at an address that is not loopback, such as 0.0.0.0:8443",
             ));
         }
         if port.is_none() {
-            terminal::note(
-                "note: without metrics at an address that is not loopback there are no probes and no Service",
-            );
+            terminal::note(match probes {
+                Some(_) => {
+                    "note: without metrics at an address that is not loopback there is no Service"
+                }
+                None => {
+                    "note: without probes or metrics at an address that is not loopback there are no probes and no Service"
+                }
+            });
         }
         let secrets = mounted::secrets(&policy.report).map_err(Failure::usage)?;
         Ok(Installation {
@@ -172,6 +190,7 @@ impl PrintArgs {
             policy,
             text,
             port,
+            probes,
             secrets,
             act: self.act.clone(),
             monitoring: self.monitoring,

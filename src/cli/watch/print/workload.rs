@@ -66,15 +66,23 @@ fn container(of: &Installation) -> Value {
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": mounts,
     });
-    if let Some(port) = of.port {
+    let ports = [("metrics", of.port), ("probes", of.probes)].into_iter();
+    let ports = ports.filter_map(|(name, it)| Some(json!({"name": name, "containerPort": it?})));
+    let ports: Vec<_> = ports.collect();
+    if !ports.is_empty() {
+        // Who reads metrics may be slow, or many: a kubelet asks elsewhere.
+        let (port, scheme) = match of.probes {
+            Some(_) => ("probes", "HTTP"),
+            None => ("metrics", "HTTPS"),
+        };
         let probe = |path: &str, period: u32| {
             json!({
-                "httpGet": {"path": path, "port": "metrics", "scheme": "HTTPS"},
+                "httpGet": {"path": path, "port": port, "scheme": scheme},
                 "periodSeconds": period,
                 "timeoutSeconds": 5,
             })
         };
-        container["ports"] = json!([{"name": "metrics", "containerPort": port}]);
+        container["ports"] = json!(ports);
         container["livenessProbe"] = probe("/healthz", 20);
         container["readinessProbe"] = probe("/readyz", 10);
     }

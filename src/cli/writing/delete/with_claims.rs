@@ -12,7 +12,7 @@ use crate::cli::{
     collect::{Collected, collect},
     explain, retention,
 };
-use crate::client::{ReadError, object_path};
+use crate::client::{ObjectRequest, ReadError};
 use crate::model::{Cascade, Kind, ObjectKey, ObjectRef, Uid};
 use crate::plan;
 
@@ -123,13 +123,11 @@ impl DeleteArgs {
 /// Reads the uid of an object; `None` where there is a dump instead of a cluster.
 async fn uid(collected: &Collected, key: &ObjectKey) -> Result<Option<Uid>, Failure> {
     let Some(live) = &collected.live else { return Ok(None) };
-    let group = key.kind.group();
-    let namespace = key.namespace.as_deref();
-    let path = object_path(group.name, group.version, namespace, key.kind.plural(), &key.name);
-    let read: Result<_, ReadError> = live.reader.get_json::<Value>(&path).await;
+    let object = ObjectRequest::of(key, key.kind.group().version);
+    let read: Result<_, ReadError> = live.reader.get_object::<Value>(&object).await;
     match read {
         Ok(answer) => Ok(answer.value["metadata"]["uid"].as_str().and_then(Uid::parse)),
-        Err(error) if error.is_not_found() => Err(Failure {
+        Err(error) if error.is_absence_of(&key.name) => Err(Failure {
             exit: Exit::Refused,
             ..Failure::error(anyhow::anyhow!("there is no {key}"))
         }),

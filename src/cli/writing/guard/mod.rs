@@ -25,7 +25,7 @@ use crate::cli::{
     connecting::connect,
     terminal,
 };
-use crate::client::{self, Connection, ReadError, Reader, collection_path};
+use crate::client::{self, Connection, ListForm, ListRequest, ReadError, Reader, list_json};
 use crate::guard::{GUARD_LABEL, GuardKind, GuardMode, GuardOptions, Installed, NamespaceMode};
 use crate::model::{Kind, ObjectKey, Time, escape_control};
 use crate::output::{
@@ -239,18 +239,15 @@ impl GuardedCluster {
         let mut installed = Installed::default();
         let mut now = None;
         for kind in [GuardKind::Policy, GuardKind::Binding] {
-            let group = kind.kind().group();
-            let path = collection_path(group.name, group.version, None, kind.kind().plural());
-            let answer = match reader.get_json::<Value>(&path).await {
+            let answer = match list_json::<Value>(&reader, &all(kind.kind())).await {
                 Ok(answer) => answer,
-                Err(error) if error.is_not_found() => return Err(not_served(&reader).await),
+                Err(error) if error.is_not_served() => return Err(not_served(&reader).await),
                 Err(error) => return Err(read_failure(error)),
             };
             now = answer.date.or(now);
-            let items = answer.value["items"].as_array().cloned().unwrap_or_default();
             match kind {
-                GuardKind::Policy => installed.policies = items,
-                GuardKind::Binding => installed.bindings = items,
+                GuardKind::Policy => installed.policies = answer.value,
+                GuardKind::Binding => installed.bindings = answer.value,
             }
         }
         Ok(Self { connection, reader, installed, now })
@@ -258,11 +255,9 @@ impl GuardedCluster {
 
     /// Reads the labels of all namespaces.
     async fn namespaces(&self) -> Result<NamespaceLabels, ReadError> {
-        let group = Kind::Namespace.group();
-        let path = collection_path(group.name, group.version, None, Kind::Namespace.plural());
-        let answer = self.reader.get_json::<Value>(&path).await?;
+        let answer = list_json::<Value>(&self.reader, &all(Kind::Namespace)).await?;
         let mut labels = NamespaceLabels::default();
-        for namespace in answer.value["items"].as_array().into_iter().flatten() {
+        for namespace in &answer.value {
             let name = namespace["metadata"]["name"].as_str().unwrap_or_default().to_owned();
             let label = namespace["metadata"]["labels"][GUARD_LABEL].as_str();
             match NamespaceMode::of(label) {
@@ -276,6 +271,11 @@ impl GuardedCluster {
         }
         Ok(labels)
     }
+}
+
+/// The request for all objects of a kind.
+fn all(kind: Kind) -> ListRequest {
+    ListRequest { form: ListForm::Json, ..ListRequest::of(kind, kind.group().version) }
 }
 
 /// Says that the API server is too old, or that the API is disabled.

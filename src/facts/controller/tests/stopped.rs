@@ -218,3 +218,31 @@ fn a_ready_pod_that_waits_for_a_lease_is_no_life() {
         assert_eq!(state.unseen.is_some(), unread, "{case}");
     }
 }
+
+#[test]
+fn a_lease_of_somebody_elses_dump_is_old_only_beside_others() {
+    use crate::model::LeaseMoment::{Alone, Beside, Clock};
+    let expired = Some("was not renewed since");
+    for (read, renewed, expected) in [
+        (Clock, 5, (Liveness::Alive, None)),
+        (Clock, 600, (Liveness::Unknown, expired)),
+        // The list was taken ten minutes before the newest time in the dump.
+        (Beside(ago(598)), 600, (Liveness::Alive, None)),
+        (Beside(ago(500)), 600, (Liveness::Unknown, expired)),
+        // Beside one that ended long before, and where all ended days ago.
+        (Beside(ago(90_000)), 600, (Liveness::Unknown, None)),
+        (Beside(ago(90_000)), 90_000, (Liveness::Unknown, expired)),
+        (Alone, 600, (Liveness::Unknown, None)),
+        (Alone, 5, (Liveness::Alive, None)),
+    ] {
+        let Row::Lease(mut row) = lease("disk-csi-example-com", "storage", ago(renewed), Some("a"))
+        else {
+            unreachable!("it makes a Lease")
+        };
+        row.read = read;
+        let cluster = cluster([csi_volume(DRIVER), Row::Lease(row)], &[]);
+        let state = state_of(&cluster, &Settings::default(), ControllerRole::Provisioner, DRIVER);
+        let stopped = state.stopped.is_some();
+        assert_eq!((state.liveness, stopped), (expected.0, expected.1.is_some()), "{read:?}");
+    }
+}

@@ -4,6 +4,7 @@ use super::*;
 
 fn container(image: &str, args: &[&str]) -> SidecarContainer {
     SidecarContainer {
+        provisions_itself: false,
         name: "csi-provisioner".into(),
         image: image.into(),
         args: args.iter().map(|arg| Text::from(*arg)).collect(),

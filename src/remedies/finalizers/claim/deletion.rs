@@ -67,9 +67,14 @@ impl<'a> ClaimDeletion<'a> {
         }
         if decided == DataDecision::Destroyed {
             let owner = facts::owner(volume);
-            let made_here = || exclusive::made_here(cx, volume, &owner, &mut Vec::new());
-            let cleared = exclusive::clearance(cx, volume, &owner, None, None)?.map(drop);
-            if let Err(reason) = cleared.and_then(|()| made_here()) {
+            let mut flags = checks::ReliedFlags::default();
+            let cleared = exclusive::clearance(cx, volume, &owner, None, None, &mut flags)?;
+            let made_here = exclusive::made_here(cx, volume, &owner, &mut flags);
+            let settled = match cleared.map(drop).and(made_here) {
+                Ok(()) => flags.settled()?.map(drop),
+                refused => refused,
+            };
+            if let Err(reason) = settled {
                 let volume = volume.object();
                 return Ok(Err(format!(
                     "the backend volume of {volume} may contain other data too: {reason}"
@@ -83,11 +88,12 @@ impl<'a> ClaimDeletion<'a> {
         let (Some(volume), Some(fate)) = (self.fate.volume(), self.of_volume) else {
             return DataLoss::Nothing;
         };
+        let terminating = volume.metadata.deleting.is_some();
         match (fate, &volume.reclaim_policy) {
-            (DataEffect::Leaked | DataEffect::Forgotten, _) => DataLoss::Leaked,
+            (DataEffect::Leaked | DataEffect::Forgotten, _) if terminating => DataLoss::Leaked,
             // The policy counts, whether or not a controller can act on it now.
             (_, ReclaimPolicy::Delete | ReclaimPolicy::Recycle) => {
-                match (volume.metadata.deleting.is_some(), &volume.phase) {
+                match (terminating, &volume.phase) {
                     (true, _) => DataLoss::LostFromTerminating,
                     (false, Phase::Bound) => DataLoss::LostFromBound,
                     (

@@ -25,6 +25,8 @@ const NAMED: usize = 3;
 
 const NEEDS: &[Kind] = facts::needs![
     controller: PersistentVolumeClaim,
+    StorageClass,
+    Secret,
     ReplicationController,
     Job,
     CronJob,

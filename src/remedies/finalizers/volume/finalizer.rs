@@ -274,7 +274,7 @@ fn users(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
     if volume.phase == Phase::Bound {
         return Ok(Ok(()));
     }
-    if let ClaimState::Live(claim) = facts::claim_state(cx, volume)?
+    if let ClaimState::Live(claim) | ClaimState::Changed(claim) = facts::claim_state(cx, volume)?
         && claim.volume_name.as_deref().is_none_or(|bound| bound == volume.name())
     {
         return Ok(Err(format!("{} still exists", claim.object())));

@@ -103,8 +103,15 @@ pub(super) fn object(
     namespace: &str,
     name: &str,
 ) -> serde_json::Value {
-    let mut object =
-        serde_json::json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}});
+    // What every object of any kind has: nobody has cut it.
+    let template = serde_json::json!({"spec": {"containers": [{"image": "i"}]}});
+    let mut object = serde_json::json!({
+        "apiVersion": api_version, "kind": kind, "metadata": {"name": name},
+        "provisioner": "p", "driver": "d", "driverName": "d",
+        "spec": {"accessModes": ["ReadWriteOnce"], "attacher": "d", "driver": "d", "replicas": 1,
+            "containers": [{"image": "i"}], "template": template,
+            "scaleTargetRef": {"kind": "Deployment", "name": "d"},
+            "jobTemplate": {"spec": {"template": template}}}});
     if !namespace.is_empty() {
         object["metadata"]["namespace"] = namespace.into();
     }

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::forms::{Form, both, gap, is_seen_in, list, object, read_as};
 use super::*;
+use crate::model::{Answer, Question};
 
 /// Lists as files of one of the two ways of writing.
 fn files(
@@ -100,12 +101,29 @@ fn a_page_proves_nothing_and_neither_does_the_last_one() {
 }
 
 #[test]
-fn an_empty_list_of_a_kind_is_of_all_namespaces_only_if_no_other_is_of_one() {
+fn an_empty_list_of_a_kind_in_namespaces_may_be_that_of_one() {
     let empty = list("PodList", &[]);
     let volumes = list("PersistentVolumeList", &[volume("v")]);
     in_every_form(&[("pods", empty.clone()), ("volumes", volumes)], |intake| {
-        gap(intake, Kind::Pod).is_none() && gap(intake, Kind::PersistentVolume).is_none()
+        gap(intake, Kind::Pod).is_some_and(|it| it.contains("which may be that of one namespace"))
+            && !is_seen_in(intake, Kind::Pod, "a")
+            && gap(intake, Kind::PersistentVolume).is_none()
     });
+    // Of a kind that is in no namespace it is that of all.
+    in_every_form(&[("pods", empty.clone()), ("nodes", list("NodeList", &[]))], |intake| {
+        gap(intake, Kind::Node).is_none()
+    });
+    // Nor does the answer to another question, or one that was cut.
+    let partial = object("meta.k8s.io/v1", "PartialObjectMetadata", "a", "p");
+    let mut page = list("PodList", &[pod("a", "p"), pod("b", "p")]);
+    page["metadata"] = json!({"remainingItemCount": 99});
+    let mut cut = pod("a", "p");
+    cut["spec"] = json!(null);
+    for pods in [list("PodList", &[partial]), page, list("PodList", &[cut, pod("b", "p")])] {
+        in_every_form(&[("pods", pods), ("nodes", list("NodeList", &[]))], |intake| {
+            gap(intake, Kind::Pod).is_some() && !is_seen_in(intake, Kind::Pod, "a")
+        });
+    }
     let one = list("PodList", &[pod("a", "p")]);
     in_every_form(&[("pods-a", one), ("pods-b", empty)], |intake| {
         gap(intake, Kind::Pod).is_some() && is_seen_in(intake, Kind::Pod, "a")
@@ -158,7 +176,7 @@ fn the_place_of_a_list_tells_its_namespace() {
 
 #[test]
 fn the_end_of_a_yaml_file_is_an_end() {
-    let text = "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: PersistentVolume\n  metadata:\n    name: v\nkind: List\nmetadata: {}";
+    let text = "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: PersistentVolume\n  metadata:\n    name: v\n  spec:\n    capacity: {storage: 1Gi}\nkind: List\nmetadata: {}";
     for end in ["", "\n", "\n# the end", "\n# the end\n", "\n...", "\n---", "\n---\n# nothing"] {
         for form in Form::ALL {
             let files = [("list.yaml", format!("{text}{end}"))];
@@ -166,7 +184,7 @@ fn the_end_of_a_yaml_file_is_an_end() {
             assert_eq!(gap(&intake, Kind::PersistentVolume), None, "{form:?} {end:?}");
         }
     }
-    let single = "apiVersion: v1\nkind: PersistentVolume\nmetadata:\n  name: v";
+    let single = "apiVersion: v1\nkind: PersistentVolume\nspec:\n  capacity: {storage: 1Gi}\nmetadata:\n  name: v";
     let files = [("v.yaml", single.to_owned())];
     let (intake, _) = read_as(Form::Files, &files, &[Kind::PersistentVolume]).expect("readable");
     assert_eq!((intake.cluster.count().0, gap(&intake, Kind::PersistentVolume)), (1, None));
@@ -177,4 +195,59 @@ fn the_end_of_a_yaml_file_is_an_end() {
             read_as(Form::Files, &files, &[Kind::PersistentVolume]).expect("readable");
         assert!(gap(&intake, Kind::PersistentVolume).is_some());
     }
+}
+
+#[test]
+fn a_dump_shows_more_than_rows() {
+    let lease = |namespace: &str, name: &str, renewed: &str| {
+        json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"holderIdentity": "a", "renewTime": renewed}})
+    };
+    let node = |name: &str, kubelet: &str, labels: serde_json::Value| {
+        json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels},
+            "status": {"nodeInfo": {"kubeletVersion": kubelet}}})
+    };
+    let items = [
+        lease("kube-system", "ebs-csi-aws-com", "2026-01-01T10:00:00.000000Z"),
+        lease("kube-node-lease", "node-1", "2026-01-01T10:00:02.000000Z"),
+        node("node-1", "v1.30.1", json!({})),
+        node("node-2", "v1.31.0-eks-1", json!({})),
+        node("node-3", "v1.19.10-vk-azure-aci-1.4", json!({})),
+        node("node-4", "v1.18.0", json!({"type": "virtual-kubelet"})),
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "n"},
+            "data": {"password": "bm9uZQ=="}}),
+        json!({"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine",
+            "metadata": {"name": "vm", "namespace": "shop"}, "spec": {"running": false,
+            "template": {"spec": {"volumes": [{"persistentVolumeClaim": {"claimName": "disk"}}]}}}}),
+    ];
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
+    let alone = lease("storage", "alone", "2026-01-01T10:00:00.000000Z");
+    let alone = json!({"apiVersion": "v1", "kind": "List", "items": [alone]});
+    let (intake, notes) = read_texts(&[&list.to_string(), &alone.to_string()]);
+    let read: Vec<_> =
+        intake.cluster.leases().map(|it| (it.metadata.name.to_string(), it.read)).collect();
+    let latest = crate::model::parse_time("2026-01-01T10:00:02Z").expect("a time").expect("a time");
+    assert_eq!(
+        read,
+        [
+            ("ebs-csi-aws-com".to_owned(), crate::model::LeaseMoment::Beside(latest)),
+            ("alone".to_owned(), crate::model::LeaseMoment::Alone),
+        ]
+    );
+    let server = intake.cluster.server().expect("kubelets tell of it");
+    let known = |minor| server.at_least(1, minor);
+    assert_eq!([31, 32, 33, 34].map(known), [Some(true), None, None, Some(false)]);
+    assert!(notes.notes.iter().any(|it| it.contains("1.31 to 1.33")), "{:?}", notes.notes);
+    let answers = intake.cluster.answers();
+    let secret = |name: &str| {
+        let question = Question::SecretExists { namespace: "n".into(), name: name.into() };
+        answers.get(&question).cloned()
+    };
+    assert_eq!((secret("s"), secret("t")), (Some(Answer::Yes), None));
+    let users = answers.get(&Question::CustomUsers { namespace: "shop".into() });
+    let Some(Answer::Users(users)) = users else { panic!("no users: {users:?}") };
+    let named: Vec<_> = users.users.iter().flat_map(|it| &it.claims).map(|it| &*it.name).collect();
+    assert_eq!(named, ["disk"]);
+    assert!(!users.unlisted.is_empty(), "other kinds are not known");
 }

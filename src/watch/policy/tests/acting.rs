@@ -6,6 +6,7 @@ use super::super::acting::{ReclaimTimes, ReconcilerMode, ReconcilerName};
 use super::{parse, wrong};
 use crate::model::Threshold;
 use crate::rules;
+use crate::watch::policy::RecordPlaces;
 
 const HOUR: u64 = 3600;
 
@@ -282,4 +283,41 @@ fn what_is_hardly_meant_is_said() {
         doubts(&open),
         ["bounds.newlyEligiblePercent is 100: the circuit breaker never opens"]
     );
+}
+
+/// The context, the policy and the Lease may name three namespaces: everybody looks for a record in the same one.
+#[test]
+fn one_function_says_where_the_records_of_a_policy_are() {
+    let act = "reconcilers: {rescue: {mode: act}}\n";
+    for (text, here, records, lease, pauses) in [
+        ("leaderElection: {}\n", "pod", "pod", "pod", &["pod"][..]),
+        (
+            "leaderElection: {}\nclusterJournal: journal\n",
+            "pod",
+            "journal",
+            "journal",
+            &["journal", "pod"],
+        ),
+        (
+            "leaderElection: {}\nclusterJournal: journal\n",
+            "journal",
+            "journal",
+            "journal",
+            &["journal"],
+        ),
+        (
+            "leaderElection: {namespace: leases}\nclusterJournal: journal\n",
+            "default",
+            "journal",
+            "leases",
+            &["journal", "default"],
+        ),
+        ("leaderElection: {namespace: leases}\n", "default", "default", "leases", &["default"]),
+    ] {
+        let policy = parse(&format!("{act}{text}")).expect(text);
+        let places = policy.places(here);
+        let expected = (records.into(), lease.into(), pauses.iter().map(|&it| it.into()).collect());
+        let RecordPlaces { records, lease, pauses } = places;
+        assert_eq!((records, lease, pauses), expected, "{text} in {here}");
+    }
 }

@@ -1,6 +1,7 @@
-use std::time::Instant;
+use std::time::Duration;
 
 use super::*;
+use crate::apply::Moment;
 use crate::journal::Outcome;
 use crate::journal::Term;
 use crate::watch::acting::{AnnouncementCounts, Work};
@@ -70,17 +71,26 @@ fn whether_it_leads_is_asked_when_the_metrics_are_and_nobody_who_is_alone_says_s
     let metrics = Metrics::new(leadership, Vec::new());
     let says = |number: &str| [format!(r#"{{lease_namespace="a",lease="watch"}} {number}"#)];
     assert_eq!(leader(&metrics), says("0.0"));
-    let leads = |until| {
+    let hour = Duration::from_secs(3600);
+    let leads = |renewed| {
         let term = Term { lease: "u".to_owned(), transitions: 1 };
-        standing.send_replace(Standing::Leads { term, until, unattended: None });
+        let (unattended, restarted) = (None, None);
+        standing.send_replace(Standing::Leads {
+            term,
+            renewed,
+            lasts: hour,
+            unattended,
+            restarted,
+        });
     };
-    let now = Instant::now();
-    leads(now + Duration::from_secs(3600));
+    let now = Moment::now();
+    leads(now);
     assert_eq!(leader(&metrics), says("1.0"));
     // It gives the Lease back, or could not renew it; the loop does nothing meanwhile.
-    leads(now);
+    // The machine was suspended, and its stopwatch with it.
+    leads(now.suspended(hour));
     assert_eq!(leader(&metrics), says("0.0"));
-    leads(now + Duration::from_secs(3600));
+    leads(now);
     standing.send_replace(Standing::Stands { leader: None, failure: None });
     assert_eq!(leader(&metrics), says("0.0"));
 }

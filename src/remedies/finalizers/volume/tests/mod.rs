@@ -190,6 +190,7 @@ fn cluster(case: &Case) -> Cluster {
 
 fn lease(name: &str, namespace: &str) -> Change {
     Change::Seen(Row::Lease(Box::new(Lease {
+        read: crate::model::LeaseMoment::Clock,
         metadata: Metadata { name: name.into(), ..Metadata::default() },
         namespace: namespace.into(),
         holder: Some("a".into()),

@@ -9,8 +9,8 @@ use tokio::time::timeout;
 use super::{
     CLAIMS, PODS, VOLUMES, WatchedCluster, bookmark, claim, cut, event, expired, list, open, over,
 };
-use crate::client::ReadLimits;
 use crate::client::test_server::{TestReply, begun, chunk, json, quick, reply};
+use crate::client::{self, ReadLimits};
 use crate::cluster::{Cx, Facts};
 use crate::model::{ClaimKey, Kind, Settings, Text};
 use crate::sources::{
@@ -106,7 +106,7 @@ async fn a_forgotten_version_is_listed_again() {
 
 #[tokio::test]
 async fn a_pod_that_lets_go_of_its_claim_is_forgotten() {
-    let pod = |volumes: Value| value!({"metadata": {"name": "user", "namespace": "shop", "resourceVersion": "2"}, "spec": {"volumes": volumes}});
+    let pod = |volumes: Value| value!({"metadata": {"name": "user", "namespace": "shop", "resourceVersion": "2"}, "spec": {"containers": [{"name": "c"}], "volumes": volumes}});
     let uses = value!([{"name": "data", "persistentVolumeClaim": {"claimName": "a"}}]);
     let told =
         [event("ADDED", &pod(uses)), bookmark(3), event("MODIFIED", &pod(value!([])))].concat();
@@ -126,6 +126,7 @@ async fn a_pod_that_lets_go_of_its_claim_is_forgotten() {
 #[tokio::test]
 async fn a_new_list_of_volumes_is_followed_by_what_they_name() {
     let volume = value!({"metadata": {"name": "v", "resourceVersion": "1"}, "spec": {
+        "accessModes": ["ReadWriteOnce"],
         "csi": {"driver": "d", "volumeHandle": "h"},
         "claimRef": {"namespace": "shop", "name": "gone"}}, "status": {"phase": "Released"}});
     let kinds = [Kind::PersistentVolume, Kind::PersistentVolumeClaim];
@@ -163,8 +164,10 @@ async fn watches_take_no_place_from_questions() {
                 // More batches than may wait, so that this list waits for the owner in the middle.
                 let item = |nth: usize| format!("{},", claim(&format!("c-{nth}"), 1));
                 let piece = |nth: usize| chunk((nth..nth + 64).map(item).collect::<String>());
-                let mut pieces =
-                    vec![begun(), chunk("{\"kind\":\"List\",\"apiVersion\":\"v1\",\"items\":[")];
+                let mut pieces = vec![
+                    begun(),
+                    chunk(r#"{"kind":"PersistentVolumeClaimList","apiVersion":"v1","items":["#),
+                ];
                 pieces.extend((0..20).map(|nth| piece(nth * 64)));
                 let last =
                     format!("{}],\"metadata\":{{\"resourceVersion\":\"9\"}}}}", claim("last", 1));
@@ -180,7 +183,7 @@ async fn watches_take_no_place_from_questions() {
     cluster.until("lists again", |cluster| cluster.of(CLAIMS).len() >= 3).await;
     // Nothing is taken in meanwhile.
     tokio::time::sleep(Duration::from_millis(100)).await;
-    let answer = timeout(Duration::from_secs(20), cluster.reader.get_json::<Value>("/api/v1/x"));
+    let answer = timeout(Duration::from_secs(20), client::version(&cluster.reader));
     assert!(answer.await.expect("because there is room").is_ok());
     cluster
         .until("the whole list", |cluster| {

@@ -33,14 +33,36 @@ async fn serving(script: Box<Script>) -> TestServer {
         if path == "/version" {
             return json(r#"{"major": "1", "minor": "36", "gitVersion": "v1.36.3"}"#);
         }
+        if path == "/readyz" {
+            return reply(200, "", "ok");
+        }
         let watch = query.contains("watch=1");
         let mut counts = asked_before.lock().expect("because no test panics while holding it");
         let count = counts.entry((path.to_owned(), watch)).or_default();
         *count += 1;
-        script(path, watch, *count - 1)
+        typed(path, script(path, watch, *count - 1))
     })
     .await
 }
+
+/// Gives a list the type that the API server gives a list of this path.
+fn typed(path: &str, reply: TestReply) -> TestReply {
+    let TestReply::Whole(bytes) = &reply else { return reply };
+    let text = String::from_utf8_lossy(bytes);
+    let Some((_, body)) = text.split_once("\r\n\r\n").filter(|(_, it)| it.contains(UNTYPED)) else {
+        return reply;
+    };
+    let kind = Kind::parse_resource(path.rsplit('/').next().unwrap_or_default());
+    let kind = kind.expect("because it is a collection");
+    let body = body.replacen(UNTYPED, &format!(r#""kind":"{kind}List""#), 1);
+    json(body.replacen(
+        r#""apiVersion":"v1""#,
+        &format!(r#""apiVersion":"{}""#, kind.api_version()),
+        1,
+    ))
+}
+
+const UNTYPED: &str = r#""kind":"List""#;
 
 /// A server and the intake that watches it.
 pub(super) struct WatchedCluster {
@@ -134,7 +156,7 @@ pub(super) fn claim(name: &str, version: u32) -> Value {
     value!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim",
         "metadata": {"name": name, "namespace": "shop", "resourceVersion": version.to_string()},
-        "spec": {"volumeName": format!("for-{name}")}, "status": {"phase": "Bound"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "volumeName": format!("for-{name}")}, "status": {"phase": "Bound"},
     })
 }
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde_json::json as value;
 
-use super::{CLAIMS, WatchedCluster, claim, event, list, open};
-use crate::client::test_server::{TestReply, json, quick, reply};
+use super::{CLAIMS, WatchedCluster, claim, event, expired, list, open, over};
+use crate::client::test_server::{TestReply, json, quick, reply, unserved};
 use crate::cluster::Coverage;
 use crate::model::Kind;
 use crate::sources::live::Return;
@@ -88,7 +89,10 @@ async fn a_kind_is_watched_once_it_is_installed_and_empty_once_it_is_removed() {
         let kind = "content-type: application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList\r\n";
         reply(200, kind, format!("{{\"items\":[{groups}]}}"))
     };
-    let snapshot = value!({"metadata": {"name": "s", "namespace": "shop", "resourceVersion": "1"}});
+    let snapshot = value!({
+        "metadata": {"name": "s", "namespace": "shop", "resourceVersion": "1"},
+        "spec": {"source": {"persistentVolumeClaimName": "a"}},
+    });
     let mut cluster = WatchedCluster::following(
         &[Kind::VolumeSnapshot],
         quick(),
@@ -99,7 +103,7 @@ async fn a_kind_is_watched_once_it_is_installed_and_empty_once_it_is_removed() {
                     {"resource":"volumesnapshots","scope":"Namespaced","responseKind":{"kind":"VolumeSnapshot"}}]}]}"#,
             ),
             ("/api" | "/apis", _) => discovered(""),
-            (SNAPSHOTS, _) if !is_installed.load(Ordering::SeqCst) => reply(404, "", "no"),
+            (SNAPSHOTS, _) if !is_installed.load(Ordering::SeqCst) => unserved(),
             (SNAPSHOTS, false) => list(5, std::slice::from_ref(&snapshot)),
             // It ends at once, and the next one finds that the kind was removed.
             (SNAPSHOTS, true) => json(""),
@@ -125,6 +129,113 @@ async fn a_kind_is_watched_once_it_is_installed_and_empty_once_it_is_removed() {
     assert_eq!(count(&cluster), 1);
     cluster.until("removed", |cluster| !is_served(cluster)).await;
     assert_eq!(count(&cluster), 0);
+}
+
+/// A server that lists no group; what it answers to everything else, by path.
+fn without_groups(
+    answer: impl Fn(&str) -> TestReply + Send + Sync,
+) -> impl Fn(&str, bool, usize) -> TestReply {
+    move |path, _, _| match path {
+        "/api" | "/apis" => reply(
+            200,
+            "content-type: application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList\r\n",
+            r#"{"items":[]}"#,
+        ),
+        path => answer(path),
+    }
+}
+
+async fn sees_no_snapshots(answer: impl Fn(&str) -> TestReply + Send + Sync + 'static) -> bool {
+    let kinds = &[Kind::VolumeSnapshot];
+    let cluster = WatchedCluster::at(kinds, quick(), without_groups(answer)).await;
+    cluster.sees(Kind::VolumeSnapshot)
+}
+
+#[tokio::test]
+async fn absence_from_discovery_is_no_proof() {
+    let gateway = || reply(404, "content-type: text/plain\r\n", "404 page not found\n");
+    let group = "/apis/snapshot.storage.k8s.io/v1";
+    assert!(sees_no_snapshots(|_| unserved()).await);
+    for answer in [gateway, || reply(503, "", "starting"), || reply(200, "", "{}")] {
+        assert!(!sees_no_snapshots(move |_| answer()).await);
+    }
+    // Whoever may not list it is told by the group.
+    let forbidden = |path: &str, then: fn() -> TestReply| match path {
+        SNAPSHOTS => reply(403, "", "no"),
+        _ => then(),
+    };
+    assert!(sees_no_snapshots(move |path| forbidden(path, unserved)).await);
+    assert!(!sees_no_snapshots(move |path| forbidden(path, gateway)).await);
+    assert!(
+        !sees_no_snapshots(move |path| if path == group { unserved() } else { gateway() }).await
+    );
+}
+
+#[tokio::test]
+async fn a_kind_that_is_installed_while_a_command_acts_is_seen() {
+    let (installed, is_installed) = flag();
+    let mut cluster = WatchedCluster::at(
+        &[Kind::VolumeSnapshot],
+        quick(),
+        without_groups(move |_| match is_installed.load(Ordering::SeqCst) {
+            true => reply(503, "", "starting"),
+            false => unserved(),
+        }),
+    )
+    .await;
+    assert!(cluster.sees(Kind::VolumeSnapshot));
+    installed.store(true, Ordering::SeqCst);
+    cluster.until("unseen", |cluster| !cluster.sees(Kind::VolumeSnapshot)).await;
+}
+
+#[tokio::test]
+async fn a_version_whose_fields_are_not_known_is_not_read() {
+    for (versions, seen) in [(&["v2", "v1beta1"][..], true), (&["v1alpha1"], false)] {
+        let served = versions.iter().map(|version| {
+            format!(
+                r#"{{"version":"{version}","freshness":"Current","resources":[{{"resource":"volumesnapshots",
+                    "scope":"Namespaced","responseKind":{{"kind":"VolumeSnapshot"}}}}]}}"#
+            )
+        });
+        let served = served.collect::<Vec<_>>().join(",");
+        let kinds = &[Kind::VolumeSnapshot];
+        let cluster = WatchedCluster::at(kinds, quick(), move |path, watches, _| match path {
+            "/api" | "/apis" => reply(
+                200,
+                "content-type: application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList\r\n",
+                format!(
+                    r#"{{"items":[{{"metadata":{{"name":"snapshot.storage.k8s.io"}},"versions":[{served}]}}]}}"#
+                ),
+            ),
+            "/apis/snapshot.storage.k8s.io/v1beta1/volumesnapshots" if watches => open(""),
+            "/apis/snapshot.storage.k8s.io/v1beta1/volumesnapshots" => json(
+                r#"{"kind":"VolumeSnapshotList","apiVersion":"snapshot.storage.k8s.io/v1beta1",
+                    "metadata":{"resourceVersion":"1"},"items":[]}"#,
+            ),
+            _ => unserved(),
+        })
+        .await;
+        assert_eq!(
+            cluster.sees(Kind::VolumeSnapshot),
+            seen,
+            "{versions:?}: {:?}",
+            cluster.requests()
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_event_before_each_error_does_not_have_everything_listed_again_and_again() {
+    let mut cluster = WatchedCluster::at_claims(
+        |_| list(1, &[claim("a", 1)]),
+        |_| over(&[event("ADDED", &claim("b", 2)), event("ERROR", &expired())].concat()),
+    )
+    .await;
+    cluster.until("listed again", |cluster| cluster.of(CLAIMS).len() > 6).await;
+    // The pauses double up to 80 ms: without them, there were hundreds.
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    let lists = cluster.of(CLAIMS).iter().filter(|it| *it == "list").count();
+    assert!(lists < 20, "{lists}");
 }
 
 #[tokio::test]

@@ -40,11 +40,9 @@ async fn another_error_in_the_stream_is_a_gap_until_listed_again() {
 
 #[tokio::test]
 async fn what_cannot_be_read_makes_all_unseen_until_it_can() {
-    let mut shapeless = claim("b", 5);
-    shapeless["spec"] = value!(5);
-    let mut unmeasured = claim("b", 5);
-    unmeasured["spec"]["resources"] = value!({"requests": {"storage": "much"}});
-    for broken in [shapeless, unmeasured, value!(7)] {
+    let mut nameless = claim("b", 5);
+    nameless["metadata"]["name"] = value!(5);
+    for broken in [nameless, value!(7)] {
         let told = event("MODIFIED", &broken);
         let mended = Arc::new(AtomicBool::new(false));
         let is_mended = Arc::clone(&mended);
@@ -69,6 +67,33 @@ async fn what_cannot_be_read_makes_all_unseen_until_it_can() {
         assert!(!cluster.claims().1, "{broken}");
         mended.store(true, Ordering::SeqCst);
         cluster.until("mended", |cluster| cluster.claims() == (vec!["a", "b"], true)).await;
+    }
+}
+
+#[tokio::test]
+async fn an_odd_object_neither_ends_a_watch_nor_blinds_its_kind() {
+    let mut unmeasured = claim("b", 5);
+    unmeasured["spec"]["resources"] = value!({"requests": {"storage": "-1Gi"}});
+    let mut shapeless = claim("b", 6);
+    shapeless["spec"] = value!(5);
+    let mut unversioned = claim("b", 7);
+    unversioned["metadata"]["resourceVersion"] = value!([7]);
+    for (odd, reaches_others) in [(unmeasured, false), (shapeless, true), (unversioned, false)] {
+        let told = event("MODIFIED", &odd);
+        let mut cluster = WatchedCluster::at_claims(
+            |_| list(1, &[claim("a", 1)]),
+            move |nth| match nth {
+                0 => open(&[told.clone(), event("ADDED", &claim("c", 8))].concat()),
+                _ => open(""),
+            },
+        )
+        .await;
+        cluster.until("c", |cluster| cluster.claims().0.contains(&"c")).await;
+        let (names, sees) = cluster.claims();
+        assert_eq!((names, sees), (vec!["a", "b", "c"], !reaches_others), "{odd}");
+        assert_eq!(cluster.of(CLAIMS).len(), 2, "one list and one watch: {odd}");
+        let gaps = cluster.intake.cluster.gaps().count();
+        assert_eq!(gaps, usize::from(reaches_others), "{odd}");
     }
 }
 

@@ -13,7 +13,7 @@ pub fn sanitize(driver: &str) -> String {
 
 /// The possible names of the Lease of a driver's provisioner: those of csi-provisioner, and of
 /// provisioners that use the leader election of the library.
-pub(super) fn provisioner_leases(driver: &str) -> Vec<String> {
+pub fn provisioner_leases(driver: &str) -> Vec<String> {
     vec![sanitize(driver), driver.replace('/', "-")]
 }
 
@@ -23,13 +23,13 @@ fn part(c: char) -> bool {
 }
 
 /// Returns the words of a text that could be the name of a driver.
-pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+pub fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c| !part(c)).filter(|word| !word.is_empty())
 }
 
 /// Whether a text contains the name of a driver as a whole word: `ebs.csi.aws.com` is not in
 /// `my-ebs.csi.aws.com`.
-pub(super) fn mentions(text: &str, driver: &str) -> bool {
+pub fn mentions(text: &str, driver: &str) -> bool {
     text.match_indices(driver).any(|(start, _)| {
         let before = text[..start].chars().next_back();
         let after = text[start + driver.len()..].chars().next();
@@ -40,7 +40,7 @@ pub(super) fn mentions(text: &str, driver: &str) -> bool {
 /// Returns the driver in a text of one of the usual forms: `--drivername=X`, `--driver-name=X`, or
 /// a kubelet plugin folder. A variable is no name, and the folder of kubelet itself belongs to all
 /// drivers.
-pub(super) fn named_driver(text: &str) -> Option<&str> {
+pub fn named_driver(text: &str) -> Option<&str> {
     let flag = text.trim_start_matches('-');
     for name in [
         "drivername=",

@@ -1,0 +1,209 @@
+//! As what drivers are recognised whose names tell nothing: by the images of what runs them.
+
+use super::{Cluster, Dirty, indexes::EntryChange, rows::Linked};
+use crate::drivers::{
+    ProvisionerKind, Recognition,
+    driver_names::{mentions, provisioner_leases, sanitize},
+    family, family_with, is_unknown, recognised_by_images,
+};
+use crate::model::{InlineVolumes, Kind, ObjectId, PodUse, Row, Sidecars, Text, Volume, Workload};
+
+/// Whether the name of a driver leaves open what it is: nothing is known of it, or it is only the
+/// usual name of a provisioner, which its installer chooses.
+pub(super) fn is_open(driver: &str) -> bool {
+    let named = family(driver);
+    is_unknown(named) || matches!(named.provisioner.kind, ProvisionerKind::External { .. })
+}
+
+impl Cluster {
+    /// As what a driver or a provisioner is recognised: by its name, and where that leaves it open, by
+    /// the images of the pods and workloads that carry its name, register it or hold its Lease.
+    pub fn recognition(&self, driver: &str) -> Recognition {
+        if !is_open(driver) {
+            return Recognition::As(family(driver).id);
+        }
+        let known = self.recognised.get(driver).cloned();
+        known.unwrap_or_else(|| self.recognise(driver))
+    }
+
+    fn recognise(&self, driver: &str) -> Recognition {
+        let names_it = |it: &&Sidecars| it.mentions.iter().any(|text| mentions(text, driver));
+        let pods = self.indexes.sidecar_pods.iter().filter_map(|id| self.tables.pods.get(*id));
+        let of_pods = pods
+            .filter(|pod| !pod.is_finished())
+            .filter_map(|pod| Some((pod, pod.sidecars.as_deref()?)))
+            .filter(|(pod, sidecars)| names_it(sidecars) || self.leads(pod, driver))
+            .map(|(_, sidecars)| sidecars);
+        let workloads =
+            self.indexes.sidecar_workloads.iter().filter_map(|id| self.tables.workloads.get(*id));
+        let of_workloads = workloads
+            // Earlier revisions of a Deployment.
+            .filter(|it| it.kind != Kind::ReplicaSet || it.replicas != Some(0))
+            .filter_map(|it| it.sidecars.as_deref())
+            .filter(names_it);
+        let images = of_pods.chain(of_workloads).flat_map(|it| it.images.iter().map(|it| &**it));
+        let (shown, named) = (recognised_by_images(images), family(driver));
+        match shown {
+            _ if is_unknown(named) => shown,
+            Recognition::Unknown => Recognition::As(named.id),
+            Recognition::As(id) if id != named.id => Recognition::Differs(format!(
+                "its name is that of {}, and what runs it is {}",
+                named.title,
+                family_with(id).title
+            )),
+            Recognition::As(_) | Recognition::Differs(_) => shown,
+        }
+    }
+
+    /// Whether a pod holds the Lease of a driver's provisioner.
+    fn leads(&self, pod: &PodUse, driver: &str) -> bool {
+        let is_it = |holder: &str| {
+            let rest = holder.strip_prefix(&*pod.name);
+            holder == sanitize(&pod.name)
+                || rest.is_some_and(|it| it.is_empty() || it.starts_with('_'))
+        };
+        provisioner_leases(driver).iter().any(|name| {
+            let ids = self.indexes.leases_by_name.candidates(&**name);
+            let mut leases = ids.filter_map(|id| self.tables.leases.get(id));
+            leases.any(|it| {
+                *it.metadata.name == **name
+                    && it.namespace == pod.namespace
+                    && it.holder.as_deref().is_some_and(is_it)
+            })
+        })
+    }
+
+    /// Gives what a row references the families of what runs its drivers.
+    pub(super) fn recognise_row(&mut self, row: &mut Row) {
+        match row {
+            Row::Volume(volume) => {
+                volume.drivers().map(Text::from).collect::<Vec<_>>().iter().for_each(|it| {
+                    self.watch_driver(it);
+                });
+                self.give_family(volume);
+            }
+            Row::Pod(pod) => {
+                pod.inline.iter().for_each(|it| self.watch_driver(&it.backend.driver));
+                pod.inline = pod.inline.with_families(|driver| self.shown_family(driver));
+            }
+            Row::Workload(it) => {
+                it.inline.iter().for_each(|it| self.watch_driver(&it.backend.driver));
+                it.inline = it.inline.with_families(|driver| self.shown_family(driver));
+            }
+            _ => {}
+        }
+    }
+
+    /// Recognises a driver from now on, if its name leaves it open.
+    fn watch_driver(&mut self, driver: &Text) {
+        if is_open(driver) && !self.recognised.contains_key(driver) {
+            let recognition = self.recognise(driver);
+            self.recognised.insert(Text::clone(driver), recognition);
+        }
+    }
+
+    fn give_family(&self, volume: &mut Volume) {
+        let family = volume.backend.as_ref().and_then(|it| self.shown_family(&it.driver));
+        volume.attributes = std::mem::take(&mut volume.attributes).with_family(family);
+    }
+
+    /// The family that only what runs a driver tells.
+    fn shown_family(&self, driver: &str) -> Option<&'static str> {
+        match self.recognised.get(driver)? {
+            Recognition::As(id) if is_unknown(family(driver)) => Some(id),
+            Recognition::As(_) | Recognition::Unknown | Recognition::Differs(_) => None,
+        }
+    }
+
+    /// Whether a row shows what runs a driver, or did before.
+    pub(super) fn shows_what_runs(&self, row: &Row) -> bool {
+        if self.recognised.is_empty() {
+            return false;
+        }
+        match row {
+            Row::Pod(pod) => {
+                let known = self.tables.pods.find(Kind::Pod, &pod.namespace, &pod.name);
+                pod.sidecars.is_some()
+                    || known.is_some_and(|id| self.indexes.sidecar_pods.contains(&id))
+            }
+            Row::Workload(it) => {
+                let known = self.tables.workloads.find(it.kind, &it.namespace, &it.name);
+                it.sidecars.is_some()
+                    || known.is_some_and(|id| self.indexes.sidecar_workloads.contains(&id))
+            }
+            // They are renewed all the time.
+            Row::Lease(lease) => {
+                let name = &*lease.metadata.name;
+                let known = self.tables.leases.named(Kind::Lease, &lease.namespace, name);
+                known.is_none_or(|known| known.holder != lease.holder)
+                    && self
+                        .recognised
+                        .keys()
+                        .any(|driver| provisioner_leases(driver).iter().any(|it| it == name))
+            }
+            _ => false,
+        }
+    }
+
+    /// Recognises drivers again after rows of a kind were removed.
+    pub(super) fn recognise_without(&mut self, kind: Kind, dirty: &mut Dirty) {
+        if Kind::WORKLOADS.contains(&kind) || matches!(kind, Kind::Pod | Kind::Lease) {
+            self.recognise_again(dirty);
+        }
+    }
+
+    /// Recognises the drivers of volumes again, after a change of what runs them.
+    pub(super) fn recognise_again(&mut self, dirty: &mut Dirty) {
+        let drivers: Vec<Text> = self.recognised.keys().cloned().collect();
+        for driver in drivers {
+            let recognition = self.recognise(&driver);
+            if self.recognised.get(&driver) == Some(&recognition) {
+                continue;
+            }
+            self.recognised.insert(Text::clone(&driver), recognition);
+            self.touch_driver(&driver, dirty);
+            let ids: Vec<ObjectId> = self.indexes.volumes_by_driver.candidates(&*driver).collect();
+            for id in ids {
+                self.replace::<Volume>(id, Self::give_family, dirty);
+            }
+            let is_its =
+                |inline: &InlineVolumes| inline.iter().any(|it| it.backend.driver == driver);
+            let pods = self.tables.pods.iter().filter(|(_, pod)| is_its(&pod.inline));
+            let pods: Vec<ObjectId> = pods.map(|(id, _)| id).collect();
+            let workloads = self.tables.workloads.iter().filter(|(_, it)| is_its(&it.inline));
+            let workloads: Vec<ObjectId> = workloads.map(|(id, _)| id).collect();
+            for id in pods {
+                let give = |cluster: &Self, pod: &mut PodUse| {
+                    pod.inline = pod.inline.with_families(|driver| cluster.shown_family(driver));
+                };
+                self.replace(id, give, dirty);
+            }
+            for id in workloads {
+                let give = |cluster: &Self, it: &mut Workload| {
+                    it.inline = it.inline.with_families(|driver| cluster.shown_family(driver));
+                };
+                self.replace(id, give, dirty);
+            }
+        }
+    }
+
+    /// Changes what a row says, and what leads to it.
+    fn replace<R: Linked + Clone>(
+        &mut self,
+        id: ObjectId,
+        change: impl FnOnce(&Self, &mut R),
+        dirty: &mut Dirty,
+    ) {
+        let Some(before) = R::table(&self.tables).get(id) else { return };
+        let mut after = before.clone();
+        change(self, &mut after);
+        if after == *before {
+            return;
+        }
+        self.touch(id, before, dirty);
+        before.index(EntryChange::Remove, id, &mut self.indexes);
+        after.index(EntryChange::Add, id, &mut self.indexes);
+        R::table_mut(&mut self.tables).change(id, |row| *row = after);
+        self.touch_row::<R>(id, dirty);
+    }
+}
