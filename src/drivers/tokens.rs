@@ -8,6 +8,9 @@ use super::{Extent, Place, Reference, is_unknown, used};
 /// The shortest id that is taken for one, unless it is numbered like `sv_77`.
 const SHORTEST: usize = 8;
 
+/// The same of a number: shorter ones are ports and years.
+const SHORTEST_NUMBER: usize = 6;
+
 /// An id in a handle: in lower case, a UUID with dashes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token {
@@ -26,6 +29,10 @@ pub enum TokenKey<'a> {
     Made(&'a str),
     /// In the name of another volume that may be anywhere.
     Unknown(&'a str),
+    /// The last part of the handle of an unknown driver.
+    Tail(&'a str),
+    /// Another part of such a handle.
+    Part(&'a str),
 }
 
 /// How a volume names its storage, as far as ids tell.
@@ -35,6 +42,10 @@ pub struct Named {
     pub driver: String,
     /// The ids.
     pub tokens: Vec<Token>,
+    /// The parts of the handle of an unknown driver, each behind the driver's name.
+    pub parts: Vec<String>,
+    /// The last of them, unless it is a number or a kind.
+    pub tail: Option<String>,
     /// Whether its places do not show everything that may name the same: nothing is known of its
     /// driver, or where it exports the volume.
     pub may_be_elsewhere: bool,
@@ -49,9 +60,13 @@ impl Named {
     /// the last part of each place, since the others name arrays, pools and subscriptions.
     pub fn of(reference: &Reference<'_>, is_made: bool) -> Self {
         let is_unknown = is_unknown(reference.family);
-        let mut tokens = Vec::new();
+        let (mut tokens, mut parts, mut tail) = (Vec::new(), Vec::new(), None);
         if is_unknown {
             tokens = ids(reference.handle);
+            let names = reference.handle.split(['/', '#', ':']).filter(|part| !part.is_empty());
+            let of_driver = |part: &str| format!("{}/{part}", reference.driver);
+            tail = names.clone().next_back().filter(|part| is_name(part)).map(of_driver);
+            parts = names.filter(|part| is_name(part)).map(of_driver).collect();
         } else {
             for place in &used(reference) {
                 tokens.extend(last_part(place).map(ids).unwrap_or_default());
@@ -60,28 +75,33 @@ impl Named {
         tokens.sort_unstable();
         tokens.dedup();
         let may_be_elsewhere = is_unknown || (reference.family.exports_elsewhere)(reference);
-        Self { driver: reference.driver.to_owned(), tokens, may_be_elsewhere, is_unknown, is_made }
+        let driver = reference.driver.to_owned();
+        Self { driver, tokens, parts, tail, may_be_elsewhere, is_unknown, is_made }
     }
 
     /// The keys under which it is found.
     pub fn keys(&self) -> impl Iterator<Item = TokenKey<'_>> {
-        self.tokens.iter().map(|it| {
+        let ids = self.tokens.iter().map(|it| {
             match (self.may_be_elsewhere, self.is_unknown && self.is_made) {
                 (false, _) => TokenKey::Known(&it.text),
                 (true, true) => TokenKey::Made(&it.text),
                 (true, false) => TokenKey::Unknown(&it.text),
             }
-        })
+        });
+        let tail = self.tail.as_deref().map(TokenKey::Tail);
+        ids.chain(tail).chain(self.parts.iter().map(|it| TokenKey::Part(it)))
     }
 
     /// The keys under which others are found that may name the same. What is found by none of them
     /// is known to be something else.
     pub fn searches(&self) -> impl Iterator<Item = TokenKey<'_>> {
-        self.tokens.iter().flat_map(|it| {
+        let ids = self.tokens.iter().flat_map(|it| {
             let text = &*it.text;
             let known = self.may_be_elsewhere.then_some(TokenKey::Known(text));
             [Some(TokenKey::Made(text)), Some(TokenKey::Unknown(text)), known].into_iter().flatten()
-        })
+        });
+        let within = self.tail.as_deref().map(TokenKey::Part);
+        ids.chain(within).chain(self.parts.iter().map(|it| TokenKey::Tail(it)))
     }
 
     /// Returns the id for which another one may be the same storage, if there is one: both have it,
@@ -99,7 +119,19 @@ impl Named {
             && other.tokens.iter().filter(uuids).any(|it| !mine.contains(it));
         let made = of_one && self.is_made && other.is_made;
         let tells = |it: &&Token| theirs.contains(it) && !apart && (it.is_uuid || !made);
-        self.tokens.iter().filter(tells).max_by_key(|it| it.is_uuid).map(|it| &*it.text)
+        let id = self.tokens.iter().filter(tells).max_by_key(|it| it.is_uuid);
+        id.map(|it| &*it.text).or_else(|| self.part_shared(other).filter(|_| !made && !apart))
+    }
+
+    /// Returns the last part of one handle that is a part of the other, as a file system is of the
+    /// handle of a directory in it.
+    fn part_shared(&self, other: &Self) -> Option<&str> {
+        let shared = |it: &&String| {
+            other.tail.as_ref() == Some(*it)
+                || self.tail.as_ref() == Some(*it) && other.parts.contains(*it)
+        };
+        let part = self.parts.iter().find(shared)?;
+        part.strip_prefix(&*self.driver)?.strip_prefix('/')
     }
 }
 
@@ -132,7 +164,10 @@ fn ids(text: &str) -> Vec<Token> {
         rest.push(letter);
         at += length;
     }
-    let is_id = |word: &&str| word.len() >= SHORTEST && word.bytes().any(|it| it.is_ascii_digit());
+    let is_id = |word: &&str| match word.bytes().all(|it| it.is_ascii_digit()) {
+        true => word.len() >= SHORTEST_NUMBER,
+        false => word.len() >= SHORTEST && word.bytes().any(|it| it.is_ascii_digit()),
+    };
     let separates = |it: char| !(it.is_alphanumeric() || matches!(it, '.' | '-' | '_'));
     let fields = rest.split(separates).filter(|field| !is_address(field));
     for field in fields {
@@ -149,6 +184,11 @@ fn ids(text: &str) -> Vec<Token> {
         found.push(Token { text: format!("{name}_{number}"), is_uuid: false });
     }
     found
+}
+
+/// Whether a part of a handle may be the name of something, and not its number or its kind.
+fn is_name(part: &str) -> bool {
+    part.len() > 2 && part.bytes().any(|it| it.is_ascii_alphabetic())
 }
 
 /// Whether a field is the address of a server: its last label is no id.
@@ -235,6 +275,13 @@ mod tests {
         assert!(!shared(("array00123/a", true), (same, "array00123/b", true)));
         assert!(shared(("array00123/a", true), (same, "array00123/b", false)));
         assert!(shared(("x-1-sv_77", true), (same, "y-2-sv_77", false)));
+        // Who wrote one down may mean what contains the other.
+        assert!(shared(("dir/v1/data/a", true), (same, "weka/v2/data", false)));
+        assert!(shared(("516053-pvc1", true), (same, "516053-renamed", false)));
+        for other in ["dir/v1/data/b", "weka/v2/other", "dir/v1", "x:443"] {
+            assert!(!shared(("dir/v1/data/a:443", true), (same, other, false)), "{other}");
+        }
+        assert!(!shared(("dir/v1/data/a", true), ("other.example.com", "v2/data", false)));
         // Other drivers may reach the same disk.
         assert!(shared(("vol-0a1b2c3d4e5f", true), ("ebs.csi.aws.com", "vol-0a1b2c3d4e5f", true)));
         assert!(!shared(("vol-0a1b2c3d4e5f", true), ("ebs.csi.aws.com", "vol-1a1b2c3d4e5f", true)));

@@ -288,7 +288,7 @@ fn folders() -> Vec<PathBuf> {
     folders
 }
 
-/// The CSI drivers and provisioners of a fixture: what its classes and CSIDrivers name.
+/// The CSI drivers and provisioners of a fixture: what its classes and `CSIDriver` objects name.
 fn names_in(cluster: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for document in serde_yaml::Deserializer::from_str(cluster) {

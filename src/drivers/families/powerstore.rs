@@ -54,14 +54,11 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     };
     let mut places: Vec<_> = ids.iter().map(|id| device(SPACE, *id)).collect();
     if is_file_system {
-        places.push(match reference.attribute(PV_NAME) {
-            Some(name) => Place::directory(NFS, name)
-                .of(Part::Unknown("the address at which PowerStore exports it is unknown")),
-            None => {
-                let id = ids.first().copied().unwrap_or_default();
-                Place::directory(NFS, "/").of(server(format!("PowerStore file system {id}"), None))
-            }
-        });
+        let unknown = Part::Unknown("the address at which PowerStore exports it is unknown");
+        let exported = reference.attribute(PV_NAME).map(|it| Place::directory(NFS, it).of(unknown));
+        let id = ids.first().copied().unwrap_or_default();
+        let of_id = || Place::directory(NFS, "/").of(server(format!("PowerStore file system {id}"), None));
+        places.push(exported.unwrap_or_else(of_id));
     }
     places
 }

@@ -491,12 +491,18 @@ fn another_provisioner_is_believed_when_it_is_seen_or_by_the_word() {
     let source = VolumeSource::InTree("nfs".into());
     let volume =
         || Volume { source: source.clone(), provisioned_by: Some(name.into()), ..volume() };
+    // Nothing shows what it is, so neither what it deletes is known nor whether it runs.
+    let exclusive =
+        |settings: Settings| Settings { backend_exclusive: [name.into()].into(), ..settings };
+    let settings = exclusive(Settings::default());
     let refused = proposed(&volume(), vec![], &[], &Settings::default()).expect_err("unknown");
-    assert!(refused.starts_with("external provisioner cluster.local/nfs may not be"), "{refused}");
+    assert!(refused.contains("its provisioner is unknown; --backend-exclusive"), "{refused}");
     assert!(refused.ends_with("--provisioner-alive cluster.local/nfs asserts that it is"));
+    let refused = proposed(&volume(), vec![], &[], &settings).expect_err("not running");
+    assert!(refused.starts_with("external provisioner cluster.local/nfs may not be"), "{refused}");
     for (rows, settings, relies_on) in [
-        (vec![], trusting(name), &["--provisioner-alive"][..]),
-        (vec![lease("cluster.local-nfs", 1)], Settings::default(), &[]),
+        (vec![], exclusive(trusting(name)), &["--backend-exclusive", "--provisioner-alive"][..]),
+        (vec![lease("cluster.local-nfs", 1)], settings, &["--backend-exclusive"]),
     ] {
         let proposal = proposed(&volume(), rows, &[], &settings).expect("it is believed");
         assert_eq!(proposal.relies_on, relies_on);

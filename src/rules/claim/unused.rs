@@ -9,7 +9,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pvc-unused",
     severity: Severity::Low,
     capacity_risk: CapacityRisk::None,
-    needs: facts::needs![users: PersistentVolumeClaim, PersistentVolume, StorageClass, Secret, PartialObjectMetadata],
+    needs: facts::needs![users: PersistentVolumeClaim, PersistentVolume, StorageClass, Secret, PartialObjectMetadata, Lease],
     remedies: &[],
     title: "A Bound claim that no pod, no template of a workload and no owner uses",
     danger: "Its backend volume is billed, and whose data it holds may be unknown. Something that was not \

@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule {
     id: "sts-deleted-leftover",
     severity: Severity::Low,
     capacity_risk: CapacityRisk::None,
-    needs: crate::facts::needs![users: PersistentVolumeClaim, PersistentVolume, StorageClass, Secret],
+    needs: crate::facts::needs![users: PersistentVolumeClaim, PersistentVolume, StorageClass, Secret, Lease],
     remedies: &[],
     title: "A claim seems to be left by a StatefulSet that was deleted",
     danger: "Nothing uses it, and its backend volume is billed. Whether it was meant to stay is not recorded: \

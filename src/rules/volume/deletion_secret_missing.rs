@@ -3,14 +3,14 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, SecretState};
-use crate::model::{Finding, Kind, Phase, ReclaimPolicy, Severity, Volume};
+use crate::model::{Finding, Phase, ReclaimPolicy, Severity, Volume};
 use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-deletion-secret-missing",
     severity: Severity::Medium,
     capacity_risk: CapacityRisk::None,
-    needs: &[Kind::PersistentVolume, Kind::StorageClass, Kind::Secret],
+    needs: facts::needs![versions: PersistentVolume, StorageClass, Secret],
     remedies: &[],
     title: "The Secret with which the driver would delete a backend volume does not exist",
     danger: "csi-provisioner then calls the driver without credentials: the deletion fails on every retry, or reaches \

@@ -3,14 +3,14 @@
 use crate::cluster::{Cx, Placed, Seen};
 use crate::drivers::Fate;
 use crate::facts;
-use crate::model::{Finding, Kind, Phase, Severity, SnapshotContent, Volume};
+use crate::model::{Finding, Phase, Severity, SnapshotContent, Volume};
 use crate::rules::{CapacityRisk, Judge, Rule};
 
 pub(super) static RULE: Rule = Rule {
     id: "pv-released-snapshot-dependent",
     severity: Severity::High,
     capacity_risk: CapacityRisk::None,
-    needs: &[Kind::PersistentVolume, Kind::VolumeSnapshotContent, Kind::VolumeGroupSnapshotContent],
+    needs: facts::needs![versions: PersistentVolume, VolumeSnapshotContent, VolumeGroupSnapshotContent],
     remedies: &[],
     title: "Snapshots depend on a volume whose claim does not exist",
     danger: "Deleting a volume while a snapshot of it is being taken ruins the snapshot. Some drivers destroy \
