@@ -79,7 +79,7 @@ impl ChangeEnd {
                 Self::new(Outcome::Failed, error.to_string()).ends_batch()
             }
             WriteError::Withdrawn(_) => Self::new(Outcome::Refused, error.to_string()),
-            WriteError::Unanswered(detail) => {
+            WriteError::Unanswered(detail) | WriteError::CarriedOut(detail) => {
                 let detail = format!("unknown whether the request took effect: {detail}");
                 Self::new(Outcome::Unanswered, detail).ends_batch()
             }

@@ -232,7 +232,9 @@ fn unstored(error: WriteError, request: &WriteRequest) -> ConfigMapWrite {
             ConfigMapWrite::Failed { reason: error.to_string(), after: None }
         }
         WriteError::Rejected { .. } => ConfigMapWrite::Refused(error.to_string()),
-        WriteError::Unanswered(detail) => ConfigMapWrite::Unanswered(detail),
+        WriteError::Unanswered(detail) | WriteError::CarriedOut(detail) => {
+            ConfigMapWrite::Unanswered(detail)
+        }
     }
 }
 

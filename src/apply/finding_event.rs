@@ -248,6 +248,7 @@ impl From<WriteError> for NoticeError {
             WriteError::Rejected { code: 409 | 429, .. }
             | WriteError::Rejected { absent: Some(_), .. }
             | WriteError::NotSent(_)
+            | WriteError::CarriedOut(_)
             | WriteError::Withdrawn(_)
             | WriteError::Unanswered(_) => Self::Unanswered(error.to_string()),
             WriteError::Rejected { .. } => Self::Rejected(error.to_string()),

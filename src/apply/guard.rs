@@ -124,6 +124,7 @@ impl GuardWriter {
             Err(
                 error @ (WriteError::NotSent(_)
                 | WriteError::Withdrawn(_)
+                | WriteError::CarriedOut(_)
                 | WriteError::Unanswered(_)),
             ) => Err(error.to_string()),
         }

@@ -136,7 +136,14 @@ impl<'a> KeptBackendRecorder<'a> {
                 sent = writer.send(&request, true).await.map(drop);
             }
             if mode != RecordMode::DryRun && sent.is_ok() {
-                sent = writer.send(&request, false).await.map(drop);
+                sent = writer.send(&request, false).await.and_then(|answer| {
+                    match edit(Some(&answer.value)) {
+                        None => Ok(()),
+                        Some(_) => Err(WriteError::Unanswered(
+                            "the API server's answer does not show what was written".to_owned(),
+                        )),
+                    }
+                });
             }
             let Err(error) = sent else { return Ok(RecordTry::Done(live)) };
             let why = self.retry_reason(&request, &error)?;
@@ -174,7 +181,7 @@ impl<'a> KeptBackendRecorder<'a> {
                 Err(RecordError::Denied(format!("{}: {error}", self.shown())))
             }
             // Whether it was carried out is known when the record is read again.
-            WriteError::Unanswered(detail) => Ok(detail.clone()),
+            WriteError::Unanswered(detail) | WriteError::CarriedOut(detail) => Ok(detail.clone()),
         }
     }
 

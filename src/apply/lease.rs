@@ -31,6 +31,8 @@ const RESTARTED: &str = "storage.kubectl.dev/counts-from";
 /// A Lease that was not renewed for longer than this has a gap: four times as long as one lasts. Whoever takes over
 /// from a leader that was killed is faster.
 const GAP: TimeDelta = TimeDelta::minutes(1);
+/// The same.
+pub(crate) const LEASE_GAP: Duration = Duration::from_secs(60);
 /// The namespaces whose records pause the holder, with commas in between.
 const READS: &str = "storage.kubectl.dev/paused-by";
 

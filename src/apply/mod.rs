@@ -52,7 +52,9 @@ pub(crate) use config_map::{ConfigMapWrite, StoredConfigMap};
 pub(crate) use current_cluster::CurrentCluster;
 pub(crate) use finding_event::{EventWriter, FindingNotice, NoticeEnd, NoticeError};
 pub(crate) use guard::GuardWriter;
-pub(crate) use lease::{LeaseHold, LeaseWrite, LeaseWriter, StoredLease, Unattended, leases};
+pub(crate) use lease::{
+    LEASE_GAP, LeaseHold, LeaseWrite, LeaseWriter, StoredLease, Unattended, leases,
+};
 pub(crate) use moment::Moment;
 pub use open_journal::{JournalLeader, OpenJournal};
 pub(crate) use options::{DryRun, RunOptions};

@@ -143,7 +143,9 @@ impl ChangeExecutor<'_> {
             .map_err(|unfit| ChangeEnd::new(Outcome::Stale, unfit.to_string()))?;
         let rehearsed = !self.is_accepted(change);
         if rehearsed {
-            self.dry_run_step(&change.purpose, action, &request).await?;
+            if let Err(ended) = self.dry_run_step(&change.purpose, action, &request).await {
+                return Err(self.recorded(change, done, &request, live, ended).await);
+            }
             if change.only_removes_owners() {
                 self.accepted.borrow_mut().insert(change.object.key.namespace.clone());
             }

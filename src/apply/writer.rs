@@ -74,6 +74,9 @@ pub(super) enum WriteError {
     /// Whether it was carried out is not known.
     #[error("{0}")]
     Unanswered(String),
+    /// It was a dry run of a deletion, and the object is deleted.
+    #[error("{0}")]
+    CarriedOut(String),
 }
 
 /// The API server's message for a JSON patch whose test failed, and for nothing else (apimachinery,
@@ -117,9 +120,11 @@ impl Writer {
         }
     }
 
-    /// Asks this before each write.
+    /// Asks this before each request, and waits no longer for its answer than a leader may.
     pub(super) fn permitted_by(self, permit: Option<Arc<dyn SendPermit>>) -> Self {
-        Self { permit, ..self }
+        let leads = permit.as_ref().is_some_and(|it| it.lasts().is_some());
+        let wait = if leads { self.wait.min(BACKGROUND_WAIT) } else { self.wait };
+        Self { wait, permit, ..self }
     }
 
     /// Returns a writer for what is sent in any case: an Event about what was done, and the correction of a record.
@@ -134,7 +139,8 @@ impl Writer {
         dry_run: bool,
     ) -> Result<WriteAnswer, WriteError> {
         let path = &request.path;
-        let permit = self.permit.as_deref().filter(|_| !dry_run);
+        // Something before the API server may carry out a dry run.
+        let permit = self.permit.as_deref();
         if let Some(why) = permit.and_then(SendPermit::withdrawn) {
             return Err(WriteError::Withdrawn(why));
         }
@@ -153,22 +159,30 @@ impl Writer {
             Ok((head, body))
         };
         let leads = permit.filter(|it| it.lasts().is_some());
-        let wait = if leads.is_some() { self.wait.min(BACKGROUND_WAIT) } else { self.wait };
         let answer = tokio::select! {
-            answer = timeout(wait, answer) => answer,
+            // First: a machine that wakes up may find both.
+            biased;
             () = end_of_term(leads) => {
                 let why = "no answer came while this process led";
                 return Err(WriteError::Unanswered(why.to_owned()));
             }
+            answer = timeout(self.wait, answer) => answer,
         };
         let Ok(answer) = answer else {
-            let seconds = wait.as_secs();
+            let seconds = self.wait.as_secs();
             return Err(WriteError::Unanswered(format!("no answer came within {seconds}s")));
         };
         let (head, body) = answer?;
         let code = head.status.as_u16();
         if head.status.is_success() {
-            let value = serde_json::from_slice(&body).unwrap_or_default();
+            let value: Value = serde_json::from_slice(&body).unwrap_or_default();
+            if !value.is_object() {
+                let why = format!("{path} was answered with {code} and no object of an API server");
+                return Err(WriteError::Unanswered(why));
+            }
+            if dry_run && request.method == Method::DELETE {
+                self.is_still_there(request).await?;
+            }
             let warnings = head.headers.get_all(WARNING).iter().filter_map(warning).collect();
             return Ok(WriteAnswer { value, date: date(&head.headers), warnings });
         }
@@ -196,6 +210,44 @@ impl Writer {
             (true, false) => path.clone(),
             (false, true) => format!("{path}?fieldManager={}&dryRun=All", self.field_manager),
             (false, false) => format!("{path}?fieldManager={}", self.field_manager),
+        }
+    }
+
+    /// Reads an object again whose deletion was sent as a dry run: its answer may be a Status, which tells nothing.
+    async fn is_still_there(&self, request: &WriteRequest) -> Result<(), WriteError> {
+        let (path, wanted) = (&request.path, &request.body["preconditions"]);
+        let unread = |why: String| {
+            WriteError::Unanswered(format!("{path} could not be read after it: {why}"))
+        };
+        let get = http::Request::get(path).header(ACCEPT, "application/json");
+        let get = get.body(Body::empty()).map_err(|error| unread(error.to_string()))?;
+        let answer = async {
+            let (head, body) = self.client.send(get).await.ok()?.into_parts();
+            Some((head, body.collect().await.ok()?.to_bytes()))
+        };
+        let answer = timeout(self.wait, answer).await.ok().flatten();
+        let (head, body) = answer.ok_or_else(|| unread("no answer came".to_owned()))?;
+        let object: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let shown = |field: &str| &object["metadata"][field];
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let absent = ErrorStatus::read(head.status.as_u16(), &body).absent;
+        let is_gone = match head.status.is_success() && shown("uid").is_string() {
+            true => {
+                let another =
+                    |field: &str| !wanted[field].is_null() && wanted[field] != *shown(field);
+                another("uid")
+                    || another("resourceVersion") && !shown("deletionTimestamp").is_null()
+            }
+            false if absent.as_deref() == Some(name) => true,
+            false => return Err(unread(format!("the answer was {}", head.status.as_u16()))),
+        };
+        match is_gone {
+            true => Err(WriteError::CarriedOut(
+                "it is deleted after a dry run of its deletion: something before the API server drops what requests \
+                 say, or another client has deleted it"
+                    .to_owned(),
+            )),
+            false => Ok(()),
         }
     }
 

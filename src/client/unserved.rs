@@ -1,7 +1,7 @@
 //! `Discovery`: the versions in which kinds are served, and the proof that a kind is not served.
 //!
 //! A kind is not served only if the server was ready before, discovery leaves it out, and the server
-//! itself answers 404 for it: to a list of it, or, for whoever may not list it and for kinds of which
+//! itself answers 404 for it: to a list of it in each known version, or, for whoever may not list it and for kinds of which
 //! no version is known, to the document of its group. Anything else is unknown.
 
 use std::collections::BTreeMap;
@@ -137,13 +137,20 @@ impl Discovery {
         if let Some(doubt) = kinds.doubt(kind.group().name) {
             return Err(doubt);
         }
-        match list_one(&self.reader, kind).await {
-            Ok(()) => Err("it answers, although discovery leaves it out".to_owned()),
-            Err(error) if error.is_not_served() => Ok(()),
-            Err(error) if error.is_forbidden() => {
-                self.leaves_out(kinds, kind.group().name, |it| it.name == kind.plural()).await
+        let mut is_forbidden = false;
+        for version in kind.versions() {
+            match list_one(&self.reader, kind, version).await {
+                Ok(()) => {
+                    return Err(format!("{version} answers, although discovery leaves it out"));
+                }
+                Err(error) if error.is_not_served() => {}
+                Err(error) if error.is_forbidden() => is_forbidden = true,
+                Err(error) => return Err(error.to_string()),
             }
-            Err(error) => Err(error.to_string()),
+        }
+        match is_forbidden {
+            true => self.leaves_out(kinds, kind.group().name, |it| it.name == kind.plural()).await,
+            false => Ok(()),
         }
     }
 
@@ -199,21 +206,24 @@ fn unknown(reason: &str) -> String {
 
 /// Whether the server still says that it does not serve a kind that was proven not to be served.
 pub async fn is_still_unserved(reader: &Reader, kind: Kind) -> bool {
-    let error = match list_one(reader, kind).await {
-        Err(error) if error.is_forbidden() => {
-            let group = kind.group();
-            let path = format!("/apis/{}", api_version(group.name, group.version));
-            get(reader, &path).await.err()
+    for version in kind.versions() {
+        let error = match list_one(reader, kind, version).await {
+            Err(error) if error.is_forbidden() => {
+                let path = format!("/apis/{}", api_version(kind.group().name, version));
+                get(reader, &path).await.err()
+            }
+            other => other.err(),
+        };
+        if !error.is_some_and(|error| error.is_not_served()) {
+            return false;
         }
-        other => other.err(),
-    };
-    error.is_some_and(|error| error.is_not_served())
+    }
+    true
 }
 
-/// Asks for one object of a kind, of which only the answer's code matters.
-async fn list_one(reader: &Reader, kind: Kind) -> Result<(), ReadError> {
-    let group = kind.group();
-    let path = collection_path(group.name, group.version, None, kind.plural());
+/// Asks for one object of a kind in a version, of which only the answer's code matters.
+async fn list_one(reader: &Reader, kind: Kind, version: &str) -> Result<(), ReadError> {
+    let path = collection_path(kind.group().name, version, None, kind.plural());
     get(reader, &format!("{path}?limit=1")).await.map(drop)
 }
 

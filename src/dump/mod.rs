@@ -55,7 +55,7 @@ pub(crate) use piece::{Broken, DumpObject, Origin, OwnRecord, Piece};
 pub(crate) use summary::FileFormat;
 pub(crate) use summary::{FileLayout, FileScope, FileSummary, ListSummary};
 pub(crate) use wording::{FieldStep, explain, path_of_misfit};
-pub(crate) use writer::{DumpWriter, Replace, private_file};
+pub(crate) use writer::{DumpWriter, Replace, private_file, private_file_beside};
 
 /// The group of everything that is ours.
 const OWN_GROUP: &str = "storage.kubectl.dev";

@@ -72,7 +72,7 @@ impl DumpWriter {
             let path = resolved(path)?;
             may_replace(&path, replace)?;
             let failed = |source| DumpError::Write { path: path.clone(), source };
-            let (temporary, file) = temporary(&path).map_err(failed)?;
+            let (temporary, file) = private_file_beside(&path).map_err(failed)?;
             let file = BufWriter::with_capacity(64 << 10, file);
             let gzip = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("gz"));
             let lines = if gzip {
@@ -239,8 +239,8 @@ pub(crate) fn private_file() -> OpenOptions {
     options
 }
 
-/// Creates a file beside `path`, so that renaming it is one step.
-fn temporary(path: &Path) -> io::Result<(PathBuf, File)> {
+/// Creates a file beside `path` that only its owner may read, so that renaming it is one step.
+pub(crate) fn private_file_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
     let mut number = 0;
     loop {

@@ -66,7 +66,13 @@ slim! {
 
 impl SlimObject for VolumeAttachment {
     fn lacks(&self) -> Option<&'static str> {
-        self.spec.attacher.is_empty().then_some("spec.attacher")
+        let VolumeAttachmentSource { persistent_volume_name, inline_volume_spec } =
+            &self.spec.source;
+        match self.spec.attacher.is_empty() {
+            true => Some("spec.attacher"),
+            false => (persistent_volume_name.is_none() && inline_volume_spec.is_none())
+                .then_some("spec.source"),
+        }
     }
 
     fn row(&self, folder: &mut Folder) -> Folded {

@@ -246,6 +246,13 @@ impl SlimObject for VolumeGroupSnapshotContent {
 }
 
 impl SlimObject for VolumeSnapshot {
+    fn lacks(&self) -> Option<&'static str> {
+        let source = &self.spec.source;
+        let names = source.persistent_volume_claim_name.is_some()
+            || source.volume_snapshot_content_name.is_some();
+        (!names).then_some("spec.source")
+    }
+
     fn row(&self, folder: &mut Folder) -> Folded {
         let Self { metadata, spec, status } = self;
         let kept = |text: &Option<String>| text.as_deref().and_then(unshared);

@@ -120,15 +120,30 @@ impl Election {
     /// Takes in the Lease as it was read, and says whether announcements count anew: it has a gap, it is of an earlier time,
     /// or there is none. A cluster that was restored from a backup looks so. Whoever led until now leads no more, so that
     /// nothing that it has begun is sent.
-    pub(crate) fn is_restart(&mut self, lease: Option<&StoredLease>, now: Option<Time>) -> bool {
+    ///
+    /// `lately` is whether this process has renewed the Lease within such a gap: then one that it reads as it has written it
+    /// has none, whatever the clock of the API server says that answers now.
+    pub(crate) fn is_restart(
+        &mut self,
+        lease: Option<&StoredLease>,
+        now: Option<Time>,
+        lately: bool,
+    ) -> bool {
         let read = lease.map(Version::of);
         let was_before = self.last.as_ref().is_some_and(|last| {
             // One that was created meanwhile is later than the one that was deleted.
             read.as_ref().is_none_or(|read| read.is_before(last))
         });
+        let is_as_written = lately
+            && self.led.is_some()
+            && self
+                .last
+                .as_ref()
+                .is_some_and(|it| it.resource.is_some() && Some(it) == read.as_ref());
         self.last = read;
         self.went_back |= was_before;
-        let is_restart = self.went_back || lease.zip(now).is_none_or(|(it, now)| it.has_gap(now));
+        let has_gap = || lease.zip(now).is_none_or(|(it, now)| it.has_gap(now));
+        let is_restart = self.went_back || !is_as_written && has_gap();
         if is_restart {
             self.led = None;
         }

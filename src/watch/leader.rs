@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::election::{Bid, Election, ElectionPace};
 use super::probes::Probes;
-use crate::apply::{LeaseWrite, LeaseWriter, Moment, Unattended, run_id};
+use crate::apply::{LEASE_GAP, LeaseWrite, LeaseWriter, Moment, Unattended, run_id};
 use crate::client::Connection;
 use crate::journal::Term;
 use crate::model::{Text, Time, escape_control};
@@ -277,7 +277,8 @@ impl Campaign {
         if lease.is_some() && now.is_none() {
             return (None, Some(NO_TIME.to_owned()));
         }
-        let is_restart = self.election.is_restart(lease.as_ref(), now);
+        let lately = self.renewed.elapsed() < LEASE_GAP;
+        let is_restart = self.election.is_restart(lease.as_ref(), now, lately);
         let hold = match self.election.bid(lease.as_ref(), self.begun.elapsed(), is_restart) {
             Bid::Write(hold) => hold,
             Bid::Stand { holder } => return (Some(holder), None),

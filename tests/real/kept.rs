@@ -1,5 +1,7 @@
 //! Backend volumes that are left behind on purpose: the journal and the record in the cluster.
 
+mod faults;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -8,9 +10,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    Cluster, Driver, Options, Outcome, PersistentVolume, Report, Run, Scenario, claim, eventually,
-};
+use crate::support::{Cluster, Driver, Options, Outcome, PersistentVolume, Report, Run, Scenario};
+use crate::support::{claim, eventually};
 
 const RECORD: &str = "cm/kubectl-storage-kept-backends";
 const ID: &str = "journal-kept-backend";

@@ -17,16 +17,6 @@ pub(super) fn changes_nothing() -> ChangeEnd {
     ChangeEnd::new(Outcome::Done, "the API server would accept it")
 }
 
-/// Whether the answer to the dry run of a deletion shows a real one: the object has another version
-/// than the one that was to be deleted. A dry run returns it as it is stored (apiserver,
-/// `DryRunnableStorage`).
-fn was_carried_out(request: &WriteRequest, answer: &Value) -> bool {
-    let wanted = request.body["preconditions"]["resourceVersion"].as_str();
-    let shown = answer["metadata"]["resourceVersion"].as_str();
-    request.method == Method::DELETE
-        && wanted.zip(shown).is_some_and(|(wanted, shown)| wanted != shown)
-}
-
 impl ChangeExecutor<'_> {
     /// Whether a dry run would tell nothing that the request itself does not: it only removes owner
     /// references, in one patch, and a dry run was accepted in its namespace. Whoever has no right to
@@ -70,11 +60,6 @@ impl ChangeExecutor<'_> {
         request: &WriteRequest,
     ) -> Result<WriteAnswer, ChangeEnd> {
         let error = match self.writer.send(request, true).await {
-            Ok(answer) if was_carried_out(request, &answer.value) => {
-                let detail = "the API server carried out a deletion that was sent as a dry run; \
-                              something before it drops what requests say";
-                return Err(ChangeEnd::new(Outcome::Unanswered, detail).ends_batch());
-            }
             Ok(answer) => return Ok(answer),
             Err(error) if exists_already(purpose, &error) => return Ok(WriteAnswer::default()),
             Err(error) => error,
@@ -94,6 +79,9 @@ impl ChangeExecutor<'_> {
                 ChangeEnd::new(Outcome::Refused, error.to_string())
             }
             // Nothing was written, but the cause is unknown.
+            WriteError::CarriedOut(detail) => {
+                ChangeEnd::new(Outcome::Unanswered, detail).ends_batch()
+            }
             WriteError::Unanswered(detail) | WriteError::NotSent(detail) => {
                 let detail = format!("its dry run failed: {detail}");
                 ChangeEnd::new(Outcome::Failed, detail).ends_batch()
@@ -109,7 +97,7 @@ impl ChangeExecutor<'_> {
         live: &Value,
     ) -> Result<(), ChangeEnd> {
         let [first, others @ ..] = &*change.proposal.steps else { return Ok(()) };
-        for action in others {
+        for (done, action) in (1..).zip(others) {
             // Rendered only after an earlier step.
             if matches!(
                 action,
@@ -135,8 +123,39 @@ impl ChangeExecutor<'_> {
             };
             let request = request::request(action, &read)
                 .map_err(|unfit| ChangeEnd::new(Outcome::Stale, unfit.to_string()))?;
-            self.dry_run_step(&change.purpose, action, &request).await?;
+            if let Err(ended) = self.dry_run_step(&change.purpose, action, &request).await {
+                return Err(self.recorded(change, done, &request, read, ended).await);
+            }
         }
         Ok(())
+    }
+
+    /// Records a dry run that was carried out, or may have been, like a request of its own: the journal and the record
+    /// of the backend volume may be all that references it now.
+    pub(super) async fn recorded(
+        &self,
+        change: &ProposedChange,
+        done: usize,
+        request: &WriteRequest,
+        live: Value,
+        mut ended: ChangeEnd,
+    ) -> ChangeEnd {
+        if ended.outcome != Outcome::Unanswered {
+            return ended;
+        }
+        let record = self.record_of(change, &live).ok().flatten();
+        let entry = match self.begin(change, done, request, live).await {
+            Ok(entry) => entry,
+            Err(unwritten) => {
+                ended.notes.push(unwritten.detail);
+                return ended;
+            }
+        };
+        ended.entry = Some(entry);
+        if let Err(unwritten) = self.keep_record(record, entry).await {
+            ended.notes.push(unwritten.detail);
+        }
+        self.end(&mut ended, entry).await;
+        ended
     }
 }

@@ -18,18 +18,27 @@ impl ChangeExecutor<'_> {
         change: &ProposedChange,
         live: &Value,
     ) -> Result<Option<KeptBackendRecord>, ChangeEnd> {
-        let Some(recorder) = self.recorder.as_ref().filter(|_| change.proposal.keeps_backend)
-        else {
+        let (Some(recorder), Some(record)) = (&self.recorder, self.record_of(change, live)?) else {
             return Ok(None);
         };
-        let Some(backend) = backend(change) else {
-            return Err(ChangeEnd::new(Outcome::Refused, facts::UNIDENTIFIED));
-        };
-        let record = KeptBackendRecord::of(&backend, live, self.run, self.cluster.clock());
         match recorder.dry_run(&record).await {
             Ok(()) => Ok(Some(record)),
             Err(error) => Err(unrecorded(&error)),
         }
+    }
+
+    /// Returns the record that a change needs; `None` for a change that needs none.
+    pub(super) fn record_of(
+        &self,
+        change: &ProposedChange,
+        live: &Value,
+    ) -> Result<Option<KeptBackendRecord>, ChangeEnd> {
+        if self.recorder.is_none() || !change.proposal.keeps_backend {
+            return Ok(None);
+        }
+        let backend =
+            backend(change).ok_or_else(|| ChangeEnd::new(Outcome::Refused, facts::UNIDENTIFIED))?;
+        Ok(Some(KeptBackendRecord::of(&backend, live, self.run, self.cluster.clock())))
     }
 
     /// Writes the record that a change needs, with its journal entry.

@@ -33,6 +33,14 @@ fn reason(text: &str) -> Result<String, String> {
     }
 }
 
+/// How it ends: what was recorded is not what was asked for where a process that leads does not read it.
+fn unless_elsewhere(exit: Exit, all_read: bool) -> Exit {
+    match exit {
+        Exit::Done if !all_read => Exit::Unfinished,
+        exit => exit,
+    }
+}
+
 impl PauseArgs {
     /// Stops everything that acts.
     pub(super) async fn pause(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
@@ -41,11 +49,10 @@ impl PauseArgs {
         let exit = self.record(&connected, &namespace, PauseRecord::Paused).await?;
         let heard = (HEARD + BACKGROUND_WAIT).as_secs();
         terminal::note(&format!(
-            "note: within {}s whatever this pauses sends nothing more; what it has sent may take effect for {heard}s from now",
+            "note: whatever this pauses begins no request after {}s, and sends nothing after {heard}s",
             HEARD.as_secs()
         ));
-        tell_readers(&connected, &namespace).await;
-        Ok(exit)
+        Ok(unless_elsewhere(exit, tell_readers(&connected, &namespace).await))
     }
 
     /// Lets it go on.
@@ -53,8 +60,7 @@ impl PauseArgs {
         let connected = connect(connection, None).await?;
         let namespace = self.place.records(&connected.namespace)?;
         let exit = self.record(&connected, &namespace, PauseRecord::Resumed).await?;
-        tell_readers(&connected, &namespace).await;
-        Ok(exit)
+        Ok(unless_elsewhere(exit, tell_readers(&connected, &namespace).await))
     }
 
     async fn record(

@@ -56,25 +56,42 @@ impl WatchPlaceArgs {
     }
 }
 
-/// What is to be known of processes that lead, beside the record in one namespace: which of them read another one, and
-/// what that says.
-pub(super) async fn readers(connected: &Connection, namespace: &str) -> Vec<String> {
+/// Processes that lead, beside the record in one namespace.
+#[derive(Debug, Default)]
+struct Readers {
+    /// Which of them read another record, and what that says.
+    notes: Vec<String>,
+    /// Whether one of them does not read this one, or may not.
+    elsewhere: bool,
+}
+
+/// Looks at the processes that lead: which records do they read?
+async fn readers(connected: &Connection, namespace: &str) -> Readers {
     let reader = Reader::new(connected);
+    let mut notes = Vec::new();
+    let mut elsewhere = false;
     // Who may not list all Leases sees those beside the record.
     let listed = match leases(&reader, None).await {
         Ok(listed) => Ok(listed),
-        Err(_) => leases(&reader, Some(namespace)).await,
+        Err(error) => {
+            notes.push(format!(
+                "note: unknown whether a process in another namespace acts, which this may not pause: {error}"
+            ));
+            leases(&reader, Some(namespace)).await
+        }
     };
     let (found, now) = match listed {
         Ok(listed) => listed,
-        Err(error) => return vec![format!("note: unknown which processes read this: {error}")],
+        Err(error) => {
+            let notes = vec![format!("note: unknown which processes read this: {error}")];
+            return Readers { notes, elsewhere };
+        }
     };
     let is_live = |it: &&StoredLease| {
         let leads = LeaseName::is_own(it.name()) && !it.holder().is_empty();
         // One that was just created has no time yet.
         leads && (it.renewed().is_none() || now.is_none_or(|now| !it.has_gap(now)))
     };
-    let mut notes = Vec::new();
     for lease in found.iter().filter(is_live) {
         let who = format!("{} (lease {}/{})", lease.holder(), lease.namespace(), lease.name());
         let reads = lease.reads();
@@ -82,12 +99,14 @@ pub(super) async fn readers(connected: &Connection, namespace: &str) -> Vec<Stri
             notes.push(format!(
                 "warning: unknown which record pauses {who}: it is of an earlier version of kubectl storage"
             ));
+            elsewhere = true;
             continue;
         };
         if !reads.contains(&namespace) {
             notes.push(format!(
                 "warning: {who} does not read this record: it is paused and resumed by -n {first}"
             ));
+            elsewhere = true;
             continue;
         }
         for other in reads.iter().copied().filter(|it| *it != namespace) {
@@ -103,14 +122,16 @@ pub(super) async fn readers(connected: &Connection, namespace: &str) -> Vec<Stri
             }
         }
     }
-    notes
+    Readers { notes, elsewhere }
 }
 
-/// Tells what is to be known of processes that lead.
-pub(super) async fn tell_readers(connected: &Connection, namespace: &str) {
-    for note in readers(connected, namespace).await {
-        terminal::note(&escape_control(&note));
+/// Tells which processes that lead read another record, and returns whether all of them read this one, as far as is known.
+pub(super) async fn tell_readers(connected: &Connection, namespace: &str) -> bool {
+    let readers = readers(connected, namespace).await;
+    for note in &readers.notes {
+        terminal::note(&escape_control(note));
     }
+    !readers.elsewhere
 }
 
 /// Arguments of `watch status`.

@@ -1,11 +1,6 @@
 //! Confirms a plan, carries it out, and prints the receipt.
 
-use std::{
-    cell::RefCell,
-    io::Write as _,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{cell::RefCell, io::Write as _, path::Path, sync::Arc};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -24,7 +19,7 @@ use crate::cli::{
     terminal,
 };
 use crate::client::Connection;
-use crate::dump::private_file;
+use crate::dump::private_file_beside;
 use crate::journal::Log;
 use crate::model::escape_control;
 use crate::output::{
@@ -302,16 +297,8 @@ fn save(path: &Path, shape: &writing::Plan) -> Result<(), Failure> {
     if path.as_os_str() == "-" {
         return terminal::print(|out| out.write_all(&text)).map_err(Failure::error);
     }
-    let mut name = path.as_os_str().to_owned();
-    name.push(".part");
-    let temporary = PathBuf::from(name);
-    // One that was left behind would keep its mode.
-    let _ = std::fs::remove_file(&temporary);
-    let written = private_file()
-        .create_new(true)
-        .open(&temporary)
-        .and_then(|mut file| file.write_all(&text))
-        .and_then(|()| std::fs::rename(&temporary, path));
+    let (temporary, mut file) = private_file_beside(path).map_err(failed)?;
+    let written = file.write_all(&text).and_then(|()| std::fs::rename(&temporary, path));
     written.map_err(|error| {
         let _ = std::fs::remove_file(&temporary);
         failed(error)

@@ -72,7 +72,8 @@ enum WatchEnd {
 impl WatchEnd {
     /// Whether the server forbids this watch, or does not serve it.
     fn is_refusal(&self) -> bool {
-        matches!(self, Self::Failed(error) if matches!(error.code(), Some(403..=405)))
+        matches!(self, Self::Failed(error)
+            if error.is_forbidden() || error.is_not_served() || error.code() == Some(405))
     }
 }
 

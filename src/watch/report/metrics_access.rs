@@ -1,6 +1,7 @@
 //! Who may read the metrics: whoever may `get` the path `/metrics` of the API server.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,8 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const WELCOME: Duration = Duration::from_secs(3600);
 /// How many tokens are remembered.
 const MOST: usize = 256;
-/// Of so many tokens that nobody knows the API server is asked at once, and then of one every so often: it has other
-/// things to answer, such as who leads.
+/// Of so many tokens that nobody knows the API server is asked at once for each address, and then of one every so often: it
+/// has other things to answer, such as who leads.
 const STRANGERS: u32 = 10;
 const EVERY: Duration = Duration::from_secs(2);
 const PATH: &str = "/metrics";
@@ -45,21 +46,37 @@ pub(super) struct MetricsReviewer {
 struct KnownTokens {
     /// By the digest of the token.
     answers: BTreeMap<[u8; 32], (Instant, MetricsAccess)>,
-    strangers: TokenBucket,
+    /// By the address of who has them: one that sends many keeps no other one out.
+    strangers: BTreeMap<IpAddr, TokenBucket>,
 }
 
 impl KnownTokens {
     /// What counts of this token now; `Err` where it may not be asked about now.
-    fn look(&mut self, digest: &[u8; 32], now: Instant) -> Result<Option<MetricsAccess>, ()> {
+    fn look(
+        &mut self,
+        digest: &[u8; 32],
+        peer: IpAddr,
+        now: Instant,
+    ) -> Result<Option<MetricsAccess>, ()> {
         match self.answers.get(digest) {
-            Some((at, access)) if now.duration_since(*at) < COUNTS => Ok(Some(*access)),
-            Some((_, MetricsAccess::Allowed)) => Ok(None),
-            _ if self.strangers.take(now).is_zero() => Ok(None),
-            _ => {
-                self.strangers.give_back();
-                Err(())
+            Some((at, access)) if now.duration_since(*at) < COUNTS => return Ok(Some(*access)),
+            Some((_, MetricsAccess::Allowed)) => return Ok(None),
+            Some(_) | None => {}
+        }
+        if self.strangers.len() >= MOST && !self.strangers.contains_key(&peer) {
+            // Whoever has not asked for a while may ask at once again.
+            self.strangers.retain(|_, bucket| !bucket.is_full(now));
+            if self.strangers.len() >= MOST {
+                return Err(());
             }
         }
+        let bucket =
+            self.strangers.entry(peer).or_insert_with(|| TokenBucket::new(STRANGERS, EVERY));
+        if bucket.take(now).is_zero() {
+            return Ok(None);
+        }
+        bucket.give_back();
+        Err(())
     }
 
     /// Remembers an answer. Those who may not read make room for those who may.
@@ -91,19 +108,25 @@ pub(super) enum ReviewFailure {
 impl MetricsReviewer {
     /// Asks with this reader.
     pub(super) fn new(reader: Reader) -> Self {
-        let strangers = TokenBucket::new(STRANGERS, EVERY);
-        Self { reader, known: Mutex::new(KnownTokens { answers: BTreeMap::new(), strangers }) }
+        let known = KnownTokens { answers: BTreeMap::new(), strangers: BTreeMap::new() };
+        Self { reader, known: Mutex::new(known) }
     }
 
-    /// Whether whoever has this token may read the metrics.
+    /// Whether whoever has this token may read the metrics, who asks from an address.
     ///
     /// # Errors
     /// When the API server does not tell, such as for want of the right to ask it.
-    pub(super) async fn review(&self, token: &str) -> Result<MetricsAccess, ReviewFailure> {
+    pub(super) async fn review(
+        &self,
+        token: &str,
+        peer: IpAddr,
+    ) -> Result<MetricsAccess, ReviewFailure> {
         let digest: [u8; 32] = Sha256::digest(token).into();
         let now = Instant::now();
         let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(access) = known().look(&digest, now).map_err(|()| ReviewFailure::TooMany)? {
+        if let Some(access) =
+            known().look(&digest, peer, now).map_err(|()| ReviewFailure::TooMany)?
+        {
             return Ok(access);
         }
         let asked = timeout(PATIENCE, self.ask(token)).await;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,8 +61,8 @@ pub(super) async fn serve(listener: TcpListener, served: Arc<Served>) {
     loop {
         while connections.try_join_next().is_some() {}
         open.retain(|it| !it.is_finished());
-        let socket = match listener.accept().await {
-            Ok((socket, _)) => socket,
+        let (socket, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 // Such as too many open files.
                 tracing::warn!(%error, "a connection to the metrics was not accepted");
@@ -77,11 +78,11 @@ pub(super) async fn serve(listener: TcpListener, served: Arc<Served>) {
         }
         open.push_back(connections.spawn(async move {
             match &served.certificate {
-                None => talk(socket, &served).await,
+                None => talk(socket, &served, peer.ip()).await,
                 Some(certificate) => {
                     let acceptor = TlsAcceptor::from(certificate.current());
                     if let Ok(Ok(socket)) = timeout(PATIENCE, acceptor.accept(socket)).await {
-                        talk(socket, &served).await;
+                        talk(socket, &served, peer.ip()).await;
                     }
                 }
             }
@@ -89,9 +90,9 @@ pub(super) async fn serve(listener: TcpListener, served: Arc<Served>) {
     }
 }
 
-async fn talk(socket: impl AsyncRead + AsyncWrite + Unpin, served: &Served) {
+async fn talk(socket: impl AsyncRead + AsyncWrite + Unpin, served: &Served, peer: IpAddr) {
     let answer = service_fn(|request: Request<Incoming>| async move {
-        Ok::<_, Infallible>(answer(served, &request).await)
+        Ok::<_, Infallible>(answer(served, &request, peer).await)
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -101,7 +102,7 @@ async fn talk(socket: impl AsyncRead + AsyncWrite + Unpin, served: &Served) {
     let _ = timeout(LONGEST, connection).await;
 }
 
-async fn answer<B>(served: &Served, request: &Request<B>) -> Response<Full<Bytes>> {
+async fn answer<B>(served: &Served, request: &Request<B>, peer: IpAddr) -> Response<Full<Bytes>> {
     let is_alive = |is: bool, otherwise: &'static str| match is {
         true => plain(StatusCode::OK, "ok"),
         false => plain(StatusCode::SERVICE_UNAVAILABLE, otherwise),
@@ -121,14 +122,14 @@ async fn answer<B>(served: &Served, request: &Request<B>) -> Response<Full<Bytes
         _ if !is_known => plain(StatusCode::NOT_FOUND, "not found"),
         "/healthz" => is_alive(served.probes.is_alive(), "the loop does not turn"),
         "/readyz" => is_alive(served.probes.is_ready(), "the first look is not over"),
-        _ => metrics(served, request.headers()).await,
+        _ => metrics(served, request.headers(), peer).await,
     }
 }
 
-async fn metrics(served: &Served, headers: &HeaderMap) -> Response<Full<Bytes>> {
+async fn metrics(served: &Served, headers: &HeaderMap, peer: IpAddr) -> Response<Full<Bytes>> {
     if let Some(reviewer) = &served.reviewer {
         let access = match bearer(headers) {
-            Some(token) => reviewer.review(token).await,
+            Some(token) => reviewer.review(token, peer).await,
             None => Ok(MetricsAccess::Unauthorized),
         };
         match access {
@@ -187,6 +188,8 @@ mod tests {
     use crate::client::test_server::{TestReply, TestServer, json, reply};
     use crate::watch::leader::Leadership;
 
+    const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
     /// What an API server says of these tokens.
     fn review(path: &str, body: &str) -> TestReply {
         let answer = match path.ends_with("/tokenreviews") {
@@ -211,7 +214,7 @@ mod tests {
 
     async fn asked(served: &Served, path: &str, authorization: &str) -> u16 {
         let request = Request::get(path).header(AUTHORIZATION, authorization).body(());
-        answer(served, &request.expect("because it is a request")).await.status().as_u16()
+        answer(served, &request.expect("because it is a request"), PEER).await.status().as_u16()
     }
 
     #[tokio::test]
@@ -265,7 +268,7 @@ mod tests {
         assert_eq!(asked(&served, "/readyz?verbose", "").await, 200);
         assert_eq!(asked(&served, "/", "").await, 404);
         let post = Request::post("/metrics").body(()).expect("because it is a request");
-        assert_eq!(answer(&served, &post).await.status().as_u16(), 405);
+        assert_eq!(answer(&served, &post, PEER).await.status().as_u16(), 405);
         assert!(reviews.asked().is_empty());
     }
 
@@ -297,6 +300,11 @@ mod tests {
         // It takes a while.
         assert!((9..100).contains(&reviewed), "{reviewed}");
         assert_eq!(asked(&served, "/metrics", "Bearer prometheus").await, 200);
+        // Nor one that is new, from another address.
+        let request = Request::get("/metrics").header(AUTHORIZATION, "Bearer prometheus-2");
+        let request = request.body(()).expect("because it is a request");
+        let elsewhere = IpAddr::V4(std::net::Ipv4Addr::new(127, 0, 0, 2));
+        assert_eq!(answer(&served, &request, elsewhere).await.status().as_u16(), 200);
     }
 
     #[tokio::test]
@@ -329,7 +337,7 @@ mod tests {
             ("application/openmetrics-text;version=1.0.0;q=0.5,text/plain;q=0.2", OPEN_METRICS),
         ] {
             let request = Request::get("/metrics").header(ACCEPT, accept).body(());
-            let answer = answer(&served, &request.expect("because it is a request")).await;
+            let answer = answer(&served, &request.expect("because it is a request"), PEER).await;
             assert_eq!(answer.headers()[CONTENT_TYPE], kind);
         }
     }

@@ -23,6 +23,12 @@ impl TokenBucket {
         self.tokens = (self.tokens + 1.0).min(self.burst);
     }
 
+    /// Whether nothing was taken from it for as long as it takes to fill.
+    pub(super) fn is_full(&self, now: Instant) -> bool {
+        let passed = now.saturating_duration_since(self.at).as_secs_f64();
+        self.tokens + passed * self.per_second >= self.burst
+    }
+
     /// Takes a token, and returns how long to wait until it is there.
     pub(super) fn take(&mut self, now: Instant) -> Duration {
         let passed = now.saturating_duration_since(self.at).as_secs_f64();
@@ -47,6 +53,7 @@ mod tests {
         assert_eq!(bucket.take(at(6)).as_secs(), 2);
         bucket.give_back();
         assert_eq!(bucket.take(at(6)).as_secs(), 2);
+        assert!(!bucket.is_full(at(13)) && bucket.is_full(at(14)));
         // It holds no more than a burst.
         let waits: Vec<_> = (0..4).map(|_| bucket.take(at(1000)).as_secs()).collect();
         assert_eq!(waits, [0, 0, 0, 2]);

@@ -20,6 +20,15 @@ fn readings(sources: &[Source]) -> Vec<String> {
             matches!(*word, "404" | "NOT_FOUND" | "is_not_found" | "is_client_error")
         });
         wrong.extend(found.map(|word| format!("{}: {word}", source.path)));
+        // A range that contains it.
+        let ranges = source.code.match_indices("..=").filter_map(|(at, _)| {
+            let digits = |text: &str| text.parse::<u16>().ok();
+            let (before, after) =
+                (source.code.get(at.checked_sub(3)?..at)?, &source.code[at + 3..]);
+            Some((digits(before)?, digits(after.get(..3)?)?))
+        });
+        let around = ranges.filter(|(first, last)| (first..=last).contains(&&404));
+        wrong.extend(around.map(|(first, last)| format!("{}: {first}..={last}", source.path)));
         if source.code.contains("NotFound { object") {
             wrong.push(format!("{}: NotFound", source.path));
         }
@@ -38,6 +47,8 @@ fn another_reading_of_a_404_is_seen() {
         ("match error { WriteError::Rejected { code: 404, .. } => {} }", 1),
         ("if error.code() == Some(404) {}", 1),
         ("status == StatusCode::NOT_FOUND", 1),
+        ("matches!(error.code(), Some(403..=405))", 1),
+        ("matches!(error.code(), Some(500..=599))", 0),
         ("matches!(error, ReadError::NotFound { object: Some(_), .. })", 1),
         ("Err(error) if error.is_absence_of(name) => Ok(None)", 0),
         ("error.kind() == io::ErrorKind::NotFound", 0),

@@ -43,6 +43,32 @@ fn a_reader_that_leaves_is_no_error() {
     }
 }
 
+/// What names the volumes of a cluster is for its owner alone, whatever a file of that name was before.
+#[test]
+#[cfg(unix)]
+fn dumps_and_plans_are_for_their_owner_alone() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let at = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (saved, plan) = (at("saved.json.gz"), at("plan.yaml"));
+    fs::write(&plan, "old").expect("it is writable");
+    fs::set_permissions(&plan, fs::Permissions::from_mode(0o644)).expect("it is ours");
+    for args in [
+        &["audit", "-f", &fixture(), "--save", &saved][..],
+        &["gc", "-f", &fixture(), "--older-than", "7d", "--plan-out", &plan],
+    ] {
+        let ran = Call::new(args.iter().copied()).run();
+        assert!(matches!(ran.code, Some(0 | 4)), "{args:?}: {}", ran.stderr);
+    }
+    for path in [&saved, &plan] {
+        let found = fs::metadata(path).expect("it was written");
+        assert_eq!(found.mode() & 0o777, 0o600, "{path}");
+    }
+    let left: Vec<_> = fs::read_dir(folder.path()).expect("readable").flatten().collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+}
+
 #[test]
 fn nobody_reads_anything() {
     for args in [&["--help"][..], &["explain"], &["audit", "--nonsense"], &["version"]] {

@@ -116,14 +116,16 @@ impl Verdict {
         let once: BTreeSet<_> = sent.iter().collect();
         self.holds(once.len() == sent.len(), || format!("more than one patch of one: {sent:?}"));
         let lines = evidence.journal.lines().filter_map(|it| serde_json::from_str(it).ok());
-        let intents = lines.filter(|it: &Value| it["type"] == "intent");
-        let noted = intents.filter_map(|it| it["request"]["path"].as_str().map(str::to_owned));
-        let mut noted: Vec<_> = noted
-            .map(|uri| {
-                let path = uri.split('?').next().unwrap_or_default();
-                path.rsplit('/').next().unwrap_or_default().to_owned()
-            })
-            .collect();
+        let lines: Vec<Value> = lines.collect();
+        // What was judged again after its entry, and not sent, says so in it.
+        let holds_back = |it: &&Value| it["detail"].to_string().contains("nothing was sent");
+        let unsent: Vec<_> = lines.iter().filter(holds_back).map(|it| &it["of"]).collect();
+        let is_sent = |it: &&Value| it["type"] == "intent" && !unsent.contains(&&it["sequence"]);
+        let paths = lines.iter().filter(is_sent).filter_map(|it| it["request"]["path"].as_str());
+        let name = |uri: &str| {
+            uri.split('?').next().and_then(|it| it.rsplit('/').next()).map(str::to_owned)
+        };
+        let mut noted: Vec<_> = paths.filter_map(name).collect();
         noted.sort();
         self.holds(noted == sent, || format!("the journal has {noted:?}, sent was {sent:?}"));
     }

@@ -85,6 +85,16 @@ impl Fault {
         Self::of("reset-after")
     }
 
+    /// Breaks off in the middle of the server's answer.
+    pub(crate) fn cut_after() -> Self {
+        Self::of("cut-after")
+    }
+
+    /// Lets the server carry out what was sent as a dry run.
+    pub(crate) fn dry_is_real() -> Self {
+        Self::of("dry-is-real")
+    }
+
     /// Holds one request, or `times` many, before the server sees it: for [`Proxy::hold`].
     pub(crate) fn hold() -> Self {
         Self::of("hold").times(1)
@@ -150,6 +160,11 @@ impl Fault {
 
     pub(crate) fn message(self, message: &str) -> Self {
         self.with("message", json!(message))
+    }
+
+    /// The object that a 404 says does not exist, as an API server does.
+    pub(crate) fn absent(self, name: &str) -> Self {
+        self.with("absent", json!(name))
     }
 
     /// The header Retry-After.

@@ -151,8 +151,7 @@ const SENT_TWICE: Expect = Expect {
 
 #[test]
 fn it_is_gone_after_it_was_carried_out() {
-    let gone = || Fault::status_after(404).message("persistentvolumes not found");
-    one_of_three(|volume| real(gone(), volume), &SENT_TWICE);
+    one_of_three(|volume| real(Fault::status_after(404).absent(volume), volume), &SENT_TWICE);
 }
 
 #[test]

@@ -127,6 +127,8 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			if !p.wait(f, x) {
 				reset(r)
 			}
+		case carryOut:
+			body = withoutDryRun(r, body)
 		}
 	}
 	p.pass(w, r, x, body)
@@ -174,6 +176,8 @@ func (p *proxy) answered(response *http.Response) error {
 		if !p.wait(f, x) {
 			return errReset
 		}
+	case cutBody:
+		cut(response, body)
 	}
 	return nil
 }

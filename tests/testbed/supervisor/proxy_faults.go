@@ -23,6 +23,8 @@ const (
 	closeConnection               // without an answer
 	wait                          // until released
 	moveDate                      // of the server's answer, as if its clock were wrong
+	cutBody                       // in the middle of the server's answer
+	carryOut                      // what was sent as a dry run
 )
 
 type kind struct {
@@ -38,6 +40,8 @@ var kinds = map[string]kind{
 	"hold":         {wait, false},
 	"hold-after":   {wait, true},
 	"clock":        {moveDate, false}, // a header: the answer need not be complete
+	"cut-after":    {cutBody, true},
+	"dry-is-real":  {carryOut, false},
 }
 
 // reasons are what an API server calls its answers.
@@ -79,6 +83,8 @@ type what struct {
 	Reason     string `json:"reason"`
 	Message    string `json:"message"`
 	RetryAfter int    `json:"retry_after"`
+	// Absent is the name of the object that a 404 says does not exist, as an API server does.
+	Absent string `json:"absent"`
 	// Text is answered instead of a Status, as by a load balancer or by the server's own queue.
 	Text string `json:"text"`
 	// Ahead is how many seconds the server's clock appears to be ahead; below zero, behind.
@@ -146,6 +152,9 @@ func (f *fault) meets(x *exchange, body []byte) bool {
 func (f *fault) write(w http.ResponseWriter) {
 	text, contentType := f.text()
 	w.Header().Set("Content-Type", contentType)
+	if f.What.Text == "" {
+		w.Header().Set("Audit-Id", f.Fault)
+	}
 	if f.What.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(f.What.RetryAfter))
 	}
@@ -159,6 +168,9 @@ func (f *fault) replace(response *http.Response) {
 	response.StatusCode = f.What.Code
 	response.Status = ""
 	response.Header = http.Header{"Content-Type": {contentType}}
+	if f.What.Text == "" {
+		response.Header.Set("Audit-Id", f.Fault)
+	}
 	if f.What.RetryAfter > 0 {
 		response.Header.Set("Retry-After", strconv.Itoa(f.What.RetryAfter))
 	}
@@ -179,6 +191,31 @@ func (f *fault) moveClock(response *http.Response) error {
 	return nil
 }
 
+// cut ends an answer in its middle: the connection is closed, although more was promised.
+func cut(response *http.Response, body []byte) {
+	response.ContentLength = int64(len(body))
+	response.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body[:len(body)/2]), brokenReader{}))
+}
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// withoutDryRun takes out of a request that it is a dry run, as a gateway does that knows neither.
+func withoutDryRun(r *http.Request, body []byte) []byte {
+	query := r.URL.Query()
+	query.Del("dryRun")
+	r.URL.RawQuery = query.Encode()
+	var options object
+	if json.Unmarshal(body, &options) != nil {
+		return body
+	}
+	delete(options, "dryRun")
+	body, _ = json.Marshal(options)
+	return body
+}
+
 func (f *fault) text() (text []byte, contentType string) {
 	w := f.What
 	if w.Text != "" {
@@ -192,6 +229,10 @@ func (f *fault) text() (text []byte, contentType string) {
 	status["message"] = w.Message
 	if w.Message == "" {
 		status["message"] = fmt.Sprintf("fault %s: %d %s", f.Fault, w.Code, http.StatusText(w.Code))
+	}
+	if w.Absent != "" {
+		status["details"] = object{"name": w.Absent}
+		status["message"] = fmt.Sprintf("%q not found", w.Absent)
 	}
 	if w.RetryAfter > 0 {
 		status["details"] = object{"retryAfterSeconds": w.RetryAfter}

@@ -157,6 +157,9 @@ fn a_kind_is_read_in_every_version_that_served_it() {
         let known = Kind::ALL.into_iter().find(|it| it.name() == kind).expect("a kind");
         let mut object = object(api_version, kind, "", "x");
         object["provisioner"] = "d".into();
+        if kind == "VolumeAttachment" {
+            object["spec"]["source"] = json!({"persistentVolumeName": "v"});
+        }
         let (intake, _) = read_as(Form::Stdin, &[("x", list("List", &[object]).to_string())], &[])
             .expect("readable");
         assert_eq!((gap(&intake, known), intake.seen().len()), (None, 1), "{api_version} {kind}");

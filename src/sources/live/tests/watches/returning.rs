@@ -107,7 +107,7 @@ async fn a_kind_is_watched_once_it_is_installed_and_empty_once_it_is_removed() {
             (SNAPSHOTS, false) => list(5, std::slice::from_ref(&snapshot)),
             // It ends at once, and the next one finds that the kind was removed.
             (SNAPSHOTS, true) => json(""),
-            _ => reply(404, "", ""),
+            _ => unserved(),
         },
     )
     .await;
@@ -186,6 +186,24 @@ async fn a_kind_that_is_installed_while_a_command_acts_is_seen() {
     assert!(cluster.sees(Kind::VolumeSnapshot));
     installed.store(true, Ordering::SeqCst);
     cluster.until("unseen", |cluster| !cluster.sees(Kind::VolumeSnapshot)).await;
+}
+
+/// A kind that is served in one of its known versions is served, whichever that is.
+#[tokio::test]
+async fn a_404_for_one_version_proves_nothing_of_another() {
+    let kind = Kind::VolumeGroupSnapshotContent;
+    for served in kind.versions() {
+        let path = format!("/apis/groupsnapshot.storage.k8s.io/{served}/{}", kind.plural());
+        let (installed, is_installed) = flag();
+        let answer = move |asked: &str| match asked == path && is_installed.load(Ordering::SeqCst) {
+            true => reply(503, "", "starting"),
+            false => unserved(),
+        };
+        let mut cluster = WatchedCluster::at(&[kind], quick(), without_groups(answer)).await;
+        assert!(cluster.sees(kind), "{served}: it is proven not to be served");
+        installed.store(true, Ordering::SeqCst);
+        cluster.until("unseen", |cluster| !cluster.sees(kind)).await;
+    }
 }
 
 #[tokio::test]
