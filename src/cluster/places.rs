@@ -19,6 +19,11 @@ pub trait Placed {
     /// The places that it names; none where it names no storage, or says too little to be compared
     /// with anything.
     fn places(&self) -> Vec<Place<'_>>;
+
+    /// How it names its storage, as far as ids tell; none where only its places count.
+    fn named(&self) -> Vec<Named> {
+        Vec::new()
+    }
 }
 
 impl Placed for Volume {
@@ -26,11 +31,19 @@ impl Placed for Volume {
         let of = |key| used(&Reference::of(key, &self.attributes));
         self.backend.as_ref().map(of).unwrap_or_default()
     }
+
+    fn named(&self) -> Vec<Named> {
+        named(self).into_iter().collect()
+    }
 }
 
 impl Placed for InlineVolume {
     fn places(&self) -> Vec<Place<'_>> {
         used(&Reference::of(&self.backend, &self.attributes))
+    }
+
+    fn named(&self) -> Vec<Named> {
+        vec![Named::of(&Reference::of(&self.backend, &self.attributes), false)]
     }
 }
 
@@ -38,11 +51,19 @@ impl Placed for PodUse {
     fn places(&self) -> Vec<Place<'_>> {
         self.inline.iter().flat_map(Placed::places).collect()
     }
+
+    fn named(&self) -> Vec<Named> {
+        self.inline.iter().flat_map(Placed::named).collect()
+    }
 }
 
 impl Placed for Workload {
     fn places(&self) -> Vec<Place<'_>> {
         self.inline.iter().flat_map(Placed::places).collect()
+    }
+
+    fn named(&self) -> Vec<Named> {
+        self.inline.iter().flat_map(Placed::named).collect()
     }
 }
 
@@ -50,11 +71,20 @@ impl Placed for KeptBackend {
     fn places(&self) -> Vec<Place<'_>> {
         by_handle(&self.backend)
     }
+
+    fn named(&self) -> Vec<Named> {
+        vec![Named::of(&Reference::of(&self.backend, &Attributes::default()), false)]
+    }
 }
 
 impl Placed for Attachment {
     fn places(&self) -> Vec<Place<'_>> {
         self.source.backend().map(|key| by_handle(&key)).unwrap_or_default()
+    }
+
+    fn named(&self) -> Vec<Named> {
+        let of = |key: &BackendKey| Named::of(&Reference::of(key, &Attributes::default()), false);
+        self.source.backend().as_ref().map(of).into_iter().collect()
     }
 }
 
@@ -96,15 +126,17 @@ pub(super) fn named(volume: &Volume) -> Option<Named> {
     Some(Named::of(&reference, is_made))
 }
 
-/// The same of a backend volume that was kept.
-pub(super) fn named_kept(kept: &KeptBackend) -> Named {
-    Named::of(&Reference::of(&kept.backend, &Attributes::default()), false)
-}
-
 /// Adds a row to the index of the places that it names, or removes it.
 pub(super) fn index(row: &impl Placed, change: EntryChange, index: &mut Index, id: ObjectId) {
     for place in row.places() {
         place.keys().into_iter().for_each(|key| change.apply(index, key, id));
+    }
+}
+
+/// The same for the ids in its names.
+pub(super) fn index_names(row: &impl Placed, change: EntryChange, index: &mut Index, id: ObjectId) {
+    for key in row.named().iter().flat_map(Named::keys) {
+        change.apply(index, key, id);
     }
 }
 
@@ -127,10 +159,13 @@ impl Cluster {
         found
     }
 
-    /// Marks the volumes that may share an id with what is named so: each of them finds it by that id.
-    pub(super) fn touch_namesakes(&self, named: &Named, dirty: &mut Dirty) {
-        let ids = named.searches().flat_map(|key| self.indexes.volumes_by_token.candidates(key));
-        dirty.subjects.extend(ids.map(Subject::Volume));
+    /// Marks the volumes that may share an id with what a row names: each of them finds it by that id.
+    pub(super) fn touch_namesakes(&self, row: &impl Placed, dirty: &mut Dirty) {
+        for named in row.named() {
+            let ids =
+                named.searches().flat_map(|key| self.indexes.volumes_by_token.candidates(key));
+            dirty.subjects.extend(ids.map(Subject::Volume));
+        }
     }
 
     /// Marks the volumes and kept backend volumes that may overlap with what a row names.

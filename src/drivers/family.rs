@@ -117,6 +117,10 @@ impl Name {
     }
 }
 
+/// The beginning of an argument that may be any flag: a line of a shell, or one that a variable
+/// decides. It is the value of a flag that it may be.
+pub const UNREAD: &str = "$";
+
 /// A backend volume that is to be deleted, as its driver sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Deletion<'a> {
@@ -150,9 +154,15 @@ impl<'a> Deletion<'a> {
         self.flags(name).next()
     }
 
-    /// Its values, where several controllers run or are about to.
+    /// Its values, where several controllers run or are about to; [`UNREAD`] for each argument that may
+    /// be this flag, because it is a line of a shell or a variable. That is none for variables of the
+    /// environment, whose names have capital letters.
     pub fn flags(&self, name: &str) -> impl Iterator<Item = &'a str> {
+        let is_flag = !name.starts_with(|it: char| it.is_ascii_uppercase());
         self.arguments.unwrap_or_default().iter().filter_map(move |argument| {
+            if is_flag && argument.starts_with(UNREAD) {
+                return Some(UNREAD);
+            }
             let rest = argument.trim_start_matches('-').strip_prefix(name)?;
             match rest.strip_prefix('=') {
                 Some(value) => Some(value),

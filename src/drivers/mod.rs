@@ -19,7 +19,7 @@ mod tokens;
 pub use families::{FAMILIES, UNKNOWN};
 pub use family::{
     Deletion, Destruction, Family, Fate, Name, ObjectDropped, Provisioner, ProvisionerKind,
-    Snapshots,
+    Snapshots, UNREAD,
 };
 pub use place::{Extent, Letters, NFS, Overlap, Part, Place, PlaceKey, Relation, meeting};
 pub use recognised::{
@@ -62,7 +62,8 @@ pub fn family_with(id: &str) -> &'static Family {
 /// Whether a key of `volumeAttributes` decides what any known driver mounts or deletes.
 pub fn is_attribute(key: &str) -> bool {
     static KEYS: LazyLock<HashSet<String>> = LazyLock::new(|| {
-        let keys = FAMILIES.iter().flat_map(|it| it.attributes.iter().chain(it.marks));
+        let known = FAMILIES.iter().copied().chain([&UNKNOWN]);
+        let keys = known.flat_map(|it| it.attributes.iter().chain(it.marks));
         keys.map(|key| key.to_ascii_lowercase()).collect()
     });
     KEYS.contains(&key.to_ascii_lowercase())

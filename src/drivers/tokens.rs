@@ -3,7 +3,7 @@
 
 use hashbrown::HashSet;
 
-use super::{Extent, Place, Reference, is_unknown, used};
+use super::{Extent, INLINE, Place, Reference, is_unknown, used};
 
 /// The shortest id that is taken for one, unless it is numbered like `sv_77`.
 const SHORTEST: usize = 8;
@@ -33,6 +33,8 @@ pub enum TokenKey<'a> {
     Tail(&'a str),
     /// Another part of such a handle.
     Part(&'a str),
+    /// A whole handle, of whichever driver, in lower case.
+    Handle(&'a str),
 }
 
 /// How a volume names its storage, as far as ids tell.
@@ -40,6 +42,8 @@ pub enum TokenKey<'a> {
 pub struct Named {
     /// The driver.
     pub driver: String,
+    /// The whole handle in lower case; empty where it names nothing by itself.
+    pub handle: String,
     /// The ids.
     pub tokens: Vec<Token>,
     /// The parts of the handle of an unknown driver, each behind the driver's name.
@@ -63,7 +67,8 @@ impl Named {
         let (mut tokens, mut parts, mut tail) = (Vec::new(), Vec::new(), None);
         if is_unknown {
             tokens = ids(reference.handle);
-            let names = reference.handle.split(['/', '#', ':']).filter(|part| !part.is_empty());
+            let names =
+                reference.handle.split(['/', '#', ':', ',', ';']).filter(|part| !part.is_empty());
             let of_driver = |part: &str| format!("{}/{part}", reference.driver);
             tail = names.clone().next_back().filter(|part| is_name(part)).map(of_driver);
             parts = names.filter(|part| is_name(part)).map(of_driver).collect();
@@ -76,7 +81,9 @@ impl Named {
         tokens.dedup();
         let may_be_elsewhere = is_unknown || (reference.family.exports_elsewhere)(reference);
         let driver = reference.driver.to_owned();
-        Self { driver, tokens, parts, tail, may_be_elsewhere, is_unknown, is_made }
+        let names_something = reference.handle != INLINE && reference.handle.len() > 2;
+        let handle = if names_something { reference.handle } else { "" }.to_ascii_lowercase();
+        Self { driver, handle, tokens, parts, tail, may_be_elsewhere, is_unknown, is_made }
     }
 
     /// The keys under which it is found.
@@ -88,8 +95,9 @@ impl Named {
                 (true, false) => TokenKey::Unknown(&it.text),
             }
         });
+        let whole = self.whole().map(TokenKey::Handle);
         let tail = self.tail.as_deref().map(TokenKey::Tail);
-        ids.chain(tail).chain(self.parts.iter().map(|it| TokenKey::Part(it)))
+        ids.chain(whole).chain(tail).chain(self.parts.iter().map(|it| TokenKey::Part(it)))
     }
 
     /// The keys under which others are found that may name the same. What is found by none of them
@@ -100,8 +108,9 @@ impl Named {
             let known = self.may_be_elsewhere.then_some(TokenKey::Known(text));
             [Some(TokenKey::Made(text)), Some(TokenKey::Unknown(text)), known].into_iter().flatten()
         });
+        let whole = self.whole().map(TokenKey::Handle);
         let within = self.tail.as_deref().map(TokenKey::Part);
-        ids.chain(within).chain(self.parts.iter().map(|it| TokenKey::Tail(it)))
+        ids.chain(whole).chain(within).chain(self.parts.iter().map(|it| TokenKey::Tail(it)))
     }
 
     /// Returns the id for which another one may be the same storage, if there is one: both have it,
@@ -119,8 +128,17 @@ impl Named {
             && other.tokens.iter().filter(uuids).any(|it| !mine.contains(it));
         let made = of_one && self.is_made && other.is_made;
         let tells = |it: &&Token| theirs.contains(it) && !apart && (it.is_uuid || !made);
-        let id = self.tokens.iter().filter(tells).max_by_key(|it| it.is_uuid);
-        id.map(|it| &*it.text).or_else(|| self.part_shared(other).filter(|_| !made && !apart))
+        let id = self.tokens.iter().filter(tells).max_by_key(|it| it.is_uuid).map(|it| &*it.text);
+        let whole = || self.whole().filter(|it| !of_one && other.whole() == Some(it));
+        // Of a list of disks each is one, whoever made the list.
+        let is_whole = |it: &&str| [&self.handle, &other.handle].iter().any(|known| known == it);
+        let part = || self.part_shared(other).filter(|it| !apart && (!made || is_whole(it)));
+        id.or_else(whole).or_else(part)
+    }
+
+    /// The whole handle, if it names anything.
+    fn whole(&self) -> Option<&str> {
+        Some(&*self.handle).filter(|it| !it.is_empty())
     }
 
     /// Returns the last part of one handle that is a part of the other, as a file system is of the
@@ -172,7 +190,7 @@ fn ids(text: &str) -> Vec<Token> {
     let fields = rest.split(separates).filter(|field| !is_address(field));
     for field in fields {
         let words = field.split(|it: char| !it.is_alphanumeric()).filter(is_id);
-        found.extend(words.map(|it| Token { text: it.to_owned(), is_uuid: false }));
+        found.extend(words.map(|it| Token { text: without_type(it).to_owned(), is_uuid: false }));
     }
     let last = rest.rsplit(|it: char| !(it.is_alphanumeric() || it == '_')).next();
     if let Some((name, number)) = last.unwrap_or_default().rsplit_once('_')
@@ -184,6 +202,17 @@ fn ids(text: &str) -> Vec<Token> {
         found.push(Token { text: format!("{name}_{number}"), is_uuid: false });
     }
     found
+}
+
+/// A World Wide Name without what tells its form: `0x` of numbers, `3` of SCSI's NAA designators.
+fn without_type(word: &str) -> &str {
+    let number = word.strip_prefix("0x").unwrap_or(word);
+    let is_hex = number.bytes().all(|it| it.is_ascii_hexdigit());
+    match number.strip_prefix('3') {
+        Some(name) if is_hex && matches!(name.len(), 16 | 32) => name,
+        _ if is_hex => number,
+        _ => word,
+    }
 }
 
 /// Whether a part of a handle may be the name of something, and not its number or its kind.
@@ -239,6 +268,8 @@ mod tests {
                 &["1a2b3c4d5e", "apm00123456789", "sv_77"],
             ),
             ("naa.600508b1001c4d5e", &["600508b1001c4d5e"]),
+            ("3600508b1001c4d5e", &["600508b1001c4d5e"]),
+            ("0x600508b1001c4d5e", &["600508b1001c4d5e"]),
             ("vol-0a1b2c3d4e5f", &["0a1b2c3d4e5f"]),
             ("storage-node01.example.com:443/data-1", &[]),
             ("pool/images/database", &[]),
@@ -282,6 +313,14 @@ mod tests {
             assert!(!shared(("dir/v1/data/a:443", true), (same, other, false)), "{other}");
         }
         assert!(!shared(("dir/v1/data/a", true), ("other.example.com", "v2/data", false)));
+        // A list of disks, and one of them.
+        assert!(shared(("disk-3,disk-4", true), (same, "disk-4", true)));
+        assert!(shared(("pool/vol-abc/sub", true), (same, "vol-abc", true)));
+        assert!(!shared(("pool/vol-abc", true), (same, "other/vol-abc", true)));
+        // Two drivers may know one storage by one name.
+        assert!(shared(("prod-orders", true), ("other.example.com", "PROD-orders", true)));
+        assert!(shared(("prod-orders", true), ("driver.longhorn.io", "prod-orders", true)));
+        assert!(!shared((INLINE, true), ("other.example.com", INLINE, true)));
         // Other drivers may reach the same disk.
         assert!(shared(("vol-0a1b2c3d4e5f", true), ("ebs.csi.aws.com", "vol-0a1b2c3d4e5f", true)));
         assert!(!shared(("vol-0a1b2c3d4e5f", true), ("ebs.csi.aws.com", "vol-1a1b2c3d4e5f", true)));

@@ -115,9 +115,9 @@ pub(crate) use sharing::{SharedStorage, excludes_in_a_pod, lies, sharing};
 pub(crate) use shell_word::{is_plain_word, on_command_line};
 pub(crate) use snapshot_fate::{SnapshotFate, clones, group_snapshot_fates, snapshot_fate};
 pub(crate) use storage::{
-    Nearness, Sameness, UNIDENTIFIED, controller_settings, destruction, is_static, keeper,
-    keeper_of, marks_of_others, neighbours, provisioning_family, recreated_class, same_storage,
-    undecided_identity, wishes_for,
+    Copied, Nearness, Sameness, UNIDENTIFIED, controller_settings, copied, destruction, is_static,
+    keeper, keeper_of, marks_of_others, neighbours, provisioning_family, recreated_class,
+    same_storage, undecided_identity, wishes_for,
 };
 
 use crate::cluster::Cx;

@@ -4,7 +4,7 @@ use super::{
     Folded, Folder, PodMeta, SlimObject, environment::Environment, meta, pod_volume::PodVolume,
     slim::slim,
 };
-use crate::drivers;
+use crate::drivers::{self, UNREAD};
 use crate::model::{
     self, ControllerRole, InlineVolumes, Labels, PodPhase, PodUse, REGISTRAR, Row, Sidecars, Uid,
     beginning, image_name,
@@ -166,8 +166,7 @@ impl SlimObject for Pod {
 /// Of command lines, these flags are kept, and only of pods that run a sidecar or a provisioner: the
 /// rest may hold passwords, and nothing is read of it. The second list has those whose value may
 /// be the next argument.
-const FLAGS: [&str; 9] = [
-    "default-ondelete-policy",
+const FLAGS: [&str; 8] = [
     "delete-access-point-root-dir",
     "enable-leader-election",
     "leader-elect",
@@ -177,9 +176,10 @@ const FLAGS: [&str; 9] = [
     "node-deployment",
     "type",
 ];
-const FLAGS_WITH_VALUES: [&str; 14] = [
+const FLAGS_WITH_VALUES: [&str; 15] = [
     "csi-address",
     "csi-name",
+    "default-ondelete-policy",
     "driver",
     "driver-name",
     "driver_name",
@@ -193,10 +193,9 @@ const FLAGS_WITH_VALUES: [&str; 14] = [
     "provisioner",
     "provisioner-name",
 ];
-/// Stands for an argument that is a line of a shell or contains a variable: it may hold any flag.
-const UNCLEAR: &str = "$";
 
-/// Returns what is kept of a command line.
+/// Returns what is kept of a command line: a flag and its value as one word, and [`UNREAD`] for a line of
+/// a shell or what contains a variable, which may hold any flag.
 fn known_flags(words: &[String]) -> Vec<String> {
     let flag = |word: &str| {
         let flag = word.strip_prefix('-')?.trim_start_matches('-');
@@ -215,12 +214,12 @@ fn known_flags(words: &[String]) -> Vec<String> {
     while let Some(word) = words.next() {
         match flag(word) {
             Some(takes_next) => {
-                kept.push(word.clone());
-                kept.extend(words.next_if(|next| takes_next && !is_flag(next)).cloned());
+                let value = words.next_if(|next| takes_next && !is_flag(next));
+                kept.push(value.map_or_else(|| word.clone(), |value| format!("{word}={value}")));
             }
             None if word.contains(char::is_whitespace) || word.contains('$') && !is_named(word) => {
                 let inner = word.split_whitespace().filter(|it| flag(it).is_some());
-                kept.push([UNCLEAR].into_iter().chain(inner).collect::<Vec<_>>().join(" "));
+                kept.push([UNREAD].into_iter().chain(inner).collect::<Vec<_>>().join(" "));
             }
             None => {}
         }

@@ -4,7 +4,7 @@
 use super::checks::{self, Checked, ReliedFlags};
 use crate::cluster::{Cx, Placed, Seen};
 use crate::drivers::{Destruction, Place};
-use crate::facts::{self, Nearness, Owner};
+use crate::facts::{self, Copied, Nearness, Owner};
 use crate::model::Volume;
 
 /// How many objects a reason names at most.
@@ -132,7 +132,7 @@ pub(super) fn clearance(
                 .to_owned(),
         );
     }
-    let marks = facts::marks_of_others(cx, volume);
+    let marks = facts::marks_of_others(volume);
     let restored =
         "Velero restored it, so another cluster may have a PersistentVolume of the same storage";
     if marks.restored {
@@ -172,11 +172,16 @@ pub(super) fn is_no_copy(cx: &Cx, volume: &Volume, owner: &Owner, relies_on: &mu
 
 /// Why a volume may be a copy.
 fn copied(cx: &Cx, volume: &Volume) -> Option<String> {
-    let uid = facts::marks_of_others(cx, volume).named_for?;
-    Some(format!(
-        "its name holds the uid of claim {uid}, and its claimRef has another one: it may be a copy, \
-         and another cluster may have a PersistentVolume of the same storage"
-    ))
+    const COPY: &str =
+        "it may be a copy, and another cluster may have a PersistentVolume of the same storage";
+    Some(match facts::copied(cx, volume)? {
+        Copied::NamedFor(uid) => format!(
+            "its name holds the uid of claim {uid}, and its claimRef has another one: {COPY}"
+        ),
+        Copied::Written => {
+            format!("its claimRef was not written by its provisioner, nor anything else: {COPY}")
+        }
+    })
 }
 
 /// In words.

@@ -321,28 +321,34 @@ fn rebuilt(cluster: &str) -> String {
     })
 }
 
-/// Whether a volume was refused for what else names its storage: everybody has to see that.
+/// Whether a volume was refused for what else names its storage, and not for how its driver writes handles:
+/// everybody has to see that.
 fn is_shared(reason: &str) -> bool {
+    if ["its handle ", "the project of one of them"].iter().any(|it| reason.contains(it)) {
+        return false;
+    }
     ["references the same", "lies inside", "contains it", "mounts it", "mounts a", "may reference"]
         .iter()
         .any(|it| reason.contains(it))
 }
 
 /// What the name of a driver tells may be missed under another one; nothing may be planned there that
-/// is not planned under its own, with the same flags. Which flags, how the other name is written, and
-/// whether the images tell what it is, is random. Where nothing tells, what else names the storage
+/// is not planned under its own, with the same flags. Which flags, and how the other name is written, is
+/// random; the images tell what it is, or not. Where nothing tells, what else names the storage
 /// still does.
 #[test]
 fn no_volume_is_judged_less_careful_under_an_unknown_name() {
     let (mut wrong, mut judged, mut planned) = (Vec::new(), 0, 0);
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    let strategy = ("[a-z]{3,9}(-[a-z]{2,5})?\\.[a-z]{3,9}\\.(com|org)", any::<[bool; 3]>());
+    let strategy = ("[a-z]{3,9}(-[a-z]{2,5})?\\.[a-z]{3,9}\\.(com|org)", any::<[bool; 2]>());
     for folder in folders() {
         let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let cluster = read(&folder.join("cluster.yaml"));
-        for name in names_in(&cluster) {
-            let (other, [snapshots, alive, rebuild]) =
+        for (name, rebuild) in
+            names_in(&cluster).into_iter().flat_map(|name| [(name.clone(), false), (name, true)])
+        {
+            let (other, [snapshots, alive]) =
                 strategy.new_tree(&mut runner).expect("a value").current();
             let of = |driver: &str, cluster: &str, suffix: &str| {
                 let mut flags = vec![];

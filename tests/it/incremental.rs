@@ -275,7 +275,7 @@ fn see(
         Lookup::WorkloadsAt(places) => format!("{:?}", cx.workloads_at(places)),
         Lookup::Namesake(name) => {
             let volume = cluster.volume_named(name);
-            format!("{:?}", volume.map(|it| cx.namesake(it, &|_| true)))
+            format!("{:?}", volume.map(|it| cx.namesakes(it, &|_| true, &|_| true)))
         }
         Lookup::Recognition(driver) => format!("{:?}", cx.recognition(driver)),
         Lookup::KeptAt(places) => format!("{:?}", cx.kept_at(places)),

@@ -96,7 +96,6 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
     let workloads = [Kind::Deployment, Kind::StatefulSet, Kind::DaemonSet, Kind::ReplicaSet];
     match lookup {
         Lookup::VolumesAt(_)
-        | Lookup::Namesake(_)
         | Lookup::VolumesOf(_)
         | Lookup::VolumeNamed(_)
         | Lookup::AttachedVolume(_)
@@ -109,6 +108,10 @@ fn kinds(lookup: &Lookup) -> Vec<Kind> {
         | Lookup::ClasslessClaims => vec![Kind::PersistentVolumeClaim],
         Lookup::PodsOf(_) | Lookup::PodsAt(_) | Lookup::Pod(..) | Lookup::PodsOfSet(..) => {
             vec![Kind::Pod]
+        }
+        Lookup::Namesake(_) => {
+            let described = [Kind::PersistentVolume, Kind::Pod, Kind::VolumeAttachment];
+            described.into_iter().chain(Kind::WORKLOADS).collect()
         }
         Lookup::WorkloadsOf(_) | Lookup::WorkloadsAt(_) => Kind::WORKLOADS.to_vec(),
         // Records are no kind of the API server.

@@ -21,9 +21,11 @@ pub(in crate::apply) fn may_have_caused(
     if uid(before) != uid(live) {
         return true;
     }
-    if request.method == Method::DELETE {
-        let deleted = |it: &Value| it["metadata"]["deletionTimestamp"].clone();
-        return deleted(live) != deleted(before);
+    // What is deleted may be so because of what a controller has made of the change, which it takes back on its way.
+    let deleted = |it: &Value| it["metadata"]["deletionTimestamp"].clone();
+    let is_deleted = deleted(live) != deleted(before);
+    if is_deleted || request.method == Method::DELETE {
+        return is_deleted;
     }
     let operations = request.body.as_array().into_iter().flatten();
     let mut edits = operations.filter(|it| it["op"] != "test").peekable();
@@ -104,6 +106,7 @@ mod tests {
             (&retain, Some(with(policy, json!("Delete"))), true),
             (&retain, Some(with(policy, json!("Recycle"))), false),
             (&retain, Some(with("/metadata/uid", json!("another"))), true),
+            (&retain, Some(terminating.clone()), true),
             (&retain, None, true),
             (&finalizer, Some(before.clone()), false),
             (&finalizer, Some(with("/metadata/finalizers", json!(["b/two", "c"]))), true),

@@ -7,16 +7,21 @@ use crate::cluster::{
     Placed, Seen,
     index::Index,
     indexes::Indexes,
-    places::{candidates, named, named_kept, overlapping, owned},
+    places::{candidates, named, overlapping, owned},
     rows::Stored,
 };
-use crate::drivers::{Overlap, Place, meeting};
+use crate::drivers::{Named, Overlap, Place, meeting};
 use crate::model::{
     Attachment, KeptBackend, Kind, Node, PodUse, SnapshotContent, Volume, Workload,
 };
 
 /// How many volumes that share an id are compared.
 const COMPARED: usize = 64;
+
+/// The id that a volume and a row have in common.
+fn shared(mine: &Named, row: &impl Placed) -> Option<String> {
+    row.named().iter().find_map(|it| mine.shared(it)).map(str::to_owned)
+}
 
 impl<'a> Cx<'a> {
     /// Returns the volumes that overlap with places, or may, in the order of their names: also
@@ -70,38 +75,54 @@ impl<'a> Cx<'a> {
         Ok(others.filter(|(other, _)| other.name() != volume.name()).collect())
     }
 
-    /// Returns another volume, and the id for which it may name the same storage as a volume, if there
-    /// is one. Of very many that share an id only the first are compared: they share what tells nothing.
+    /// Returns what else may name the storage of a volume by an id that both have, as reports name it, and
+    /// the id: another volume, a volume that a pod, a template or an attachment describes, or a backend
+    /// volume that was kept. Of very many that share an id only the first are compared: they share what
+    /// tells nothing.
     ///
     /// # Errors
-    /// When volumes were not read.
-    pub fn namesake(
+    /// When one of these kinds was not read.
+    pub fn namesakes(
         &self,
         volume: &Volume,
         is_other: &dyn Fn(&str) -> bool,
-    ) -> Seen<Option<(&'a Volume, String)>> {
+        is_other_record: &dyn Fn(&KeptBackend) -> bool,
+    ) -> Seen<Vec<(String, String)>> {
         self.note(|| Lookup::Namesake(volume.name().into()));
-        self.all_of(Kind::PersistentVolume)?;
-        let Some(mine) = named(volume) else { return Ok(None) };
-        let index = &self.cluster.indexes.volumes_by_token;
-        let first = mine.searches().flat_map(|key| index.candidates(key).take(COMPARED));
-        let mut found = first
-            .filter_map(|id| self.cluster.tables.volumes.get(id))
-            .filter(|it| it.name() != volume.name() && is_other(it.name()))
-            .filter_map(|it| Some((it, mine.shared(&named(it)?)?)));
-        Ok(found.next().map(|(it, token)| (it, token.to_owned())))
+        let kinds = [Kind::PersistentVolume, Kind::Pod, Kind::VolumeAttachment].into_iter();
+        kinds.chain(Kind::WORKLOADS).try_for_each(|kind| self.all_of(kind))?;
+        let Some(mine) = named(volume) else { return Ok(Vec::new()) };
+        let indexes = &self.cluster.indexes;
+        let volumes =
+            self.namesake(&mine, &indexes.volumes_by_token, |it: &Volume| is_other(it.name()));
+        let pods = self.namesake(&mine, &indexes.pods_by_token, |_: &PodUse| true);
+        let workloads = self.namesake(&mine, &indexes.workloads_by_token, |_: &Workload| true);
+        let attachments =
+            self.namesake(&mine, &indexes.attachments_by_token, |_: &Attachment| true);
+        let mut kept = self.cluster.kept_backends().filter(|it| is_other_record(it));
+        let kept = kept.find_map(|it| Some((it.object().to_string(), shared(&mine, it)?)));
+        Ok([
+            volumes.map(|(it, id)| (it.object().to_string(), id)),
+            pods.map(|(it, id)| (it.object().to_string(), id)),
+            workloads.map(|(it, id)| (it.object().to_string(), id)),
+            attachments.map(|(it, id)| (it.object().to_string(), id)),
+            kept,
+        ]
+        .into_iter()
+        .flatten()
+        .collect())
     }
 
-    /// The same of a backend volume that was kept: few enough to compare all of them.
-    pub fn kept_namesake(
+    fn namesake<R: Stored + Placed>(
         &self,
-        volume: &Volume,
-        is_other: &dyn Fn(&KeptBackend) -> bool,
-    ) -> Option<(&'a KeptBackend, String)> {
-        self.note(|| Lookup::Namesake(volume.name().into()));
-        let mine = named(volume)?;
-        let mut kept = self.cluster.kept_backends().filter(|it| is_other(it));
-        kept.find_map(|it| Some((it, mine.shared(&named_kept(it))?.to_owned())))
+        mine: &Named,
+        index: &Index,
+        is_other: impl Fn(&R) -> bool,
+    ) -> Option<(&'a R, String)> {
+        let table = R::table(&self.cluster.tables);
+        let first = mine.searches().flat_map(|key| index.candidates(key).take(COMPARED));
+        let mut rows = first.filter_map(|id| table.get(id)).filter(|it| is_other(it));
+        rows.find_map(|it| Some((it, shared(mine, it)?)))
     }
 
     /// Returns the attachments, in any state, with an inline source that overlaps with places, or

@@ -6,7 +6,6 @@ use crate::cluster::{
     indexes::{EntryChange, Indexes},
     places,
 };
-use crate::drivers::Named;
 use crate::model::{
     Attachment, AttachmentSource, AttributesClass, Claim, ClaimKey, ClaimPhase, Kind, ObjectId,
     SnapshotClass, SnapshotContent, SnapshotSource, StorageClass, Text, Volume, VolumeSnapshot,
@@ -16,9 +15,7 @@ use crate::model::{
 impl Linked for Volume {
     fn index(&self, change: EntryChange, id: ObjectId, indexes: &mut Indexes) {
         places::index(self, change, &mut indexes.volumes_by_place, id);
-        for key in places::named(self).iter().flat_map(Named::keys) {
-            change.apply(&mut indexes.volumes_by_token, key, id);
-        }
+        places::index_names(self, change, &mut indexes.volumes_by_token, id);
         if let Some(claim) = &self.claim_ref {
             change.apply(
                 &mut indexes.volumes_by_claim,
@@ -43,9 +40,7 @@ impl Linked for Volume {
     fn touch(&self, id: ObjectId, cluster: &Cluster, dirty: &mut Dirty) {
         cluster.touch_around_volume(id, dirty);
         cluster.touch_places(self, dirty);
-        if let Some(named) = places::named(self) {
-            cluster.touch_namesakes(&named, dirty);
-        }
+        cluster.touch_namesakes(self, dirty);
         if let Some(class) = &self.attributes_class {
             cluster.touch_attributes_class(class, dirty);
         }
@@ -153,6 +148,7 @@ impl Linked for Attachment {
             change.apply(&mut indexes.attachments_by_volume, &**volume, id);
         }
         places::index(self, change, &mut indexes.attachments_by_place, id);
+        places::index_names(self, change, &mut indexes.attachments_by_token, id);
         change.apply(&mut indexes.attachments_by_node, &*self.node, id);
     }
 
@@ -163,6 +159,7 @@ impl Linked for Attachment {
             cluster.touch_volume_named(volume, dirty);
         }
         cluster.touch_places(self, dirty);
+        cluster.touch_namesakes(self, dirty);
     }
 }
 

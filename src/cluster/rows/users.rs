@@ -21,6 +21,7 @@ impl Linked for PodUse {
             change.apply(&mut indexes.pods_by_set, (&*self.namespace, set), id);
         }
         places::index(self, change, &mut indexes.pods_by_place, id);
+        places::index_names(self, change, &mut indexes.pods_by_token, id);
         if let Some(node) = &self.node {
             change.apply(&mut indexes.pods_by_node, &**node, id);
         }
@@ -36,6 +37,7 @@ impl Linked for PodUse {
             cluster.touch_claim_key(&ClaimKey { namespace, name: mounted.claim.clone() }, dirty);
         }
         cluster.touch_places(self, dirty);
+        cluster.touch_namesakes(self, dirty);
         cluster.touch_owned(&self.namespace, &self.name, dirty);
         if let Some((set, ordinal)) = split_ordinal(&self.name)
             && let Some(id) = cluster.tables.workloads.find(Kind::StatefulSet, &self.namespace, set)
@@ -60,6 +62,7 @@ impl Linked for Workload {
             change.apply(&mut indexes.workloads_by_claim, (&*self.namespace, &**claim), id);
         }
         places::index(self, change, &mut indexes.workloads_by_place, id);
+        places::index_names(self, change, &mut indexes.workloads_by_token, id);
         if let Some(set) = &self.set {
             for template in &set.templates {
                 let stem = format!("{}-{}", template.name, self.name);
@@ -77,6 +80,7 @@ impl Linked for Workload {
             cluster.touch_claim_key(&ClaimKey { namespace, name: claim.clone() }, dirty);
         }
         cluster.touch_places(self, dirty);
+        cluster.touch_namesakes(self, dirty);
         if self.sidecars.is_some() {
             // The name of a workload does not show which driver it serves.
             dirty.all_drivers = true;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Cluster, object_key};
-use crate::cluster::{Dirty, Subject, places::named_kept, rows::Tables};
+use crate::cluster::{Dirty, Subject, rows::Tables};
 use crate::model::{
     AdmissionObject, Answer, Attachment, AttributesClass, BackendKey, Claim, CsiNode, KeptBackend,
     Kind, Lease, Namespace, ObjectId, ObjectKey, PodUse, Question, SnapshotContent, StatefulSet,
@@ -192,7 +192,7 @@ impl Cluster {
         };
         if known != Some(&row) {
             self.touch_places(&row, dirty);
-            self.touch_namesakes(&named_kept(&row), dirty);
+            self.touch_namesakes(&row, dirty);
             // The handles of a driver of which nothing is known tell together what they mean.
             self.touch_driver(&key.driver, dirty);
             dirty.subjects.insert(Subject::Backend(key.clone()));
@@ -208,7 +208,7 @@ impl Cluster {
         if matches!(question, Question::KeptBackends { .. }) {
             for row in std::mem::take(&mut self.kept).into_values() {
                 self.touch_places(&row, dirty);
-                self.touch_namesakes(&named_kept(&row), dirty);
+                self.touch_namesakes(&row, dirty);
                 self.touch_driver(&row.backend.driver, dirty);
                 dirty.subjects.insert(Subject::Backend(row.backend));
             }

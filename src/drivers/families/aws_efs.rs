@@ -105,8 +105,8 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
             what: format!("deletes the access point {point}; the directory remains").into(),
         },
         Some(_) => Destruction::Undecided(Cow::Borrowed(
-            "--delete-access-point-root-dir is set: it also deletes the directory of the access point, and only AWS \
-             knows which one that is",
+            "--delete-access-point-root-dir is set, or may be by a variable: it also deletes the directory of the \
+             access point, and only AWS knows which one that is",
         )),
         None => Destruction::Undecided(Cow::Borrowed(
             "whether it also deletes the directory of the access point depends on the flag \
@@ -151,6 +151,7 @@ mod tests {
             (POINT, &["--delete-access-point-root-dir=false"], remains),
             (POINT, &["--delete-access-point-root-dir=true"], "undecided: --delete-access-point-root-dir is set"),
             (POINT, &["--delete-access-point-root-dir"], "undecided: --delete-access-point-root-dir is set"),
+            (POINT, &["$ --v=2"], "undecided: --delete-access-point-root-dir is set, or may be"),
             ("fs-0123abcd:/a", &[], "does nothing: the volume has no access point"),
             ("x", &[], "does nothing: it cannot read the handle"),
         ] {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 pub(super) use crate::drivers::NFS;
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, INLINE, Letters, Part, Place, Provisioner, Reference,
-    Snapshots,
+    Snapshots, UNREAD,
 };
 
 /// What most families of block devices have in common. A family writes down everything that is its
@@ -121,6 +121,8 @@ pub(super) enum OnDelete {
     Delete,
     Retain,
     Archive,
+    /// A variable decides it.
+    Unread,
 }
 
 impl OnDelete {
@@ -131,6 +133,7 @@ impl OnDelete {
         let default = defaults.next().filter(|it| defaults.all(|other| other == *it));
         let policy = if handle.is_empty() { default.unwrap_or_default() } else { handle };
         match policy.to_ascii_lowercase().as_str() {
+            UNREAD => Self::Unread,
             "retain" => Self::Retain,
             "archive" => Self::Archive,
             _ => Self::Delete,
@@ -146,6 +149,10 @@ impl OnDelete {
     ) -> Destruction {
         match self {
             Self::Retain => Destruction::Nothing(Cow::Borrowed("onDelete is retain")),
+            Self::Unread => Destruction::Undecided(Cow::Borrowed(
+                "its controller is started by a line of a shell or with a variable, which may set \
+                 --default-ondelete-policy",
+            )),
             Self::Archive => Destruction::Kept {
                 places: vec![place],
                 what: format!("renames the directory to archived-{directory}").into(),

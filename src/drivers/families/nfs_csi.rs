@@ -129,6 +129,9 @@ mod tests {
             ("nas#export#d##", &[][..], "deletes the directory d of nas:/export"),
             ("nas#export#d#u#retain", &[], "does nothing: onDelete is retain"),
             ("nas#export#d##", &["--default-ondelete-policy=Retain"], "does nothing: onDelete is retain"),
+            ("nas#export#d##", &["$"], "undecided: its controller is started by a line of a shell or with a variable, \
+              which may set --default-ondelete-policy"),
+            ("nas#export#d#u#delete", &["$"], "deletes the directory d of nas:/export"),
             ("nas#export#d#u#delete", &["--default-ondelete-policy=retain"], "deletes the directory d of nas:/export"),
             ("nas#export#d#u#archive", &[], "renames the directory to archived-d"),
             ("nas#export#", &[], "deletes everything on the share nas:/export"),

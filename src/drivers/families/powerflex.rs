@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::basis::{BLOCK, deletes_named, undecided};
+use super::{
+    basis::{BLOCK, NFS, deletes_named, undecided},
+    cloud::server,
+};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, INLINE, Letters, Name, Part, Place, Provisioner,
     Reference, Snapshots,
@@ -15,6 +18,7 @@ pub static FAMILY: Family = Family {
     names: &[Name::Is("csi-vxflexos.dellemc.com")],
     identity: "the id of the volume after the last -, or of the file system after the last /, on the \
                system before it; a handle without a system is on the default one",
+    attributes: &[FILE_SYSTEM],
     used,
     deletion,
     destroys: "the volume or the file system",
@@ -28,9 +32,14 @@ pub static FAMILY: Family = Family {
         )
     },
     provisioner: Provisioner::csi(&["vxflexos-controller"], &["csi-vxflexos"]).without_leader(),
-    sources: &["dell/csi-powerflex v2.16.1: service/controller.go"],
+    sources: &[
+        "dell/csi-powerflex v2.16.1: service/controller.go, service/service.go getCSIVolume, service/node.go",
+    ],
     ..BLOCK
 };
+
+/// The attribute with the name of a file system, under which it is exported.
+const FILE_SYSTEM: &str = "Name";
 
 /// The space of block volumes.
 const VOLUMES: &str = "PowerFlex volume";
@@ -53,7 +62,14 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
         Some(system) => Part::Named(system.into()),
         None => Part::Unknown("the PowerFlex system of one of them is unknown"),
     };
-    vec![Place::device(space, id).letters(Letters::Alike).of(system)]
+    let mut places = vec![Place::device(space, id).letters(Letters::Alike).of(system)];
+    if space != VOLUMES {
+        let nas = Part::Unknown("the address at which PowerFlex exports it is unknown");
+        let exported = reference.attribute(FILE_SYSTEM).map(|it| Place::directory(NFS, it).of(nas));
+        let of_id = || Place::directory(NFS, "/").of(server(format!("PowerFlex file system {id}"), None));
+        places.push(exported.unwrap_or_else(of_id));
+    }
+    places
 }
 
 fn deletion(deletion: &Deletion<'_>) -> Destruction {

@@ -18,6 +18,7 @@ use crate::drivers::{
 pub static FAMILY: Family = Family {
     id: "unknown",
     title: "Unknown drivers",
+    attributes: &["ip", "volume", "host", "nfsServer", "nfsPath", "exportPath"],
     identity: "driver and volume handle, if the driver attaches its volumes, none of them is a \
                file system that several nodes mount, and no handle is the beginning of another one \
                (split at / # and :); otherwise it is unknown what a handle references. An id that \
@@ -54,13 +55,33 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     places
 }
 
+/// The attributes with which drivers name a server and a path on it.
+const SHARES: [[&str; 2]; 7] = [
+    ["server", "share"],
+    ["server", "path"],
+    ["ip", "volume"],
+    ["host", "path"],
+    ["AzServiceIP", "Path"],
+    ["nfsServer", "nfsPath"],
+    ["nfsServer", "exportPath"],
+];
+
+/// The server and the path of a handle that is an export itself: `nas:/export/a`.
+fn in_handle(handle: &str) -> Option<(&str, &str)> {
+    let (server, path) = handle.split_once(":/")?;
+    let is_server = !server.is_empty() && !server.contains('/') && !path.starts_with('/');
+    is_server.then_some((server, path))
+}
+
 /// The share that its attributes name, as csi-driver-nfs and csi-driver-smb do: whether it is
 /// mounted is not known, nor from which server.
 fn share(reference: &Reference<'_>) -> Option<Place<'static>> {
-    let attribute = |key| reference.attribute(key).filter(|it| !it.is_empty());
+    let attribute = |key: &str| reference.attribute(key).filter(|it| !it.is_empty());
     let why = "unknown whether its driver mounts the share that its attributes name";
     let directory = attribute("subDir").unwrap_or_default();
-    let mut place = match (attribute("server").zip(attribute("share")), attribute("source")) {
+    let mut exported = SHARES.iter().map(|[server, path]| attribute(server).zip(attribute(path)));
+    let exported = exported.find_map(|it| it).or_else(|| in_handle(reference.handle));
+    let mut place = match (exported, attribute("source")) {
         (Some((_, path)), _) if directory.contains("${") => {
             Place::directory(NFS, path).somewhere_within(why).into_owned()
         }
@@ -74,6 +95,7 @@ fn share(reference: &Reference<'_>) -> Option<Place<'static>> {
 
 #[cfg(test)]
 mod tests {
+    use super::SHARES;
     use crate::drivers::tests::{lies, places};
 
     #[test]
@@ -85,6 +107,13 @@ mod tests {
         {
             assert_eq!(lies(&volume, &places("nfs", path, &[])), expected, "{path}");
         }
+        for keys in SHARES {
+            let volume =
+                places("files.example.com", "v1", &[(keys[0], "x"), (keys[1], "/export/a")]);
+            assert_eq!(lies(&volume, &places("nfs", "nas:/export/a", &[])), "equal?", "{keys:?}");
+        }
+        let volume = places("files.example.com", "nas:/export/a", &[]);
+        assert_eq!(lies(&volume, &places("nfs", "nas:/export/a", &[])), "equal?");
         let volume = places("files.example.com", "v1", &[("source", "//nas/share")]);
         let other = places("smb.csi.k8s.io", "x", &[("source", "//nas/share"), ("subDir", "a")]);
         assert_eq!(lies(&volume, &other), "inside?");

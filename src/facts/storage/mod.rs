@@ -15,5 +15,5 @@ pub(crate) use destruction::{
 pub(super) use identity::derive as derive_identity;
 pub(crate) use identity::undecided as undecided_identity;
 pub(crate) use neighbours::{Nearness, neighbours};
-pub(crate) use origin::{is_static, keeper, keeper_of, marks_of_others};
+pub(crate) use origin::{Copied, copied, is_static, keeper, keeper_of, marks_of_others};
 pub(crate) use wanted::wishes_for;

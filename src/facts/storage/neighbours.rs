@@ -59,10 +59,9 @@ pub fn neighbours(
             found.push(neighbour(of_kept(kept), &overlap, lies(&overlap)));
         }
     }
-    let named = cx.namesake(volume, &is_other)?.map(|(it, id)| (it.object().to_string(), id));
+    let is_other_volume = |name: &str| name != volume.name() && is_other(name);
     let is_other_record = |it: &KeptBackend| is_other(&it.volume) && !is_record_of(volume, it);
-    let kept = cx.kept_namesake(volume, &is_other_record).map(|(it, id)| (of_kept(it), id));
-    for (who, id) in named.into_iter().chain(kept) {
+    for (who, id) in cx.namesakes(volume, &is_other_volume, &is_other_record)? {
         if found.iter().all(|it| it.who != who) {
             let how = format!("may reference the same storage: the names of both contain {id}");
             found.push(Neighbour { who, how: Cow::Owned(how), nearness: Nearness::Possible });

@@ -2,7 +2,7 @@
 
 use super::provisioning_family;
 use crate::cluster::Cx;
-use crate::facts::owner;
+use crate::facts::{Owner, owner};
 use crate::model::{ControllerRole, ManagedField, Metadata, Uid, Volume, VolumeSource};
 
 /// Whether a CSI volume was made by hand: csi-provisioner of its driver did not write its identity
@@ -50,47 +50,63 @@ const KEEPING_MANAGERS: [(&str, &str); 6] = [
 pub struct Marks {
     /// Velero restored it: another cluster may have an object of the same storage.
     pub restored: bool,
-    /// Its name holds the uid of this claim, and `spec.claimRef` has another one: it may be a copy,
-    /// whose original another cluster uses.
-    pub named_for: Option<Uid>,
     /// Who may set its policy back, or create it again.
     pub kept_by: Option<String>,
 }
 
+/// What shows that an object may be a copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Copied {
+    /// Its name holds the uid of this claim, and `spec.claimRef` has another one.
+    NamedFor(Uid),
+    /// Another client than its provisioner has written `spec.claimRef`, and the provisioner nothing.
+    Written,
+}
+
 /// Returns the marks of others on a volume.
-pub fn marks_of_others(cx: &Cx, volume: &Volume) -> Marks {
+pub fn marks_of_others(volume: &Volume) -> Marks {
     let metadata = &volume.metadata;
-    Marks {
-        restored: metadata.label(VELERO).is_some(),
-        named_for: named_for(volume).filter(|_| !was_given_on(cx, volume)),
-        kept_by: keeper(metadata),
+    Marks { restored: metadata.label(VELERO).is_some(), kept_by: keeper(metadata) }
+}
+
+/// Whether an object that a provisioner has made may be a copy, whose original another cluster uses, and
+/// how that is seen.
+pub fn copied(cx: &Cx, volume: &Volume) -> Option<Copied> {
+    let claim = volume.claim_ref.as_ref()?.uid.as_ref().filter(|_| volume.is_dynamic())?;
+    let other = uid_in_name(volume).filter(|uid| uid != claim);
+    let is_managed = volume.metadata.managers_of(&ManagedField::ClaimRef).next().is_some();
+    match other {
+        _ if was_made_here(cx, volume) => None,
+        Some(uid) => Some(Copied::NamedFor(uid)),
+        None => is_managed.then_some(Copied::Written),
     }
 }
 
-/// The uid in the name of a dynamic volume, where `spec.claimRef` has another one: provisioners call
-/// a volume `PREFIX-UID`, whatever the prefix is (sig-storage-lib-external-provisioner,
-/// `getProvisionedVolumeNameForClaim`; external-provisioner, `makeVolumeName`). With
-/// `--volume-name-uuid-length` only a part of it is there, which other names may look like.
-fn named_for(volume: &Volume) -> Option<Uid> {
+/// The uid in the name of a volume: provisioners call it `PREFIX-UID`, whatever the prefix is
+/// (sig-storage-lib-external-provisioner, `getProvisionedVolumeNameForClaim`; external-provisioner,
+/// `makeVolumeName`). With `--volume-name-uuid-length` only a part of it is there, which other names may
+/// look like.
+fn uid_in_name(volume: &Volume) -> Option<Uid> {
     const UUID: usize = 36;
     let name = volume.name();
     let (prefix, uid) = name.split_at_checked(name.len().checked_sub(UUID)?)?;
     let uid = Uid::parse(uid).filter(|uid| matches!(uid, Uid::Uuid(_)))?;
-    let claim = volume.claim_ref.as_ref()?.uid.as_ref()?;
-    (volume.is_dynamic() && prefix.ends_with('-') && uid != *claim).then_some(uid)
+    prefix.ends_with('-').then_some(uid)
 }
 
-/// Whether this cluster's provisioner has made the object, and its claim was exchanged later, as
-/// `rebind` does: the provisioner still manages a part of `spec.claimRef`, or this tool does. That of a
-/// copy is managed by whoever copied it, or at a time before its creation.
-fn was_given_on(cx: &Cx, volume: &Volume) -> bool {
-    let images = provisioning_family(cx, volume, &owner(volume)).provisioner.images;
+/// Whether this cluster's provisioner has made the object: it, or this tool, manages a field of it, such as
+/// `spec.claimRef`. Those of a copy are managed by whoever copied it, or at a time before its creation.
+fn was_made_here(cx: &Cx, volume: &Volume) -> bool {
+    let owner = owner(volume);
+    let images = provisioning_family(cx, volume, &owner).provisioner.images;
+    let in_tree = matches!(owner, Owner::InTree(_) | Owner::StaticInTree(_));
     let is_ours = |manager: &str| {
         manager == OWN_FIELD_MANAGER
-            || manager.contains(ControllerRole::Provisioner.field_manager())
+            || manager == ControllerRole::Provisioner.field_manager()
             || images.contains(&manager)
+            || in_tree && manager == ControllerRole::ControllerManager.field_manager()
     };
-    let mut managers = volume.metadata.managers_of(&ManagedField::ClaimRef);
+    let mut managers = volume.metadata.managers.iter();
     managers
         .any(|it| is_ours(it.manager) && it.time.is_some() && it.time >= volume.metadata.created)
 }

@@ -54,7 +54,7 @@ fn of_command_lines_only_known_flags_of_drivers_are_kept() {
             "command": ["mysql", "-psecret", "sh", "-c", "run --password secret $(SECRET)"],
             "args": ["--password", "secret", "--token=secret", "secret", "--drivername=disk.example.com",
                 "-provisioner", "example.com/nfs", "--leader-election", "secret",
-                "--feature-gates=HonorPVReclaimPolicy=true", "--node-deployment=true"],
+                "--default-ondelete-policy", "retain", "--feature-gates=HonorPVReclaimPolicy=true", "--node-deployment=true"],
             "env": [{"name": "PASSWORD", "value": "secret"}]})
     };
     let template = |containers: &Value| {
@@ -88,7 +88,7 @@ fn of_command_lines_only_known_flags_of_drivers_are_kept() {
             container("csi-provisioner", "registry.k8s.io/sig-storage/csi-provisioner:v6.3.0");
         let driver = saved(kind, &object!([container("db", "mysql:8"), sidecar]));
         assert!(!driver.contains("secret"), "{kind}: {driver}");
-        let kept = r#""args":["--drivername=disk.example.com","-provisioner","example.com/nfs","--leader-election","--feature-gates=HonorPVReclaimPolicy=true","--node-deployment=true"]"#;
+        let kept = r#""args":["--drivername=disk.example.com","-provisioner=example.com/nfs","--leader-election","--default-ondelete-policy=retain","--feature-gates=HonorPVReclaimPolicy=true","--node-deployment=true"]"#;
         assert!(driver.contains(kept), "{kind}: {driver}");
         // A line of a shell with a variable may hold any flag: that is remembered.
         assert!(driver.contains(r#""command":["$"]"#), "{kind}: {driver}");

@@ -44,7 +44,7 @@ pub(super) fn notices(cx: &Cx, volume: &Volume, target: &ClaimKey, notices: &mut
     }
     attachments(cx, volume, notices);
     nodes(cx, volume, notices);
-    let marks = facts::marks_of_others(cx, volume);
+    let marks = facts::marks_of_others(volume);
     if marks.restored {
         notices.push(
             "Velero restored it, so another cluster may have a PersistentVolume of the same storage"

@@ -43,7 +43,9 @@ fn of_two_at_once_one_is_told() {
     assert_eq!(sent(&second, mark), [PATCH]);
     held.release();
     let told = Told::of(running.finish()).ends(6);
-    told.says(&["another client changed it meanwhile", "a proxy has sent it twice"]);
+    let reason = told.reason("web");
+    assert!(reason.contains("another client"), "{:#}", told.json);
+    assert!(reason.contains("a proxy has sent it twice"), "{:#}", told.json);
     assert!(sent(&first, mark).iter().all(|it| it.ends_with(" 422")), "{:?}", sent(&first, mark));
     set.survives(&claims);
 }
