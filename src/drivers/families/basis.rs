@@ -133,7 +133,7 @@ impl OnDelete {
         let default = defaults.next().filter(|it| defaults.all(|other| other == *it));
         let policy = if handle.is_empty() { default.unwrap_or_default() } else { handle };
         match policy.to_ascii_lowercase().as_str() {
-            UNREAD => Self::Unread,
+            policy if policy.contains(UNREAD) => Self::Unread,
             "retain" => Self::Retain,
             "archive" => Self::Archive,
             _ => Self::Delete,

@@ -129,6 +129,8 @@ mod tests {
             ("nas#export#d##", &[][..], "deletes the directory d of nas:/export"),
             ("nas#export#d#u#retain", &[], "does nothing: onDelete is retain"),
             ("nas#export#d##", &["--default-ondelete-policy=Retain"], "does nothing: onDelete is retain"),
+            ("nas#export#d##", &["--default-ondelete-policy=$(POLICY)"], "undecided: its controller is started by a \
+              line of a shell or with a variable, which may set --default-ondelete-policy"),
             ("nas#export#d##", &["$"], "undecided: its controller is started by a line of a shell or with a variable, \
               which may set --default-ondelete-policy"),
             ("nas#export#d#u#delete", &["$"], "deletes the directory d of nas:/export"),
