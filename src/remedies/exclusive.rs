@@ -178,8 +178,10 @@ fn copied(cx: &Cx, volume: &Volume) -> Option<String> {
         Copied::NamedFor(uid) => format!(
             "its name holds the uid of claim {uid}, and its claimRef has another one: {COPY}"
         ),
-        Copied::Written => {
-            format!("its claimRef was not written by its provisioner, nor anything else: {COPY}")
+        Copied::Applied => {
+            format!(
+                "somebody has applied its claimRef, and its provisioner has written nothing: {COPY}"
+            )
         }
     })
 }

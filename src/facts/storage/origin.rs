@@ -54,13 +54,16 @@ pub struct Marks {
     pub kept_by: Option<String>,
 }
 
+/// How the managers are called under which people and their tools write, beside kubectl and what keeps objects.
+const APPLIERS: [&str; 6] = ["velero", "Mozilla", "dashboard", "Terraform", "HashiCorp", "rancher"];
+
 /// What shows that an object may be a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Copied {
     /// Its name holds the uid of this claim, and `spec.claimRef` has another one.
     NamedFor(Uid),
-    /// Another client than its provisioner has written `spec.claimRef`, and the provisioner nothing.
-    Written,
+    /// Somebody has applied `spec.claimRef`, and its provisioner has written nothing.
+    Applied,
 }
 
 /// Returns the marks of others on a volume.
@@ -74,11 +77,18 @@ pub fn marks_of_others(volume: &Volume) -> Marks {
 pub fn copied(cx: &Cx, volume: &Volume) -> Option<Copied> {
     let claim = volume.claim_ref.as_ref()?.uid.as_ref().filter(|_| volume.is_dynamic())?;
     let other = uid_in_name(volume).filter(|uid| uid != claim);
-    let is_managed = volume.metadata.managers_of(&ManagedField::ClaimRef).next().is_some();
+    // Provisioners whose name is not known here write it as well; people and their tools are told by theirs.
+    let applies = |it: &str| {
+        (it.starts_with("kubectl") && it != OWN_FIELD_MANAGER)
+            || APPLIERS.iter().any(|known| it.starts_with(known))
+            || KEEPING_MANAGERS.iter().any(|(known, _)| it == *known)
+    };
+    let mut managers = volume.metadata.managers_of(&ManagedField::ClaimRef);
+    let is_applied = managers.any(|it| applies(it.manager));
     match other {
         _ if was_made_here(cx, volume) => None,
         Some(uid) => Some(Copied::NamedFor(uid)),
-        None => is_managed.then_some(Copied::Written),
+        None => is_applied.then_some(Copied::Applied),
     }
 }
 

@@ -84,7 +84,10 @@ impl Api {
         let resource = self.resource(&|it| it.root == root && it.kind == kind, &kind);
         let namespace = object["metadata"]["namespace"].as_str().unwrap_or("default");
         let path = resource.path(namespace, "");
-        let query = "?fieldManager=kubectl-create&fieldValidation=Strict";
+        // What a provisioner would have made is not taken for a copy.
+        let provisioned = &object["metadata"]["annotations"]["pv.kubernetes.io/provisioned-by"];
+        let manager = if provisioned.is_null() { "kubectl-create" } else { "csi-provisioner" };
+        let query = format!("?fieldManager={manager}&fieldValidation=Strict");
         self.send(Method::POST, &format!("{path}{query}"), JSON, object)
     }
 

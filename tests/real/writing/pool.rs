@@ -42,7 +42,8 @@ impl Pool {
         let pool = Self { cluster, drivers, size, taken: AtomicUsize::new(0) };
         let volumes: Vec<_> = (0..size).map(|place| pool.volume(place).0).collect();
         let list = json!({"apiVersion": "v1", "kind": "List", "items": volumes});
-        let made = pool.cluster.try_kubectl(&["create", "-f", "-"], &list.to_string());
+        let create = ["create", "-f", "-", "--field-manager=csi-provisioner"];
+        let made = pool.cluster.try_kubectl(&create, &list.to_string());
         made.expect("because the administrator may create volumes");
         eventually("all volumes are Released", || pool.released() == size);
         sleep(Duration::from_millis(2100)); // longer than `--older-than 1s` asks for
