@@ -2,6 +2,7 @@
 
 mod absence;
 mod backends;
+mod crowd;
 mod drivers;
 mod nodes;
 mod sets;
@@ -9,13 +10,17 @@ mod users;
 
 use std::{
     cell::{Cell, RefCell},
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
+    rc::Rc,
     sync::Arc,
     time::Duration,
 };
 
+use crowd::Crowd;
+pub use crowd::Others;
+
 use super::{Cluster, Seen, Unseen};
-use crate::drivers::{Overlap, Place};
+use crate::drivers::Place;
 use crate::model::{
     Age, Answer, Attachment, AttachmentSource, Claim, ClaimKey, Event, Fact, FactKey, Kind,
     ObjectKey, PodUse, Question, Server, Settings, StorageClass, Text, Threshold, Time, Volume,
@@ -35,17 +40,20 @@ pub struct Cx<'a> {
     /// lookup.
     lookups: RefCell<Option<Vec<Lookup>>>,
     facts: &'a RefCell<Facts>,
-    /// The volumes at places that very many volumes share, sorted once.
+    /// The volumes that share places with very many others.
     crowds: RefCell<Crowds<'a>>,
     /// The row that was last seen to share no place with another: several rules ask for it.
     alone: Cell<Option<&'a Volume>>,
+    /// How many lookups were made, and rows compared with what was looked for: what judgements cost,
+    /// however fast the machine is.
+    effort: Cell<u64>,
 }
 
-/// From this many volumes on, the volumes at a place are kept.
+/// From this many volumes on, the volumes at places are kept.
 const CROWD: usize = 16;
 
-/// The volumes that overlap with places.
-type Crowds<'a> = BTreeMap<Vec<Place<'static>>, Vec<(&'a Volume, Overlap)>>;
+/// The volumes that share storage at places, by the hash of these.
+type Crowds<'a> = HashMap<u64, Vec<(Vec<Place<'static>>, Rc<Crowd<'a>>)>>;
 
 /// Facts about drivers, derived once and used by all volumes of a driver, each with the time at
 /// which it has to be derived again.
@@ -117,6 +125,7 @@ impl<'a> Cx<'a> {
             facts,
             crowds: RefCell::default(),
             alone: Cell::new(None),
+            effort: Cell::new(0),
         }
     }
 
@@ -157,7 +166,18 @@ impl<'a> Cx<'a> {
         self.asked.take()
     }
 
+    /// Takes how many lookups were made and rows compared since the last call, for tests of how that
+    /// grows with the cluster.
+    pub fn take_effort(&self) -> u64 {
+        self.effort.take()
+    }
+
+    fn costs(&self, rows: usize) {
+        self.effort.set(self.effort.get() + rows as u64);
+    }
+
     fn note(&self, lookup: impl FnOnce() -> Lookup) {
+        self.costs(1);
         if let Some(lookups) = self.lookups.borrow_mut().as_mut() {
             lookups.push(lookup());
         }

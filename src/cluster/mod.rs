@@ -20,7 +20,7 @@ mod touch;
 
 pub use change::{Change, Doubt, Gap, OddObject, Reach};
 pub(crate) use coverage::{Coverage, Seen, Unseen};
-pub use cx::{Cx, Facts, Lookup};
+pub use cx::{Cx, Facts, Lookup, Others};
 pub(crate) use dirty::for_each_judged_row;
 pub use dirty::{Dirty, Subject};
 pub use places::Placed;

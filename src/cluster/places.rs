@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    Cluster, Dirty, Subject,
-    index::Index,
-    indexes::{EntryChange, Indexes},
-    rows::Stored,
+use hashbrown::HashSet;
+
+use super::{Cluster, Dirty, Subject, index::Index, indexes::EntryChange, rows::Stored};
+use crate::drivers::{
+    Named, Overlap, Place, PlaceKey, Reference, by_handle, family, meeting, used,
 };
-use crate::drivers::{Named, Overlap, Place, Reference, by_handle, family, meeting, used};
 use crate::model::{
     Attachment, Attributes, BackendKey, InlineVolume, KeptBackend, Node, ObjectId, PodUse,
     SnapshotContent, SnapshotSource, Volume, VolumeSource, Workload,
@@ -146,14 +145,13 @@ impl Cluster {
         &self,
         volumes: impl Iterator<Item = &'a Volume>,
     ) -> BTreeSet<ObjectId> {
-        // Very many may name one place, which is searched once.
-        let mut searched = BTreeSet::new();
+        // Very many may name one place, or be somewhere in it, which is searched once.
+        let mut searched = HashSet::new();
         let mut found = BTreeSet::new();
         for volume in volumes {
-            let places = volume.places();
-            if !searched.contains(&places) {
-                found.extend(candidates(&self.indexes.volumes_by_place, &places));
-                searched.insert(places);
+            let keys = volume.places().into_iter().flat_map(|place| place.searches());
+            for key in keys.filter(|key| searched.insert(*key)) {
+                found.extend(self.indexes.volumes_by_place.candidates(key));
             }
         }
         found
@@ -171,7 +169,8 @@ impl Cluster {
     /// Marks the volumes and kept backend volumes that may overlap with what a row names.
     pub(super) fn touch_places(&self, row: &impl Placed, dirty: &mut Dirty) {
         let places = row.places();
-        let ids = distinct_candidates(&self.indexes.volumes_by_place, &places);
+        let index = &self.indexes.volumes_by_place;
+        let ids = distinct(candidates(index, &places, Place::searches));
         dirty.subjects.extend(ids.into_iter().map(Subject::Volume));
         // Few enough to compare all of them.
         let kept = self.kept.values().filter(|it| meeting(&places, &it.places()).is_some());
@@ -179,32 +178,34 @@ impl Cluster {
     }
 }
 
-/// The rows that may overlap with places, some of them more than once.
-pub(super) fn candidates(index: &Index, places: &[Place<'_>]) -> impl Iterator<Item = ObjectId> {
-    let keys = places.iter().flat_map(Place::searches);
-    keys.flat_map(|key| index.candidates(key))
+/// The rows under the keys of places, some of them more than once.
+pub(super) fn candidates<'a, 'p>(
+    index: &'a Index,
+    places: &[Place<'p>],
+    keys: impl Fn(&Place<'p>) -> Vec<PlaceKey>,
+) -> impl Iterator<Item = ObjectId> + 'a {
+    let keys: Vec<PlaceKey> = places.iter().flat_map(keys).collect();
+    keys.into_iter().flat_map(|key| index.candidates(key))
 }
 
-/// The rows that may overlap with places, each once.
-fn distinct_candidates(index: &Index, places: &[Place<'_>]) -> Vec<ObjectId> {
-    let mut ids: Vec<ObjectId> = candidates(index, places).collect();
+/// The same, each once.
+pub(super) fn distinct(ids: impl Iterator<Item = ObjectId>) -> Vec<ObjectId> {
+    let mut ids: Vec<ObjectId> = ids.collect();
     ids.sort_unstable();
     ids.dedup();
     ids
 }
 
-/// The rows that overlap with places, or may, in the order of namespace and name.
-pub(super) fn overlapping<'a, R: Stored + Placed>(
+/// Those of rows that overlap with places, or may, in the order of namespace and name.
+pub(super) fn compared<'a, R: Stored + Placed>(
     cluster: &'a Cluster,
-    index: impl Fn(&Indexes) -> &Index,
+    ids: Vec<ObjectId>,
     places: &[Place<'_>],
 ) -> Vec<(&'a R, Overlap)> {
     let table = R::table(&cluster.tables);
-    let ids = distinct_candidates(index(&cluster.indexes), places).into_iter();
-    let mut rows: Vec<_> = ids
-        .filter_map(|id| table.get(id))
-        .filter_map(|row| Some((row, meeting(places, &row.places())?)))
-        .collect();
+    let rows = ids.into_iter().filter_map(|id| table.get(id));
+    let mut rows: Vec<_> =
+        rows.filter_map(|row| Some((row, meeting(places, &row.places())?))).collect();
     rows.sort_by(|(a, _), (b, _)| (a.namespace(), a.name()).cmp(&(b.namespace(), b.name())));
     rows
 }

@@ -7,6 +7,7 @@ mod keys;
 use std::{borrow::Cow, cmp::Ordering, fmt};
 
 pub use keys::PlaceKey;
+use keys::is_number;
 
 /// More components than any real path has: what lies deeper is told apart by nothing.
 const DEEPEST: usize = 64;
@@ -201,6 +202,16 @@ impl<'a> Place<'a> {
     /// Whether it is on a server or in a storage cluster that anybody may reach by its name.
     pub fn is_reached_by_name(&self) -> bool {
         self.realm.iter().any(|part| matches!(part, Part::Server { .. } | Part::Named(_)))
+    }
+
+    /// Whether it is a device.
+    pub fn is_device(&self) -> bool {
+        matches!(self.extent, Extent::Device(_))
+    }
+
+    /// Whether only a number names a device, which every target and server has.
+    pub fn is_number(&self) -> bool {
+        matches!(&self.extent, Extent::Device(name) if is_number(name))
     }
 
     /// Whether it is in a bucket, which many mount by design, each with a prefix of its own that no

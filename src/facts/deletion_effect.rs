@@ -9,10 +9,10 @@ use super::{
     DataEffect, DriverEffect, EXTERNAL_PROVISIONER, IN_TREE, Owner, PV_PROTECTION, StaticDeletion,
     always_honors_reclaim_policy, controller, deleter_gone, deletes_on_node,
     deletes_static_volumes, describe_owner, destruction, driver_effect, driver_effect::DELETES,
-    expects_in_tree_finalizer, in_tree_deletes, known_deletable, owner, sharing, unmigrated,
+    expects_in_tree_finalizer, in_tree_deletes, known_deletable, owner, unmigrated,
 };
-use crate::cluster::{Cx, Placed};
-use crate::drivers::{Destruction, Place};
+use crate::cluster::{Cx, Others, Placed};
+use crate::drivers::{Destruction, Overlap, Place};
 use crate::model::{Liveness, Phase, ReclaimPolicy, Volume};
 
 /// The effect of a deletion on a volume, and the reason.
@@ -44,34 +44,28 @@ fn with_others(cx: &Cx, volume: &Volume, mut then: DeletionEffect) -> DeletionEf
         Ok(Ok(Destruction::Storage { places, .. } | Destruction::Kept { places, .. })) => places,
         _ => volume.places().into_iter().map(Place::into_owned).collect(),
     };
-    let at_these = cx.volumes_at(&destroyed).unwrap_or_default().into_iter();
-    let named = |other: &Volume| match &other.claim_ref {
+    let at_these = cx.sharing_at(&destroyed, volume.name()).ok();
+    let named = |(other, _): &(&Volume, Overlap)| match &other.claim_ref {
         Some(claim) => format!("{}, by {}", claim.key, other.object()),
         None => other.object().to_string(),
     };
-    let words = if destroys {
-        let certain =
-            at_these.filter(|(other, at)| other.name() != volume.name() && at.is_certain());
-        let certain: Vec<_> = certain.map(|(other, _)| named(other)).collect();
-        let possible = sharing(cx, volume).unwrap_or_default();
-        let possible = possible.into_iter().filter(|(_, at)| !at.is_certain());
-        let possible: Vec<_> = possible.map(|(other, _)| named(other)).collect();
-        let of = |also: &str, names: &[String]| (!names.is_empty()).then(|| few(also, names));
-        of("also the data of", &certain)
-            .into_iter()
-            .chain(of("perhaps also the data of", &possible))
-            .collect()
+    let is_certain = |it: &&(&Volume, Overlap)| it.1.is_certain();
+    let words: Vec<String> = if destroys {
+        let certain = at_these.as_ref().map_or(0, Others::certain);
+        let first = at_these.iter().flat_map(Others::iter).filter(is_certain).map(named);
+        let certain = few("also the data of", certain, first);
+        let sharing = cx.sharing(volume).ok();
+        let possible = sharing.as_ref().map_or(0, |it| it.len() - it.certain());
+        let first = sharing.iter().flat_map(Others::iter).filter(|it| !is_certain(it)).map(named);
+        let possible = few("perhaps also the data of", possible, first);
+        certain.into_iter().chain(possible).collect()
     } else {
-        let destroyers = at_these.filter(|(other, at)| {
-            other.name() != volume.name() && at.is_certain() && may_destroy(cx, other)
-        });
-        let destroyers: Vec<_> = destroyers.map(|(other, _)| named(other)).collect();
-        match destroyers.is_empty() {
-            true => Vec::new(),
-            false => vec![
-                few("but its data is also that of", &destroyers) + ", whose policy can destroy it",
-            ],
-        }
+        let told = |others: &Others<'_>| {
+            let (certain, all) = others.destroyers(|it| may_destroy(cx, it));
+            few("but its data is also that of", certain, all.filter(is_certain).map(named))
+        };
+        let words = at_these.as_ref().and_then(told);
+        words.map(|it| it + ", whose policy can destroy it").into_iter().collect()
     };
     if !words.is_empty() {
         then.because = format!("{}; {}", then.because, words.join("; "));
@@ -80,13 +74,14 @@ fn with_others(cx: &Cx, volume: &Volume, mut then: DeletionEffect) -> DeletionEf
     then
 }
 
-fn few(of: &str, names: &[String]) -> String {
-    let more = match names.len().saturating_sub(NAMED) {
+/// Names the first of so many volumes; `None` if there are none.
+fn few(of: &str, count: usize, names: impl Iterator<Item = String>) -> Option<String> {
+    let more = match count.saturating_sub(NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    let shown: Vec<_> = names.iter().take(NAMED).map(|it| &**it).collect();
-    format!("{of} {}{more}", shown.join(" and "))
+    let shown: Vec<_> = names.take(NAMED).collect();
+    (count > 0).then(|| format!("{of} {}{more}", shown.join(" and ")))
 }
 
 /// Whether the policy of a volume can destroy data that it names, or take it out of the reach of

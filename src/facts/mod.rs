@@ -111,7 +111,7 @@ pub(crate) use released::{
     ClaimState, claim_state, is_made_for, provisioned_for, semantically_released, was_taken_from,
 };
 pub(crate) use selected_node::{StaleNode, stale_selected_node};
-pub(crate) use sharing::{SharedStorage, excludes_in_a_pod, lies, sharing};
+pub(crate) use sharing::{SharedStorage, excludes_in_a_pod, first_destroyer, lies};
 pub(crate) use shell_word::{is_plain_word, on_command_line};
 pub(crate) use snapshot_fate::{SnapshotFate, clones, group_snapshot_fates, snapshot_fate};
 pub(crate) use storage::{

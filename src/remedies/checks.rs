@@ -196,7 +196,7 @@ pub(super) fn set_is_settled(set: &StatefulSet) -> Checked {
 
 /// Refuses where another volume names the same storage, as far as that can be told.
 pub(super) fn backend_is_its_own(cx: &Cx, volume: &Volume) -> Seen<Checked> {
-    let others = facts::sharing(cx, volume)?;
+    let others = cx.sharing(volume)?;
     let told = |(other, overlap): &(&Volume, Overlap)| {
         format!("{} {}", other.object(), facts::lies(overlap))
     };

@@ -109,21 +109,27 @@ pub(super) fn clearance(
         ));
     }
     let neighbours = facts::neighbours(cx, volume, &places, besides)?;
-    let listed = |nearness: Nearness| {
-        let mut near = neighbours.iter().filter(|it| it.nearness == nearness);
+    // Of those that are not told one by one, there may be none beside them that count.
+    let listed = |nearness: Nearness, untold: usize, are_all: bool| {
+        let mut near = neighbours.found.iter().filter(|it| it.nearness == nearness);
         let named: Vec<_> =
             near.by_ref().take(NAMED).map(|it| format!("{} {}", it.who, it.how)).collect();
-        let more = near.count();
-        let and = if more == 0 { String::new() } else { format!(", and {more} more") };
-        (!named.is_empty()).then(|| format!("{}{and}", named.join(", ")))
+        let more = near.count() + untold;
+        let least = if are_all { "" } else { "at least " };
+        match (named.is_empty(), more) {
+            (true, 0) if are_all => None,
+            (true, _) => Some("other PersistentVolumes name the same storage, or may".to_owned()),
+            (false, 0) => Some(named.join(", ")),
+            (false, more) => Some(format!("{}, and {least}{more} more", named.join(", "))),
+        }
     };
-    if let Some(others) = listed(Nearness::Proven) {
+    if let Some(others) = listed(Nearness::Proven, neighbours.proven, true) {
         return Ok(Err(others));
     }
-    if let Some(others) = listed(Nearness::Possible) {
+    if let Some(others) = listed(Nearness::Possible, 0, neighbours.are_all) {
         word.stands_for(&others, relies_on);
     }
-    let notable = neighbours.iter().filter(|it| it.nearness == Nearness::Notable);
+    let notable = neighbours.found.iter().filter(|it| it.nearness == Nearness::Notable);
     clearance.notices.extend(notable.map(|it| format!("{} {}", it.who, it.how)));
     if volume.places().iter().any(Place::is_reached_by_name) {
         clearance.notices.push(

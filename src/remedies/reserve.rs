@@ -111,7 +111,7 @@ pub(super) fn shares_by_design(
     if !shared {
         return checks::backend_is_its_own(cx, volume);
     }
-    let others = facts::sharing(cx, volume)?;
+    let others = cx.sharing(volume)?;
     let told = |(other, overlap): &(&Volume, Overlap)| {
         let destroys = match facts::may_destroy(cx, other) {
             true => format!(", and its policy {} can destroy the data", other.reclaim_policy),

@@ -79,7 +79,7 @@ impl Assessor {
     pub fn update(&mut self, cluster: &Cluster, settings: &Settings, dirty: Dirty) {
         let subjects = self.begin(cluster, settings, dirty);
         let mut partial = PartialAssessment::new(self.facts.take());
-        partial.judge(cluster, settings, &subjects);
+        partial.judge(cluster, settings, subjects.iter());
         self.end(cluster, [partial]);
     }
 

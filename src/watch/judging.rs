@@ -2,6 +2,7 @@
 //! how many there are. This is the one place where commands and the loop have anything judged.
 
 use std::{
+    iter,
     num::NonZero,
     panic,
     sync::atomic::{AtomicUsize, Ordering},
@@ -50,13 +51,13 @@ fn spread(
     let next = AtomicUsize::new(0);
     let work = || {
         let mut done = PartialAssessment::new(facts.clone());
-        loop {
+        let shares = iter::from_fn(|| {
             let begin = next.fetch_add(share, Ordering::Relaxed);
-            let Some(left) = subjects.get(begin..).filter(|left| !left.is_empty()) else {
-                return done;
-            };
-            done.judge(cluster, settings, &left[..left.len().min(share)]);
-        }
+            let left = subjects.get(begin..).filter(|left| !left.is_empty())?;
+            Some(&left[..left.len().min(share)])
+        });
+        done.judge(cluster, settings, shares.flatten());
+        done
     };
     let work = &work;
     thread::scope(|scope| {
@@ -65,7 +66,7 @@ fn spread(
         let others = others.into_iter();
         let others =
             others.map(|it| it.join().unwrap_or_else(|reason| panic::resume_unwind(reason)));
-        std::iter::once(own).chain(others).collect()
+        iter::once(own).chain(others).collect()
     })
 }
 

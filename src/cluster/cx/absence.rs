@@ -12,7 +12,7 @@ impl<'a> Cx<'a> {
         matches: impl Fn(&R) -> bool,
     ) -> Seen<Vec<&'a R>> {
         let table = R::table(&self.cluster.tables);
-        let rows = candidates.filter_map(|id| table.get(id));
+        let rows = candidates.filter_map(|id| table.get(id)).inspect(|_| self.costs(1));
         let mut rows: Vec<_> = rows.filter(|row| matches(row)).collect();
         rows.sort_by(|a, b| (a.namespace(), a.name()).cmp(&(b.namespace(), b.name())));
         rows.iter().try_for_each(|row| self.legible(*row))?;

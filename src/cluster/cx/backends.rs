@@ -1,13 +1,15 @@
 //! Lookups by place: what overlaps with the storage that a volume names, under whatever name.
 
-use std::ptr;
+use std::{collections::BTreeSet, hash::BuildHasher, ptr, rc::Rc, sync::LazyLock};
 
-use super::{CROWD, Cx, Lookup};
+use hashbrown::DefaultHashBuilder;
+
+use super::{CROWD, Crowd, Cx, Lookup, Others};
 use crate::cluster::{
     Placed, Seen,
     index::Index,
     indexes::Indexes,
-    places::{candidates, named, overlapping, owned},
+    places::{candidates, compared, distinct, named, owned},
     rows::Stored,
 };
 use crate::drivers::{Named, Overlap, Place, meeting};
@@ -17,6 +19,14 @@ use crate::model::{
 
 /// How many volumes that share an id are compared.
 const COMPARED: usize = 64;
+
+/// Of more volumes than this that may overlap with places, only the first ones that do are looked at.
+const LOOKED_AT: usize = 256;
+
+/// How many these are: more than a sentence names, besides those that a caller leaves out.
+const KEPT: usize = 16;
+
+static NAMES: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
 
 /// The id that a volume and a row have in common.
 fn shared(mine: &Named, row: &impl Placed) -> Option<String> {
@@ -32,35 +42,64 @@ impl<'a> Cx<'a> {
     pub fn volumes_at(&self, places: &[Place<'_>]) -> Seen<Vec<(&'a Volume, Overlap)>> {
         self.note(|| Lookup::VolumesAt(owned(places)));
         self.all_of(Kind::PersistentVolume)?;
-        let crowds = self.crowds.borrow();
-        if !crowds.is_empty()
-            && let Some(known) = crowds.get(&owned(places))
-        {
-            return Ok(known.clone());
-        }
-        drop(crowds);
-        let volumes = self.overlapping(|it| &it.volumes_by_place, places)?;
-        if volumes.len() >= CROWD {
-            self.crowds.borrow_mut().insert(owned(places), volumes.clone());
-        }
-        Ok(volumes)
+        self.overlapping(|it| &it.volumes_by_place, places)
     }
 
-    /// Returns the other volumes that overlap with what a volume names, or may.
+    /// Returns the first volumes besides these that may overlap with places, without any that does
+    /// for certain, and whether these are all: where very many may, it looks no further.
     ///
     /// # Errors
     /// When volumes were not read.
-    pub fn others_at(&self, volume: &Volume) -> Seen<Vec<(&'a Volume, Overlap)>> {
+    pub fn doubtful_at(
+        &self,
+        places: &[Place<'_>],
+        is_other: &dyn Fn(&str) -> bool,
+    ) -> Seen<(Vec<(&'a Volume, Overlap)>, bool)> {
+        self.note(|| Lookup::VolumesAt(owned(places)));
         self.all_of(Kind::PersistentVolume)?;
-        let recorded = self.lookups.borrow().is_some();
-        if !recorded && self.alone.get().is_some_and(|row| ptr::eq(row, volume)) {
-            return Ok(Vec::new());
+        let index = &self.cluster.indexes.volumes_by_place;
+        let are_few = candidates(index, places, Place::searches).nth(LOOKED_AT).is_none();
+        let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+        let ids = candidates(index, places, Place::searches).filter(|id| seen.insert(*id));
+        let rows = ids.filter_map(|id| self.cluster.tables.volumes.get(id));
+        let mut others =
+            rows.inspect(|_| self.costs(1)).filter(|row| is_other(row.name())).filter_map(|row| {
+                let overlap = meeting(places, &row.places())?;
+                (!overlap.is_certain()).then_some((row, overlap))
+            });
+        let mut are_all = true;
+        for (row, overlap) in others.by_ref() {
+            self.legible(row)?;
+            found.push((row, overlap));
+            if !are_few && found.len() >= KEPT {
+                are_all = false;
+                break;
+            }
+        }
+        found.sort_by(|(a, _), (b, _)| a.name().cmp(b.name()));
+        Ok((found, are_all))
+    }
+
+    /// Returns the other volumes that share storage with what a volume names: certainly, or a device
+    /// that differs from its own in nothing that is known. Others that cannot be compared are left
+    /// out: they are a reason to refuse, and none to warn; so are LUNs of one number at different
+    /// targets.
+    ///
+    /// # Errors
+    /// When volumes were not read.
+    pub fn sharing(&self, volume: &Volume) -> Seen<Others<'a>> {
+        self.all_of(Kind::PersistentVolume)?;
+        if !self.is_recorded() && self.alone.get().is_some_and(|row| ptr::eq(row, volume)) {
+            return Ok(Rc::<Crowd<'_>>::default().besides(volume.name()));
         }
         let places = volume.places();
+        let by_number = places.iter().all(Place::is_number);
         // Nearly all are alone, and need not be compared with themselves.
         let mut own = None;
-        let is_shared = candidates(&self.cluster.indexes.volumes_by_place, &places)
+        let index = &self.cluster.indexes.volumes_by_place;
+        let is_shared = candidates(index, &places, |it| it.certain_searches(by_number))
             .filter_map(|id| self.cluster.tables.volumes.get(id))
+            .inspect(|_| self.costs(1))
             .any(|row| {
                 let is_other = row.name() != volume.name();
                 own = (!is_other).then_some(row).or(own);
@@ -69,10 +108,47 @@ impl<'a> Cx<'a> {
         if !is_shared {
             self.alone.set(own.filter(|row| ptr::eq(*row, volume)));
             self.note(|| Lookup::VolumesAt(owned(&places)));
-            return Ok(Vec::new());
+            return Ok(Rc::<Crowd<'_>>::default().besides(volume.name()));
         }
-        let others = self.volumes_at(&places)?.into_iter();
-        Ok(others.filter(|(other, _)| other.name() != volume.name()).collect())
+        self.sharing_at(&places, volume.name())
+    }
+
+    /// The same at places, besides the volume of this name.
+    ///
+    /// # Errors
+    /// When volumes were not read.
+    pub fn sharing_at(&self, places: &[Place<'_>], besides: &str) -> Seen<Others<'a>> {
+        self.note(|| Lookup::VolumesAt(owned(places)));
+        self.all_of(Kind::PersistentVolume)?;
+        let hash = NAMES.hash_one(places);
+        // What is asked of the members is recorded for each volume.
+        let crowds = self.crowds.borrow();
+        let known = crowds.get(&hash).filter(|_| !self.is_recorded());
+        if let Some((_, crowd)) = known.and_then(|it| it.iter().find(|it| it.0 == places)) {
+            return Ok(Rc::clone(crowd).besides(besides));
+        }
+        drop(crowds);
+        let by_number = places.iter().all(Place::is_number);
+        let told_apart = !by_number && places.iter().all(Place::is_device);
+        let index = &self.cluster.indexes.volumes_by_place;
+        let searches = |place: &Place<'_>| place.certain_searches(by_number);
+        let ids = distinct(candidates(index, places, searches));
+        self.costs(ids.len());
+        let mut members = compared(self.cluster, ids, places);
+        members.retain(|(row, overlap): &(&Volume, Overlap)| {
+            overlap.is_certain() || told_apart && row.places().iter().all(Place::is_device)
+        });
+        members.iter().try_for_each(|(row, _)| self.legible(*row))?;
+        let crowd = Rc::new(Crowd::new(members));
+        if crowd.len() >= CROWD && !self.is_recorded() {
+            let of_hash = (owned(places), Rc::clone(&crowd));
+            self.crowds.borrow_mut().entry(hash).or_default().push(of_hash);
+        }
+        Ok(crowd.besides(besides))
+    }
+
+    fn is_recorded(&self) -> bool {
+        self.lookups.borrow().is_some()
     }
 
     /// Returns what else may name the storage of a volume by an id that both have, as reports name it, and
@@ -121,6 +197,7 @@ impl<'a> Cx<'a> {
     ) -> Option<(&'a R, String)> {
         let table = R::table(&self.cluster.tables);
         let first = mine.searches().flat_map(|key| index.candidates(key).take(COMPARED));
+        let first = first.inspect(|_| self.costs(1));
         let mut rows = first.filter_map(|id| table.get(id)).filter(|it| is_other(it));
         rows.find_map(|it| Some((it, shared(mine, it)?)))
     }
@@ -189,7 +266,9 @@ impl<'a> Cx<'a> {
         index: impl Fn(&Indexes) -> &Index,
         places: &[Place<'_>],
     ) -> Seen<Vec<(&'a R, Overlap)>> {
-        let rows: Vec<(&R, _)> = overlapping(self.cluster, index, places);
+        let ids = distinct(candidates(index(&self.cluster.indexes), places, Place::searches));
+        self.costs(ids.len());
+        let rows: Vec<(&R, _)> = compared(self.cluster, ids, places);
         rows.iter().try_for_each(|(row, _)| self.legible(*row))?;
         Ok(rows)
     }

@@ -178,3 +178,8 @@ fn values(affinity: &str) -> Option<(&str, &str)> {
     let (label, rest) = affinity.split_once(" In [").filter(|_| one)?;
     Some((label, rest.strip_suffix(']')?))
 }
+
+/// The label and the only value that an affinity allows.
+pub(super) fn one_value(affinity: &str) -> Option<(&str, &str)> {
+    values(affinity).filter(|(_, values)| !values.contains(", "))
+}

@@ -8,11 +8,14 @@ use std::{
 
 use hashbrown::DefaultHashBuilder;
 
-use super::{Extent, Place, tails};
+use super::{ANY_NODE, Extent, Part, Place, compare::one_value, tails};
 
 /// The hasher of names. It is made anew by each process: whoever names volumes cannot make them
 /// collide.
 static NAMES: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
+
+/// The label by which nodes are told apart: what differs in it is another node.
+const HOST: &str = "kubernetes.io/hostname";
 
 /// A key of the index of places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,6 +24,8 @@ pub enum PlaceKey {
     At(u64),
     /// What is in this directory, at any depth.
     Beneath(u64),
+    /// What is somewhere in this directory, where is not known.
+    Somewhere(u64),
     /// What NFSv4 may show exactly here, without the directory that is its root.
     TailAt(u64),
     /// What NFSv4 may show in this directory.
@@ -29,6 +34,54 @@ pub enum PlaceKey {
     Undecided(u64),
     /// Everything in this space.
     Space(u64),
+}
+
+/// What the first part of a realm says: a name such as `/` is that of very many places, which are
+/// filed apart by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Scope {
+    /// It agrees with everything.
+    Open,
+    /// It may be another name of what others name.
+    Loose,
+    /// One of two known things of a kind, which are two if they have no mark in common.
+    Known(Known),
+    /// By this hash of a name: two that agree for certain have one in common, unless one is open.
+    Marked(u64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Known {
+    Thing,
+    Server,
+    Host,
+}
+
+/// How far a search goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Search {
+    /// To everything that may overlap.
+    Possible,
+    /// To what overlaps for certain.
+    Certain,
+}
+
+impl Scope {
+    const ANY: [Self; 5] = [
+        Self::Open,
+        Self::Loose,
+        Self::Known(Known::Thing),
+        Self::Known(Known::Server),
+        Self::Known(Known::Host),
+    ];
+
+    /// Adds it to the hash of a name.
+    fn on(self, hash: u64) -> u64 {
+        match self {
+            Self::Open => hash,
+            scope => hash ^ NAMES.hash_one(scope),
+        }
+    }
 }
 
 /// Adds a name by which others are found that may be equal: in lower case, and a single byte for
@@ -48,23 +101,30 @@ fn loose(name: &str, hash: &mut impl Hasher) {
 impl Place<'_> {
     /// The keys under which a place is found: itself, and each directory around it.
     pub fn keys(&self) -> Vec<PlaceKey> {
-        let mut keys = Vec::with_capacity(self.depth() + 3);
-        self.each_hash(|hash| keys.push(PlaceKey::Beneath(hash)));
-        if let Some(last) = keys.last_mut()
-            && let PlaceKey::Beneath(whole) = *last
-        {
-            *last = PlaceKey::At(whole);
+        let (scopes, of_name) = (self.filed(), self.tells_by_realm());
+        let mut keys = Vec::with_capacity((self.depth() + 2) * scopes.len());
+        let mut file = |key: fn(u64) -> PlaceKey, hash: u64, by_realm: bool| match by_realm {
+            true => keys.extend(scopes.iter().map(|scope| key(scope.on(hash)))),
+            false => keys.push(key(hash)),
+        };
+        let at = match self.extent {
+            Extent::Within(..) => PlaceKey::Somewhere,
+            Extent::Device(_) | Extent::Directory(_) | Extent::Undecided(..) => PlaceKey::At,
+        };
+        let hashes = self.hashes();
+        if let [around @ .., whole] = &hashes[..] {
+            around.iter().for_each(|hash| file(PlaceKey::Beneath, *hash, of_name));
+            file(at, *whole, of_name);
         }
         for tail in self.path_on_nfs().into_iter().flat_map(tails) {
-            self.each_directory(tail, &mut |hash| keys.push(PlaceKey::TailBeneath(hash)));
-            if let Some(PlaceKey::TailBeneath(whole)) = keys.last().copied() {
-                keys.pop();
-                keys.push(PlaceKey::TailAt(whole));
+            if let [around @ .., whole] = &self.directories(tail)[..] {
+                around.iter().for_each(|hash| file(PlaceKey::TailBeneath, *hash, true));
+                file(PlaceKey::TailAt, *whole, true);
             }
         }
-        keys.push(PlaceKey::Space(self.space_hash()));
+        file(PlaceKey::Space, self.space_hash(), true);
         if matches!(self.extent, Extent::Undecided(..)) {
-            keys.push(PlaceKey::Undecided(self.space_hash()));
+            file(PlaceKey::Undecided, self.space_hash(), true);
         }
         keys
     }
@@ -73,34 +133,120 @@ impl Place<'_> {
     /// in it, and around it, and the undecided ones of its space. An undecided place may overlap with
     /// everything in its space.
     pub fn searches(&self) -> Vec<PlaceKey> {
+        let mut keys = Vec::new();
         if matches!(self.extent, Extent::Undecided(..)) {
-            return vec![PlaceKey::Space(self.space_hash())];
+            self.ask(Search::Possible, PlaceKey::Space, self.space_hash(), &mut keys);
+            return keys;
         }
-        let mut keys = Vec::with_capacity(self.depth() + 3);
-        self.each_hash(|hash| keys.push(PlaceKey::At(hash)));
-        if matches!(self.extent, Extent::Directory(_) | Extent::Within(..))
-            && let Some(PlaceKey::At(whole)) = keys.last().copied()
-        {
-            keys.push(PlaceKey::Beneath(whole));
-        }
+        self.ask_around(Search::Possible, &self.hashes(), &mut keys);
         if let Some(path) = self.path_on_nfs() {
-            let mut whole = None;
-            self.each_directory(path, &mut |hash| {
-                keys.push(PlaceKey::TailAt(hash));
-                whole = Some(hash);
-            });
-            keys.extend(whole.map(PlaceKey::TailBeneath));
+            // Only of one server: different names are apart already.
+            let ask = |key, hash, keys: &mut _| self.ask(Search::Certain, key, hash, keys);
+            let hashes = self.directories(path);
+            hashes.iter().for_each(|hash| ask(PlaceKey::TailAt, *hash, &mut keys));
+            if let Some(whole) = hashes.last() {
+                ask(PlaceKey::TailBeneath, *whole, &mut keys);
+            }
             for tail in tails(path) {
-                let mut whole = None;
-                self.each_directory(tail, &mut |hash| {
-                    keys.push(PlaceKey::At(hash));
-                    whole = Some(hash);
-                });
-                keys.extend(whole.map(PlaceKey::Beneath));
+                self.ask_around(Search::Certain, &self.directories(tail), &mut keys);
             }
         }
-        keys.push(PlaceKey::Undecided(self.space_hash()));
+        self.ask(Search::Possible, PlaceKey::Undecided, self.space_hash(), &mut keys);
         keys
+    }
+
+    /// The keys under which every place is found that overlaps with it for certain, and every device
+    /// that may be this one: without those that are only somewhere in the same directory, of which
+    /// there may be very many. `by_number` leaves out devices elsewhere that have the same number.
+    pub fn certain_searches(&self, by_number: bool) -> Vec<PlaceKey> {
+        let mut keys = Vec::new();
+        let hashes = self.hashes();
+        let mut ask = |key, hash| self.ask(Search::Certain, key, hash, &mut keys);
+        match (&self.extent, hashes.last()) {
+            (Extent::Device(_), Some(name)) if self.tells_by_realm() && !by_number => {
+                self.ask(Search::Possible, PlaceKey::At, *name, &mut keys);
+            }
+            (Extent::Device(name), Some(_)) if !is_number(name) => {
+                keys.extend(hashes.into_iter().map(PlaceKey::At));
+            }
+            (Extent::Device(_) | Extent::Undecided(..) | Extent::Within(..), _) => {
+                hashes.iter().for_each(|hash| ask(PlaceKey::At, *hash));
+            }
+            (Extent::Directory(_), whole) => {
+                hashes.iter().for_each(|hash| ask(PlaceKey::At, *hash));
+                if let Some(whole) = whole {
+                    ask(PlaceKey::Beneath, *whole);
+                    ask(PlaceKey::Somewhere, *whole);
+                }
+            }
+        }
+        keys
+    }
+
+    /// Adds the keys of what is at directories, somewhere in them, or in the last one.
+    fn ask_around(&self, search: Search, hashes: &[u64], keys: &mut Vec<PlaceKey>) {
+        let is_path = matches!(self.extent, Extent::Directory(_) | Extent::Within(..));
+        for hash in hashes {
+            match self.tells_by_realm() {
+                true => self.ask(search, PlaceKey::At, *hash, keys),
+                false => keys.push(PlaceKey::At(*hash)),
+            }
+            if is_path {
+                self.ask(search, PlaceKey::Somewhere, *hash, keys);
+            }
+        }
+        if let Some(whole) = hashes.last().filter(|_| is_path) {
+            self.ask(search, PlaceKey::Beneath, *whole, keys);
+        }
+    }
+
+    /// Adds the keys of one name with every realm that agrees, or may.
+    fn ask(&self, search: Search, key: fn(u64) -> PlaceKey, hash: u64, keys: &mut Vec<PlaceKey>) {
+        let [own, marks @ ..] = &self.filed()[..] else { return };
+        let agrees = |scope: &Scope| match (own, search) {
+            (Scope::Open, _) => true,
+            (_, Search::Certain) => *scope == Scope::Open,
+            (Scope::Known(_), Search::Possible) => scope != own,
+            (_, Search::Possible) => true,
+        };
+        let marks =
+            marks.iter().filter(|_| search == Search::Certain || matches!(own, Scope::Known(_)));
+        let scopes = Scope::ANY.iter().filter(|scope| agrees(scope)).chain(marks);
+        keys.extend(scopes.map(|scope| key(scope.on(hash))));
+    }
+
+    /// The scopes under which it is filed: the first one is not a mark.
+    fn filed(&self) -> Vec<Scope> {
+        let mark = |name: &str| {
+            let mut hash = NAMES.build_hasher();
+            loose(name, &mut hash);
+            Scope::Marked(hash.finish())
+        };
+        match self.realm.first() {
+            None => vec![Scope::Open],
+            Some(Part::Nodes(nodes)) if *nodes == ANY_NODE => vec![Scope::Open],
+            Some(Part::Unknown(_)) => vec![Scope::Loose],
+            Some(Part::Is(name)) => vec![Scope::Known(Known::Thing), mark(name)],
+            Some(part @ Part::Server { identity: Some(identity), .. }) => {
+                let mut scopes =
+                    vec![Scope::Known(Known::Server), mark(identity), mark(part.name())];
+                scopes.dedup();
+                scopes
+            }
+            Some(part @ (Part::Named(_) | Part::Server { identity: None, .. })) => {
+                vec![Scope::Loose, mark(part.name())]
+            }
+            Some(Part::Nodes(nodes)) => match one_value(nodes) {
+                Some((HOST, value)) => vec![Scope::Known(Known::Host), mark(value)],
+                Some((_, value)) => vec![Scope::Loose, mark(value)],
+                None => vec![Scope::Loose, mark(nodes)],
+            },
+        }
+    }
+
+    /// Whether its realm tells it from others of its name. The names of devices mostly do so alone.
+    fn tells_by_realm(&self) -> bool {
+        !matches!(&self.extent, Extent::Device(name) if !is_number(name))
     }
 
     fn space_hash(&self) -> u64 {
@@ -115,19 +261,20 @@ impl Place<'_> {
         }
     }
 
-    /// Takes the hashes of the directories around it, the root first, and at last its own. Names
-    /// that are compared loosely have one hash.
-    fn each_hash(&self, mut take: impl FnMut(u64)) {
+    /// The hashes of the directories around it, the root first, and at last its own. Names that are
+    /// compared loosely have one hash.
+    fn hashes(&self) -> Vec<u64> {
         match &self.extent {
             Extent::Device(name) | Extent::Undecided(name, _) => {
                 let mut hash = NAMES.build_hasher();
                 self.space.hash(&mut hash);
                 loose(name, &mut hash);
-                take(hash.finish());
+                vec![hash.finish()]
             }
             Extent::Directory(path) | Extent::Within(path, _) => {
-                take(self.root_hash().finish());
-                self.each_directory(path, &mut take);
+                let mut hashes = self.directories(path);
+                hashes.insert(0, self.root_hash().finish());
+                hashes
             }
         }
     }
@@ -140,12 +287,18 @@ impl Place<'_> {
         hash
     }
 
-    /// Takes the hashes of the directories of a path beneath the root, and at last its own.
-    fn each_directory(&self, path: &[Cow<'_, str>], take: &mut dyn FnMut(u64)) {
+    /// The hashes of the directories of a path beneath the root, and at last its own.
+    fn directories(&self, path: &[Cow<'_, str>]) -> Vec<u64> {
         let mut hash = self.root_hash();
-        for name in path {
+        let continued = path.iter().map(|name| {
             loose(name, &mut hash);
-            take(hash.finish());
-        }
+            hash.finish()
+        });
+        continued.collect()
     }
+}
+
+/// Whether a device has only a number, as every target and server has one of it.
+pub(super) fn is_number(name: &str) -> bool {
+    name.bytes().all(|it| it.is_ascii_digit())
 }

@@ -123,3 +123,107 @@ fn every_overlap_is_found_by_its_keys() {
         }
     }
 }
+
+/// Places of every kind, on every kind of server, whose names are alike.
+fn many_places() -> Vec<Place<'static>> {
+    let server = |identity: Option<&'static str>, address: Option<&'static str>| Part::Server {
+        identity: identity.map(Into::into),
+        address: address.map(Into::into),
+    };
+    let host = |value: &str| Part::Nodes(format!("kubernetes.io/hostname In [{value}]").into());
+    let named = [
+        vec![Part::Is("a".into())],
+        vec![Part::Is("B".into()), Part::Unknown("why")],
+        vec![Part::Is("b".into()), Part::Is("c".into())],
+        vec![Part::Named("a".into())],
+        vec![Part::Named("1".into())],
+        vec![server(None, Some("a"))],
+        vec![server(None, Some("B"))],
+        vec![server(Some("1"), None)],
+        vec![server(Some("1"), Some("a"))],
+        vec![server(Some("2"), Some("a"))],
+        vec![server(Some("3"), Some("b"))],
+        vec![Part::Unknown("why")],
+        vec![],
+    ];
+    let nodes = [
+        vec![host("\"a\"")],
+        vec![host("\"b\"")],
+        vec![host("\"a\", \"b\"")],
+        vec![Part::Nodes("metadata.name In [\"a\"]".into())],
+        vec![Part::Nodes("zone Exists".into())],
+        vec![Part::Nodes(ANY_NODE.into())],
+        vec![Part::Unknown("why")],
+        vec![],
+    ];
+    let letters = [Letters::Alike, Letters::Distinct, Letters::Unclear];
+    let mut places = Vec::new();
+    for (space, realms) in [(NFS, &named[..]), ("disk", &named), ("path", &nodes)] {
+        for (index, realm) in realms.iter().enumerate() {
+            let paths = ["/", "/a", "/A", "/a/b", "/x/a/b", "/a/e\u{301}", "/a/\u{e9}", "/a/../b"];
+            let directories = paths.map(|path| Place::directory(space, path));
+            let within = paths.map(|path| Place::directory(space, path).somewhere_within("why"));
+            let devices = ["a", "A", "7", "a/b", ""].map(|name| Place::device(space, name));
+            let undecided = ["a", "7", "?"].map(|name| Place::undecided(space, name, "why"));
+            let all = directories.into_iter().chain(within).chain(devices).chain(undecided);
+            places.extend(all.map(|place| Place {
+                realm: realm.clone(),
+                letters: letters[index % 3],
+                ..place
+            }));
+        }
+    }
+    places
+}
+
+#[test]
+fn the_search_for_what_is_certain_finds_what_comparing_all_finds() {
+    let places = many_places();
+    let keys: Vec<_> = places.iter().map(Place::keys).collect();
+    let (mut certain, mut possible) = (0, 0);
+    for mine in &places {
+        let finds = |searches: Vec<PlaceKey>| {
+            move |keys: &[PlaceKey]| searches.iter().any(|it| keys.contains(it))
+        };
+        let by_name = finds(mine.certain_searches(false));
+        let by_number = finds(mine.certain_searches(true));
+        let anything = finds(mine.searches());
+        for (theirs, keys) in places.iter().zip(&keys) {
+            let Some(overlap) = mine.overlap(theirs) else { continue };
+            possible += 1;
+            certain += usize::from(overlap.is_certain());
+            assert!(anything(keys), "{mine:?} does not find {theirs:?}");
+            assert!(!overlap.is_certain() || by_number(keys), "{mine:?} misses {theirs:?}");
+            let are_devices = mine.is_device() && theirs.is_device();
+            let told = overlap.is_certain() || are_devices;
+            assert!(!told || by_name(keys), "{mine:?} misses {theirs:?} by name");
+        }
+    }
+    assert!(certain > 2_000 && possible > 10 * certain, "{certain} of {possible} are certain");
+}
+
+#[test]
+fn very_many_places_that_are_known_to_be_apart_do_not_find_each_other() {
+    let on = |part: Part<'static>, place: Place<'static>| Place { realm: vec![part], ..place };
+    let known = |id: &'static str| Part::Server { identity: Some(id.into()), address: None };
+    let root = || Place::directory(NFS, "/");
+    let host = |name: &str| Part::Nodes(format!("kubernetes.io/hostname In [\"{name}\"]").into());
+    for (mine, theirs, in_doubt) in [
+        (on(known("1"), root()), on(known("2"), root()), false),
+        (on(known("1"), root()), on(known("2"), root().descend("a")), false),
+        (on(host("a"), root()), on(host("b"), root()), false),
+        (export("s", "/a"), export("s", "/b"), false),
+        (export("s", "/"), export("t", "/"), true),
+        (on(known("1"), root()), export("s", "/a"), true),
+        (
+            on(known("1"), root().somewhere_within("an access point")),
+            on(known("1"), root().somewhere_within("an access point")),
+            true,
+        ),
+    ] {
+        let keys = theirs.keys();
+        let finds = |searches: Vec<PlaceKey>| searches.iter().any(|it| keys.contains(it));
+        assert!(!finds(mine.certain_searches(false)), "{mine} looks at {theirs}");
+        assert_eq!(finds(mine.searches()), in_doubt, "{mine} and {theirs}");
+    }
+}

@@ -23,6 +23,20 @@ pub struct Neighbour {
     pub nearness: Nearness,
 }
 
+/// What else names storage of a volume, or may.
+#[derive(Debug)]
+pub struct Neighbours {
+    /// Each of them, or the first of very many.
+    pub found: Vec<Neighbour>,
+    /// How many more volumes name it for certain.
+    pub proven: usize,
+    /// Whether these are all that may.
+    pub are_all: bool,
+}
+
+/// How many volumes that name the same storage are told one by one.
+const MOST: usize = 32;
+
 /// How sure it is that something else names storage of a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Nearness {
@@ -36,7 +50,7 @@ pub enum Nearness {
 
 /// Returns everything else that names storage at places of a volume, or may: volumes, kept backend
 /// volumes, volumes that pods and templates describe themselves. The volume called `besides` is left
-/// out.
+/// out. Of very many volumes only the first are among them, and how many more there are at least.
 ///
 /// # Errors
 /// When a kind was not read.
@@ -45,13 +59,28 @@ pub fn neighbours(
     volume: &Volume,
     places: &[Place<'_>],
     besides: Option<&str>,
-) -> Seen<Vec<Neighbour>> {
+) -> Seen<Neighbours> {
     let mut found = Vec::new();
     let is_other = |name: &str| name != volume.name() && Some(name) != besides;
-    for (other, overlap) in cx.volumes_at(places)? {
-        if is_other(other.name()) && !is_root_of_its_provisioner(cx, volume, other, &overlap)? {
-            found.push(neighbour(other.object().to_string(), &overlap, lies(&overlap)));
+    let mut add = |other: &Volume, overlap: &Overlap| -> Seen<()> {
+        if !is_root_of_its_provisioner(cx, volume, other, overlap)? {
+            found.push(neighbour(other.object().to_string(), overlap, lies(overlap)));
         }
+        Ok(())
+    };
+    let sharing = cx.sharing_at(places, volume.name())?;
+    let certain = sharing.iter().filter(|(_, overlap)| overlap.is_certain());
+    for (other, overlap) in certain.take(MOST).filter(|(other, _)| is_other(other.name())) {
+        add(other, overlap)?;
+    }
+    let proven = sharing.certain().saturating_sub(MOST);
+    // They are refused whatever else there is.
+    let doubtful = match proven {
+        0 => cx.doubtful_at(places, &is_other)?,
+        _ => (Vec::new(), true),
+    };
+    for (other, overlap) in doubtful.0 {
+        add(other, &overlap)?;
     }
     unknown_family(cx, volume, &is_other, &mut found);
     for (kept, overlap) in cx.kept_at(places) {
@@ -93,7 +122,7 @@ pub fn neighbours(
         inline(volume, places, &workload.inline, &user, &mut found);
     }
     found.sort_by(|a, b| (a.nearness, &a.who).cmp(&(b.nearness, &b.who)));
-    Ok(found)
+    Ok(Neighbours { found, proven, are_all: doubtful.1 })
 }
 
 /// Whether it is the record of this very backend volume: it was kept, and is deleted or adopted now.

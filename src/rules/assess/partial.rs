@@ -28,10 +28,15 @@ impl PartialAssessment {
     }
 
     /// Judges subjects.
-    pub fn judge(&mut self, cluster: &Cluster, settings: &Settings, subjects: &[Subject]) {
+    pub fn judge<'a>(
+        &mut self,
+        cluster: &Cluster,
+        settings: &Settings,
+        subjects: impl Iterator<Item = &'a Subject>,
+    ) {
         let facts = RefCell::new(std::mem::take(&mut self.facts));
         let cx = Cx::new(cluster, settings, &facts);
-        let judged = subjects.iter().filter_map(|subject| {
+        let judged = subjects.filter_map(|subject| {
             let notes = note(&cx, cluster, subject)?;
             Some((subject.clone(), notes))
         });

@@ -121,8 +121,8 @@ fn volumes(cx: &Cx, driver: &Text, draft: &mut ExplanationDraft) {
     let mut sharing = 0;
     for volume in cx.volumes_of_driver(driver) {
         *phases.entry(volume.phase.to_string()).or_default() += 1;
-        let Some(others) = draft.seen(facts::sharing(cx, volume)) else { continue };
-        let Some((other, overlap)) = others.first() else { continue };
+        let Some(others) = draft.seen(cx.sharing(volume)) else { continue };
+        let Some((other, overlap)) = others.iter().next() else { continue };
         sharing += 1;
         if sharing <= SHOWN {
             let (volume, other) = (volume.object(), other.object());

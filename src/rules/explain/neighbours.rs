@@ -1,8 +1,7 @@
 //! The objects that an object hangs on: their findings are told with it.
 
 use super::draft::ExplanationDraft;
-use crate::cluster::{Cluster, Cx, Subject};
-use crate::facts;
+use crate::cluster::{Cluster, Cx, Others, Subject};
 use crate::model::{
     AttachmentSource, Claim, ClaimKey, Kind, ObjectKey, PodUse, Text, Volume, migrated_driver,
     provisioning_driver,
@@ -27,8 +26,8 @@ pub(super) fn around_volume(cx: &Cx, volume: &Volume, draft: &mut ExplanationDra
     for claim in claims {
         draft.hangs_on(cx.cluster().subject(&claim.object().key));
     }
-    let others = draft.seen(facts::sharing(cx, volume)).unwrap_or_default();
-    for (other, _) in others.into_iter().take(SHARING) {
+    let others = draft.seen(cx.sharing(volume));
+    for (other, _) in others.iter().flat_map(Others::iter).take(SHARING) {
         draft.hangs_on(cx.cluster().subject(&other.object().key));
     }
 }

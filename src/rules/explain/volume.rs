@@ -208,7 +208,10 @@ fn users(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
         let how = if in_progress { "snapshot that is not ready yet" } else { "snapshot of it" };
         draft.user(snapshot.object(), how, false);
     }
-    for (other, overlap) in draft.seen(cx.others_at(volume)).unwrap_or_default() {
+    for (other, overlap) in draft.seen(cx.volumes_at(&places)).unwrap_or_default() {
+        if other.name() == volume.name() {
+            continue;
+        }
         draft.user(other.object(), facts::lies(&overlap), false);
     }
 }

@@ -29,7 +29,7 @@ pub(super) static RULE: Rule = Rule {
 
 /// One finding for each member, so that whoever asks about one sees the others.
 fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
-    let others = facts::sharing(cx, volume)?;
+    let others = cx.sharing(volume)?;
     if others.is_empty() {
         return Ok(None);
     }
@@ -54,7 +54,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             .shows_of(&other.object(), facts::lies(overlap), state)
             .relates([other.object()]);
     }
-    if others.iter().any(|(other, _)| facts::excludes_in_a_pod(volume, other)) {
+    if facts::excludes_in_a_pod(volume, &others) {
         finding = finding.shows(
             "a pod that uses both",
             "cannot start: same driver and volume handle (kubernetes#132921)",
@@ -69,9 +69,9 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if facts::may_destroy(cx, volume) {
         return Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN)));
     }
-    let other = others.iter().find(|(other, _)| facts::may_destroy(cx, other));
+    let other = facts::first_destroyer(cx, &others);
     Ok(Some(finding.report_only(match (other, shared) {
-        (Some((other, _)), _) => format!(
+        (Some(other), _) => format!(
             "`kubectl storage retain {0}` first: the policy {1} of {0} can destroy the data of this volume",
             other.object(),
             other.reclaim_policy

@@ -30,7 +30,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if !unused {
         return Ok(None);
     }
-    let others = facts::sharing(cx, volume)?;
+    let others = cx.sharing(volume)?;
     if others.is_empty() {
         return Ok(None);
     }
@@ -70,9 +70,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if facts::may_destroy(cx, volume) {
         return Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN)));
     }
-    let deletes = others.iter().find(|(other, _)| facts::may_destroy(cx, other));
-    Ok(Some(finding.report_only(match deletes {
-        Some((other, _)) => {
+    Ok(Some(finding.report_only(match facts::first_destroyer(cx, &others) {
+        Some(other) => {
             format!("`kubectl storage retain {}` before anything else", other.object())
         }
         None => {

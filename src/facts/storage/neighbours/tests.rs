@@ -64,7 +64,7 @@ fn told(objects: &[Value]) -> Vec<String> {
     let (settings, facts) = (Settings::default(), RefCell::default());
     let cx = Cx::new(&cluster, &settings, &facts);
     let volume = cluster.volume_named("pv-1").expect("it is in there");
-    let found = neighbours(&cx, volume, &volume.places(), None).expect("all was read");
+    let found = neighbours(&cx, volume, &volume.places(), None).expect("all was read").found;
     assert!(found.iter().all(|it| it.nearness == Nearness::Notable), "{found:?}");
     found.into_iter().map(|it| it.who).collect()
 }
