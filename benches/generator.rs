@@ -19,11 +19,11 @@ struct Args {
     #[command(flatten)]
     size: Size,
     /// Claims of a stateful set
-    #[arg(long, default_value_t = Population::default().claims_of_set)]
-    claims_of_set: usize,
+    #[arg(long)]
+    claims_of_set: Option<usize>,
     /// Of a hundred volumes, how many are Released and retained
-    #[arg(long, default_value_t = 4)]
-    released_percent: usize,
+    #[arg(long)]
+    released_percent: Option<usize>,
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The moment as of which everything is true; `now` for the present
@@ -55,12 +55,13 @@ fn run(args: &Args) -> io::Result<()> {
         "now" => chrono::Utc::now(),
         text => text.parse().map_err(io::Error::other)?,
     };
+    let usual = args.size.population();
     let population = Population {
-        claims_of_set: args.claims_of_set,
-        released_percent: args.released_percent,
+        claims_of_set: args.claims_of_set.unwrap_or(usual.claims_of_set),
+        released_percent: args.released_percent.unwrap_or(usual.released_percent),
         seed: args.seed,
         now,
-        ..args.size.population()
+        ..usual
     };
     if args.dump.is_none() && args.etcd_seed.is_none() {
         return Err(io::Error::other("nothing to do: pass --dump FILE or --etcd-seed FILE"));

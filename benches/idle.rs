@@ -61,7 +61,7 @@ fn main() -> ExitCode {
 fn bench(args: &Args) -> io::Result<ExitCode> {
     let folder = tempfile::tempdir()?;
     let seed = folder.path().join("seed.jsonl");
-    let Size { pods, volumes, claims } = args.size;
+    let Size { pods, volumes, claims, .. } = args.size;
     let population = Population { now: chrono::Utc::now(), ..args.size.population() };
     let objects = write_seed_file(&population, &seed)?;
     say(&format!("{objects} objects: {pods} pods, {volumes} volumes, {claims} claims"));

@@ -4,7 +4,7 @@ use chrono::SecondsFormat;
 use serde_json::{Value, json};
 
 use super::{
-    DRIVERS, Made, Population,
+    Driver, Made, Population,
     metadata::{Meta, managed},
 };
 
@@ -29,7 +29,7 @@ impl Population {
         let leases = (0..self.nodes()).map(|index| {
             self.lease(index, "kube-node-lease", &self.node_name(index), &self.node_name(index))
         });
-        let leaders = DRIVERS.iter().enumerate().flat_map(|(number, driver)| {
+        let leaders = self.drivers().iter().enumerate().flat_map(|(number, driver)| {
             let name = driver.name.replace('.', "-");
             ["", "external-attacher-leader-"].map(|prefix| {
                 let index = 1_000_000 + number * 2 + usize::from(prefix.is_empty());
@@ -42,9 +42,9 @@ impl Population {
             .chain(nodes.map(made("minions")))
             .chain(csi_nodes.map(made("csinodes")))
             .chain(leases.chain(leaders).chain([manager]).map(made("leases")))
-            .chain(DRIVERS.iter().enumerate().flat_map(|(number, driver)| {
+            .chain(self.drivers().iter().enumerate().flat_map(|(number, driver)| {
                 [
-                    Made { registry: "csidrivers", object: self.csi_driver(number, driver.name) },
+                    Made { registry: "csidrivers", object: self.csi_driver(number, *driver) },
                     Made { registry: "storageclasses", object: self.class(number) },
                 ]
             }))
@@ -62,7 +62,7 @@ impl Population {
     /// What is in the cluster besides, and is only asked about: what the provisioners may do.
     pub fn permissions(&self) -> [Made; 2] {
         let meta = |kind| Meta::new(kind, 0, None, "csi-controller").build(self);
-        let subjects: Vec<_> = DRIVERS
+        let subjects: Vec<_> = self.drivers()
             .iter()
             .enumerate()
             .map(|(number, driver)| json!({
@@ -116,9 +116,10 @@ impl Population {
         };
         let attached: Vec<_> = (index..self.stateful_pods())
             .step_by(self.nodes())
-            .map(|volume| {
-                let handle = format!("vol-{:016x}0", self.roll("handle", volume));
-                format!("kubernetes.io/csi/{}^{handle}", Self::driver(volume).name)
+            .map(|volume| (volume, self.driver(volume)))
+            .filter(|(_, driver)| !driver.shared)
+            .map(|(volume, driver)| {
+                format!("kubernetes.io/csi/{}^{}", driver.name, self.handle(volume, driver))
             })
             .collect();
         let meta = Meta {
@@ -184,7 +185,8 @@ impl Population {
 
     fn csi_node(&self, index: usize) -> Value {
         let name = self.node_name(index);
-        let drivers: Vec<_> = DRIVERS
+        let drivers: Vec<_> = self
+            .drivers()
             .iter()
             .map(|driver| {
                 json!({
@@ -213,20 +215,20 @@ impl Population {
         })
     }
 
-    fn csi_driver(&self, number: usize, name: &str) -> Value {
+    fn csi_driver(&self, number: usize, driver: Driver) -> Value {
         json!({
             "apiVersion": "storage.k8s.io/v1",
             "kind": "CSIDriver",
-            "metadata": Meta::new("CSIDriver", number, None, name).build(self),
+            "metadata": Meta::new("CSIDriver", number, None, driver.name).build(self),
             "spec": {
-                "attachRequired": true, "fsGroupPolicy": "File", "podInfoOnMount": false, "requiresRepublish": false,
+                "attachRequired": !driver.shared, "fsGroupPolicy": "File", "podInfoOnMount": false, "requiresRepublish": false,
                 "seLinuxMount": false, "storageCapacity": false, "volumeLifecycleModes": ["Persistent"],
             },
         })
     }
 
     fn class(&self, number: usize) -> Value {
-        let driver = DRIVERS[number];
+        let driver = self.drivers()[number];
         json!({
             "allowVolumeExpansion": true,
             "apiVersion": "storage.k8s.io/v1",

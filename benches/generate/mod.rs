@@ -29,6 +29,8 @@ pub struct Population {
     pub claims_of_set: usize,
     /// Of a hundred volumes, how many are Released and retained.
     pub released_percent: usize,
+    /// What most of it is.
+    pub mix: Mix,
     /// What makes this cluster differ from another of the same size.
     pub seed: u64,
     /// The moment as of which everything is true.
@@ -43,10 +45,40 @@ impl Default for Population {
             claims: 10_000,
             claims_of_set: REPLICAS,
             released_percent: 4,
+            mix: Mix::Usual,
             seed: 1,
             now: DateTime::from_timestamp(1_790_000_000, 0).expect("because it is in range"),
         }
     }
+}
+
+/// What most of a cluster is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Mix {
+    /// Disks of two drivers
+    Usual,
+    /// Volumes of every driver that is known here
+    Families,
+    /// Access points of one EFS file system
+    Efs,
+    /// Whole EFS file systems, and directories of one NFS server
+    FileSystems,
+    /// Directories of one NFS server
+    Nfs,
+    /// One directory of an NFS server, in every volume
+    Export,
+    /// Volumes of a driver of which nothing is known, whose handles all contain an id
+    Unknown,
+    /// Everything in one namespace
+    Namespace,
+    /// Every volume is Released
+    Released,
+    /// Everything is broken in one way or another
+    Broken,
+    /// A set for each claim
+    Sets,
+    /// Half as many claims more, which wait
+    Waiting,
 }
 
 /// Options for the size of a cluster.
@@ -58,13 +90,25 @@ pub struct Size {
     pub volumes: usize,
     #[arg(long, default_value_t = 10_000)]
     pub claims: usize,
+    /// What most of it is
+    #[arg(long, value_enum, default_value = "usual")]
+    pub mix: Mix,
 }
 
 impl Size {
     /// What a cluster of this size is like.
     pub fn population(self) -> Population {
-        let Self { pods, volumes, claims } = self;
-        Population { pods, volumes, claims, ..Population::default() }
+        let Self { pods, volumes, claims, mix } = self;
+        let usual = Population { pods, volumes, claims, mix, ..Population::default() };
+        match mix {
+            Mix::Usual | Mix::Namespace | Mix::Broken => usual,
+            Mix::Families | Mix::Efs | Mix::FileSystems | Mix::Nfs | Mix::Export | Mix::Unknown => {
+                Population { released_percent: 30, ..usual }
+            }
+            Mix::Released => Population { released_percent: 100, claims: 0, ..usual },
+            Mix::Sets => Population { claims_of_set: 1, ..usual },
+            Mix::Waiting => Population { claims: claims + claims / 2, ..usual },
+        }
     }
 }
 
@@ -81,24 +125,39 @@ const PODS_PER_NODE: usize = 40;
 const REPLICAS: usize = 3;
 
 /// What holds the claims: which driver serves a volume.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Driver {
     pub name: &'static str,
     pub class: &'static str,
     pub namespace: &'static str,
     /// Whether its provisioner needs a secret to delete a volume.
     pub secret: bool,
+    /// Whether its volumes are file systems that several nodes mount.
+    pub shared: bool,
 }
 
-pub const DRIVERS: [Driver; 2] = [
-    Driver { name: "ebs.csi.aws.com", class: "gp3", namespace: "kube-system", secret: false },
-    Driver {
-        name: "rook-ceph.rbd.csi.ceph.com",
-        class: "ceph-block",
-        namespace: "rook-ceph",
-        secret: true,
-    },
-];
+const EBS: Driver = Driver {
+    name: "ebs.csi.aws.com",
+    class: "gp3",
+    namespace: "kube-system",
+    secret: false,
+    shared: false,
+};
+const RBD: Driver = Driver {
+    name: "rook-ceph.rbd.csi.ceph.com",
+    class: "ceph-block",
+    namespace: "rook-ceph",
+    secret: true,
+    shared: false,
+};
+const EFS: Driver = Driver { name: "efs.csi.aws.com", class: "efs", shared: true, ..EBS };
+const NFS: Driver = Driver { name: "nfs.csi.k8s.io", class: "nfs", shared: true, ..EBS };
+const UNKNOWN: Driver = Driver { name: "disk.example.com", class: "unknown", ..EBS };
+const TRIDENT: Driver = Driver { name: "csi.trident.netapp.io", class: "trident", ..EBS };
+const MANILA: Driver =
+    Driver { name: "nfs.manila.csi.openstack.org", class: "manila", shared: true, ..EBS };
+const VSPHERE: Driver = Driver { name: "csi.vsphere.vmware.com", class: "vsphere", ..EBS };
+const PD: Driver = Driver { name: "pd.csi.storage.gke.io", class: "pd", ..EBS };
 
 impl Population {
     /// Every object, kind by kind.
@@ -124,11 +183,31 @@ impl Population {
     }
 
     pub fn namespaces(&self) -> usize {
-        (self.pods / 100).max(2)
+        if self.mix == Mix::Namespace { 1 } else { (self.pods / 100).max(2) }
     }
 
-    pub fn driver(volume: usize) -> Driver {
-        DRIVERS[usize::from(volume % 10 >= 7)]
+    /// The drivers that serve its volumes.
+    pub fn drivers(&self) -> &'static [Driver] {
+        match self.mix {
+            Mix::Usual
+            | Mix::Namespace
+            | Mix::Released
+            | Mix::Broken
+            | Mix::Sets
+            | Mix::Waiting => &[EBS, RBD],
+            Mix::Families => &[EBS, RBD, EFS, NFS, UNKNOWN, TRIDENT, MANILA, VSPHERE, PD, EFS],
+            Mix::Efs => &[EFS],
+            Mix::FileSystems => &[EFS, NFS],
+            Mix::Nfs | Mix::Export => &[NFS],
+            Mix::Unknown => &[UNKNOWN],
+        }
+    }
+
+    pub fn driver(&self, volume: usize) -> Driver {
+        match self.drivers() {
+            [EBS, RBD] => [EBS, RBD][usize::from(volume % 10 >= 7)],
+            drivers => drivers[volume % drivers.len()],
+        }
     }
 
     pub fn namespace_of_set(&self, set: usize) -> String {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    DRIVERS, Made, Population, REPLICAS,
+    Made, Population, REPLICAS,
     metadata::{Meta, managed, owner},
     workloads::controller_spec,
 };
@@ -25,7 +25,7 @@ struct Sketch {
 
 impl Population {
     pub(super) fn pod_objects(&self) -> impl Iterator<Item = Made> + '_ {
-        let controllers = DRIVERS.len() * 2;
+        let controllers = self.drivers().len() * 2;
         let plain = (self.pods - self.stateful_pods()).saturating_sub(controllers);
         (0..controllers)
             .map(|index| self.controller_pod(index))
@@ -36,7 +36,7 @@ impl Population {
 
     fn controller_pod(&self, index: usize) -> Sketch {
         let number = index / 2;
-        let driver = DRIVERS[number];
+        let driver = self.drivers()[number];
         let set = format!("csi-controller-{number}-7d9c5b6f4");
         Sketch {
             index: 2_000_000 + index,

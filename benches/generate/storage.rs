@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    Driver, Made, Population,
+    Driver, EFS, MANILA, Made, Mix, NFS, PD, Population, RBD, TRIDENT, UNKNOWN, VSPHERE,
     metadata::{Meta, managed},
 };
 
@@ -13,14 +13,15 @@ impl Population {
     pub(super) fn storage(&self) -> impl Iterator<Item = Made> + '_ {
         let volumes = (0..self.volumes).map(|index| self.volume(index));
         let claims = (0..self.claims).map(|index| self.claim(index));
-        let attachments = (0..self.stateful_pods()).map(|index| self.attachment(index));
+        let attached = (0..self.stateful_pods()).filter(|index| !self.driver(*index).shared);
+        let attachments = attached.map(|index| self.attachment(index));
         volumes
             .map(|object| Made { registry: "persistentvolumes", object })
             .chain(claims.map(|object| Made { registry: "persistentvolumeclaims", object }))
             .chain(attachments.map(|object| Made { registry: "volumeattachments", object }))
     }
 
-    pub(super) fn volume_name(&self, index: usize) -> String {
+    pub fn volume_name(&self, index: usize) -> String {
         format!("pvc-{}", self.uid("PersistentVolumeClaim", index))
     }
 
@@ -40,15 +41,44 @@ impl Population {
         SIZES[usize::try_from(self.roll("size", index) % 5).unwrap_or(0)].to_owned()
     }
 
-    fn handle(&self, index: usize, driver: Driver) -> String {
-        match driver.secret {
-            false => format!("vol-{:016x}0", self.roll("handle", index)),
-            true => format!("0001-0009-rook-ceph-0000000000000002-{}", self.uid("handle", index)),
+    pub(super) fn handle(&self, index: usize, driver: Driver) -> String {
+        let (number, uid) = (self.roll("handle", index), self.uid("handle", index));
+        match driver {
+            RBD => format!("0001-0009-rook-ceph-0000000000000002-{uid}"),
+            EFS if self.mix == Mix::FileSystems => format!("fs-{number:016x}0"),
+            EFS => format!("fs-0123456789abcdef0::fsap-{number:016x}0"),
+            NFS if self.mix == Mix::Export => format!("export-{uid}"),
+            NFS => format!("nas.example.com#export/team#pvc-{uid}##"),
+            UNKNOWN => format!("array00123/vol-{number:016x}"),
+            TRIDENT => format!("pvc-{uid}"),
+            MANILA => uid,
+            VSPHERE => format!("file:{uid}"),
+            PD => format!("projects/p/zones/europe-west1-b/disks/pvc-{uid}"),
+            _ => format!("vol-{number:016x}0"),
+        }
+    }
+
+    /// The attributes of a volume besides the identity of its provisioner.
+    fn attributes(&self, index: usize, driver: Driver) -> Value {
+        let uid = self.uid("handle", index);
+        match driver {
+            NFS if self.mix == Mix::Export => {
+                json!({ "server": "nas.example.com", "share": "/export/team" })
+            }
+            NFS => json!({
+                "server": "nas.example.com", "share": "/export/team", "subdir": format!("pvc-{uid}"),
+            }),
+            TRIDENT => json!({
+                "backendUUID": "backend-1", "protocol": "file",
+                "internalName": format!("trident_pvc_{}", uid.replace('-', "_")),
+            }),
+            MANILA => json!({ "shareID": uid }),
+            _ => json!({}),
         }
     }
 
     fn volume(&self, index: usize) -> Value {
-        let driver = Self::driver(index);
+        let driver = self.driver(index);
         let bound = index < self.bound();
         let age = (30 + self.roll("age", index) % 300) * DAY;
         let released = age.min((1 + self.roll("released", index) % 120) * DAY);
@@ -68,9 +98,13 @@ impl Population {
         if !retained {
             finalizers.insert(0, "external-provisioner.volume.kubernetes.io/finalizer");
         }
-        if index < self.stateful_pods() {
+        if index < self.stateful_pods() && !driver.shared {
             finalizers.push(&attacher);
         }
+        let mut attributes = self.attributes(index, driver);
+        attributes["storage.kubernetes.io/csiProvisionerIdentity"] =
+            format!("1700000000000-{}-{}", 4096 + index % 7, driver.name).into();
+        let modes = if driver.shared { "ReadWriteMany" } else { "ReadWriteOnce" };
         let transition = self.ago(if bound { age } else { released });
         let managers = json!([
             managed(
@@ -104,12 +138,12 @@ impl Population {
             managed: managers,
             ..Meta::new("PersistentVolume", index, None, self.volume_name(index))
         };
-        json!({
+        let volume = json!({
             "apiVersion": "v1",
             "kind": "PersistentVolume",
             "metadata": meta.build(self),
             "spec": {
-                "accessModes": ["ReadWriteOnce"],
+                "accessModes": [modes],
                 "capacity": { "storage": self.size(index) },
                 "claimRef": {
                     "apiVersion": "v1",
@@ -122,10 +156,7 @@ impl Population {
                 "csi": {
                     "driver": driver.name,
                     "fsType": "ext4",
-                    "volumeAttributes": {
-                        "storage.kubernetes.io/csiProvisionerIdentity":
-                            format!("1700000000000-{}-{}", 4096 + index % 7, driver.name),
-                    },
+                    "volumeAttributes": attributes,
                     "volumeHandle": self.handle(index, driver),
                 },
                 "nodeAffinity": { "required": { "nodeSelectorTerms": [{ "matchExpressions": [{
@@ -141,11 +172,38 @@ impl Population {
                 "lastPhaseTransitionTime": transition,
                 "phase": if bound { "Bound" } else { "Released" },
             },
-        })
+        });
+        self.broken(index, volume)
+    }
+
+    /// A volume or a claim as it is, or in a mix of broken ones with something wrong.
+    fn broken(&self, index: usize, mut object: Value) -> Value {
+        if self.mix != Mix::Broken {
+            return object;
+        }
+        let is_volume = object["kind"] == "PersistentVolume";
+        match index % 6 {
+            0 if is_volume => object["spec"]["claimRef"]["uid"] = self.uid("other", index).into(),
+            0 => object["status"]["phase"] = "Lost".into(),
+            1 if is_volume => object["status"]["phase"] = "Failed".into(),
+            2 => object["metadata"]["deletionTimestamp"] = self.ago(DAY).into(),
+            3 if is_volume => {
+                object["metadata"]["finalizers"] = json!(["kubernetes.io/pv-protection"]);
+                object["spec"]["persistentVolumeReclaimPolicy"] = "Delete".into();
+                object["status"]["phase"] = "Released".into();
+            }
+            4 if is_volume => {
+                let before = self.handle(index - 1, self.driver(index - 1));
+                object["spec"]["csi"]["volumeHandle"] = before.into();
+            }
+            5 if !is_volume => object["spec"]["volumeName"] = format!("gone-{index}").into(),
+            _ => {}
+        }
+        object
     }
 
     fn claim(&self, index: usize) -> Value {
-        let driver = Self::driver(index);
+        let driver = self.driver(index);
         let bound = index < self.bound();
         let set = index / self.claims_of_set;
         let app = Self::set_name(set);
@@ -197,8 +255,9 @@ impl Population {
                 if bound { self.claim_name(index) } else { format!("later-{index}") },
             )
         };
+        let modes = if driver.shared { "ReadWriteMany" } else { "ReadWriteOnce" };
         let mut spec = json!({
-            "accessModes": ["ReadWriteOnce"],
+            "accessModes": [modes],
             "resources": { "requests": { "storage": self.size(index) } },
             "storageClassName": driver.class,
             "volumeMode": "Filesystem",
@@ -207,22 +266,23 @@ impl Population {
         if bound {
             spec["volumeName"] = self.volume_name(index).into();
             status = json!({
-                "accessModes": ["ReadWriteOnce"],
+                "accessModes": [modes],
                 "capacity": { "storage": self.size(index) },
                 "phase": "Bound",
             });
         }
-        json!({
+        let claim = json!({
             "apiVersion": "v1",
             "kind": "PersistentVolumeClaim",
             "metadata": meta.build(self),
             "spec": spec,
             "status": status,
-        })
+        });
+        self.broken(index, claim)
     }
 
     fn attachment(&self, index: usize) -> Value {
-        let driver = Self::driver(index);
+        let driver = self.driver(index);
         let id = format!("{:016x}{:016x}", self.roll("attach", index), self.roll("ment", index));
         let attacher = format!("external-attacher/{}", driver.name.replace('.', "-"));
         let meta = Meta {

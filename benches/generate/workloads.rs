@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{
-    DRIVERS, Driver, Made, Population, REPLICAS,
+    Driver, Made, Population, REPLICAS,
     metadata::{Meta, managed, owner},
 };
 
@@ -97,7 +97,7 @@ impl Population {
         let sets = (0..self.bound().div_ceil(self.claims_of_set)).map(|set| self.stateful_set(set));
         let plain = self.pods - self.stateful_pods();
         let deployments = (0..plain.div_ceil(REPLICAS)).flat_map(|index| self.deployment(index));
-        let controllers = (0..DRIVERS.len()).flat_map(|number| self.controller(number));
+        let controllers = (0..self.drivers().len()).flat_map(|number| self.controller(number));
         sets.chain(deployments).chain(controllers)
     }
 
@@ -166,7 +166,7 @@ impl Population {
             "spec": {
                 "accessModes": ["ReadWriteOnce"],
                 "resources": { "requests": { "storage": "10Gi" } },
-                "storageClassName": Self::driver(first).class,
+                "storageClassName": self.driver(first).class,
                 "volumeMode": "Filesystem",
             },
             "status": { "phase": "Pending" },
@@ -215,7 +215,7 @@ impl Population {
     }
 
     fn controller(&self, number: usize) -> [Made; 2] {
-        let driver = DRIVERS[number];
+        let driver = self.drivers()[number];
         let app = format!("csi-controller-{number}");
         let template = Template {
             app: &app,

@@ -4,7 +4,7 @@ use super::{Cluster, Dirty, indexes::EntryChange, rows::Linked};
 use crate::drivers::{
     ProvisionerKind, Recognition,
     driver_names::{mentions, provisioner_leases, sanitize},
-    family, family_with, is_unknown, recognised_by_images,
+    family, family_with, is_unknown, recognised_by_images, tell_of_families,
 };
 use crate::model::{InlineVolumes, Kind, ObjectId, PodUse, Row, Sidecars, Text, Volume, Workload};
 
@@ -121,15 +121,22 @@ impl Cluster {
             return false;
         }
         match row {
-            Row::Pod(pod) => {
-                let known = self.tables.pods.find(Kind::Pod, &pod.namespace, &pod.name);
-                pod.sidecars.is_some()
-                    || known.is_some_and(|id| self.indexes.sidecar_pods.contains(&id))
-            }
+            Row::Pod(pod) => match self.tables.pods.find(Kind::Pod, &pod.namespace, &pod.name) {
+                Some(known) => pod.sidecars.is_some() || self.indexes.sidecar_pods.contains(&known),
+                None => pod.sidecars.as_deref().is_some_and(|sidecars| {
+                    self.shows_another(sidecars, |driver| self.leads(pod, driver))
+                }),
+            },
             Row::Workload(it) => {
-                let known = self.tables.workloads.find(it.kind, &it.namespace, &it.name);
-                it.sidecars.is_some()
-                    || known.is_some_and(|id| self.indexes.sidecar_workloads.contains(&id))
+                match self.tables.workloads.find(it.kind, &it.namespace, &it.name) {
+                    Some(known) => {
+                        it.sidecars.is_some() || self.indexes.sidecar_workloads.contains(&known)
+                    }
+                    None => it
+                        .sidecars
+                        .as_deref()
+                        .is_some_and(|sidecars| self.shows_another(sidecars, |_| false)),
+                }
             }
             // They are renewed all the time.
             Row::Lease(lease) => {
@@ -143,6 +150,22 @@ impl Cluster {
             }
             _ => false,
         }
+    }
+
+    /// Whether what was not there before shows another family of a driver than is known: on each of
+    /// very many nodes the same plugin runs.
+    fn shows_another(&self, sidecars: &Sidecars, leads: impl Fn(&str) -> bool) -> bool {
+        let images = || sidecars.images.iter().map(|it| &**it);
+        let shown = recognised_by_images(images());
+        let names_it = |driver: &str| {
+            sidecars.mentions.iter().any(|text| mentions(text, driver)) || leads(driver)
+        };
+        tell_of_families(images())
+            && self.recognised.iter().any(|(driver, known)| {
+                // Of others it may rest on the name alone.
+                let by_images = matches!(known, Recognition::As(_)) && is_unknown(family(driver));
+                !(by_images && shown == *known) && names_it(driver)
+            })
     }
 
     /// Recognises drivers again after rows of a kind were removed.

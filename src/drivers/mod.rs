@@ -24,7 +24,7 @@ pub use family::{
 pub use place::{Extent, Letters, NFS, Overlap, Part, Place, PlaceKey, Relation, meeting};
 pub use recognised::{
     Recognition, external_provisioners, family_of_image, family_of_workload, provisions_itself,
-    recognised_by_attributes, recognised_by_images,
+    recognised_by_attributes, recognised_by_images, tell_of_families,
 };
 pub use reference::Reference;
 pub use tokens::{Named, Token, TokenKey};

@@ -71,6 +71,12 @@ pub fn recognised_by_images<'a>(images: impl IntoIterator<Item = &'a str>) -> Re
     }
 }
 
+/// Whether any of these images bears on as what it is recognised that they run.
+pub fn tell_of_families<'a>(images: impl IntoIterator<Item = &'a str>) -> bool {
+    let mut telling = images.into_iter().filter(|image| !is_plain(image_name(image)));
+    telling.any(|image| families_of_image(image).next().is_some())
+}
+
 /// Returns the family to which alone these attributes of a volume belong.
 pub fn recognised_by_attributes(attributes: &Attributes) -> Option<&'static Family> {
     if attributes.is_empty() {

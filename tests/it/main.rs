@@ -13,6 +13,7 @@ mod deploy;
 mod drivers;
 mod explain;
 mod fixture;
+mod growth;
 mod guard;
 mod incremental;
 mod journal;

@@ -98,121 +98,131 @@ fn loose(name: &str, hash: &mut impl Hasher) {
     hash.write_u8(0xff);
 }
 
+/// Keys of names, each with every scope.
+struct Keys {
+    scopes: Vec<Scope>,
+    found: Vec<PlaceKey>,
+}
+
+impl Keys {
+    /// Adds what is in each directory around the last one, and at that.
+    fn file(&mut self, hashes: &[u64], beneath: fn(u64) -> PlaceKey, at: fn(u64) -> PlaceKey) {
+        if let [around @ .., whole] = hashes {
+            for hash in around {
+                self.add(beneath, *hash);
+            }
+            self.add(at, *whole);
+        }
+    }
+
+    fn add(&mut self, key: fn(u64) -> PlaceKey, hash: u64) {
+        self.found.extend(self.scopes.iter().map(|scope| key(scope.on(hash))));
+    }
+}
+
 impl Place<'_> {
     /// The keys under which a place is found: itself, and each directory around it.
     pub fn keys(&self) -> Vec<PlaceKey> {
-        let (scopes, of_name) = (self.filed(), self.tells_by_realm());
-        let mut keys = Vec::with_capacity((self.depth() + 2) * scopes.len());
-        let mut file = |key: fn(u64) -> PlaceKey, hash: u64, by_realm: bool| match by_realm {
-            true => keys.extend(scopes.iter().map(|scope| key(scope.on(hash)))),
-            false => keys.push(key(hash)),
-        };
+        let mut keys = Keys { scopes: self.filed(), found: Vec::new() };
+        keys.add(PlaceKey::Space, self.space_hash());
+        if matches!(self.extent, Extent::Undecided(..)) {
+            keys.add(PlaceKey::Undecided, self.space_hash());
+        }
+        for tail in self.path_on_nfs().into_iter().flat_map(tails) {
+            keys.file(&self.directories(tail), PlaceKey::TailBeneath, PlaceKey::TailAt);
+        }
+        if !self.tells_by_realm() {
+            keys.scopes = vec![Scope::Open];
+        }
         let at = match self.extent {
             Extent::Within(..) => PlaceKey::Somewhere,
             Extent::Device(_) | Extent::Directory(_) | Extent::Undecided(..) => PlaceKey::At,
         };
-        let hashes = self.hashes();
-        if let [around @ .., whole] = &hashes[..] {
-            around.iter().for_each(|hash| file(PlaceKey::Beneath, *hash, of_name));
-            file(at, *whole, of_name);
-        }
-        for tail in self.path_on_nfs().into_iter().flat_map(tails) {
-            if let [around @ .., whole] = &self.directories(tail)[..] {
-                around.iter().for_each(|hash| file(PlaceKey::TailBeneath, *hash, true));
-                file(PlaceKey::TailAt, *whole, true);
-            }
-        }
-        file(PlaceKey::Space, self.space_hash(), true);
-        if matches!(self.extent, Extent::Undecided(..)) {
-            file(PlaceKey::Undecided, self.space_hash(), true);
-        }
-        keys
+        keys.file(&self.hashes(), PlaceKey::Beneath, at);
+        keys.found
     }
 
     /// The keys under which places are found that overlap with it, or may: those at the same place,
     /// in it, and around it, and the undecided ones of its space. An undecided place may overlap with
     /// everything in its space.
     pub fn searches(&self) -> Vec<PlaceKey> {
-        let mut keys = Vec::new();
+        let mut keys = Keys { scopes: self.asked(Search::Possible), found: Vec::new() };
         if matches!(self.extent, Extent::Undecided(..)) {
-            self.ask(Search::Possible, PlaceKey::Space, self.space_hash(), &mut keys);
-            return keys;
+            keys.add(PlaceKey::Space, self.space_hash());
+            return keys.found;
         }
-        self.ask_around(Search::Possible, &self.hashes(), &mut keys);
+        keys.add(PlaceKey::Undecided, self.space_hash());
+        if !self.tells_by_realm() {
+            keys.scopes = vec![Scope::Open];
+        }
+        self.ask_around(&self.hashes(), &mut keys);
         if let Some(path) = self.path_on_nfs() {
             // Only of one server: different names are apart already.
-            let ask = |key, hash, keys: &mut _| self.ask(Search::Certain, key, hash, keys);
+            keys.scopes = self.asked(Search::Certain);
             let hashes = self.directories(path);
-            hashes.iter().for_each(|hash| ask(PlaceKey::TailAt, *hash, &mut keys));
+            for hash in &hashes {
+                keys.add(PlaceKey::TailAt, *hash);
+            }
             if let Some(whole) = hashes.last() {
-                ask(PlaceKey::TailBeneath, *whole, &mut keys);
+                keys.add(PlaceKey::TailBeneath, *whole);
             }
             for tail in tails(path) {
-                self.ask_around(Search::Certain, &self.directories(tail), &mut keys);
+                self.ask_around(&self.directories(tail), &mut keys);
             }
         }
-        self.ask(Search::Possible, PlaceKey::Undecided, self.space_hash(), &mut keys);
-        keys
+        keys.found
     }
 
     /// The keys under which every place is found that overlaps with it for certain, and every device
     /// that may be this one: without those that are only somewhere in the same directory, of which
     /// there may be very many. `by_number` leaves out devices elsewhere that have the same number.
     pub fn certain_searches(&self, by_number: bool) -> Vec<PlaceKey> {
-        let mut keys = Vec::new();
+        let scopes = match (&self.extent, self.tells_by_realm()) {
+            (_, false) => vec![Scope::Open],
+            (Extent::Device(_), true) if !by_number => self.asked(Search::Possible),
+            (_, true) => self.asked(Search::Certain),
+        };
+        let mut keys = Keys { scopes, found: Vec::new() };
         let hashes = self.hashes();
-        let mut ask = |key, hash| self.ask(Search::Certain, key, hash, &mut keys);
-        match (&self.extent, hashes.last()) {
-            (Extent::Device(_), Some(name)) if self.tells_by_realm() && !by_number => {
-                self.ask(Search::Possible, PlaceKey::At, *name, &mut keys);
-            }
-            (Extent::Device(name), Some(_)) if !is_number(name) => {
-                keys.extend(hashes.into_iter().map(PlaceKey::At));
-            }
-            (Extent::Device(_) | Extent::Undecided(..) | Extent::Within(..), _) => {
-                hashes.iter().for_each(|hash| ask(PlaceKey::At, *hash));
-            }
-            (Extent::Directory(_), whole) => {
-                hashes.iter().for_each(|hash| ask(PlaceKey::At, *hash));
-                if let Some(whole) = whole {
-                    ask(PlaceKey::Beneath, *whole);
-                    ask(PlaceKey::Somewhere, *whole);
-                }
-            }
+        for hash in &hashes {
+            keys.add(PlaceKey::At, *hash);
         }
-        keys
+        if let (Extent::Directory(_), Some(whole)) = (&self.extent, hashes.last()) {
+            keys.add(PlaceKey::Beneath, *whole);
+            keys.add(PlaceKey::Somewhere, *whole);
+        }
+        keys.found
     }
 
     /// Adds the keys of what is at directories, somewhere in them, or in the last one.
-    fn ask_around(&self, search: Search, hashes: &[u64], keys: &mut Vec<PlaceKey>) {
+    fn ask_around(&self, hashes: &[u64], keys: &mut Keys) {
         let is_path = matches!(self.extent, Extent::Directory(_) | Extent::Within(..));
         for hash in hashes {
-            match self.tells_by_realm() {
-                true => self.ask(search, PlaceKey::At, *hash, keys),
-                false => keys.push(PlaceKey::At(*hash)),
-            }
+            keys.add(PlaceKey::At, *hash);
             if is_path {
-                self.ask(search, PlaceKey::Somewhere, *hash, keys);
+                keys.add(PlaceKey::Somewhere, *hash);
             }
         }
         if let Some(whole) = hashes.last().filter(|_| is_path) {
-            self.ask(search, PlaceKey::Beneath, *whole, keys);
+            keys.add(PlaceKey::Beneath, *whole);
         }
     }
 
-    /// Adds the keys of one name with every realm that agrees, or may.
-    fn ask(&self, search: Search, key: fn(u64) -> PlaceKey, hash: u64, keys: &mut Vec<PlaceKey>) {
-        let [own, marks @ ..] = &self.filed()[..] else { return };
+    /// The scopes of what agrees with its realm, or may.
+    fn asked(&self, search: Search) -> Vec<Scope> {
+        let mut scopes = self.filed();
+        let own = scopes.remove(0);
+        // What may have any name is filed without it as well.
+        if search == Search::Possible && !matches!(own, Scope::Known(_)) {
+            scopes.clear();
+        }
         let agrees = |scope: &Scope| match (own, search) {
             (Scope::Open, _) => true,
             (_, Search::Certain) => *scope == Scope::Open,
-            (Scope::Known(_), Search::Possible) => scope != own,
-            (_, Search::Possible) => true,
+            (_, Search::Possible) => own == Scope::Loose || *scope != own,
         };
-        let marks =
-            marks.iter().filter(|_| search == Search::Certain || matches!(own, Scope::Known(_)));
-        let scopes = Scope::ANY.iter().filter(|scope| agrees(scope)).chain(marks);
-        keys.extend(scopes.map(|scope| key(scope.on(hash))));
+        scopes.extend(Scope::ANY.into_iter().filter(agrees));
+        scopes
     }
 
     /// The scopes under which it is filed: the first one is not a mark.
@@ -251,14 +261,6 @@ impl Place<'_> {
 
     fn space_hash(&self) -> u64 {
         NAMES.hash_one(&*self.space)
-    }
-
-    /// How many components it has.
-    fn depth(&self) -> usize {
-        match &self.extent {
-            Extent::Device(_) | Extent::Undecided(..) => 0,
-            Extent::Directory(path) | Extent::Within(path, _) => path.len(),
-        }
     }
 
     /// The hashes of the directories around it, the root first, and at last its own. Names that are

@@ -26,7 +26,9 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn judge(cx: &Cx, kept: &KeptBackend) -> Seen<Option<Finding>> {
-    if !cx.volumes_at(&kept.places())?.is_empty() {
+    let places = kept.places();
+    let is_any = &|_: &str| true;
+    if !cx.sharing_at(&places, "")?.is_empty() || !cx.doubtful_at(&places, is_any)?.0.is_empty() {
         return Ok(None);
     }
     let none = || "<none>".to_owned();
