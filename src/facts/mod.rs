@@ -104,15 +104,16 @@ pub(crate) use provisioner::{
     provisioners_seen,
 };
 pub(crate) use rebinding::{
-    CLEAR_THE_UID, giving_back, policy_command, rebind_command, rebinding_advice, rescue,
-    retained_first,
+    CLEAR_THE_UID, command_of_own, giving_back, giving_it_back, policy_command, rebind_command,
+    rebinding_advice, rescue, retained_first,
 };
 pub(crate) use released::{
-    ClaimState, claim_state, is_made_for, provisioned_for, semantically_released, was_taken_from,
+    ClaimState, claim_state, is_made_for, provisioned_for, semantically_released, taken_from,
+    was_taken_from,
 };
 pub(crate) use selected_node::{StaleNode, stale_selected_node};
 pub(crate) use sharing::{SharedStorage, excludes_in_a_pod, lies, sharing};
-pub(crate) use shell_word::{is_plain_word, on_command_line};
+pub(crate) use shell_word::{is_plain_word, on_command_line, quoted};
 pub(crate) use snapshot_fate::{SnapshotFate, clones, group_snapshot_fates, snapshot_fate};
 pub(crate) use storage::{
     Nearness, Sameness, UNIDENTIFIED, controller_settings, destruction, is_static, keeper,
