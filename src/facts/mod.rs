@@ -10,6 +10,7 @@ mod deletion_secret;
 mod driver_effect;
 mod event;
 mod finalizer;
+mod guard_refusal;
 mod blocking_finalizer;
 mod in_use;
 mod lost_claim;
@@ -72,6 +73,7 @@ pub(crate) use finalizer::{
     attacher_with, finalizer_in_words, has_attacher_finalizer, owner_of, set_by_attacher,
 };
 pub(crate) use finalizer_controller::FinalizerController;
+pub(crate) use guard_refusal::{GuardRefusal, guard_refusal};
 pub(crate) use in_use::{
     ClaimDataEffect, PodUsage, PodUser, SetTemplate, Unsafe, UnsafeReason, checked_kinds,
     claim_workloads, conflicting_pods, data_effect, data_effect_with, deployment_of, pod_users,
