@@ -10,7 +10,8 @@ use crate::model::Volume;
 pub enum DataEffect {
     /// The backend volume is deleted with everything on it.
     Destroyed,
-    /// The backend volume remains, and the volume becomes Released.
+    /// The backend volume remains, and the volume becomes Released: its policy is Retain, or its
+    /// external provisioner cannot delete it.
     Released,
     /// The data remains, and no volume references it any more: the policy is Retain, or the driver
     /// archives it, or leaves it without its access point.
@@ -22,8 +23,7 @@ pub enum DataEffect {
     Waiting,
     /// The data is scrubbed, and any claim can bind the volume.
     Scrubbed,
-    /// Reclaiming fails; the volume becomes Failed, or stays Released, and the backend volume
-    /// remains.
+    /// Reclaiming fails; the volume becomes Failed, and the backend volume remains.
     Failed,
     /// None: nothing changes.
     Unaffected,
@@ -102,9 +102,14 @@ pub fn driver_effect(cx: &Cx, volume: &Volume, owner: &Owner) -> DriverEffect {
                  remains"
             ),
         ),
-        Ok(Ok(Destruction::Fails(why))) => {
-            effect(DataEffect::Failed, format!("cannot delete it: {why}; the data remains"))
-        }
+        // External provisioners retry, and leave the phase as it is.
+        Ok(Ok(Destruction::Fails(why))) => effect(
+            match owner {
+                Owner::Csi(_) | Owner::External(_) => DataEffect::Released,
+                Owner::InTree(_) | Owner::StaticInTree(_) => DataEffect::Failed,
+            },
+            format!("cannot delete it: {why}; the data remains"),
+        ),
         Ok(Ok(Destruction::Undecided(why))) => unknown(&why),
         Ok(Err(why)) => unknown(&why),
         Err(unseen) => unknown(&unseen.reason),

@@ -17,7 +17,7 @@ pub enum LostCause<'a> {
     OfAnother(&'a Volume, &'a ClaimRef),
     /// The claimRef of the volume has this claim's name and another uid.
     OfEarlier(&'a Volume),
-    /// The uid in claimRef was changed by hand: the volume is this claim's own.
+    /// claimRef was changed by hand: the volume is this claim's own.
     Changed(&'a Volume),
     /// The claimRef of the volume has this claim's name and no uid: nothing adds one.
     WithoutUid(&'a Volume),
@@ -50,8 +50,7 @@ pub fn lost_cause<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Option<LostCause<'a>>>
         return Ok(None);
     }
     let Some(claim_ref) = &volume.claim_ref else { return Ok(Some(LostCause::Unbound(volume))) };
-    // Where the name was changed as well, people have to say whose data it is.
-    if claim_ref.key == claim.key() && facts::was_taken_from(cx, volume, claim) {
+    if facts::was_taken_from(cx, volume, claim) {
         return Ok(Some(LostCause::Changed(volume)));
     }
     Ok(Some(match (&claim_ref.uid, &claim.metadata.uid) {
@@ -113,15 +112,17 @@ impl<'a> LostCause<'a> {
             Self::OfEarlier(_) => format!(
                 "Lost: PersistentVolume {name} belongs to an earlier claim of this name, with another uid"
             ),
-            Self::Changed(volume) => format!(
-                "Lost: spec.claimRef of PersistentVolume {name} was changed, to uid {}, but the volume is this claim's \
-                 own",
-                volume
-                    .claim_ref
-                    .as_ref()
-                    .and_then(|it| it.uid.as_ref())
-                    .map_or_else(|| "<none>".to_owned(), ToString::to_string)
-            ),
+            Self::Changed(volume) => {
+                let now = volume.claim_ref.as_ref();
+                let other = now.filter(|it| it.key != claim.key());
+                let other = other.map_or_else(String::new, |it| format!("claim {} with ", it.key));
+                let uid = now.and_then(|it| it.uid.as_ref());
+                let uid = uid.map_or_else(|| "<none>".to_owned(), ToString::to_string);
+                format!(
+                    "Lost: spec.claimRef of PersistentVolume {name} was changed, to {other}uid {uid}, but the volume is \
+                     this claim's own"
+                )
+            }
             Self::WithoutUid(_) => format!(
                 "Lost: spec.claimRef of PersistentVolume {name} has this claim's name, but no uid"
             ),

@@ -10,6 +10,7 @@ mod deletion_secret;
 mod driver_effect;
 mod event;
 mod finalizer;
+mod guard_refusal;
 mod blocking_finalizer;
 mod in_use;
 mod lost_claim;
@@ -72,6 +73,7 @@ pub(crate) use finalizer::{
     attacher_with, finalizer_in_words, has_attacher_finalizer, owner_of, set_by_attacher,
 };
 pub(crate) use finalizer_controller::FinalizerController;
+pub(crate) use guard_refusal::{GuardRefusal, guard_refusal};
 pub(crate) use in_use::{
     ClaimDataEffect, PodUsage, PodUser, SetTemplate, Unsafe, UnsafeReason, checked_kinds,
     claim_workloads, conflicting_pods, data_effect, data_effect_with, deployment_of, pod_users,
@@ -104,15 +106,16 @@ pub(crate) use provisioner::{
     provisioners_seen,
 };
 pub(crate) use rebinding::{
-    CLEAR_THE_UID, giving_back, policy_command, rebind_command, rebinding_advice, rescue,
-    retained_first,
+    CLEAR_THE_UID, command_of_own, giving_back, giving_it_back, policy_command, rebind_command,
+    rebinding_advice, rescue, retained_first,
 };
 pub(crate) use released::{
-    ClaimState, claim_state, is_made_for, provisioned_for, semantically_released, was_taken_from,
+    ClaimState, claim_state, is_made_for, provisioned_for, semantically_released, taken_from,
+    was_taken_from,
 };
 pub(crate) use selected_node::{StaleNode, stale_selected_node};
 pub(crate) use sharing::{SharedStorage, excludes_in_a_pod, first_destroyer, lies};
-pub(crate) use shell_word::{is_plain_word, on_command_line};
+pub(crate) use shell_word::{is_plain_word, on_command_line, quoted};
 pub(crate) use snapshot_fate::{SnapshotFate, clones, group_snapshot_fates, snapshot_fate};
 pub(crate) use storage::{
     Copied, Nearness, Sameness, UNIDENTIFIED, controller_settings, copied, destruction, is_static,

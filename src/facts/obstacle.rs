@@ -1,9 +1,10 @@
 //! Why a volume that should be deleted is not deleted.
 
 use super::{
-    Defect, FAILED_DELETE, Owner, SecretState, StaticDeletion, brief_error, claimed_versions,
-    defect, deleter_gone, deletes_static_volumes, deletion_secret, how_to_detach, in_tree_deletes,
-    last_event, lies_on_node, may_patch_volumes, owner, provisioner, unmigrated, unusable_host,
+    Defect, FAILED_DELETE, GuardRefusal, Owner, SecretState, StaticDeletion, brief_error,
+    claimed_versions, defect, deleter_gone, deletes_static_volumes, deletion_secret, how_to_detach,
+    in_tree_deletes, last_event, lies_on_node, may_patch_volumes, owner, provisioner, unmigrated,
+    unusable_host,
 };
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::model::{DeletionSecret, Liveness, ObjectRef, Text, Volume};
@@ -28,6 +29,8 @@ pub enum Obstacle {
     /// This object runs a release of csi-provisioner that sends an empty patch instead of removing
     /// its finalizer.
     EmptyPatch(ObjectRef),
+    /// The guard refuses its controller, as its last attempt shows.
+    RefusedByGuard { refusal: GuardRefusal, controller: String },
     /// The last attempts failed, with this message, and with the same, its count and its times.
     AttemptFailed { message: Box<str>, series: String },
     /// The server can no longer delete volumes of this plugin.
@@ -55,6 +58,9 @@ impl Obstacle {
             Self::PatchDenied { .. } => "its csi-provisioner may not patch volumes".to_owned(),
             Self::EmptyPatch(_) => {
                 "its csi-provisioner 5.0.0 or 5.0.1 cannot finish deletions".to_owned()
+            }
+            Self::RefusedByGuard { controller, .. } => {
+                format!("`kubectl storage guard` refuses {controller}")
             }
             Self::AttemptFailed { message, .. } => {
                 format!("last attempt failed: {}", brief_error(message))
@@ -91,6 +97,9 @@ impl Obstacle {
                     "{object} runs csi-provisioner 5.0.0 or 5.0.1 (image tag), which cannot finish deletions"
                 )
             }
+            Self::RefusedByGuard { controller, .. } => format!(
+                "`kubectl storage guard` refuses {controller}, which it takes for a person, and which retries for ever"
+            ),
             Self::AttemptFailed { series, .. } => format!("{FAILED_DELETE}: {series}"),
             Self::PluginRemoved(plugin) => {
                 format!(
@@ -149,6 +158,7 @@ impl Obstacle {
                     None => "upgrade csi-provisioner to 5.0.2 or later".to_owned(),
                 }
             }
+            Self::RefusedByGuard { refusal, controller, .. } => refusal.advice(controller, &[]),
             Self::AttemptFailed { .. } => "fix this error; its controller retries".to_owned(),
             Self::PluginRemoved(_) | Self::NoDeleter(_) => {
                 retain("delete the backend volume at the storage system")
@@ -199,6 +209,10 @@ pub fn stuck_deletion(cx: &Cx, volume: &Volume, is_running: bool) -> Cause {
                 None => it.remedy(cx, volume),
             };
             (it.brief(), it.describe(), helps)
+        }
+        // Its message is that of the refusal.
+        Ok(Some(it @ Obstacle::RefusedByGuard { .. })) => {
+            (it.brief(), it.describe(), it.remedy(cx, volume))
         }
         Ok(Some(it)) => (also(it.brief()), it.describe(), it.remedy(cx, volume)),
         Ok(None) if is_running && is_csi => (
@@ -261,9 +275,18 @@ fn missing_secret(cx: &Cx, volume: &Volume) -> Option<DeletionSecret> {
 pub fn obstacle(cx: &Cx, volume: &Volume) -> Seen<Option<Obstacle>> {
     let owner = owner(volume);
     let mut unseen: Option<Unseen> = None;
-    for look in
-        [absent, attached, static_ignored, unreachable, unusable, denied, broken, failed, removed]
-    {
+    for look in [
+        absent,
+        refused,
+        attached,
+        static_ignored,
+        unreachable,
+        unusable,
+        denied,
+        broken,
+        failed,
+        removed,
+    ] {
         match look(cx, volume, &owner) {
             Ok(None) => {}
             Ok(found) => return Ok(found),
@@ -282,6 +305,17 @@ fn absent(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Option<Obstacle>> {
         (Liveness::Unknown, Some((kind, reason))) => Err(Unseen { kind, namespace: None, reason }),
         (Liveness::Alive | Liveness::Unknown, _) => Ok(None),
     }
+}
+
+/// What the guard refuses was tried by a controller that runs, which retries for ever.
+fn refused(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Option<Obstacle>> {
+    let event = last_event(cx, volume, &[FAILED_DELETE])?;
+    Ok(event.and_then(|series| {
+        Some(Obstacle::RefusedByGuard {
+            refusal: GuardRefusal::of(&series.newest.message)?,
+            controller: owner.describe(),
+        })
+    }))
 }
 
 fn attached(cx: &Cx, volume: &Volume, _: &Owner) -> Seen<Option<Obstacle>> {

@@ -1,7 +1,7 @@
 //! What lets a recreated claim bind the volume of its predecessor: the one advice of all findings
 //! about the two. Whoever runs the command decides who reads the data.
 
-use super::{is_plain_word, on_command_line};
+use super::{is_plain_word, on_command_line, quoted, taken_from};
 use crate::cluster::Cx;
 use crate::model::{Claim, ReclaimPolicy, Volume};
 
@@ -29,6 +29,21 @@ pub(crate) fn rebinding_advice(volume: &Volume) -> String {
     format!("{}{CLEAR_THE_UID}: {}", retained_first(volume), rebind_command(volume))
 }
 
+/// The arguments that give a volume whose claimRef was changed back to its own claim, which claimRef
+/// may not name any more.
+pub(crate) fn command_of_own(volume: &Volume, claim: &Claim) -> String {
+    let named = volume.claim_ref.as_ref().is_some_and(|it| it.key == claim.key());
+    let to =
+        if named { String::new() } else { format!(" --to {}", quoted(&claim.key().to_string())) };
+    format!("rebind {}{to}", on_command_line(&volume.object()))
+}
+
+/// How a volume comes back to its own claim; `None` unless its claimRef was changed. Whatever else is
+/// wrong with such a volume follows from that, and no other advice applies.
+pub(crate) fn giving_it_back(cx: &Cx, volume: &Volume) -> Option<String> {
+    taken_from(cx, volume).map(|claim| giving_back(volume, claim))
+}
+
 /// How a volume whose claimRef was changed comes back to its own claim. While its deletion is under
 /// way, the first step is what keeps its data.
 pub(crate) fn giving_back(volume: &Volume, claim: &Claim) -> String {
@@ -36,13 +51,11 @@ pub(crate) fn giving_back(volume: &Volume, claim: &Claim) -> String {
         first if first.is_empty() => first,
         first => format!("{first}then "),
     };
-    let named = volume.claim_ref.as_ref().is_some_and(|it| it.key == claim.key());
-    let to = if named { String::new() } else { format!(" --to {}", claim.key()) };
-    let object = on_command_line(&volume.object());
+    let (object, command) = (on_command_line(&volume.object()), command_of_own(volume, claim));
     let claim = claim.object();
     match volume.metadata.deleting {
         None => format!(
-            "{retain}`kubectl storage rebind {object}{to}` writes the uid of {claim} into spec.claimRef again"
+            "{retain}`kubectl storage {command}` writes the uid of {claim} into spec.claimRef again"
         ),
         Some(_) => format!(
             "{retain}save its manifest with the uid of {claim} in spec.claimRef; after the object is deleted, `kubectl \

@@ -52,9 +52,17 @@ pub fn claim_state<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<ClaimState<'a>> {
     })
 }
 
+/// Returns the claim whose own volume this is, and whose claimRef was changed.
+pub fn taken_from<'a>(cx: &Cx<'a>, volume: &Volume) -> Option<&'a Claim> {
+    match claim_state(cx, volume) {
+        Ok(ClaimState::Changed(own)) => Some(own),
+        Ok(_) | Err(_) => None,
+    }
+}
+
 /// Whether a volume is a claim's own, whose claimRef was changed.
 pub fn was_taken_from(cx: &Cx, volume: &Volume, claim: &Claim) -> bool {
-    matches!(claim_state(cx, volume), Ok(ClaimState::Changed(own)) if own.key() == claim.key())
+    taken_from(cx, volume).is_some_and(|own| own.key() == claim.key())
 }
 
 /// Returns the uid of the claim for which a provisioner created a volume, by its name `pvc-UID`

@@ -20,7 +20,7 @@ pub fn on_command_line(object: &ObjectRef) -> String {
 }
 
 /// A word of a command, quoted where a shell would carry it out.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     if is_plain_word(word) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 

@@ -8,7 +8,7 @@ use super::expression::{
     VOLUME_BOUND, deletes, people,
 };
 use super::options::GuardOptions;
-use crate::model::Kind;
+use crate::model::{GUARD_NAME, Kind};
 
 /// The name of every object whose creation is a probe.
 pub const PROBE: &str = "kubectl-storage-guard-probe";
@@ -50,7 +50,7 @@ impl Guarded {
 
     /// The name of the policy.
     pub(super) fn policy_name(self) -> String {
-        format!("kubectl-storage-guard-{}", self.kind().plural())
+        format!("{GUARD_NAME}-{}", self.kind().plural())
     }
 
     /// Whether the label of a namespace chooses between refusing and warning.

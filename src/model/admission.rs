@@ -4,6 +4,9 @@ use serde_json::Value;
 
 use super::{Kind, Metadata, ObjectRef};
 
+/// The names of the guard's policies and bindings begin so, and go on with the plural of a kind.
+pub const GUARD_NAME: &str = "kubectl-storage-guard";
+
 /// A `Namespace`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Namespace {

@@ -48,7 +48,7 @@ mod workload;
 pub use access::{Access, AccessModes};
 pub use action::{Action, Cascade, FinalizerEdit};
 pub(crate) use action::{DELETION_PROTECTION, Effect, Guard, NO_CLAIM, Proposal, Refusal, Undo};
-pub use admission::{AdmissionObject, Namespace};
+pub use admission::{AdmissionObject, GUARD_NAME, Namespace};
 pub(crate) use age::{Age, Trust};
 pub use announcement::Announcements;
 pub(crate) use announcement::{AnnouncedBatch, AnnouncedVolume, Veto, VoidBatch};

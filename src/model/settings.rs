@@ -234,6 +234,16 @@ impl Selector {
         Self { requirements: labels.chain(expressions.into_iter().map(matches)).collect() }
     }
 
+    /// Returns the first requirement that a label which is there does not satisfy, in words, with that
+    /// label. A label that is absent contradicts nothing.
+    pub fn contradicted_by<'l>(&self, labels: &'l Labels) -> Option<(&'l str, &'l str, String)> {
+        self.requirements.iter().find_map(|it| {
+            let (key, value) = labels.iter().find(|(key, _)| **key == *it.key)?;
+            let only = Self { requirements: vec![it.clone()] };
+            (!it.matches(labels)).then(|| (&**key, &**value, only.to_string()))
+        })
+    }
+
     /// Whether it selects everything.
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Bytes, Labels, Metadata, ObjectRef, Text};
+use super::{Bytes, Labels, Metadata, ObjectRef, Selector, Text};
 
 /// What makes a workload a `StatefulSet`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub struct StatefulSet {
     pub templates: Box<[ClaimTemplate]>,
     /// `spec.selector.matchLabels`.
     pub match_labels: Labels,
-    /// Whether `spec.selector` also has `matchExpressions`, which are not read.
-    pub match_expressions: bool,
+    /// `spec.selector.matchExpressions`; `None` if there are none.
+    pub match_expressions: Option<Box<Selector>>,
     /// `spec.persistentVolumeClaimRetentionPolicy`; absent from servers that do not know or do not
     /// honour it.
     pub retention: Option<RetentionPolicy>,

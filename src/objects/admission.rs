@@ -9,10 +9,7 @@ use super::{
     label_selector::LabelSelector,
     slim::{is_default, or_default, slim},
 };
-use crate::model::{self, Kind, Row};
-
-/// The names of the guard's policies and bindings begin so. Those of others have no row.
-const GUARD: &str = "kubectl-storage-guard";
+use crate::model::{self, GUARD_NAME, Kind, Row};
 
 slim! {
     /// A `ValidatingAdmissionPolicy`.
@@ -244,7 +241,8 @@ pub struct RuleWithOperations {
 
 /// Returns the row of an object with a name of the guard.
 fn row_of<T: SlimObject>(object: &T, metadata: &ObjectMeta, folder: &mut Folder) -> Folded {
-    if !metadata.name.starts_with(GUARD) {
+    // The policies and bindings of others have no row.
+    if !metadata.name.starts_with(GUARD_NAME) {
         return Folded::Counted;
     }
     let kind: Kind = T::KIND;

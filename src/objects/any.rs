@@ -81,7 +81,9 @@ impl<T: SlimObject> AnyObject for T {
     }
 
     fn odd(&self) -> Option<(Doubt, String)> {
-        self.lacks().map(|field| (Doubt::Kind, format!("it has no {field}, as if it had been cut")))
+        let cut = |field| (Doubt::Kind, format!("it has no {field}, as if it had been cut"));
+        let impossible = || Some((Doubt::Object, self.impossible()?));
+        self.lacks().map(cut).or_else(impossible)
     }
 
     fn to_json(&self, version: &str) -> Result<Box<RawValue>, serde_json::Error> {

@@ -31,6 +31,12 @@ slim! {
 }
 
 impl LabelSelector {
+    /// The expressions alone; `None` if there are none.
+    pub(super) fn fold_expressions(&self) -> Option<Selector> {
+        let alone = Self { match_expressions: self.match_expressions.clone(), ..Self::default() };
+        (!self.match_expressions.is_empty()).then(|| alone.fold())
+    }
+
     pub(super) fn fold(&self) -> Selector {
         let labels = self.match_labels.iter().map(|(key, value)| (&**key, &**value));
         let expressions = &self.match_expressions;

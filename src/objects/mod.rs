@@ -109,6 +109,12 @@ pub trait SlimObject:
         None
     }
 
+    /// A value that the API server accepts in no object of the kind: what rests on it is unknown of this
+    /// object, and of no other.
+    fn impossible(&self) -> Option<String> {
+        None
+    }
+
     /// Returns the object as a document with `kind` and with `apiVersion` of the version that it was
     /// read in.
     fn document(&self, version: &str) -> Document<'_, Self> {

@@ -92,6 +92,16 @@ impl SlimObject for StatefulSet {
         (self.spec == StatefulSetSpec::default()).then_some("spec")
     }
 
+    fn impossible(&self) -> Option<String> {
+        let StatefulSetSpec { replicas, ordinals, .. } = &self.spec;
+        let numbers = [
+            ("spec.replicas", replicas.unwrap_or_default()),
+            ("spec.ordinals.start", ordinals.start),
+        ];
+        let below = numbers.into_iter().find(|(_, number)| *number < 0);
+        below.map(|(field, number)| format!("{field} is {number}, less than zero"))
+    }
+
     fn row(&self, folder: &mut Folder) -> Folded {
         let Self { metadata, spec, status } = self;
         let templates = &spec.volume_claim_templates;
@@ -108,7 +118,7 @@ impl SlimObject for StatefulSet {
                 .iter()
                 .map(|(key, value)| (folder.text(key), folder.text(value)))
                 .collect(),
-            match_expressions: !spec.selector.match_expressions.is_empty(),
+            match_expressions: spec.selector.fold_expressions().map(Box::new),
             retention: spec
                 .persistent_volume_claim_retention_policy
                 .as_ref()

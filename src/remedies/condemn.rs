@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::{Remedy, checks, deletion_protection, exclusive, reclaim, released, snapshots};
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{Action, Effect, FinalizerEdit, Phase, Proposal, Refusal, Uid, Undo, Volume};
+use crate::model::{Action, Effect, FinalizerEdit, Phase, Proposal, Refusal, Uid, Volume};
 
 /// The user's word that the data is not needed.
 const DESTROY_DATA: &str = "--destroy-data";
@@ -66,7 +66,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
             finalizer,
         }],
         effect: effect(finalizer, &clearance.with_object("the object"), clearance.risk()),
-        undo: Undo::Never(reclaim::DELETED_AT_ONCE),
+        undo: clearance.undo(),
         notices,
         relies_on,
         keeps_backend: false,

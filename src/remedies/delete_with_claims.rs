@@ -4,15 +4,17 @@
 //! The DELETE carries the uid and the resourceVersion of the object: the guard knows the tool by
 //! these, and lets it pass.
 
-use crate::cluster::{Cx, Reach, Seen, Subject, Unseen};
+mod fates;
+
+use fates::{Fates, Told};
+
+use crate::cluster::{Cx, Reach, Seen, Subject};
+use crate::facts;
 use crate::facts::retention::{
-    ClaimOutcome, DependentClaim, DependentFate, Operation, Propagation, SetSituation,
-    dependent_claims, simulate_steps,
+    ClaimOutcome, Operation, Propagation, SetSituation, dependent_claims, simulate_steps,
 };
-use crate::facts::{self, ClaimDataEffect, DataEffect, DeletionEffect, Owner, SnapshotFate};
 use crate::model::{
-    Action, Cascade, Claim, Effect, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy, Refusal,
-    Text, Undo, Volume,
+    Action, Cascade, Effect, Kind, ObjectKey, ObjectRef, Proposal, Refusal, Text, Undo,
 };
 
 const DESTROY_DATA: &str = "--destroy-data";
@@ -28,144 +30,6 @@ pub const fn id(cascade: Cascade) -> &'static str {
         Cascade::Background => "delete-with-claims",
         Cascade::Foreground => "delete-with-claims-foreground",
         Cascade::Orphan => "delete-with-claims-orphan",
-    }
-}
-
-/// What becomes of the claims of an object that is deleted.
-#[derive(Default)]
-struct Fates {
-    /// A line for each claim.
-    lines: Vec<String>,
-    /// The claims whose data is destroyed, or may be.
-    lost: Vec<String>,
-    /// The claims whose volumes are told to be deleted, which their drivers are known not to do.
-    spared: Vec<String>,
-    /// The snapshots that are destroyed, or may be.
-    snapshots: Vec<String>,
-    /// How many claims are deleted, or may be.
-    deleted: usize,
-    /// How many of them are ephemeral volumes whose data is destroyed with their pods.
-    ephemeral: usize,
-    /// The volumes of the claims that are deleted, or may be.
-    volumes: Vec<ObjectKey>,
-}
-
-impl Fates {
-    /// Adds a claim that is deleted, or may be, in these words.
-    fn deleted(&mut self, cx: &Cx, claim: &Claim, what: &str, ephemeral: bool) -> Seen<()> {
-        let name = claim.object().to_string();
-        self.deleted += 1;
-        let volume = claim.volume_name.as_deref();
-        self.volumes
-            .extend(volume.map(|name| ObjectKey::cluster_wide(Kind::PersistentVolume, name)));
-        let effect = facts::data_effect(cx, claim);
-        let data = match &effect {
-            ClaimDataEffect::Unseen(reason) => {
-                return Err(Unseen {
-                    kind: Kind::PersistentVolume,
-                    namespace: None,
-                    reason: format!("what becomes of the data of {name} is unknown: {reason}"),
-                });
-            }
-            ClaimDataEffect::NoVolume => "it has no volume".to_owned(),
-            ClaimDataEffect::Destroyed(volume)
-            | ClaimDataEffect::Scrubbed(volume)
-            | ClaimDataEffect::Kept(volume)
-            | ClaimDataEffect::Forgotten(volume) => {
-                becomes_of(volume, &effect, &facts::when_claim_is_deleted(cx, volume))
-            }
-        };
-        self.lines.push(format!("{name} {what}; {data}"));
-        match (effect.loses_data(), ephemeral) {
-            (true, false) => self.lost.push(name),
-            (true, true) => self.ephemeral += 1,
-            (false, false) if effect.volume().is_some_and(is_told_to_delete) => {
-                self.spared.push(name);
-            }
-            (false, _) => {}
-        }
-        Ok(())
-    }
-
-    /// Adds a claim that no template predicts.
-    fn dependent(&mut self, cx: &Cx, of: &DependentClaim) -> Seen<()> {
-        let reason = of.reason();
-        let what = match of.fate {
-            DependentFate::Kept(_) => {
-                self.lines.push(format!("{} is kept: {reason}", of.claim.object()));
-                return Ok(());
-            }
-            DependentFate::Deleted => format!("is deleted: {reason}"),
-            DependentFate::Unknown(_) => format!("may be deleted: {reason}"),
-        };
-        // Of one that is not certain to be deleted, nobody expects that it is.
-        let ephemeral = of.ephemeral && of.fate == DependentFate::Deleted;
-        self.deleted(cx, of.claim, &what, ephemeral)
-    }
-
-    /// Adds a snapshot of a namespace, in these words.
-    fn snapshot(&mut self, name: String, what: &str, fate: &SnapshotFate) {
-        let then = match fate {
-            SnapshotFate::Destroyed(_) => {
-                "policy Delete of its content destroys the snapshot at the storage backend"
-            }
-            SnapshotFate::Kept(_) => {
-                "policy Retain keeps its content, and the snapshot at the storage backend"
-            }
-            SnapshotFate::Unknown(why) => {
-                self.lines.push(format!(
-                    "{name} {what}; its snapshot at the storage backend may be destroyed: {why}"
-                ));
-                self.snapshots.push(name);
-                return;
-            }
-        };
-        self.lines.push(format!("{name} {what}; {then}"));
-        if matches!(fate, SnapshotFate::Destroyed(_)) {
-            self.snapshots.push(name);
-        }
-    }
-
-    /// Counts what is deleted and what is destroyed.
-    fn summary(&self) -> String {
-        let destroyed = self.lost.len() + self.ephemeral;
-        let words = format!("claims deleted: {}; data destroyed: {destroyed}", self.deleted);
-        match self.ephemeral {
-            0 => words,
-            ephemeral => format!("{words}, of ephemeral volumes: {ephemeral}"),
-        }
-    }
-}
-
-/// Whether the driver of a volume is told to delete it, whatever it does then.
-fn is_told_to_delete(volume: &Volume) -> bool {
-    volume.reclaim_policy == ReclaimPolicy::Delete
-        && volume.metadata.deleting.is_none()
-        && matches!(facts::owner(volume), Owner::Csi(_) | Owner::External(_))
-}
-
-/// What becomes of the data of a volume, in words.
-fn becomes_of(volume: &Volume, effect: &ClaimDataEffect, then: &DeletionEffect) -> String {
-    let (pv, because) = (volume.object(), &then.because);
-    match (then.data, effect.loses_data()) {
-        (DataEffect::Destroyed, _) if !then.is_shared => format!("the data of {pv} is destroyed"),
-        (DataEffect::Destroyed, _) => format!("the data of {pv} is destroyed: {because}"),
-        (DataEffect::Scrubbed, _) => format!("the data of {pv} is scrubbed"),
-        (DataEffect::Waiting, _) => format!("the data of {pv} is destroyed later: {because}"),
-        (DataEffect::Unknown, _) | (_, true) => {
-            format!("the data of {pv} may be destroyed: {because}")
-        }
-        (DataEffect::Released | DataEffect::Unaffected, false) if !then.is_shared => {
-            format!("{pv} keeps its data")
-        }
-        (
-            DataEffect::Released
-            | DataEffect::Unaffected
-            | DataEffect::Failed
-            | DataEffect::Forgotten
-            | DataEffect::Leaked,
-            false,
-        ) => format!("the data of {pv} remains: {because}"),
     }
 }
 
@@ -227,7 +91,8 @@ pub fn propose(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Pro
             "the data of ephemeral volumes is permanently destroyed, as with every deletion of \
              their pods"
         }
-        (false, _) => "the data is permanently destroyed",
+        (false, _) if fates.is_certain() => "the data is permanently destroyed",
+        (false, _) => "the data may be permanently destroyed",
     };
     let effect = Effect { what, risk: risk.to_owned() };
     let settings = cx.settings();
@@ -333,10 +198,12 @@ fn of_set(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Fates, S
                 fates.lines.push(format!("{} is kept: {}", claim.object(), prediction.reason));
             }
             ClaimOutcome::Deleted { by, .. } => {
-                fates.deleted(cx, claim, &format!("is deleted: {}", by.describe()), false)?;
+                let what = format!("is deleted: {}", by.describe());
+                fates.deleted(cx, claim, &Told::Surely(what), false)?;
             }
             ClaimOutcome::Unknown(reason) => {
-                fates.deleted(cx, claim, &format!("may be deleted: {reason}"), false)?;
+                let what = format!("may be deleted: {reason}");
+                fates.deleted(cx, claim, &Told::Perhaps(what), false)?;
             }
         }
     }
@@ -371,7 +238,7 @@ fn of_namespace(cx: &Cx, object: &ObjectRef) -> Seen<Result<Fates, String>> {
         cluster.claims().map(|(_, it)| it).filter(|it| it.namespace == *name).collect();
     claims.sort_by_key(|it| &it.metadata.name);
     for claim in claims {
-        fates.deleted(cx, claim, "is deleted", false)?;
+        fates.deleted(cx, claim, &Told::Surely("is deleted".to_owned()), false)?;
     }
     let mut snapshots: Vec<_> =
         cluster.volume_snapshots().map(|(_, it)| it).filter(|it| it.namespace == *name).collect();

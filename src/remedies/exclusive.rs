@@ -1,11 +1,14 @@
 //! Whether a driver may be told to delete a volume: what it would destroy, whether that is what the
 //! volume uses, and whether anything else uses it (R-DRV-1 to R-DRV-4, R-DRV-9, R-DRV-10).
 
-use super::checks::{self, Checked, ReliedFlags};
+use super::{
+    DELETED_AT_ONCE,
+    checks::{self, Checked, ReliedFlags},
+};
 use crate::cluster::{Cx, Placed, Seen};
 use crate::drivers::{Destruction, Place};
 use crate::facts::{self, Copied, Nearness, Owner};
-use crate::model::Volume;
+use crate::model::{Undo, Volume};
 
 /// How many objects a reason names at most.
 const NAMED: usize = 5;
@@ -33,7 +36,16 @@ impl Clearance {
     pub(super) const fn risk(&self) -> &'static str {
         if self.keeps_data { checks::DATA_KEPT } else { checks::DATA_LOSS }
     }
+
+    /// Why it cannot be undone.
+    pub(super) const fn undo(&self) -> Undo {
+        Undo::Never(if self.keeps_data { KEPT_AT_ONCE } else { DELETED_AT_ONCE })
+    }
 }
+
+/// Why it cannot be undone that a driver takes a volume away and leaves the data.
+const KEPT_AT_ONCE: &str =
+    "its controller acts immediately; the data remains at the storage system";
 
 /// The flag that is the user's word that nobody else uses the storage of a volume.
 const FLAG: &str = "--backend-exclusive";

@@ -7,7 +7,7 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::{self, Owner, StaticDeletion};
 use crate::model::{
     Action, ControllerRole, Effect, FinalizerEdit, Proposal, ReclaimPolicy, Refusal, Text,
-    Threshold, Undo, Volume, format_duration,
+    Threshold, Volume, format_duration,
 };
 
 /// P-POLICY from Retain to Delete, with every check of F01.
@@ -59,7 +59,7 @@ fn reclaim(cx: &Cx, volume: &Volume, demand: ReleaseDemand) -> Seen<Result<Propo
         }))
     };
     let mut relies_on = checks::ReliedFlags::default();
-    let (what, risk) = match check(cx, volume, (&owner, demand), &mut notices, &mut relies_on)? {
+    let clearance = match check(cx, volume, (&owner, demand), &mut notices, &mut relies_on)? {
         Ok(found) => found,
         Err(reason) => {
             return refuse(forward(cx, volume, demand, relies_on.besides(reason)));
@@ -70,7 +70,8 @@ fn reclaim(cx: &Cx, volume: &Volume, demand: ReleaseDemand) -> Seen<Result<Propo
         Err(reason) => return refuse(reason),
     };
     let finalizer = deletion_protection::with_delete(cx, volume, &mut notices);
-    let effect = |finalizer| effect(finalizer, &what, risk);
+    let what = clearance.with_object("the object");
+    let effect = |finalizer| effect(finalizer, &what, clearance.risk());
     Ok(Ok(Proposal {
         steps: vec![Action::SetReclaimPolicy {
             volume: volume.object(),
@@ -80,7 +81,7 @@ fn reclaim(cx: &Cx, volume: &Volume, demand: ReleaseDemand) -> Seen<Result<Propo
             finalizer,
         }],
         effect: effect(finalizer),
-        undo: Undo::Never(DELETED_AT_ONCE),
+        undo: clearance.undo(),
         notices,
         relies_on,
         keeps_backend: false,
@@ -100,14 +101,14 @@ fn forward(cx: &Cx, volume: &Volume, demand: ReleaseDemand, reason: String) -> S
 }
 
 /// Makes every check, cheapest first; the first that no flag lifts is the reason. Returns what the
-/// driver will do, and what is lost by it.
+/// driver will do.
 fn check(
     cx: &Cx,
     volume: &Volume,
     (owner, demand): (&Owner, ReleaseDemand),
     notices: &mut Vec<String>,
     relies_on: &mut checks::ReliedFlags,
-) -> Seen<Result<(String, &'static str), String>> {
+) -> Seen<Result<exclusive::Clearance, String>> {
     checks::all!(
         released::is_left_over(cx, volume, demand, relies_on)?,
         released::backend_can_go(cx, volume)?,
@@ -121,12 +122,11 @@ fn check(
         },
         drivers_agree(volume, owner),
     );
-    let clearance = match exclusive::clearance(cx, volume, owner, None, None, relies_on)? {
+    let mut clearance = match exclusive::clearance(cx, volume, owner, None, None, relies_on)? {
         Ok(clearance) => clearance,
         Err(reason) => return Ok(Err(reason)),
     };
-    let (what, risk) = (clearance.with_object("the object"), clearance.risk());
-    notices.extend(clearance.notices);
+    notices.append(&mut clearance.notices);
     checks::all!(
         exclusive::made_here(cx, volume, owner, relies_on),
         snapshots::allow_deletion(cx, volume, owner, notices, relies_on)?,
@@ -142,7 +142,7 @@ fn check(
     {
         notices.push(checks::attaches_without_trace(driver));
     }
-    Ok(Ok((what, risk)))
+    Ok(Ok(clearance))
 }
 
 /// Refuses unless a reclaiming controller runs that deletes the backend volume of a volume with

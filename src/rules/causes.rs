@@ -98,6 +98,7 @@ pub static CAUSES: &[Cause] = &[
         link: Link::Itself,
         effects: &[
             "pv-delete-in-progress-or-failing",
+            "pv-failed",
             "pv-referenced-by-other-pvc",
             "pv-released-delete-stuck",
         ],

@@ -290,6 +290,17 @@ impl Finding {
         self
     }
 
+    /// Replaces the advice about a volume whose claimRef was changed while its own claim exists: what
+    /// is found besides follows from that, and contradicts it nowhere.
+    pub(super) fn unless_taken(mut self, cx: &Cx, volume: &Volume) -> Self {
+        let advises =
+            matches!(self.verdict.state, VerdictState::Fixable | VerdictState::ReportOnly);
+        if let Some(advice) = facts::giving_it_back(cx, volume).filter(|_| advises) {
+            self.verdict.reason = advice;
+        }
+        self
+    }
+
     /// Makes the finding report-only, with the reason or advice.
     pub(super) fn report_only(mut self, reason: impl Into<String>) -> Self {
         self.verdict = Verdict { state: VerdictState::ReportOnly, reason: reason.into() };

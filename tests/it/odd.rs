@@ -27,7 +27,7 @@ use proptest::{
     prelude::Rng as _,
     test_runner::{RngAlgorithm, TestRng},
 };
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 
 use crate::support::root;
 
@@ -161,14 +161,18 @@ fn is_size(text: &str) -> bool {
     text.ends_with("Gi") && text.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Whether a value in the place of another is none that Kubernetes could mean.
+/// Whether a value in the place of another is none that Kubernetes could mean. No count, ordinal or
+/// size is less than zero.
 fn is_odd(before: &Value, after: &Value) -> bool {
     match (before, after) {
         (Value::String(before), Value::String(_)) => is_time(before) || is_size(before),
+        (Value::Number(before), Value::Number(after)) => {
+            let is_below = |number: &Number| number.as_i64().is_some_and(|it| it < 0);
+            is_below(after) && !is_below(before)
+        }
         (_, Value::Null)
         | (Value::Object(_), Value::Object(_))
         | (Value::Array(_), Value::Array(_))
-        | (Value::Number(_), Value::Number(_))
         | (Value::Bool(_), Value::Bool(_)) => false,
         _ => true,
     }

@@ -340,6 +340,7 @@ fn generic(command: &str) -> String {
         value = match word {
             "--older-than" => Some("AGE"),
             "-n" => Some("NAMESPACE"),
+            "--to" => Some("NAMESPACE/NAME"),
             "--driver-absent" => Some("DRIVER"),
             "--remove-finalizer" => Some("FINALIZER"),
             _ => None,

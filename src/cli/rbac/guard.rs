@@ -18,10 +18,15 @@ pub(super) const WRITES: [(&str, Kind); 6] = [
     ("delete", BINDING),
 ];
 
-/// What it reads: the labels of namespaces decide where it refuses, and the uid of kube-system is
-/// the cluster's.
-const READS: [(&str, Kind); 4] =
-    [("list", POLICY), ("list", BINDING), ("get", Kind::Namespace), ("list", Kind::Namespace)];
+/// What it reads: the labels of namespaces decide where it refuses, the uid of kube-system is the
+/// cluster's, and Events say which controllers it refuses.
+const READS: [(&str, Kind); 5] = [
+    ("list", POLICY),
+    ("list", BINDING),
+    ("get", Kind::Namespace),
+    ("list", Kind::Namespace),
+    ("list", Kind::Event),
+];
 
 /// Everything that it asks for.
 pub(super) fn rights() -> Vec<Right<'static>> {

@@ -36,6 +36,16 @@ impl LastLease {
         self.held && self.sign == SignOfLife::Old
     }
 
+    /// Whether another Lease of the same name counts instead: the younger one. A time that may be in
+    /// the future tells of no age, and anybody with a namespace can write one.
+    fn is_followed_by(&self, lease: &Lease, sign: SignOfLife) -> bool {
+        match (self.sign == SignOfLife::Odd, sign == SignOfLife::Odd) {
+            (true, false) => true,
+            (false, true) => false,
+            (true, true) | (false, false) => self.renewed <= lease.renewed,
+        }
+    }
+
     /// In words that stand by themselves.
     pub(super) fn describe(&self) -> String {
         let since = self.renewed.map_or_else(
@@ -136,7 +146,7 @@ impl ControllerSearch<'_, '_> {
                     }
                     (_, _) => {}
                 }
-                if self.lease.as_ref().is_none_or(|known| known.renewed <= lease.renewed) {
+                if self.lease.as_ref().is_none_or(|known| known.is_followed_by(lease, renewed)) {
                     self.lease = Some(LastLease {
                         object,
                         renewed: lease.renewed,

@@ -433,6 +433,33 @@ fn an_old_lease_proves_nothing_while_others_of_its_name_may_be_unseen() {
 }
 
 #[test]
+fn a_lease_of_a_time_that_has_not_come_says_nothing_of_another() {
+    let name = "disk-csi-example-com";
+    let fresh = || lease(name, "storage", ago(5), Some("a"));
+    let old = || lease(name, "storage", ago(9 * DAY), Some("a"));
+    for ahead in [ago(-HOUR / 2), Time::from_timestamp(253_370_764_800, 0).expect("year 9999")] {
+        let odd = || lease(name, "apart", ahead, Some("a"));
+        for (rows, expected) in [
+            (vec![fresh(), odd()], Liveness::Alive),
+            (vec![odd(), fresh()], Liveness::Alive),
+            // It proves no absence: the controller may be where it was written.
+            (vec![old(), odd()], Liveness::Unknown),
+            (vec![odd()], Liveness::Unknown),
+        ] {
+            let case = format!("{rows:?}");
+            let rows = rows.into_iter().chain([csi_volume(DRIVER)]);
+            let cluster = cluster(rows, &[]);
+            let state = state_of(&cluster, &declaring(DRIVER), ControllerRole::Provisioner, DRIVER);
+            assert_eq!(state.liveness, expected, "{case}: {state:?}");
+        }
+        let cluster = cluster([csi_volume(DRIVER), odd(), old()], &[]);
+        let state = state_of(&cluster, &Settings::default(), ControllerRole::Provisioner, DRIVER);
+        let stopped = state.stopped.expect("its other Lease was not renewed");
+        assert!(stopped.contains("lease/storage/"), "{stopped}");
+    }
+}
+
+#[test]
 fn what_a_wrong_clock_stamped_is_neither_life_nor_death() {
     let of_tomorrow = lease("disk-csi-example-com", "storage", ago(-DAY), Some("a"));
     let ahead = lease("disk-csi-example-com", "storage", ago(-30), Some("a"));

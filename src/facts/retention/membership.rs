@@ -1,5 +1,7 @@
 //! The `StatefulSet` and template that a claim belongs to (R-1847-2, R-1847-3).
 
+use std::borrow::Cow;
+
 use crate::cluster::{Cx, Seen};
 use crate::model::{Claim, PodUse, StatefulSet, Text, split_ordinal};
 
@@ -31,14 +33,14 @@ pub struct Membership<'a> {
 }
 
 /// A label of a claim that its set would have written otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContradictingLabel<'a> {
     /// The key.
     pub key: &'a str,
     /// The value that the claim has.
     pub value: &'a str,
-    /// The value in the selector of the set.
-    pub wanted: &'a str,
+    /// The value, or the expression, in the selector of the set.
+    pub wanted: Cow<'a, str>,
 }
 
 impl<'a> TemplateClaim<'a> {
@@ -68,14 +70,21 @@ impl<'a> TemplateClaim<'a> {
 
     /// Returns the label of the claim that contradicts the selector of the set, if there is one: the
     /// controller copies `matchLabels` onto every claim that it creates (`stateful_set_utils.go`,
-    /// `getPersistentVolumeClaims`), so that a set with another selector has made it.
+    /// `getPersistentVolumeClaims`), so that a set with another selector has made it. It copies nothing
+    /// for `matchExpressions`: a label that is absent contradicts none of them, and one that is there
+    /// and that they exclude is another set's.
     pub fn contradicted_by<'b>(&self, claim: &'b Claim) -> Option<ContradictingLabel<'b>>
     where
         'a: 'b,
     {
-        self.set.match_labels.iter().find_map(|(key, wanted)| {
+        let copied = self.set.match_labels.iter().find_map(|(key, wanted)| {
             let value = claim.metadata.label(key).filter(|value| *value != &**wanted)?;
-            Some(ContradictingLabel { key, value, wanted })
+            Some(ContradictingLabel { key, value, wanted: Cow::Borrowed(wanted) })
+        });
+        copied.or_else(|| {
+            let expressions = self.set.match_expressions.as_deref()?;
+            let (key, value, wanted) = expressions.contradicted_by(&claim.metadata.labels)?;
+            Some(ContradictingLabel { key, value, wanted: Cow::Owned(wanted) })
         })
     }
 
@@ -99,14 +108,14 @@ impl<'a> TemplateClaim<'a> {
 }
 
 /// Whether the `StatefulSet` controller regards a pod of this name as a pod of the set: the set
-/// controls it, or may adopt it (`ClaimPods`). `matchExpressions` of the selector are not read, and
-/// may prevent the adoption.
+/// controls it, or may adopt it (`ClaimPods`).
 pub fn is_member(set: &StatefulSet, pod: &PodUse) -> bool {
     if let Some(owner) = &pod.controller {
         return owner.uid.is_some() && owner.uid == set.metadata.uid;
     }
     let has = |wanted: &(Text, Text)| pod.labels.contains(wanted);
-    set.metadata.deleting.is_none() && set.match_labels.iter().all(has)
+    let matches = set.match_expressions.as_ref().is_none_or(|it| it.matches(&pod.labels));
+    set.metadata.deleting.is_none() && set.match_labels.iter().all(has) && matches
 }
 
 /// Returns the `StatefulSet` and template that a claim belongs to.

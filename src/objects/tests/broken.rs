@@ -94,6 +94,18 @@ fn a_time_or_quantity_that_does_not_parse_is_unknown_and_named() {
 }
 
 #[test]
+fn a_number_below_zero_is_in_doubt_for_its_set_alone() {
+    for (field, spec) in [
+        ("spec.replicas is -1", object!({"replicas": -1})),
+        ("spec.ordinals.start is -5", object!({"replicas": 2, "ordinals": {"start": -5}})),
+    ] {
+        let set = object!({"metadata": {"name": "s", "namespace": "n"}, "spec": spec});
+        let (doubt, reason, _) = odd::<StatefulSet>(&set);
+        assert_eq!((doubt, reason), (Doubt::Object, format!("sts/n/s: {field}, less than zero")));
+    }
+}
+
+#[test]
 fn what_is_of_another_type_is_in_doubt_as_far_as_it_reaches() {
     let volume = |path: &str, value: Value| {
         let mut volume = object!({"metadata": {"name": "v", "finalizers": ["a"], "labels": {"a": "b"}},

@@ -8,7 +8,9 @@ mod status;
 pub use changes::{changes, difference_lines, ended};
 pub use shape::{
     GuardBinding, GuardChange, GuardChangeDifference, GuardChanges, GuardLabel, GuardMetadata,
-    GuardNamespaces, GuardOthers, GuardProof, GuardRules, GuardStatus, GuardTypeWarning,
-    GuardTypes,
+    GuardNamespaces, GuardOthers, GuardProof, GuardRefused, GuardRules, GuardStatus,
+    GuardTypeWarning, GuardTypes,
 };
-pub use status::{StatusContext, proof, proof_lines, status, status_lines, unknown_label_lines};
+pub use status::{
+    StatusContext, proof, proof_lines, refused, status, status_lines, unknown_label_lines,
+};

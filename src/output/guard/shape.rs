@@ -35,6 +35,12 @@ pub struct GuardStatus {
     /// Why namespaces were not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespaces_unread: Option<String>,
+    /// The volumes whose controllers the guard refuses, as Events of the last hour have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<GuardRefused>,
+    /// Why Events were not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub events_unread: Option<String>,
     /// What others have that decides about the same requests.
     pub others: GuardOthers,
     /// What the guard does not stop.
@@ -209,6 +215,23 @@ pub struct GuardLabel {
     pub name: String,
     /// The value of its label.
     pub value: String,
+}
+
+/// A volume whose controller the guard refuses, so that its deletion never ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct GuardRefused {
+    /// The volume.
+    pub volume: String,
+    /// The controller, as it calls itself.
+    pub controller: String,
+    /// The user as which it acts, if the Event names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// When it was last refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<String>,
 }
 
 /// What others have that decides about the same requests.

@@ -1,11 +1,16 @@
 //! What a cluster has of the guard, in its public shape and as text.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
 use super::changes::{changes, rules};
 use super::shape::{
-    GuardBinding, GuardChange, GuardMetadata, GuardNamespaces, GuardOthers, GuardProof, GuardRules,
-    GuardStatus, GuardTypeWarning, GuardTypes,
+    GuardBinding, GuardChange, GuardMetadata, GuardNamespaces, GuardOthers, GuardProof,
+    GuardRefused, GuardRules, GuardStatus, GuardTypeWarning, GuardTypes,
 };
 use super::{GuardChanges, GuardLabel};
+use crate::facts::GuardRefusal;
 use crate::guard::{
     GUARD_LABEL, GuardKind, GuardOptions, Installed, NOT_STOPPED, Probe, ProbeVerdict, Step,
     TypeCheck,
@@ -26,17 +31,23 @@ pub struct StatusContext<'a> {
     pub proof: Option<GuardProof>,
     /// The labels of namespaces, or why they were not read.
     pub namespaces: Result<GuardNamespaces, String>,
+    /// The volumes whose controllers it refuses, or why Events were not read.
+    pub refused: Result<Vec<GuardRefused>, String>,
     /// The server's time.
     pub now: Option<Time>,
 }
 
 /// Puts the guard of a cluster into its public shape.
 pub fn status(context: StatusContext<'_>) -> GuardStatus {
-    let StatusContext { installed, options, steps, proof, namespaces, now } = context;
+    let StatusContext { installed, options, steps, proof, namespaces, refused, now } = context;
     let names = |all: Vec<&str>| all.into_iter().map(str::to_owned).collect();
     let (namespaces, unread) = match namespaces {
         Ok(labels) => (Some(labels), None),
         Err(why) => (None, Some(why)),
+    };
+    let (refused, events_unread) = match refused {
+        Ok(refused) => (refused, None),
+        Err(why) => (Vec::new(), Some(why)),
     };
     GuardStatus {
         api_version: API_VERSION.to_owned(),
@@ -49,6 +60,8 @@ pub fn status(context: StatusContext<'_>) -> GuardStatus {
         proof,
         namespaces,
         namespaces_unread: unread,
+        refused,
+        events_unread,
         others: GuardOthers {
             policies: names(installed.others_at_work()),
             bindings: names(installed.foreign_bindings()),
@@ -151,6 +164,11 @@ pub fn status_lines(status: &GuardStatus) -> Vec<String> {
         lines.push(format!("namespaces: not read: {why}"));
     }
     lines.extend(status.namespaces.iter().flat_map(namespace_lines));
+    if let Some(why) = &status.events_unread {
+        lines.push(format!("refused controllers: Events not read: {why}"));
+    }
+    let passed = status.rules.as_ref().map_or(&[][..], |it| &it.passed_users);
+    lines.extend(refused_lines(&status.refused, passed));
     let others = &status.others;
     lines.extend(
         others
@@ -231,6 +249,52 @@ pub fn proof_lines(proof: &GuardProof) -> Vec<String> {
     lines
 }
 
+/// Returns the volumes whose controllers the guard refuses, each once, as these Events have it. A user
+/// that passes by now is refused no more, whatever remains of earlier Events.
+pub fn refused(events: &[Value], options: Option<&GuardOptions>) -> Vec<GuardRefused> {
+    let mut newest: BTreeMap<String, GuardRefused> = BTreeMap::new();
+    for event in events {
+        let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
+        let Some(refusal) = text("/message").and_then(GuardRefusal::of) else { continue };
+        let passes = |user: &String| options.is_some_and(|it| it.passed_users.contains(user));
+        if refusal.user.as_ref().is_some_and(passes) {
+            continue;
+        }
+        let first = |pointers: &[&str]| {
+            pointers.iter().find_map(|it| text(it).filter(|it| !it.is_empty())).map(str::to_owned)
+        };
+        let times = ["/series/lastObservedTime", "/lastTimestamp", "/eventTime"];
+        let found = GuardRefused {
+            volume: text("/involvedObject/name").unwrap_or_default().to_owned(),
+            controller: first(&["/reportingComponent", "/source/component"]).unwrap_or_default(),
+            user: refusal.user,
+            last: first(&times),
+        };
+        let known = newest.get(&found.volume);
+        if known.is_none_or(|known| known.last <= found.last) {
+            newest.insert(found.volume.clone(), found);
+        }
+    }
+    newest.into_values().collect()
+}
+
+fn refused_lines(refused: &[GuardRefused], passed: &[String]) -> Vec<String> {
+    let line = |GuardRefused { volume, controller, user, last }: &GuardRefused| {
+        let user = user.as_ref().map_or_else(String::new, |it| format!(" as user {it}"));
+        let last = last.as_ref().map_or_else(String::new, |it| format!(", last at {it}"));
+        format!("REFUSED: {controller}{user}, which deletes pv/{volume} and retries for ever{last}")
+    };
+    let mut lines: Vec<_> = refused.iter().map(line).collect();
+    let mut advised = BTreeSet::new();
+    for it in refused {
+        let refusal = GuardRefusal { user: it.user.clone() };
+        if advised.insert(it.user.clone()) {
+            lines.push(refusal.advice(&it.controller, passed));
+        }
+    }
+    lines
+}
+
 fn namespace_lines(labels: &GuardNamespaces) -> Vec<String> {
     let names = |all: &[String]| match all {
         [] => "none".to_owned(),
@@ -258,4 +322,47 @@ pub fn unknown_label_lines(labels: &[GuardLabel]) -> Vec<String> {
         )
     };
     labels.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn refused_controllers_are_listed_with_the_users_that_pass_already() {
+        let event = |volume: &str, user: &str, last: &str| {
+            json!({
+                "involvedObject": {"kind": "PersistentVolume", "name": volume},
+                "message": format!(
+                    "forbidden: ValidatingAdmissionPolicy 'kubectl-storage-guard-persistentvolumes' with binding 'b' \
+                     denied request: no. User \"{user}\""
+                ),
+                "lastTimestamp": last, "source": {"component": "ebs.csi.aws.com_x"},
+            })
+        };
+        let mut options = GuardOptions::default();
+        options.passed_users.insert("eks:addon".to_owned());
+        let events = [
+            event("a", "eks:csi", "2026-11-01T11:00:00Z"),
+            event("a", "eks:csi", "2026-11-01T11:58:00Z"),
+            event("b", "eks:csi", "2026-11-01T11:57:00Z"),
+            event("c", "eks:addon", "2026-11-01T11:56:00Z"),
+            json!({"involvedObject": {"name": "d"}, "message": "rpc error"}),
+        ];
+        let found = refused(&events, Some(&options));
+        let passed: Vec<_> = options.passed_users.into_iter().collect();
+        assert_eq!(
+            refused_lines(&found, &passed),
+            [
+                "REFUSED: ebs.csi.aws.com_x as user eks:csi, which deletes pv/a and retries for ever, last at \
+                 2026-11-01T11:58:00Z",
+                "REFUSED: ebs.csi.aws.com_x as user eks:csi, which deletes pv/b and retries for ever, last at \
+                 2026-11-01T11:57:00Z",
+                "if eks:csi is the user as which ebs.csi.aws.com_x acts, `kubectl storage guard install --pass-user \
+                 eks:addon --pass-user eks:csi` lets it pass",
+            ]
+        );
+    }
 }

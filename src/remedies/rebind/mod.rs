@@ -19,7 +19,7 @@ use crate::model::{
 
 pub(crate) use claim_manifest::FormerClaim;
 
-/// `rebind`: to the claim that the volume was bound to.
+/// `rebind`: to the claim that the volume was bound to, or whose own it is if claimRef was changed.
 pub static REMEDY: Remedy = Remedy {
     id: "rebind",
     needs: &[
@@ -30,8 +30,16 @@ pub static REMEDY: Remedy = Remedy {
         Kind::Node,
     ],
     writes: &[("patch", "persistentvolumes"), ("create", "persistentvolumeclaims")],
-    command: |_, volume| Some(format!("rebind {}", facts::on_command_line(&volume.object()))),
-    propose: |cx, volume| propose(cx, volume, &Rebinding::default()),
+    command: |cx, volume| {
+        Some(match facts::taken_from(cx, volume) {
+            Some(own) => facts::command_of_own(volume, own),
+            None => format!("rebind {}", facts::on_command_line(&volume.object())),
+        })
+    },
+    propose: |cx, volume| {
+        let to = facts::taken_from(cx, volume).map(Claim::key);
+        propose(cx, volume, &Rebinding { to, ..Rebinding::default() })
+    },
 };
 
 /// To which claim a volume is given.

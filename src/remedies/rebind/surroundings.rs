@@ -22,6 +22,12 @@ pub(super) fn other_claims(
             continue;
         }
         let object = claim.object();
+        if facts::was_taken_from(cx, volume, claim) {
+            return Ok(Err(format!(
+                "spec.claimRef was changed, and {object} is the volume's own claim: {}",
+                facts::giving_back(volume, claim)
+            )));
+        }
         if claim.bind_completed || claim.phase != ClaimPhase::Pending {
             return Ok(Err(format!(
                 "{object}, which is {}, references it in spec.volumeName too: find out whose data it is",

@@ -343,7 +343,8 @@ fn every_cause_of_a_lost_claim_has_an_answer() {
     };
     bind(&claimed(key("orders"), None));
     bind(&claimed(key("orders"), Some("earlier")));
-    // The name in claimRef was changed too, of a volume whose handle holds the claim's uid.
+    // The name in claimRef was changed too, of a volume whose handle holds the claim's uid: it is that
+    // claim's own, and whoever is named now gets it only where people give it.
     let elsewhere = Volume {
         source: VolumeSource::Csi {
             driver: "ebs.csi.aws.com".into(),
@@ -352,7 +353,17 @@ fn every_cause_of_a_lost_claim_has_an_answer() {
         },
         ..claimed(key("elsewhere"), Some("nobody"))
     };
-    refused(&elsewhere, &[lost()], Some("orders"), "the volume belongs to claim shop/elsewhere");
+    let proposal = ask(&elsewhere, &[lost()], Some("orders")).expect("it is repaired");
+    let object = elsewhere.object();
+    let reserve = Action::ReserveVolume {
+        volume: object.clone(),
+        from: Phase::Available,
+        claim: key("orders"),
+    };
+    let bind_own = Action::BindVolume { volume: object, claim: lost().object() };
+    assert_eq!(proposal.steps, [reserve, bind_own]);
+    let released = Volume { phase: Phase::Released, ..elsewhere };
+    refused(&released, &[lost()], None, "--to shop/orders");
     for (volume, claim, reason) in [
         (claimed(key("other"), Some("x")), lost(), "the volume belongs to claim shop/other"),
         (claimed(key("orders"), Some("new")), lost(), "sets both to Bound by itself"),

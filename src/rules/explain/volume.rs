@@ -136,6 +136,13 @@ fn why(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
             "its deletion was requested (irreversible); it remains until its finalizers are removed",
         );
     }
+    if let Some(refusal) = facts::guard_refusal(cx, volume) {
+        let controller = facts::owner(volume).describe();
+        draft.because(format!(
+            "`kubectl storage guard` refuses {controller}, which retries for ever; {}",
+            refusal.advice(&controller, &[])
+        ));
+    }
     if let Some(state) = draft.seen(facts::claim_state(cx, volume)) {
         draft.because(match state {
             ClaimState::None => {

@@ -2,7 +2,7 @@
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimState};
-use crate::model::{Finding, Kind, ManagedField, ReclaimPolicy, Severity, VerdictState, Volume};
+use crate::model::{Finding, ManagedField, ReclaimPolicy, Severity, VerdictState, Volume};
 use crate::remedies;
 use crate::rules::{
     CapacityRisk, Judge, Rule,
@@ -13,7 +13,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-claim-ref-changed",
     severity: Severity::Critical,
     capacity_risk: CapacityRisk::Data,
-    needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Pod],
+    needs: facts::needs![versions: PersistentVolume, PersistentVolumeClaim],
     remedies: &[&remedies::RETAIN, &remedies::REBIND],
     title: "The uid in a volume's claimRef was changed, and its own claim still exists",
     danger: "Kubernetes takes the volume for Released: with policy Delete its controller destroys the data within \

@@ -11,7 +11,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-delete-in-progress-or-failing",
     severity: Severity::High,
     capacity_risk: CapacityRisk::None,
-    needs: facts::needs![controller: Node, VolumeAttachment, Secret, SubjectAccessReview],
+    needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment, Secret, SubjectAccessReview],
     remedies: &[],
     title: "A volume is Terminating, and its finalizer remains until the backend volume is deleted",
     danger: "Every deletion looks like this for a moment, and a failing one for as long as it fails. Removing the \
@@ -33,7 +33,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     }
     let Some(state) = deleting_controller(cx, volume)? else { return Ok(None) };
     let age = Age::stamped(volume.metadata.deleting);
-    let stuck = cx.older_than(&age, Threshold::Stuck);
+    // What the guard refuses goes on being refused, however short it has been.
+    let stuck = cx.older_than(&age, Threshold::Stuck) || facts::guard_refusal(cx, volume).is_some();
     let alive = state.liveness == Liveness::Alive;
     let failure = facts::last_event(cx, volume, &[facts::FAILED_DELETE]);
     let cause = stuck.then(|| facts::stuck_deletion(cx, volume, alive));
@@ -81,7 +82,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         ),
         None => "wait; do not remove the finalizer".to_owned(),
     };
-    Ok(Some(finding.shows_controller(&state).report_only(next)))
+    Ok(Some(finding.shows_controller(&state).report_only(next).unless_taken(cx, volume)))
 }
 
 /// Returns the state of the controller whose finalizer blocks the deletion of the volume until the

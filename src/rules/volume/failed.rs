@@ -10,7 +10,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-failed",
     severity: Severity::High,
     capacity_risk: CapacityRisk::None,
-    needs: &[Kind::PersistentVolume, Kind::Event],
+    needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Event],
     remedies: &[&remedies::RETAIN],
     title: "A volume is Failed: its controller could not reclaim it",
     danger: "The backend volume remains and may be billed. kube-controller-manager retries for the in-tree volumes \
@@ -55,17 +55,18 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         );
     }
     if volume.reclaim_policy != ReclaimPolicy::Delete {
-        return Ok(Some(finding.report_only(helps)));
+        return Ok(Some(finding.report_only(helps).unless_taken(cx, volume)));
     }
     let retriable = match retry {
         Retry::Manager | Retry::ManagerUnlessMigrated => true,
         Retry::Kept | Retry::Ignored | Retry::Never | Retry::PolicyUnknown => false,
     };
     let offered = |finding: Finding| finding.remedied_by(cx, volume, &remedies::RETAIN);
-    Ok(Some(match retriable {
+    let finding = match retriable {
         true => offered(finding.shows("what helps", &*helps)).or_rather(&helps),
         false => offered(finding.shows("what remains to be done", helps)),
-    }))
+    };
+    Ok(Some(finding.unless_taken(cx, volume)))
 }
 
 /// Which controller tries again to reclaim a Failed volume.

@@ -41,7 +41,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             .shows_of(&object, "annotation pv.kubernetes.io/bind-completed", completed)
             .relates([object]);
     }
-    Ok(Some(finding.report_only(advice(volume, first))))
+    Ok(Some(finding.report_only(advice(volume, first)).unless_taken(cx, volume)))
 }
 
 fn advice(volume: &Volume, first: &Claim) -> String {

@@ -12,7 +12,7 @@ pub(super) static RULE: Rule = Rule {
     id: "pv-released-delete-stuck",
     severity: Severity::High,
     capacity_risk: CapacityRisk::None,
-    needs: facts::needs![controller: Node, VolumeAttachment, Secret, SubjectAccessReview],
+    needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment, Secret, SubjectAccessReview],
     remedies: &[&remedies::RETAIN],
     title: "A Released volume with policy Delete is not reclaimed",
     danger: "The backend volume may still exist and be billed. Its deletion resumes as soon as the cause is fixed, \
@@ -29,7 +29,12 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         && volume.reclaim_policy == ReclaimPolicy::Delete
         && volume.metadata.deleting.is_none();
     let age = facts::released_age(cx, volume);
-    if !waits || !cx.older_than(&age, Threshold::Stuck) || policy_is_new(cx, volume) {
+    if !waits {
+        return Ok(None);
+    }
+    let is_late = cx.older_than(&age, Threshold::Stuck) && !policy_is_new(cx, volume);
+    // What the guard refuses goes on being refused, however short it has been.
+    if !is_late && facts::guard_refusal(cx, volume).is_none() {
         return Ok(None);
     }
     let cause = facts::stuck_deletion(cx, volume, runs(cx, volume));
@@ -57,7 +62,8 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if let Ok(attachments) = cx.attachments_of(volume.name()) {
         finding = finding.relates(attachments.into_iter().map(Attachment::object));
     }
-    Ok(Some(finding.remedied_by(cx, volume, &remedies::RETAIN).or_rather(&cause.helps)))
+    let finding = finding.remedied_by(cx, volume, &remedies::RETAIN).or_rather(&cause.helps);
+    Ok(Some(finding.unless_taken(cx, volume)))
 }
 
 /// Whether the controller that should delete it is running.

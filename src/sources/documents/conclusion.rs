@@ -41,14 +41,14 @@ impl DumpReading {
             }
         }
         self.cover(summaries, versions, &complete, &options.kinds, intake);
-        if self.own.is_empty() {
-            self.beside.conclude(intake);
-        }
         self.note_moment(inputs, summaries, versions, intake);
         self.note_versions(versions);
         self.note_untyped();
         self.note_namesakes();
         self.set_clock(summaries, options, intake);
+        if self.own.is_empty() {
+            self.beside.conclude(intake);
+        }
         self.notes
     }
 

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use chrono::TimeDelta;
 use serde::Deserialize;
 
 use super::super::intake::Intake;
@@ -16,6 +17,9 @@ use crate::model::{
     Question, Row, Server, Text, Time, UnlistedKind, parse_time,
 };
 use crate::objects::CustomObject;
+
+/// How far clocks may be ahead of the time of a dump: as far as that of a Lease of the usual duration.
+const AHEAD: TimeDelta = TimeDelta::seconds(45);
 
 /// When each Lease of a list was renewed, by namespace and name.
 type Renewals = BTreeMap<(Text, Box<str>), Option<Time>>;
@@ -111,7 +115,7 @@ impl SeenBeside {
         }
     }
 
-    /// Applies what only the end of a dump tells.
+    /// Applies what only the end of a dump tells, once its time is known.
     pub(super) fn conclude(&mut self, intake: &mut Intake) {
         let unlisted: Vec<_> = CUSTOM_KINDS
             .iter()
@@ -128,13 +132,17 @@ impl SeenBeside {
             intake.cluster.legible(kind, namespace, &it.metadata.name).is_ok()
         };
         let rows: Vec<_> = intake.cluster.leases().filter(legible).cloned().collect();
+        // A time that has not come tells not when a list was read, and anybody with a namespace can
+        // write one: against it every other Lease would be old.
+        let limit = intake.cluster.clock().and_then(|now| now.checked_add_signed(AHEAD));
+        let has_come = |time: &Time| limit.is_none_or(|limit| *time <= limit);
         for mut lease in rows {
             let key = (Text::clone(&lease.namespace), lease.metadata.name.clone());
             let mut lists = self.leases.values().filter(|it| it.contains_key(&key));
             lease.read = match (lists.next(), lists.next()) {
                 (Some(list), None) => {
                     let others = list.iter().filter(|(other, _)| **other != key);
-                    let latest = others.filter_map(|(_, renewed)| *renewed).max();
+                    let latest = others.filter_map(|(_, renewed)| *renewed).filter(has_come).max();
                     latest.map_or(LeaseMoment::Alone, LeaseMoment::Beside)
                 }
                 _ => LeaseMoment::Alone,

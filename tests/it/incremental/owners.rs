@@ -101,7 +101,7 @@ pub(super) fn set(dice: &mut Dice) -> Workload {
             start: dice.pick(&[0, 0, 1]),
             templates: dice.subset(&["c", "d"]).iter().map(|it| template(it)).collect(),
             match_labels: Labels::default(),
-            match_expressions: false,
+            match_expressions: None,
             retention: dice.some(|dice| RetentionPolicy {
                 when_deleted: retention(dice),
                 when_scaled: retention(dice),

@@ -253,6 +253,13 @@ impl GuardedCluster {
         Ok(Self { connection, reader, installed, now })
     }
 
+    /// Reads the Events that say why volumes could not be deleted.
+    async fn failed_deletions(&self) -> Result<Vec<Value>, ReadError> {
+        let field_selector = Some(FAILED_DELETIONS.to_owned());
+        let request = ListRequest { field_selector, ..all(Kind::Event) };
+        Ok(list_json::<Value>(&self.reader, &request).await?.value)
+    }
+
     /// Reads the labels of all namespaces.
     async fn namespaces(&self) -> Result<NamespaceLabels, ReadError> {
         let answer = list_json::<Value>(&self.reader, &all(Kind::Namespace)).await?;
@@ -272,6 +279,9 @@ impl GuardedCluster {
         Ok(labels)
     }
 }
+
+/// The Events of controllers that could not delete a volume.
+const FAILED_DELETIONS: &str = "involvedObject.kind=PersistentVolume,reason=VolumeFailedDelete";
 
 /// The request for all objects of a kind.
 fn all(kind: Kind) -> ListRequest {

@@ -5,7 +5,7 @@ use clap::Args;
 use super::{GuardOutput, GuardedCluster, proof, screen_lines, taken, tell};
 use crate::cli::{Exit, Failure, args::ConnectionArgs, terminal};
 use crate::guard::{NOT_STOPPED, installation};
-use crate::output::guard::{GuardNamespaces, StatusContext, status, status_lines};
+use crate::output::guard::{GuardNamespaces, StatusContext, refused, status, status_lines};
 
 /// Arguments of `guard status`.
 #[derive(Debug, Args)]
@@ -34,6 +34,10 @@ impl StatusArgs {
                 Some(proof::prove(&cluster, &wanted, &super::NamespaceLabels::default()).await)
             }
         };
+        let refused = match is_any {
+            true => cluster.failed_deletions().await.map(|it| refused(&it, options.as_ref())),
+            false => Ok(Vec::new()),
+        };
         let shape = status(StatusContext {
             installed,
             options: options.as_ref(),
@@ -43,6 +47,7 @@ impl StatusArgs {
                 Ok(labels) => Ok(GuardNamespaces::from(labels)),
                 Err(error) => Err(error.to_string()),
             },
+            refused: refused.map_err(|error| error.to_string()),
             now: cluster.now,
         });
         if format.is_text() {
@@ -62,12 +67,14 @@ impl StatusArgs {
             || !steps.is_empty()
             || options.is_none()
             || !shape.types.warnings.is_empty()
+            || !shape.refused.is_empty()
             || fails;
         Ok(match wrong {
             true => Exit::Error,
             false if !holds || labels.is_err() || !shape.types.waiting.is_empty() => {
                 Exit::Incomplete
             }
+            false if shape.events_unread.is_some() => Exit::Incomplete,
             false => Exit::Done,
         })
     }

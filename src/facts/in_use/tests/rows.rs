@@ -145,7 +145,7 @@ pub(super) fn set(name: &str, uid: &str, template: &str) -> Row {
         start: 0,
         templates: [template].into(),
         match_labels: Labels::default(),
-        match_expressions: false,
+        match_expressions: None,
         retention: None,
         ordered: Some(true),
         observed_generation: 1,

@@ -111,7 +111,7 @@ fn set(name: &str, template: &str, replicas: i32, policy: Option<RetentionPolicy
         start: 0,
         templates: [ClaimTemplate { name: template.into(), class: None, requested: None }].into(),
         match_labels: Labels::default(),
-        match_expressions: false,
+        match_expressions: None,
         retention: policy,
         ordered: Some(true),
         observed_generation: 1,

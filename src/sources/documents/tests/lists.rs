@@ -251,3 +251,28 @@ fn a_dump_shows_more_than_rows() {
     assert_eq!(named, ["disk"]);
     assert!(!users.unlisted.is_empty(), "other kinds are not known");
 }
+
+#[test]
+fn a_lease_of_a_time_that_has_not_come_makes_no_other_old() {
+    let lease = |namespace: &str, name: &str, renewed: &str| {
+        json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"holderIdentity": "a", "renewTime": renewed}})
+    };
+    let time = |text: &str| crate::model::parse_time(text).expect("a time").expect("a time");
+    let taken = time("2026-01-01T10:00:10Z");
+    for odd in ["9999-01-01T00:00:00.000000Z", "2026-01-01T10:30:00.000000Z"] {
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": [
+            lease("kube-system", "ebs-csi-aws-com", "2026-01-01T10:00:00.000000Z"),
+            lease("kube-node-lease", "node-1", "2026-01-01T10:00:02.000000Z"),
+            lease("apart", "ebs-csi-aws-com", odd),
+        ]});
+        let options = DumpOptions { taken_at: Some(taken), ..DumpOptions::default() };
+        let mut intake = Intake::new(None);
+        read(&[Input::Stdin], &mut list.to_string().as_bytes(), &options, &mut intake)
+            .expect("readable");
+        let read: Vec<_> = intake.cluster.leases().map(|it| it.read).collect();
+        let latest = time("2026-01-01T10:00:02Z");
+        assert_eq!(read, [crate::model::LeaseMoment::Beside(latest); 2], "{odd}");
+    }
+}
