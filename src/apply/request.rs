@@ -165,15 +165,20 @@ fn reserve(
     Ok(patch.request())
 }
 
-/// Writes the uid of the claim that claimRef names into it.
+/// Writes the uid of a claim into claimRef, and its name where somebody has written another one over it.
 fn bind(volume: &ObjectRef, claim: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitObject> {
     let Some(uid) = &claim.uid else {
         return Err(UnfitObject("the uid of the claim is unknown".to_owned()));
     };
     let mut patch = Patch::on(volume, live)?;
     let namespace = claim.key.namespace.as_deref().unwrap_or_default();
-    patch.tests("/spec/claimRef/namespace", &json!(namespace))?;
-    patch.tests("/spec/claimRef/name", &json!(&*claim.key.name))?;
+    for (field, own) in [("namespace", namespace), ("name", &claim.key.name)] {
+        let at = format!("/spec/claimRef/{field}");
+        patch.tests_as_seen(&at)?;
+        if live.pointer(&at).is_some_and(|seen| *seen != *own) {
+            patch.push(json!({"op": "replace", "path": at, "value": own}));
+        }
+    }
     patch.tests("/spec/persistentVolumeReclaimPolicy", &json!("Retain"))?;
     let at = "/spec/claimRef/uid";
     if live.pointer(at).is_some() {

@@ -33,14 +33,6 @@ fn reason(text: &str) -> Result<String, String> {
     }
 }
 
-/// How it ends: what was recorded is not what was asked for where a process that leads does not read it.
-fn unless_elsewhere(exit: Exit, all_read: bool) -> Exit {
-    match exit {
-        Exit::Done if !all_read => Exit::Unfinished,
-        exit => exit,
-    }
-}
-
 impl PauseArgs {
     /// Stops everything that acts.
     pub(super) async fn pause(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
@@ -52,7 +44,8 @@ impl PauseArgs {
             "note: whatever this pauses begins no request after {}s, and sends nothing after {heard}s",
             HEARD.as_secs()
         ));
-        Ok(unless_elsewhere(exit, tell_readers(&connected, &namespace).await))
+        tell_readers(&connected, &namespace).await;
+        Ok(exit)
     }
 
     /// Lets it go on.
@@ -60,7 +53,8 @@ impl PauseArgs {
         let connected = connect(connection, None).await?;
         let namespace = self.place.records(&connected.namespace)?;
         let exit = self.record(&connected, &namespace, PauseRecord::Resumed).await?;
-        Ok(unless_elsewhere(exit, tell_readers(&connected, &namespace).await))
+        tell_readers(&connected, &namespace).await;
+        Ok(exit)
     }
 
     async fn record(

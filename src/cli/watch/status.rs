@@ -56,20 +56,11 @@ impl WatchPlaceArgs {
     }
 }
 
-/// Processes that lead, beside the record in one namespace.
-#[derive(Debug, Default)]
-struct Readers {
-    /// Which of them read another record, and what that says.
-    notes: Vec<String>,
-    /// Whether one of them does not read this one, or may not.
-    elsewhere: bool,
-}
-
-/// Looks at the processes that lead: which records do they read?
-async fn readers(connected: &Connection, namespace: &str) -> Readers {
+/// What is to be known of processes that lead, beside the record in one namespace: which of them read another one, and
+/// what that says.
+async fn readers(connected: &Connection, namespace: &str) -> Vec<String> {
     let reader = Reader::new(connected);
     let mut notes = Vec::new();
-    let mut elsewhere = false;
     // Who may not list all Leases sees those beside the record.
     let listed = match leases(&reader, None).await {
         Ok(listed) => Ok(listed),
@@ -83,8 +74,7 @@ async fn readers(connected: &Connection, namespace: &str) -> Readers {
     let (found, now) = match listed {
         Ok(listed) => listed,
         Err(error) => {
-            let notes = vec![format!("note: unknown which processes read this: {error}")];
-            return Readers { notes, elsewhere };
+            return vec![format!("note: unknown which processes read this: {error}")];
         }
     };
     let is_live = |it: &&StoredLease| {
@@ -99,14 +89,12 @@ async fn readers(connected: &Connection, namespace: &str) -> Readers {
             notes.push(format!(
                 "warning: unknown which record pauses {who}: it is of an earlier version of kubectl storage"
             ));
-            elsewhere = true;
             continue;
         };
         if !reads.contains(&namespace) {
             notes.push(format!(
                 "warning: {who} does not read this record: it is paused and resumed by -n {first}"
             ));
-            elsewhere = true;
             continue;
         }
         for other in reads.iter().copied().filter(|it| *it != namespace) {
@@ -122,16 +110,14 @@ async fn readers(connected: &Connection, namespace: &str) -> Readers {
             }
         }
     }
-    Readers { notes, elsewhere }
+    notes
 }
 
-/// Tells which processes that lead read another record, and returns whether all of them read this one, as far as is known.
-pub(super) async fn tell_readers(connected: &Connection, namespace: &str) -> bool {
-    let readers = readers(connected, namespace).await;
-    for note in &readers.notes {
-        terminal::note(&escape_control(note));
+/// Tells what is to be known of processes that lead.
+pub(super) async fn tell_readers(connected: &Connection, namespace: &str) {
+    for note in readers(connected, namespace).await {
+        terminal::note(&escape_control(&note));
     }
-    !readers.elsewhere
 }
 
 /// Arguments of `watch status`.

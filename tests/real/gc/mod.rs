@@ -32,7 +32,7 @@ fn left(on: &Scenario, name: &str) -> PersistentVolume {
 fn release(on: &Scenario, volumes: &[&PersistentVolume]) {
     let items: Vec<_> = volumes.iter().map(|it| &it.0).collect();
     let list = json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
-    let create = ["create", "-f", "-", "--field-manager=csi-provisioner"];
+    let create = ["create", "-f", "-", "--field-manager=scenario"];
     let made = on.cluster.try_kubectl(&create, &list);
     made.unwrap_or_else(|error| panic!("kubectl create: {error}"));
     on.remember_volumes();

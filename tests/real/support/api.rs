@@ -86,7 +86,7 @@ impl Api {
         let path = resource.path(namespace, "");
         // What a provisioner would have made is not taken for a copy.
         let provisioned = &object["metadata"]["annotations"]["pv.kubernetes.io/provisioned-by"];
-        let manager = if provisioned.is_null() { "kubectl-create" } else { "csi-provisioner" };
+        let manager = if provisioned.is_null() { "kubectl-create" } else { "scenario" };
         let query = format!("?fieldManager={manager}&fieldValidation=Strict");
         self.send(Method::POST, &format!("{path}{query}"), JSON, object)
     }

@@ -258,7 +258,7 @@ fn a_pause_is_where_the_journal_is_and_of_two_the_one_that_pauses_wins() {
 
     let lost = on_claim("lost");
     let paused = told(&["pause", "-n", here, "--reason", "a restore"]).stderr;
-    assert!(paused.contains("may take effect for 22s from now"), "{paused}");
+    assert!(paused.contains("sends nothing after 22s"), "{paused}");
     watcher.says("a restore");
     let status = told(&["status", "-f", &policy, "-o", "json"]);
     let shape: Value = serde_json::from_str(&status.stdout).expect("it is JSON");

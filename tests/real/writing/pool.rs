@@ -42,7 +42,7 @@ impl Pool {
         let pool = Self { cluster, drivers, size, taken: AtomicUsize::new(0) };
         let volumes: Vec<_> = (0..size).map(|place| pool.volume(place).0).collect();
         let list = json!({"apiVersion": "v1", "kind": "List", "items": volumes});
-        let create = ["create", "-f", "-", "--field-manager=csi-provisioner"];
+        let create = ["create", "-f", "-", "--field-manager=scenario"];
         let made = pool.cluster.try_kubectl(&create, &list.to_string());
         made.expect("because the administrator may create volumes");
         eventually("all volumes are Released", || pool.released() == size);
