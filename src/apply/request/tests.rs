@@ -388,7 +388,7 @@ fn a_volume_is_reserved_for_another_claim_by_the_same_patch() {
 }
 
 #[test]
-fn a_lost_claim_is_written_into_a_claim_ref_of_its_name_only() {
+fn a_lost_claim_is_written_into_the_claim_ref_of_its_volume() {
     let claim = |name: &str, uid: Option<&str>| ObjectRef {
         key: ObjectKey::named(Kind::PersistentVolumeClaim, "shop", name),
         uid: uid.and_then(Uid::parse),
@@ -407,9 +407,16 @@ fn a_lost_claim_is_written_into_a_claim_ref_of_its_name_only() {
         ("/spec/claimRef/resourceVersion", Value::Null),
         ("/spec/claimRef/uid", Value::Null),
     ]);
-    patches(&bind("orders", Some(OTHER)), &bare, [beginning, vec![add]].concat());
-    let other = "spec.claimRef.name is \"orders\", not \"other\"";
-    unfit(&bind("other", Some(OTHER)), &live(), other);
+    patches(&bind("orders", Some(OTHER)), &bare, [beginning, vec![add.clone()]].concat());
+    // Where somebody has written another name over it.
+    let renamed = vec![
+        test("/spec/claimRef/namespace", "shop"),
+        test("/spec/claimRef/name", "orders"),
+        json!({"op": "replace", "path": "/spec/claimRef/name", "value": "other"}),
+        test(POLICY, "Retain"),
+        add.clone(),
+    ];
+    patches(&bind("other", Some(OTHER)), &bare, renamed);
     unfit(&bind("orders", None), &live(), "the uid of the claim is unknown");
     let deleting = with(&[(POLICY, json!("Delete"))]);
     let policy = "spec.persistentVolumeReclaimPolicy is \"Delete\", not \"Retain\"";

@@ -291,7 +291,7 @@ fn a_volume_is_not_reclaimed_while_an_attachment_names_it() {
             Err("volumeattachment/csi-3 references its backend volume on node well"),
         ),
         (volume(), inline(DRIVER, "vol-2"), Ok(())),
-        (volume(), inline("other.example", "vol-1"), Ok(())),
+        (volume(), inline("other.example", "vol-2"), Ok(())),
     ]);
 }
 
