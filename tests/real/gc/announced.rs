@@ -113,7 +113,9 @@ fn only_what_was_announced_for_long_enough_and_is_still_the_same_is_reclaimed() 
     annotate(&on, &reused, &format!("{MARK}=2099-01-01T00:00:00Z until the audit"));
     annotate(&on, &changed, "argocd.argoproj.io/tracking-id=shop:/PersistentVolume:shop/changed");
     let uid = json!({"spec": {"claimRef": {"uid": "6a1f02a7-f4e6-5ec4-8e0b-fc87ae581be5"}}});
-    on.cluster.kubectl(&["patch", "pv", &reused, "--type=merge", "-p", &uid.to_string()]);
+    // By whoever made it: what kubectl has applied may be a copy, which is another refusal.
+    let made = ["patch", "pv", &*reused, "--field-manager=scenario", "--type=merge", "-p"];
+    on.cluster.kubectl(&[&made[..], &[&uid.to_string()]].concat());
     let names_it = |it: &&Value| it["data"].to_string().contains(&*deleted);
     let gone = all.iter().find(names_it).expect("it was announced");
     on.delete(&format!("cm/{}", gone["metadata"]["name"].as_str().expect("it has a name")));
