@@ -52,6 +52,7 @@ fn d_17_in_tree_delete_volume_deleted_first() {
 }
 
 #[test]
+#[ignore = "extended suite: Kubernetes 1.32"]
 fn d_18_in_tree_without_the_feature_leaks() {
     let cluster = Cluster::start(Options {
         version: "1.32.2",
@@ -181,6 +182,7 @@ fn a_removed_plugin_fails() {
 
 /// Kubernetes is upgraded, and rolled back again, while volumes are being deleted.
 #[test]
+#[ignore = "extended suite: Kubernetes 1.32"]
 fn d_84_the_feature_comes_and_goes() {
     const OFF: [&str; 1] = ["--feature-gates=HonorPVReclaimPolicy=false"];
     let cluster = Cluster::start(Options {

@@ -33,6 +33,7 @@ fn released(on: &Scenario, name: &str) -> String {
 }
 
 #[test]
+#[ignore = "extended suite: what Kubernetes does by itself"]
 fn d_76_stamp_moves_with_the_phase() {
     let on = Scenario::on(shared());
     let driver = shared().driver();
@@ -68,6 +69,7 @@ fn d_76_stamp_moves_with_the_phase() {
 }
 
 #[test]
+#[ignore = "extended suite: what Kubernetes does by itself"]
 fn d_77_patches_do_not_move_the_stamp() {
     let on = Scenario::on(shared());
     let name = on.named("pv");
@@ -96,6 +98,7 @@ fn d_77_patches_do_not_move_the_stamp() {
 }
 
 #[test]
+#[ignore = "extended suite: what Kubernetes does by itself"]
 fn d_78_no_trace_of_the_release_is_an_unknown_age() {
     let on = Scenario::on(shared());
     let object = released(&on, "pv");
@@ -117,6 +120,7 @@ fn d_78_no_trace_of_the_release_is_an_unknown_age() {
 }
 
 #[test]
+#[ignore = "extended suite: what Kubernetes does by itself"]
 fn d_80_impossible_stamps_are_not_believed() {
     let on = Scenario::on(shared());
     let (future, past) = (released(&on, "future"), released(&on, "past"));
@@ -159,6 +163,7 @@ fn of_1_27(name: &str, managed: Option<&str>) -> (String, Value) {
 }
 
 #[test]
+#[ignore = "extended suite: what Kubernetes does by itself"]
 fn d_81_volumes_of_an_old_server() {
     let seed = [of_1_27("silent", None), of_1_27("recorded", Some("2023-06-01T08:00:00Z"))];
     let cluster = Cluster::start(Options { seed: &seed, ..Options::CONTROLLERS });
@@ -187,6 +192,7 @@ fn d_81_volumes_of_an_old_server() {
 }
 
 #[test]
+#[ignore = "extended suite: what Kubernetes does by itself"]
 fn d_82_nobody_moves_a_volume_out_of_pending() {
     let cluster = Cluster::start(Options::CONTROLLERS);
     let on = Scenario::on(&cluster);
@@ -243,6 +249,7 @@ fn ten_days_ago() -> String {
 
 /// The proxy moves the `Date` header by days, ahead and behind: ages follow it and not the clock of this machine.
 #[test]
+#[ignore = "extended suite: what Kubernetes does by itself"]
 fn d_83_the_workstations_clock_does_not_matter() {
     const DAY: i64 = 24 * 3600;
     let on = Scenario::on(shared());

@@ -23,6 +23,7 @@ fn run(command: &mut Command) -> String {
 }
 
 #[test]
+#[ignore = "extended suite: tools of others"]
 fn csi_sanity_accepts_our_driver() {
     let said = run(&mut Command::new(root().join("tests/testbed/sanity")));
     let judged: Vec<_> = said.lines().filter(|line| line.contains("Passed")).collect();
@@ -35,6 +36,7 @@ fn csi_sanity_accepts_our_driver() {
 
 /// As far as no network is needed: whether the archives can be fetched is for a release to say.
 #[test]
+#[ignore = "extended suite: tools of others"]
 fn krew_validates_the_manifest() {
     let folder = tempfile::tempdir().expect("because the temporary folder is writable");
     let manifest = folder.path().join("storage.yaml"); // as the plugin is called
@@ -63,6 +65,7 @@ fn pack(archive: &Path) -> String {
 
 /// krew installs an archive made as a release makes it, and kubectl then finds the plugin.
 #[test]
+#[ignore = "extended suite: tools of others"]
 fn krew_installs_the_plugin() {
     let folder = tempfile::tempdir().expect("because the temporary folder is writable");
     let archive = folder.path().join("storage.tar.gz");

@@ -15,9 +15,10 @@ kubernetes_version() {
   echo "-X $package.gitVersion=$version -X $package.gitMajor=$major -X $package.gitMinor=$minor"
 }
 
-default_components=(
-  kubernetes-1.36 etcd csi-provisioner attacher kwok driver supervisor kubernetes-1.32 csi-sanity krew
-  snapshot-crds snapshotter gce-pd compute local-path promlint promrules
+# What the test command runs, and what the extended suite runs beside it (docs/development.md).
+default_components=(kubernetes-1.36 etcd csi-provisioner kwok driver supervisor snapshot-crds promlint)
+extended_components=(
+  kubernetes-1.32 attacher snapshotter gce-pd compute local-path csi-sanity krew promrules
 )
 extra_components=(popeye)
 

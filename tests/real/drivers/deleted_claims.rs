@@ -55,6 +55,7 @@ fn kept_and_given_back(on: &Scenario, admin: &Admin, volume: &str) {
 }
 
 #[test]
+#[ignore = "extended suite: drivers that people run"]
 fn gce_pd_disk_survives_its_claim_and_comes_back() {
     let world = real_drivers();
     let on = Scenario::on(&world.cluster);
@@ -68,6 +69,7 @@ fn gce_pd_disk_survives_its_claim_and_comes_back() {
 }
 
 #[test]
+#[ignore = "extended suite: drivers that people run"]
 fn gce_pd_disk_is_destroyed_with_its_claim() {
     let world = real_drivers();
     let on = Scenario::on(&world.cluster);
@@ -86,6 +88,7 @@ fn gce_pd_disk_is_destroyed_with_its_claim() {
 }
 
 #[test]
+#[ignore = "extended suite: drivers that people run"]
 fn local_path_directory_survives_its_claim_and_comes_back() {
     let world = real_drivers();
     let on = Scenario::on(&world.cluster);
@@ -101,6 +104,7 @@ fn local_path_directory_survives_its_claim_and_comes_back() {
 }
 
 #[test]
+#[ignore = "extended suite: drivers that people run"]
 fn local_path_directory_is_destroyed_with_its_claim() {
     let world = real_drivers();
     let on = Scenario::on(&world.cluster);
@@ -116,6 +120,7 @@ fn local_path_directory_is_destroyed_with_its_claim() {
 }
 
 #[test]
+#[ignore = "extended suite: drivers that people run"]
 fn in_tree_folder_survives_its_claim_and_comes_back() {
     let on = Scenario::on(shared());
     let (admin, class) = (Admin::of(&on), on.named("class"));
@@ -130,6 +135,7 @@ fn in_tree_folder_survives_its_claim_and_comes_back() {
 }
 
 #[test]
+#[ignore = "extended suite: drivers that people run"]
 fn in_tree_folder_is_destroyed_with_its_claim() {
     let on = Scenario::on(shared());
     let (admin, class) = (Admin::of(&on), on.named("class"));

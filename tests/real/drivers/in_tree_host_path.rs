@@ -11,6 +11,7 @@ use crate::support::{
 };
 
 #[test]
+#[ignore = "extended suite: drivers that people run"]
 fn in_tree_released_volume_is_destroyed_by_the_controller_manager() {
     let on = Scenario::on(shared());
     let (admin, class) = (Admin::of(&on), on.named("class"));
@@ -34,6 +35,7 @@ fn in_tree_released_volume_is_destroyed_by_the_controller_manager() {
 /// A folder that somebody made, and wrote a volume down for. The controller manager deletes what lies in /tmp, whoever made
 /// it; the tool does not rely on that.
 #[test]
+#[ignore = "extended suite: drivers that people run"]
 fn in_tree_static_volume_is_refused() {
     let on = Scenario::on(shared());
     let (admin, name) = (Admin::of(&on), on.named("made-by-hand"));
@@ -62,6 +64,7 @@ fn in_tree_static_volume_is_refused() {
 
 /// A volume that somebody wrote down for a folder within that of another.
 #[test]
+#[ignore = "extended suite: drivers that people run"]
 fn in_tree_folder_around_anothers_is_refused() {
     let on = Scenario::on(shared());
     let (admin, class) = (Admin::of(&on), on.named("class"));

@@ -41,6 +41,7 @@ fn hang(on: &Scenario, name: &str) -> (String, PathBuf) {
 
 /// Whoever may do the first step and not the second is told so before the first.
 #[test]
+#[ignore = "extended suite: Kubernetes 1.32"]
 fn who_may_not_create_volumes_reclaims_none() {
     let on = Scenario::on(&ROLLED_BACK);
     let (name, folder) = hang(&on, "pv");
@@ -64,6 +65,7 @@ fn who_may_not_create_volumes_reclaims_none() {
 
 /// The tool is killed between the two: what is left is written down twice, and can be gone on with.
 #[test]
+#[ignore = "extended suite: Kubernetes 1.32"]
 fn a_run_that_is_killed_between_its_steps_leaves_a_record() {
     let on = Scenario::on(&ROLLED_BACK);
     let (admin, proxy) = (Admin::of(&on), ROLLED_BACK.proxy());
@@ -93,6 +95,7 @@ fn a_run_that_is_killed_between_its_steps_leaves_a_record() {
 
 /// The second step is refused by the server: the receipt says what is left, and how to go on.
 #[test]
+#[ignore = "extended suite: Kubernetes 1.32"]
 fn a_second_step_that_fails_says_how_to_go_on() {
     let on = Scenario::on(&ROLLED_BACK);
     let (admin, proxy) = (Admin::of(&on), ROLLED_BACK.proxy());
@@ -115,6 +118,7 @@ fn a_second_step_that_fails_says_how_to_go_on() {
 
 /// Another volume names the same folder: it is not destroyed under it, whoever asks.
 #[test]
+#[ignore = "extended suite: Kubernetes 1.32"]
 fn what_another_volume_names_is_not_reclaimed() {
     let on = Scenario::on(&ROLLED_BACK);
     let (admin, twin) = (Admin::of(&on), on.named("twin"));

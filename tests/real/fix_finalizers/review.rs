@@ -39,6 +39,7 @@ fn hang(on: &Scenario, name: &str, left: &[&str]) -> (String, PathBuf) {
 /// While the object is still there, somebody says that the data is to be kept: nothing is begun that this could not
 /// stop. Nobody removes `kubernetes.io/pv-protection` in that cluster.
 #[test]
+#[ignore = "extended suite: Kubernetes 1.32"]
 fn who_says_retain_before_the_object_is_gone_keeps_the_data() {
     let cluster = start(&[OFF, "--controllers=*,-persistentvolume-protection-controller"]);
     let on = Scenario::on(&cluster);
@@ -55,6 +56,7 @@ fn who_says_retain_before_the_object_is_gone_keeps_the_data() {
 
 /// What watches tell may come late: that the object is gone was asked.
 #[test]
+#[ignore = "extended suite: Kubernetes 1.32"]
 fn a_late_watch_does_not_leave_the_folder_behind() {
     let on = Scenario::on(&ROLLED_BACK);
     let (admin, proxy) = (Admin::of(&on), ROLLED_BACK.proxy());
@@ -71,6 +73,7 @@ fn a_late_watch_does_not_leave_the_folder_behind() {
 
 /// Whoever applies manifests creates the volume again as soon as it is gone.
 #[test]
+#[ignore = "extended suite: Kubernetes 1.32"]
 fn a_volume_that_is_created_again_at_once_keeps_its_folder() {
     let on = Scenario::on(&ROLLED_BACK);
     let (admin, proxy) = (Admin::of(&on), ROLLED_BACK.proxy());
@@ -96,6 +99,7 @@ fn a_volume_that_is_created_again_at_once_keeps_its_folder() {
 
 /// The record of a leak that took two steps names an entry of the journal that can be gone on with.
 #[test]
+#[ignore = "extended suite: Kubernetes 1.32"]
 fn the_record_of_a_leak_in_two_steps_names_the_entry_that_has_it() {
     // Of other drivers, other scenarios leave attachments that could be of the volume.
     const DRIVER: &str = "leaking.csi.example";

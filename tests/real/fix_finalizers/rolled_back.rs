@@ -66,6 +66,7 @@ fn but_the_record(admin: &Admin, since: Mark) -> Vec<Write> {
 }
 
 #[test]
+#[ignore = "extended suite: Kubernetes 1.32"]
 fn d_84_after_a_rollback_the_folder_is_reclaimed_by_word() {
     let cluster = cluster(&ON);
     let on = Scenario::on(&cluster);
@@ -118,6 +119,7 @@ fn d_84_after_a_rollback_the_folder_is_reclaimed_by_word() {
 
 /// Upgrade, use, roll back, hang, repair, upgrade again. Of five folders those are left that somebody wanted to keep.
 #[test]
+#[ignore = "extended suite: Kubernetes 1.32"]
 fn the_whole_chain_of_an_upgrade_that_was_taken_back() {
     let cluster = cluster(&OFF);
     let on = Scenario::on(&cluster);

@@ -164,6 +164,7 @@ fn refused_controllers(cluster: &Cluster, since: Mark) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "extended suite: long random runs"]
 fn whatever_people_ask_for_nothing_is_lost_and_no_controller_is_refused() {
     let cluster = Cluster::start(Options::COMPLETE);
     let driver = cluster.start_driver("disk.csi.example", &DriverOptions::default());

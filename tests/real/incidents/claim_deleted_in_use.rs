@@ -9,6 +9,7 @@ use crate::support::{Cluster, DriverOptions, Options, Scenario, claim, eventuall
 const INCIDENT: &str = "07-claim-deleted-in-use";
 
 #[test]
+#[ignore = "extended suite: incidents, played again"]
 fn i_07_claim_deleted_under_a_running_pod() {
     let cluster = Cluster::start(Options::COMPLETE);
     let on = Scenario::on(&cluster);

@@ -10,6 +10,7 @@ const INCIDENT: &str = "05-claim-recreated";
 const SOON: [&str; 4] = ["--threshold", "pvc-pending=1s", "--threshold", "stuck=1s"];
 
 #[test]
+#[ignore = "extended suite: incidents, played again"]
 fn claim_recreated() {
     let cluster = Cluster::start(Options { nodes: 1, ..Options::COMPLETE });
     let on = Scenario::on(&cluster);

@@ -11,6 +11,7 @@ const FINALIZER: &str = "external-attacher/left-csi-example";
 const SOON: [&str; 4] = ["--threshold", "detach=1s", "--threshold", "driver-action=1s"];
 
 #[test]
+#[ignore = "extended suite: incidents, played again"]
 fn finalizer_left() {
     let cluster = Cluster::start(Options { nodes: 1, ..Options::COMPLETE });
     let on = Scenario::on(&cluster);

@@ -12,6 +12,7 @@ use crate::support::{Cluster, DriverOptions, Options, Scenario, claim, eventuall
 const INCIDENT: &str = "09-lost-claim";
 
 #[test]
+#[ignore = "extended suite: incidents, played again"]
 fn i_09_lost_claim() {
     let cluster = Cluster::start(Options::COMPLETE);
     let on = Scenario::on(&cluster);

@@ -9,6 +9,7 @@ const INCIDENT: &str = "03-node-gone";
 const NAME: &str = "attached.csi.example";
 
 #[test]
+#[ignore = "extended suite: incidents, played again"]
 fn node_gone() {
     let cluster = Cluster::start(Options { nodes: 2, ..Options::COMPLETE });
     let on = Scenario::on(&cluster);

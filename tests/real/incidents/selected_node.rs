@@ -13,6 +13,7 @@ const INCIDENT: &str = "06-selected-node";
 const DRIVER: &str = "local.csi.example";
 
 #[test]
+#[ignore = "extended suite: incidents, played again"]
 fn i_06_selected_node_does_not_exist() {
     let cluster = Cluster::start(Options::COMPLETE);
     let on = Scenario::on(&cluster);

@@ -10,6 +10,7 @@ use crate::support::{Cluster, DriverOptions, Options, Scenario, claim, eventuall
 const INCIDENT: &str = "08-volume-deleted-first";
 
 #[test]
+#[ignore = "extended suite: incidents, played again"]
 fn i_08_volume_deleted_before_its_claim() {
     let cluster = Cluster::start(Options::COMPLETE);
     let on = Scenario::on(&cluster);

@@ -115,10 +115,10 @@ fn the_effects_of_many_repairs_settle_side_by_side() {
     assert_eq!((intents, unsent.len()), (COUNT, 0), "{journal:#?}");
     let done = journal.iter().filter(|it| it["outcome"] == "done").count();
     assert_eq!(done, COUNT, "{journal:#?}");
-    // The last one is sent before the first has settled.
-    let sent = journal.iter().rposition(|it| it["outcome"] == "sent");
+    // While one settles, others are sent: `cargo bench --bench disown` says how many.
     let settled = journal.iter().position(|it| it["outcome"] == "done");
-    assert!(sent < settled, "{journal:#?}");
+    let before = journal.iter().take(settled.unwrap_or_default());
+    assert!(before.filter(|it| it["outcome"] == "sent").count() > 1, "{journal:#?}");
 }
 
 /// One request is not answered while others have their turn: what is under way is verified, and nothing else begins.

@@ -9,7 +9,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::audit_log::Mark;
-use super::{Cluster, Explained, HOST_PATHS, Proxy, Report, eventually, say};
+use super::{Cluster, Explained, HOST_PATHS, Proxy, Report, eventually, happens, say};
 
 /// A namespace named after the test, and what is to be removed with it.
 pub(crate) struct Scenario<'a> {
@@ -156,10 +156,9 @@ impl<'a> Scenario<'a> {
 
     /// Waits until an object, which must be there, is in a phase.
     pub(crate) fn wait_phase(&self, object: &str, phase: &str) {
-        eventually(&format!("{object} is {phase}"), || {
-            // What a controller creates may not be there yet.
-            self.get(object).is_some_and(|it| it["status"]["phase"] == phase)
-        });
+        // What a controller creates may not be there yet.
+        let is_there = || self.get(object).is_some_and(|it| it["status"]["phase"] == phase);
+        assert!(happens(is_there), "{object} is never {phase}: {:#?}", self.get(object));
     }
 
     /// Waits until an object is gone; another one of its name may have come.

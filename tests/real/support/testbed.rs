@@ -35,7 +35,10 @@ pub(crate) fn testbed() -> &'static Testbed {
 impl Testbed {
     fn start() -> Result<Self, String> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/testbed/build");
+        // Tests of the extended suite are ignored unless somebody asks for them.
+        let extended = std::env::args().any(|it| matches!(&*it, "--ignored" | "--include-ignored"));
         let built = Command::new(&script)
+            .args(extended.then_some("--extended"))
             .stderr(Stdio::inherit()) // a cold build takes minutes, and says what it does
             .output()
             .map_err(|error| format!("failed to run {}: {error}", script.display()))?;

@@ -182,6 +182,7 @@ fn play(
 }
 
 #[test]
+#[ignore = "extended suite: long random runs"]
 fn a_false_answer_is_no_answer() {
     let mut cases = Cases::begin("false answers", BOUNDS);
     let cluster = Cluster::start(Options { nodes: 1, kwok: true, ..Options::CONTROLLERS });

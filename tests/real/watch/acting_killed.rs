@@ -280,6 +280,7 @@ fn held(cluster: &Cluster) {
 }
 
 #[test]
+#[ignore = "extended suite: kills and restarts"]
 fn whoever_comes_after_a_process_that_was_killed_or_stopped_finishes_and_does_nothing_twice() {
     let cluster = Cluster::start(Options::COMPLETE);
     cluster.driver();

@@ -2,7 +2,6 @@
 //! changed, with them they act, and ask for nothing else.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -19,19 +18,14 @@ const RECONCILERS: [&str; 4] = ["rescue", "retention", "finalizers", "reclaim"];
 
 /// A policy in whose scope these reconcilers act.
 fn policy(on: &Scenario, reconcilers: &str) -> Reporting {
-    let reporting = Reporting::with(
+    Reporting::with(
         "{metrics: {address: '127.0.0.1:PORT'}}",
         &format!(
             "scope: {{namespaces: [{}]}}\nleaderElection: {{}}\nreconcilers: {reconcilers}\n\
              bounds: {{unchangedJudgements: 2, judgementInterval: 1s}}",
             on.name
         ),
-    );
-    let path = reporting.policy();
-    let text = fs::read_to_string(&path).expect("because it was just written");
-    let text = text.replace("older-than: 1s", "older-than: 1s, claim-protection: 1s");
-    fs::write(&path, text).expect("because the temporary folder is writable");
-    reporting
+    )
 }
 
 fn print(args: &[&str]) -> String {
@@ -39,17 +33,17 @@ fn print(args: &[&str]) -> String {
 }
 
 /// Something that a reconciler answers.
-struct Trouble<'a> {
+pub(super) struct Trouble<'a> {
     on: &'a Scenario<'a>,
     reconciler: &'static str,
     name: String,
     /// The volume, where it is about one.
-    volume: String,
+    pub(super) volume: String,
 }
 
 impl<'a> Trouble<'a> {
     /// Makes it.
-    fn make(on: &'a Scenario<'a>, reconciler: &'static str, number: u32) -> Self {
+    pub(super) fn make(on: &'a Scenario<'a>, reconciler: &'static str, number: u32) -> Self {
         let driver = on.cluster.driver();
         let name = match reconciler {
             "retention" => format!("data-web-{number}"),
@@ -107,7 +101,7 @@ impl<'a> Trouble<'a> {
 }
 
 /// A set without pods, which retains its claims.
-fn set(on: &Scenario) {
+pub(super) fn set(on: &Scenario) {
     on.create(&json!({
         "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "web"},
         "spec": {

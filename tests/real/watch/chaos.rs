@@ -41,6 +41,7 @@ fn watched(kubeconfig: &std::path::Path) -> (Reporting, Watcher) {
 }
 
 #[test]
+#[ignore = "extended suite: kills and restarts"]
 fn watches_that_are_cut_every_second_miss_nothing() {
     let cluster = Cluster::start(Options::CONTROLLERS);
     let on = Scenario::on(&cluster);
@@ -62,6 +63,7 @@ fn watches_that_are_cut_every_second_miss_nothing() {
 }
 
 #[test]
+#[ignore = "extended suite: kills and restarts"]
 fn a_slow_etcd_and_an_absent_controller_manager_clear_nothing() {
     let cluster = Cluster::start(Options::CONTROLLERS);
     let on = Scenario::on(&cluster);
@@ -96,6 +98,7 @@ fn a_slow_etcd_and_an_absent_controller_manager_clear_nothing() {
 }
 
 #[test]
+#[ignore = "extended suite: kills and restarts"]
 fn many_pods_that_come_and_go_leave_what_an_audit_finds() {
     let cluster = Cluster::start(Options::CONTROLLERS);
     let on = Scenario::on(&cluster);

@@ -4,6 +4,7 @@
 mod acting;
 mod acting_ends;
 mod acting_killed;
+mod acting_paused;
 mod acting_rights;
 mod alerts;
 mod chaos;

@@ -31,7 +31,7 @@ impl Reporting {
             .replace("FOLDER", &reporting.folder.path().display().to_string());
         let policy = format!(
             "apiVersion: storage.kubectl.dev/v1alpha1\nkind: WatchPolicy\n\
-             thresholds: {{older-than: 1s, delete-wait: 10s}}\nreport: {report}\n{rest}\n"
+             thresholds: {{older-than: 1s, claim-protection: 1s, delete-wait: 10s}}\nreport: {report}\n{rest}\n"
         );
         fs::write(reporting.policy(), policy).expect("because the folder is writable");
         reporting

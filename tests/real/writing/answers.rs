@@ -4,7 +4,7 @@ use kubectl_storage::journal::Outcome;
 use serde_json::json;
 
 use super::{Case, Told, dry, read, real};
-use crate::support::{Fault, eventually};
+use crate::support::{Fault, Run, claim, eventually};
 
 /// What is expected of the second of three volumes.
 struct Expect<'a> {
@@ -164,10 +164,32 @@ fn it_is_another_one_after_it_was_carried_out() {
 #[test]
 fn nothing_is_removed_by_a_clock_that_disagrees() {
     let case = Case::of(1);
+    let saved = case.home.path().join("plan.json");
+    let saved = saved.to_string_lossy();
+    let planned = case.gc().more(&["--plan-out", &saved]).go();
+    assert_eq!(planned.code, Some(0), "{}", planned.stderr);
+    let deletion = ["delete", "pvc", "data", "-n", &case.on.name, "--destroy-data", "--yes"];
+    case.on.create(&claim("data", &case.driver.class_delete));
+    let volume = case.on.bound("data");
+    let of = |args: &[&str]| Run::of(args).kubeconfig(case.proxy.kubeconfig());
+    for run in [case.gc(), of(&["apply", &saved, "--yes"]), of(&deletion)] {
+        case.proxy.clear();
+        let ahead = Fault::clock(80 * 24 * 3600).on("GET", "^/api/v1/persistentvolumes$");
+        case.proxy.fault(ahead.times(1));
+        let outcome = run.env("XDG_STATE_HOME", case.home.path()).go();
+        assert_eq!(outcome.code, Some(5), "{}{}", outcome.stdout, outcome.stderr);
+        // By that clock its provisioner is not running either, and the plan is old: that is said where it is asked first.
+        let told = ["is 80d ahead of that of this machine", "is not running", "it is 80d old"];
+        let said = format!("{}{}", outcome.stdout, outcome.stderr);
+        assert!(told.iter().any(|it| said.contains(it)), "{said}");
+        case.are_untouched(&case.volumes);
+        assert!(case.driver.has(&case.on.handle(&volume)));
+        assert!(case.on.get("pvc/data").is_some());
+    }
+    case.proxy.clear();
     let ahead = Fault::clock(80 * 24 * 3600).on("GET", "^/api/v1/persistentvolumes$");
     case.proxy.fault(ahead.times(1));
     let outcome = case.gc().more(&["--keep-backend"]).go();
-    assert_eq!(outcome.code, Some(5), "{}{}", outcome.stdout, outcome.stderr);
     let told = "the clock of the API server is 80d ahead of that of this machine";
     assert!(outcome.stderr.contains(told), "{}{}", outcome.stdout, outcome.stderr);
     assert!(outcome.stderr.contains("--server"), "{}", outcome.stderr);

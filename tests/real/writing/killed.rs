@@ -59,42 +59,49 @@ fn sorted(mut all: Vec<(String, Option<Outcome>)>) -> Vec<(String, Option<Outcom
 }
 
 #[test]
+#[ignore = "extended suite: kills and restarts"]
 fn while_the_volume_is_read_again() {
     let left = Left { sent: &[], seen: &[], recorded: &[] };
     killed_at(|volume| read(Fault::hold(), volume), false, &left);
 }
 
 #[test]
+#[ignore = "extended suite: kills and restarts"]
 fn before_the_dry_run_arrives() {
     let left = Left { sent: &["dry"], seen: &[], recorded: &[] };
     killed_at(|volume| dry(Fault::hold(), volume), false, &left);
 }
 
 #[test]
+#[ignore = "extended suite: kills and restarts"]
 fn between_the_dry_run_and_the_journal() {
     let left = Left { sent: &["dry"], seen: &["dry 200"], recorded: &[] };
     killed_at(|volume| dry(Fault::hold_after(), volume), true, &left);
 }
 
 #[test]
+#[ignore = "extended suite: kills and restarts"]
 fn after_the_journal_and_the_write_is_lost() {
     let left = Left { sent: &["dry", "real"], seen: &["dry 200"], recorded: &[None] };
     killed_at(|volume| real(Fault::hold(), volume), false, &left);
 }
 
 #[test]
+#[ignore = "extended suite: kills and restarts"]
 fn after_the_journal_and_the_write_arrives() {
     let left = Left { sent: &["dry", "real"], seen: &["dry 200", "200"], recorded: &[None] };
     killed_at(|volume| real(Fault::hold(), volume), true, &left);
 }
 
 #[test]
+#[ignore = "extended suite: kills and restarts"]
 fn before_the_answer_to_the_write_arrives() {
     let left = Left { sent: &["dry", "real"], seen: &["dry 200", "200"], recorded: &[None] };
     killed_at(|volume| real(Fault::hold_after(), volume), true, &left);
 }
 
 #[test]
+#[ignore = "extended suite: kills and restarts"]
 fn while_the_event_is_written() {
     let recorded = &[Some(Outcome::Sent)];
     let left = Left { sent: &["dry", "real"], seen: &["dry 200", "200"], recorded };
@@ -103,6 +110,7 @@ fn while_the_event_is_written() {
 }
 
 #[test]
+#[ignore = "extended suite: kills and restarts"]
 fn while_what_follows_is_verified() {
     let recorded = &[Some(Outcome::Sent)];
     let left = Left { sent: &["dry", "real"], seen: &["dry 200", "200"], recorded };
@@ -112,6 +120,7 @@ fn while_what_follows_is_verified() {
 
 /// Another run does not know that the request of the first is still on its way; the server tells them apart.
 #[test]
+#[ignore = "extended suite: kills and restarts"]
 fn the_write_arrives_when_another_run_has_done_it() {
     let case = Case::of(1);
     let volume = &case.volumes[0];

@@ -12,6 +12,7 @@ use crate::support::{
 
 /// The driver refuses the parameters of the class, for ever.
 #[test]
+#[ignore = "extended suite: drivers that people run"]
 fn snapshot_first_that_fails_leaves_the_claim_as_it_is() {
     let world = real_drivers();
     let on = Scenario::on(&world.cluster);
@@ -51,6 +52,7 @@ fn snapshot_first_that_fails_leaves_the_claim_as_it_is() {
 
 /// What may happen while a snapshot is taken, which here takes until csi-snapshotter is started again.
 #[test]
+#[ignore = "extended suite: drivers that people run"]
 fn snapshot_first_waits_and_whatever_happens_meanwhile_is_seen() {
     const SNAPSHOTTER: &str = "pd.csi.storage.gke.io/snapshotter";
     let cluster = Cluster::start(Options::COMPLETE);
@@ -126,6 +128,7 @@ fn snapshot_first_waits_and_whatever_happens_meanwhile_is_seen() {
 
 /// Whoever deletes the snapshot between the claim and its data keeps the data from being destroyed.
 #[test]
+#[ignore = "extended suite: drivers that people run"]
 fn snapshot_first_that_is_deleted_after_the_claim_keeps_the_data() {
     let world = real_drivers();
     let on = Scenario::on(&world.cluster);
@@ -159,6 +162,7 @@ fn snapshot_first_that_is_deleted_after_the_claim_keeps_the_data() {
 
 /// The CRDs are there, and the controllers are not.
 #[test]
+#[ignore = "extended suite: drivers that people run"]
 fn snapshot_first_without_controllers_is_pending() {
     let on = Scenario::on(shared());
     let driver = shared().driver();
@@ -200,6 +204,7 @@ fn snapshot_first_without_controllers_is_pending() {
 
 /// A server of the time before v1. What snapshot-controller would write is written by hand.
 #[test]
+#[ignore = "extended suite: drivers that people run"]
 fn snapshot_first_speaks_the_version_that_is_served() {
     let cluster = Cluster::start(Options::COMPLETE);
     cluster.install_snapshot_api();

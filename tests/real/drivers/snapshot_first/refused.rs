@@ -6,6 +6,7 @@ use super::{bound, delete, is_untouched, says, sent, snapshot_class, snapshots};
 use crate::support::{Admin, Cluster, GcePd, Options, Scenario, claim, pod, real_drivers};
 
 #[test]
+#[ignore = "extended suite: drivers that people run"]
 fn snapshot_first_refuses_before_anything_is_sent() {
     let world = real_drivers();
     let on = Scenario::on(&world.cluster);
@@ -48,6 +49,7 @@ fn snapshot_first_refuses_before_anything_is_sent() {
 }
 
 #[test]
+#[ignore = "extended suite: drivers that people run"]
 fn snapshot_first_without_the_snapshot_api_is_refused() {
     let cluster = Cluster::start(Options::COMPLETE);
     let on = Scenario::on(&cluster);

@@ -17,6 +17,7 @@ fn is_restored_from(on: &Scenario, world: &RealDrivers, snapshot: &str, handle: 
 }
 
 #[test]
+#[ignore = "extended suite: drivers that people run"]
 fn snapshot_first_then_the_data_is_kept() {
     let world = real_drivers();
     let on = Scenario::on(&world.cluster);
@@ -68,6 +69,7 @@ fn snapshot_first_then_the_data_is_kept() {
 }
 
 #[test]
+#[ignore = "extended suite: drivers that people run"]
 fn snapshot_first_then_the_data_is_destroyed() {
     let world = real_drivers();
     let on = Scenario::on(&world.cluster);
@@ -98,6 +100,7 @@ fn snapshot_first_then_the_data_is_destroyed() {
 
 /// The role that `rbac` prints is enough, and is no right to anything else.
 #[test]
+#[ignore = "extended suite: drivers that people run"]
 fn snapshot_first_is_allowed_by_the_printed_role() {
     let world = real_drivers();
     let on = Scenario::on(&world.cluster);
@@ -127,6 +130,7 @@ fn snapshot_first_is_allowed_by_the_printed_role() {
 
 /// The name of the snapshot is part of the plan.
 #[test]
+#[ignore = "extended suite: drivers that people run"]
 fn snapshot_first_in_a_saved_plan() {
     let world = real_drivers();
     let on = Scenario::on(&world.cluster);

@@ -6,6 +6,7 @@ use crate::support::{Admin, Cluster, Fault, Options, Told, shared};
 
 /// Killed before the policy is patched: no claim is more deletable than before, and another run goes on.
 #[test]
+#[ignore = "extended suite: kills and restarts"]
 fn a_run_that_is_killed_between_its_steps_is_gone_on_with() {
     let set = Set::start(shared(), DELETE_WITH_SET, 2);
     set.owned(&[0, 1]);
@@ -28,6 +29,7 @@ fn a_run_that_is_killed_between_its_steps_is_gone_on_with() {
 
 /// Two at once: one patches the set, and the other is told, which cannot tell its own request from that of the first.
 #[test]
+#[ignore = "extended suite: kills and restarts"]
 fn of_two_at_once_one_is_told() {
     let set = Set::start(shared(), DELETE_WITH_SET, 2);
     set.owned(&[0, 1]);
@@ -52,6 +54,7 @@ fn of_two_at_once_one_is_told() {
 
 /// While kube-controller-manager is down nothing observes the change: what contradicts it is removed by the tool alone.
 #[test]
+#[ignore = "extended suite: kills and restarts"]
 fn without_a_controller_the_tool_says_what_is_pending() {
     let cluster = Cluster::start(Options::COMPLETE);
     let set = Set::start(&cluster, DELETE_WITH_SET, 3);
@@ -73,6 +76,7 @@ fn without_a_controller_the_tool_says_what_is_pending() {
 
 /// `--wait=false` sets the policy, and does not say that it is done.
 #[test]
+#[ignore = "extended suite: kills and restarts"]
 fn without_waiting_nothing_is_called_done() {
     let set = Set::start(shared(), DELETE_WITH_SET, 2);
     set.owned(&[0, 1]);

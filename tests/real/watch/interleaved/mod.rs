@@ -97,6 +97,7 @@ struct Stage {
 }
 
 #[test]
+#[ignore = "extended suite: long random runs"]
 fn whatever_people_do_only_what_was_announced_and_is_still_so_is_destroyed_and_nothing_leaks() {
     let mut cases = Cases::begin("interleavings", BOUNDS);
     let runtime = Runtime::new().expect("because the machine has threads");
