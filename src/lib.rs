@@ -6,7 +6,7 @@
 //! from those above it (`tests/it/architecture.rs` reads this list and holds it):
 //!
 //! 1. [`model`]: the words everyone shares: rows, keys, ages, findings, settings. Plain data.
-//! 2. [`drivers`]: what is known of storage drivers, one file per family: which storage a volume
+//! 2. [`drivers`]: what is known of storage drivers, by families: which storage a volume
 //!    names, and what its deletion destroys.
 //! 3. [`client`]: the connection to an API server: lists and watches as bytes arrive, questions.
 //! 4. [`dump`]: documents in files, folders, archives and on standard input. Like `client`, it
@@ -19,7 +19,7 @@
 //! 9. [`facts`]: derived truths that rules share, one per file.
 //! 10. [`guard`]: the policies with which the API server itself refuses what loses data, as data.
 //! 11. [`remedies`]: what could be done, one per file, with all its checks.
-//! 12. [`rules`]: one file per finding; judging all subjects, or those that a change touched.
+//! 12. [`rules`]: what can be found; judging all subjects, or those that a change touched.
 //! 13. [`plan`]: proposals selected, ordered, bounded.
 //! 14. [`apply`]: **door out**, and the only one.
 //! 15. [`output`]: the public shapes, and one file per format.

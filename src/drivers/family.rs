@@ -1,12 +1,11 @@
-//! What is known of a family of drivers.
+//! What is known of a family of drivers, and how objects reference its storage.
 
 use std::borrow::Cow;
 
-use super::{Place, Reference};
-use crate::model::Text;
+use super::{Place, UNKNOWN, family, family_with, is_unknown, recognised_by_attributes};
+use crate::model::{Attributes, BackendKey, Text};
 
-/// What is known of the drivers that share one code: one file for each family, each fact with its
-/// source.
+/// What is known of the drivers that share one code, with its sources.
 #[derive(Debug)]
 pub struct Family {
     /// Its name in documents and fixtures.
@@ -121,6 +120,46 @@ impl Name {
 /// decides. It is the value of a flag that it may be.
 pub const UNREAD: &str = "$";
 
+/// A reference to storage: that of a volume, or a volume that a pod describes itself.
+#[derive(Debug, Clone, Copy)]
+pub struct Reference<'a> {
+    /// The CSI driver, or the name of the field of an in-tree source (see [`BackendKey`]).
+    pub driver: &'a str,
+    /// The volume handle, or the text of an in-tree source.
+    pub handle: &'a str,
+    /// The `volumeAttributes` that its family asks for.
+    pub attributes: &'a Attributes,
+    /// What is known of its driver: by its name, else by what runs it and by the attributes.
+    pub family: &'static Family,
+}
+
+impl<'a> Reference<'a> {
+    /// The reference of a backend volume.
+    pub fn of(key: &'a BackendKey, attributes: &'a Attributes) -> Self {
+        let named = family(&key.driver);
+        let family = match is_unknown(named) {
+            false => named,
+            true => match (attributes.family(), recognised_by_attributes(attributes)) {
+                (Some(id), Some(told)) if told.id != id => &UNKNOWN,
+                (Some(id), _) => family_with(id),
+                (None, told) => told.unwrap_or(&UNKNOWN),
+            },
+        };
+        Self { driver: &key.driver, handle: &key.handle, attributes, family }
+    }
+
+    /// The value of an attribute; drivers differ in whether they tell upper and lower case apart,
+    /// and none has two keys that differ only so.
+    pub fn attribute(&self, key: &str) -> Option<&'a str> {
+        self.attributes.get(key)
+    }
+
+    /// The fields of the handle between separators.
+    pub fn fields(&self, separator: char) -> Vec<&'a str> {
+        self.handle.split(separator).collect()
+    }
+}
+
 /// A backend volume that is to be deleted, as its driver sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Deletion<'a> {
@@ -154,7 +193,7 @@ impl<'a> Deletion<'a> {
         self.flags(name).next()
     }
 
-    /// Its values, where several controllers run or are about to; [`UNREAD`] for each argument that may
+    /// The values of a flag, where several controllers run or are about to; [`UNREAD`] for each argument that may
     /// be this flag, because it is a line of a shell or a variable. That is none for variables of the
     /// environment, whose names have capital letters.
     pub fn flags(&self, name: &str) -> impl Iterator<Item = &'a str> {
@@ -207,18 +246,18 @@ impl Destruction {
 /// What becomes of snapshots when their volume is deleted.
 #[derive(Debug, Clone, Copy)]
 pub struct Snapshots {
-    /// All of them, unless their handles tell them apart.
+    /// The fate of all snapshots, unless their handles tell them apart.
     pub fate: Fate,
-    /// What the handle of one snapshot tells, where the family has several sorts.
+    /// Reads the fate of one snapshot in its handle, where the family has several sorts.
     pub of_handle: Option<fn(&str) -> Option<Fate>>,
     /// The volume that the handle of a snapshot names, where it names one: its volume handle.
     pub volume_of_handle: Option<fn(&str) -> Option<&str>>,
-    /// In a sentence.
+    /// The fate in a sentence.
     pub note: &'static str,
 }
 
 impl Snapshots {
-    /// The same for all of them.
+    /// One fate for all snapshots.
     pub const fn all(fate: Fate, note: &'static str) -> Self {
         Self { fate, of_handle: None, volume_of_handle: None, note }
     }
@@ -295,6 +334,17 @@ impl Provisioner {
         Self { kind: ProvisionerKind::Csi, workloads, images, elects_leader: true, hidden: None }
     }
 
+    /// A program of its own, without leader election.
+    pub const fn external(
+        configured_by: &'static [&'static str],
+        default_name: Option<&'static str>,
+        workloads: &'static [&'static str],
+        images: &'static [&'static str],
+    ) -> Self {
+        let kind = ProvisionerKind::External { configured_by, default_name };
+        Self { kind, workloads, images, elects_leader: false, hidden: None }
+    }
+
     /// The same without leader election.
     #[must_use]
     pub const fn without_leader(self) -> Self {
@@ -307,7 +357,7 @@ impl Provisioner {
         Self { hidden: Some(by), ..self }
     }
 
-    /// Nobody.
+    /// No provisioner: nobody makes or deletes such volumes.
     pub const NOBODY: Self = Self {
         kind: ProvisionerKind::Nobody,
         workloads: &[],

@@ -1,32 +1,30 @@
-//! Storage drivers: what is known of them, one file for each family.
+//! Storage drivers: what is known of them, by families.
 //!
 //! The rest of the crate asks three things: what storage a reference names ([`used`]), what the
 //! driver destroys when it is told to delete that ([`Family::deletion`]), and how its provisioner is
 //! seen ([`Family::provisioner`]). Places are compared across drivers: the same disk may be
 //! referenced by several drivers and by in-tree sources.
 //!
-//! To add a family: one file in `families/`, one line in [`FAMILIES`], one folder in
-//! `tests/drivers/`.
+//! To add a family: its row in the file of those like it in `families/` (or a file of its own, if it
+//! needs code), one line in [`FAMILIES`], one folder in `tests/drivers/`.
 
 pub(crate) mod driver_names;
 mod families;
 mod family;
 mod place;
 mod recognised;
-mod reference;
 mod tokens;
 
 pub use families::{FAMILIES, UNKNOWN};
 pub use family::{
     Deletion, Destruction, Family, Fate, Name, ObjectDropped, Provisioner, ProvisionerKind,
-    Snapshots, UNREAD,
+    Reference, Snapshots, UNREAD,
 };
 pub use place::{Extent, Letters, NFS, Overlap, Part, Place, PlaceKey, Relation, meeting};
 pub use recognised::{
     Recognition, external_provisioners, family_of_image, family_of_workload, provisions_itself,
     recognised_by_attributes, recognised_by_images, tell_of_families,
 };
-pub use reference::Reference;
 pub use tokens::{Named, Token, TokenKey};
 
 use std::sync::LazyLock;

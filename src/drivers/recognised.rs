@@ -6,14 +6,14 @@ use std::sync::LazyLock;
 use super::{FAMILIES, Family, ProvisionerKind, family::switches_on};
 use crate::model::{Attributes, image_name};
 
-/// As what a driver is recognised.
+/// What a driver is recognised as.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recognition {
-    /// Nothing tells.
+    /// Nothing tells its family.
     Unknown,
-    /// As the family with this id.
+    /// A driver of the family with this id.
     As(&'static str),
-    /// What tells contradicts itself, in a sentence.
+    /// Its images contradict each other, as this sentence says.
     Differs(String),
 }
 
@@ -39,14 +39,14 @@ fn families_of_image(image: &str) -> impl Iterator<Item = &'static Family> {
     FAMILIES.iter().copied().filter(move |it| it.provisioner.images.iter().any(|it| is_it(it)))
 }
 
-/// Whether a name is one that anybody gives: it proves nothing.
+/// Whether a name consists of words that anybody uses, and so proves nothing.
 fn is_plain(name: &str) -> bool {
     const PLAIN: [&str; 8] =
         ["controller", "csi", "driver", "operator", "plugin", "provisioner", "server", "storage"];
     name.split('-').all(|word| PLAIN.contains(&word))
 }
 
-/// Tells a driver by the images of what runs it. An image of several families leaves open which one
+/// Recognises a driver by the images that run it. An image of several families leaves open which one
 /// it is.
 pub fn recognised_by_images<'a>(images: impl IntoIterator<Item = &'a str>) -> Recognition {
     let mut left: Option<(Vec<&'static Family>, &str)> = None;
@@ -71,7 +71,7 @@ pub fn recognised_by_images<'a>(images: impl IntoIterator<Item = &'a str>) -> Re
     }
 }
 
-/// Whether any of these images bears on as what it is recognised that they run.
+/// Whether any of these images helps to recognise the driver that they run.
 pub fn tell_of_families<'a>(images: impl IntoIterator<Item = &'a str>) -> bool {
     let mut telling = images.into_iter().filter(|image| !is_plain(image_name(image)));
     telling.any(|image| families_of_image(image).next().is_some())

@@ -128,7 +128,7 @@ pub(super) struct Case<'a> {
     pub(super) has_secret: bool,
 }
 
-/// What its driver or provisioner does.
+/// What the driver or provisioner of a case destroys.
 pub(super) fn destruction(case: &Case<'_>) -> Destruction {
     let texts = |texts: &[&str]| texts.iter().map(|&it| it.into()).collect::<Vec<_>>();
     let owner = if case.owner.is_empty() { case.driver } else { case.owner };
@@ -149,7 +149,7 @@ pub(super) fn destruction(case: &Case<'_>) -> Destruction {
     })
 }
 
-/// The same in words.
+/// What the driver or provisioner of a case does, in words.
 pub(super) fn answer(case: &Case<'_>) -> String {
     match destruction(case) {
         Destruction::Storage { places, what } => {

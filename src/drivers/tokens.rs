@@ -1,5 +1,5 @@
-//! Ids in the names of storage, by which a driver of which nothing is known may name the same as
-//! something else (semantics#place).
+//! Ids in the names of storage: the handles of unknown drivers may name what other volumes name
+//! (semantics#place).
 
 use hashbrown::HashSet;
 
@@ -8,10 +8,10 @@ use super::{Extent, INLINE, Place, Reference, is_unknown, used};
 /// The shortest id that is taken for one, unless it is numbered like `sv_77`.
 const SHORTEST: usize = 8;
 
-/// The same of a number: shorter ones are ports and years.
+/// The shortest number that is taken for an id: shorter ones are ports and years.
 const SHORTEST_NUMBER: usize = 6;
 
-/// An id in a handle: in lower case, a UUID with dashes.
+/// An id in a handle, in lower case; UUIDs have their dashes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token {
     /// The id.
@@ -23,11 +23,11 @@ pub struct Token {
 /// A key of the index of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TokenKey<'a> {
-    /// In the name of something whose places are known.
+    /// An id in the name of something whose places are known.
     Known(&'a str),
-    /// In the handle of a volume of an unknown driver that it made itself.
+    /// An id in the handle of a volume that its unknown driver made itself.
     Made(&'a str),
-    /// In the name of another volume that may be anywhere.
+    /// An id in the name of another volume that may be anywhere.
     Unknown(&'a str),
     /// The last part of the handle of an unknown driver.
     Tail(&'a str),

@@ -1,28 +1,27 @@
 //! Assessment of a cluster: judges all subjects, or those that a change made dirty.
 
-use std::{cell::RefCell, collections::BTreeSet, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet, btree_map},
+    sync::Arc,
+};
 
 mod beside;
-mod cases;
-mod explained;
 mod unread;
 mod scope;
-mod partial;
 mod totals;
 
-use cases::Cases;
-pub use partial::PartialAssessment;
 use scope::{exempt, object_key};
 pub use scope::{in_scope, is_left_out, metadata, object, subjects};
 pub use totals::{StoragePool, StorageTotals, Totals};
 pub use unread::UnreadGap;
 use unread::is_single;
 
-use super::{Judge, Judgement, REGISTRY, Rule, SUBJECT_KINDS, kind_of};
+use super::{Judge, Judgement, REGISTRY, Rule, SUBJECT_KINDS, causes::causes, kind_of};
 use crate::cluster::{Cluster, Cx, Dirty, Facts, Lookup, Subject, Unseen};
 use crate::model::{
-    ControllerRole, Fact, FactKey, Finding, Question, RuleId, Settings, Severity, Text, Time,
-    Volume,
+    CausedBy, ControllerRole, Fact, FactKey, Finding, ObjectRef, Question, RuleId, Settings,
+    Severity, Text, Time, Volume,
 };
 
 /// Keeps which rules found something about which subjects. Findings themselves are not kept: they
@@ -57,8 +56,7 @@ impl Assessor {
         subject: &Subject,
         rule: &Rule,
     ) -> Judgement {
-        let cx = Cx::new(cluster, settings, &self.facts);
-        judge(&cx, cluster, subject, rule)
+        judge_with(&Cx::new(cluster, settings, &self.facts), subject, rule)
     }
 
     /// Returns all lookups of one rule on one subject, for tests of what its judgement depends on.
@@ -71,7 +69,7 @@ impl Assessor {
     ) -> Vec<Lookup> {
         let cx = Cx::new(cluster, settings, &self.facts);
         cx.listen();
-        judge(&cx, cluster, subject, rule).lookups
+        judge_with(&cx, subject, rule).lookups
     }
 
     /// Updates the assessment after a change: judges dirty subjects and those whose wake time has
@@ -139,26 +137,18 @@ impl Assessor {
         cluster: &'a Cluster,
         settings: &'a Settings,
     ) -> impl Iterator<Item = Finding> + 'a {
-        let mut cases: Vec<(Severity, &'static Rule, &Subject)> = self
-            .cases
-            .iter()
-            .flat_map(|(subject, notes)| {
-                notes.found.iter().map(move |(rule, severity)| (*severity, *rule, subject))
-            })
-            .filter(|(_, rule, subject)| {
-                in_scope(cluster, settings, subject) && !exempt(cluster, settings, subject, rule.id)
-            })
-            .collect();
-        let key = |subject: &Subject| object_key(cluster, subject);
-        cases.sort_by(|a, b| {
-            (a.0, a.1.id).cmp(&(b.0, b.1.id)).then_with(|| key(a.2).cmp(&key(b.2)))
-        });
+        let reported =
+            self.cases.iter().filter(|(subject, _)| in_scope(cluster, settings, subject));
+        let cases = worst_first(cluster, settings, reported);
         let cx = Cx::new(cluster, settings, &self.facts);
-        cases.into_iter().filter_map(move |(_, rule, subject)| {
-            let mut finding = judge(&cx, cluster, subject, rule).finding?;
-            finding.caused_by = self.caused_by(&cx, subject, rule.id);
-            Some(finding)
-        })
+        cases.into_iter().filter_map(move |(rule, subject)| self.judge_again(&cx, subject, rule))
+    }
+
+    /// Judges again what a rule found about a subject, and adds what explains it.
+    fn judge_again(&self, cx: &Cx, subject: &Subject, rule: &Rule) -> Option<Finding> {
+        let mut finding = judge_with(cx, subject, rule).finding?;
+        finding.caused_by = self.caused_by(cx, subject, rule.id);
+        Some(finding)
     }
 
     /// Controllers for which everything was read, each with whether all probes were negative.
@@ -171,6 +161,31 @@ impl Assessor {
             _ => None,
         };
         self.facts.borrow().iter().filter_map(of).collect()
+    }
+
+    /// The findings that explain the finding of a rule about a subject: also those that are out of
+    /// scope or exempted.
+    pub fn caused_by(&self, cx: &Cx, subject: &Subject, rule: RuleId) -> Vec<CausedBy> {
+        let cluster = cx.cluster();
+        let found = |subject: &Subject, rule| self.found(subject, rule);
+        let causes = causes(cx, subject, rule, found).into_iter();
+        causes
+            .filter_map(|(rule, subject)| {
+                let key = object_key(cluster, &subject)?;
+                let uid = metadata(cluster, &subject).and_then(|it| it.uid.clone());
+                Some(CausedBy { rule, object: ObjectRef { key, uid } })
+            })
+            .collect()
+    }
+
+    /// Whether another finding explains the finding of a rule about a subject.
+    fn is_caused(&self, cx: &Cx, subject: &Subject, rule: RuleId) -> bool {
+        !causes(cx, subject, rule, |subject, rule| self.found(subject, rule)).is_empty()
+    }
+
+    fn found(&self, subject: &Subject, rule: RuleId) -> bool {
+        let notes = self.cases.get(subject);
+        notes.is_some_and(|notes| notes.found.iter().any(|(found, _)| found.id == rule))
     }
 
     /// Finds out which facts really changed, and returns all subjects that must be judged again.
@@ -222,15 +237,67 @@ impl Assessor {
     }
 }
 
-/// Judges one rule on one subject, with existing access to the cluster.
-pub fn judge_with(cx: &Cx, subject: &Subject, rule: &Rule) -> Judgement {
-    judge(cx, cx.cluster(), subject, rule)
+/// Part of an assessment: the judgements of some subjects. Judgements only read the cluster, so that
+/// several threads can make them at the same time.
+#[derive(Debug, Default)]
+pub struct PartialAssessment {
+    /// The subjects of which there is anything to keep.
+    cases: BTreeMap<Subject, SubjectNotes>,
+    questions: BTreeSet<Question>,
+    /// The facts that were known, and those derived since. They depend on the cluster alone: if two
+    /// parts derive the same fact, they agree.
+    facts: Facts,
 }
 
-fn judge(cx: &Cx, cluster: &Cluster, subject: &Subject, rule: &Rule) -> Judgement {
+impl PartialAssessment {
+    /// Starts with the known facts.
+    pub fn new(known: Facts) -> Self {
+        Self { facts: known, ..Self::default() }
+    }
+
+    /// Judges subjects.
+    pub fn judge<'a>(
+        &mut self,
+        cluster: &Cluster,
+        settings: &Settings,
+        subjects: impl Iterator<Item = &'a Subject>,
+    ) {
+        let facts = RefCell::new(std::mem::take(&mut self.facts));
+        let cx = Cx::new(cluster, settings, &facts);
+        let judged = subjects.filter_map(|subject| {
+            let notes = note(&cx, cluster, subject)?;
+            Some((subject.clone(), notes))
+        });
+        self.cases.extend(judged);
+        self.questions.append(&mut cx.take_questions());
+        self.facts = facts.take();
+    }
+}
+
+/// Judges one subject by every rule about its kind; `None` if there is nothing to keep.
+fn note(cx: &Cx, cluster: &Cluster, subject: &Subject) -> Option<SubjectNotes> {
+    let mut notes = SubjectNotes::default();
+    // Nearly all of these find nothing, so that no `Judgement` is built for each.
+    for (rule, judge) in about(subject) {
+        match judge.on(cx, cluster, subject) {
+            Some(Ok(Some(finding))) => notes.found.push((rule, finding.severity)),
+            Some(Err(unseen)) if is_single(cluster, &unseen) => {
+                notes.unseen.push((rule.id, unseen));
+            }
+            // A kind that was not read is reported once, as a gap of that kind.
+            None | Some(Ok(None) | Err(_)) => {}
+        }
+    }
+    notes.wake = cx.take_wake();
+    let nothing = notes.found.is_empty() && notes.unseen.is_empty() && notes.wake.is_none();
+    (!nothing).then_some(notes)
+}
+
+/// Judges one rule on one subject, with existing access to the cluster.
+pub fn judge_with(cx: &Cx, subject: &Subject, rule: &Rule) -> Judgement {
     let mut judged = Judgement::default();
     for judge in rule.judge {
-        match judge.on(cx, cluster, subject) {
+        match judge.on(cx, cx.cluster(), subject) {
             None | Some(Ok(None)) => {}
             Some(Ok(finding)) => judged.finding = finding,
             Some(Err(unseen)) => judged.unseen = Some(unseen),
@@ -238,6 +305,22 @@ fn judge(cx: &Cx, cluster: &Cluster, subject: &Subject, rule: &Rule) -> Judgemen
     }
     (judged.lookups, judged.wake) = cx.take_notes();
     judged
+}
+
+/// What was found about subjects and is not exempt, worst first: each rule with its subject.
+fn worst_first<'a>(
+    cluster: &Cluster,
+    settings: &Settings,
+    cases: impl Iterator<Item = (&'a Subject, &'a SubjectNotes)>,
+) -> Vec<(&'static Rule, &'a Subject)> {
+    let found = cases.flat_map(|(subject, notes)| {
+        notes.found.iter().map(move |(rule, severity)| (*severity, *rule, subject))
+    });
+    let mut found: Vec<_> =
+        found.filter(|(_, rule, subject)| !exempt(cluster, settings, subject, rule.id)).collect();
+    let key = |subject: &Subject| object_key(cluster, subject);
+    found.sort_by(|a, b| (a.0, a.1.id).cmp(&(b.0, b.1.id)).then_with(|| key(a.2).cmp(&key(b.2))));
+    found.into_iter().map(|(_, rule, subject)| (rule, subject)).collect()
 }
 
 /// The rules about subjects of one kind, in the order of the registry.
@@ -259,5 +342,72 @@ fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (one, other) => one.or(other),
+    }
+}
+
+/// What is kept of the subjects that were judged, of those of which there is anything to keep. What is
+/// asked after each change is found without looking at all of them.
+#[derive(Debug, Default)]
+struct Cases {
+    all: BTreeMap<Subject, SubjectNotes>,
+    /// Those whose judgement may change with time, by when.
+    wakes: BTreeSet<(Time, Subject)>,
+    /// Those about which a rule could not judge.
+    unseen: BTreeSet<Subject>,
+}
+
+impl Cases {
+    /// What is kept of a subject.
+    fn get(&self, subject: &Subject) -> Option<&SubjectNotes> {
+        self.all.get(subject)
+    }
+
+    /// All, by subject.
+    fn iter(&self) -> btree_map::Iter<'_, Subject, SubjectNotes> {
+        self.all.iter()
+    }
+
+    /// Forgets a subject.
+    fn remove(&mut self, subject: &Subject) {
+        let Some(notes) = self.all.remove(subject) else { return };
+        if let Some(wake) = notes.wake {
+            self.wakes.remove(&(wake, subject.clone()));
+        }
+        if !notes.unseen.is_empty() {
+            self.unseen.remove(subject);
+        }
+    }
+
+    /// Takes in subjects of which nothing is kept.
+    fn append(&mut self, judged: &mut BTreeMap<Subject, SubjectNotes>) {
+        for (subject, notes) in &*judged {
+            if let Some(wake) = notes.wake {
+                self.wakes.insert((wake, subject.clone()));
+            }
+            if !notes.unseen.is_empty() {
+                self.unseen.insert(subject.clone());
+            }
+        }
+        match self.all.is_empty() {
+            true => self.all.append(judged),
+            // To append rebuilds the whole map, however few are new.
+            false => self.all.extend(std::mem::take(judged)),
+        }
+    }
+
+    /// When the first judgement may change with time.
+    fn wake(&self) -> Option<Time> {
+        self.wakes.first().map(|(wake, _)| *wake)
+    }
+
+    /// The subjects whose time has come.
+    fn woken(&self, now: Option<Time>) -> impl Iterator<Item = &Subject> {
+        let is_due = move |wake: &Time| now.is_some_and(|now| *wake <= now);
+        self.wakes.iter().take_while(move |(wake, _)| is_due(wake)).map(|(_, subject)| subject)
+    }
+
+    /// Which rules could not judge, and why.
+    fn unseen(&self) -> impl Iterator<Item = &(RuleId, Unseen)> {
+        self.unseen.iter().filter_map(|it| self.all.get(it)).flat_map(|notes| &notes.unseen)
     }
 }

@@ -1,14 +1,15 @@
-//! Which findings explain others: the table of causes and effects, and how it is applied.
+//! Which findings explain others: the table of causes and effects, and the links between objects by
+//! which it is applied.
 //!
 //! Causes are looked up when a report is written, in the findings that there are: nothing about them
 //! is kept, so that a report after a change is the report of a new assessment.
 
-mod link;
-
-pub use link::Link;
-
 use crate::cluster::{Cx, Subject};
-use crate::model::RuleId;
+use crate::facts::{self, Defect};
+use crate::model::{
+    Attachment, AttachmentSource, Claim, ClaimKey, Kind, Liveness, ObjectKey, PodUse, RuleId, Text,
+    Volume, provisioning_driver,
+};
 
 /// A finding that explains others.
 #[derive(Debug, Clone, Copy)]
@@ -193,6 +194,198 @@ pub fn causes(
         }
     }
     causes
+}
+
+/// What leads from the object of an effect to the objects of its cause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// The same object.
+    Itself,
+    /// The same attachment, if the driver cannot detach it because of its node. Most drivers detach
+    /// also from a machine that does not exist any more.
+    NodeOfAttachment,
+    /// The driver whose csi-provisioner deletes the volume.
+    DriverOfVolume,
+    /// The same driver, where its csi-provisioner deletes volumes and cannot remove its finalizer.
+    UnfinishedDriverOfVolume,
+    /// The driver of the attachment or of the volume's attacher finalizer, if its external-attacher
+    /// is absent too.
+    AttacherOfObject,
+    /// The provisioner that has to create a volume for the claim now. A claim that waits for its
+    /// first pod does not wait for a provisioner.
+    ProvisionerOfClaim,
+    /// The volume that the claim names.
+    VolumeOfClaim,
+    /// The claim that the volume is bound to.
+    ClaimOfVolume,
+    /// The same volume, if no claim references it but that of the name in its claimRef.
+    RecreatedClaimOfVolume,
+    /// The attachments of the volume.
+    AttachmentsOfVolume,
+    /// The claims that reference the volume of the attachment.
+    ClaimsOfAttachment,
+    /// The claims of the pod, without those that wait for the pod.
+    ClaimsOfPod,
+    /// The volumes of the pod's claims.
+    VolumesOfPod,
+    /// The volumes of the pod's claims that are not attached to its node.
+    UnattachedVolumesOfPod,
+    /// The attachments of the pod's volumes to other nodes.
+    AttachmentsOfPod,
+}
+
+impl Link {
+    /// The objects that it leads to. What was not read leads nowhere.
+    fn follow(self, cx: &Cx, subject: &Subject) -> Vec<Subject> {
+        let cluster = cx.cluster();
+        let found = match (self, subject) {
+            (Self::Itself, _) => Some(vec![subject.clone()]),
+            (_, Subject::Volume(id)) => cluster.volume_at(*id).map(|it| self.of_volume(cx, it)),
+            (_, Subject::Claim(id)) => cluster.claim_at(*id).map(|it| self.of_claim(cx, it)),
+            (_, Subject::Attachment(id)) => {
+                cluster.attachment_at(*id).map(|it| self.of_attachment(cx, it, subject))
+            }
+            (_, Subject::Pod(id)) => cluster.pod_at(*id).map(|it| self.of_pod(cx, it)),
+            _ => None,
+        };
+        found.unwrap_or_default()
+    }
+
+    fn of_volume(self, cx: &Cx, volume: &Volume) -> Vec<Subject> {
+        let driver = || facts::owner(volume).csi().map(Text::clone);
+        match self {
+            Self::DriverOfVolume => driver().map(Subject::Driver).into_iter().collect(),
+            Self::UnfinishedDriverOfVolume => {
+                let unfinished = |driver: &Text| {
+                    let versions = facts::claimed_versions(cx, driver);
+                    versions.iter().any(|it| facts::defect(it) == Some(Defect::EmptyPatch))
+                };
+                driver().filter(unfinished).map(Subject::Driver).into_iter().collect()
+            }
+            Self::AttacherOfObject => {
+                facts::attacher_of(volume).map(|it| absent_attacher(cx, &it)).unwrap_or_default()
+            }
+            Self::ClaimOfVolume => {
+                let bound = volume.claim_ref.as_ref();
+                let claim = bound.and_then(|it| cx.claim(&it.key).ok().flatten().zip(Some(it)));
+                let its = claim.filter(|(claim, bound)| claim.metadata.uid == bound.uid);
+                its.and_then(|(claim, _)| cx.cluster().subject(&claim.object().key))
+                    .into_iter()
+                    .collect()
+            }
+            Self::RecreatedClaimOfVolume => {
+                let claims = cx.claims_naming(volume.name()).unwrap_or_default();
+                let key = volume.claim_ref.as_ref().map(|it| &it.key);
+                let alone = claims.iter().all(|claim| Some(&claim.key()) == key);
+                let itself = alone.then(|| cx.cluster().subject(&volume.object().key));
+                itself.flatten().into_iter().collect()
+            }
+            Self::AttachmentsOfVolume => attachments(cx, volume.name(), |_| true),
+            _ => Vec::new(),
+        }
+    }
+
+    fn of_claim(self, cx: &Cx, claim: &Claim) -> Vec<Subject> {
+        match self {
+            Self::ProvisionerOfClaim => {
+                provisioner(cx, claim).map(Subject::Driver).into_iter().collect()
+            }
+            Self::VolumeOfClaim => {
+                claim.volume_name.iter().filter_map(|name| volume(cx, name)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn of_attachment(self, cx: &Cx, attachment: &Attachment, itself: &Subject) -> Vec<Subject> {
+        match self {
+            Self::NodeOfAttachment => {
+                let error = attachment.detach_error.as_deref();
+                let told = error.is_some_and(|error| error.contains(&*attachment.node));
+                if told { vec![itself.clone()] } else { Vec::new() }
+            }
+            Self::AttacherOfObject => absent_attacher(cx, &attachment.attacher),
+            Self::ClaimsOfAttachment => {
+                let AttachmentSource::Volume(name) = &attachment.source else { return Vec::new() };
+                let claims = cx.claims_naming(name).unwrap_or_default().into_iter();
+                claims.filter_map(|it| cx.cluster().subject(&it.object().key)).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn of_pod(self, cx: &Cx, pod: &PodUse) -> Vec<Subject> {
+        let keys = pod
+            .claims
+            .iter()
+            .map(|it| ClaimKey { namespace: Text::clone(&pod.namespace), name: it.claim.clone() });
+        let claims = keys.filter_map(|key| cx.claim(&key).ok().flatten());
+        let here = |it: &Attachment| pod.node.as_ref() == Some(&it.node);
+        match self {
+            Self::ClaimsOfPod => claims
+                .filter(|claim| !waits_for_pod(cx, claim))
+                .filter_map(|claim| cx.cluster().subject(&claim.object().key))
+                .collect(),
+            Self::VolumesOfPod => claims
+                .filter_map(|claim| claim.volume_name.as_deref())
+                .filter_map(|name| volume(cx, name))
+                .collect(),
+            // Before it is scheduled, a pod waits for no attachment.
+            Self::UnattachedVolumesOfPod | Self::AttachmentsOfPod if pod.node.is_none() => {
+                Vec::new()
+            }
+            Self::UnattachedVolumesOfPod => claims
+                .filter_map(|claim| claim.volume_name.as_deref())
+                .filter(|name| {
+                    let attachments = cx.attachments_of(name);
+                    attachments.is_ok_and(|it| !it.iter().any(|it| here(it) && it.attached))
+                })
+                .filter_map(|name| volume(cx, name))
+                .collect(),
+            Self::AttachmentsOfPod => claims
+                .filter_map(|claim| claim.volume_name.as_deref())
+                .filter(|name| attachments(cx, name, here).is_empty())
+                .flat_map(|name| {
+                    attachments(cx, name, |it| !here(it) && facts::may_be_attached(it))
+                })
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn volume(cx: &Cx, name: &str) -> Option<Subject> {
+    cx.cluster().subject(&ObjectKey::cluster_wide(Kind::PersistentVolume, name))
+}
+
+/// The attachments of a volume that are `wanted`.
+fn attachments(cx: &Cx, volume: &str, wanted: impl Fn(&Attachment) -> bool) -> Vec<Subject> {
+    let all = cx.attachments_of(volume).unwrap_or_default().into_iter().filter(|it| wanted(it));
+    all.filter_map(|it| cx.cluster().subject(&it.object().key)).collect()
+}
+
+/// The driver of an external-attacher that is absent.
+fn absent_attacher(cx: &Cx, driver: &Text) -> Vec<Subject> {
+    let absent = facts::attacher(cx, driver).liveness == Liveness::Absent;
+    if absent { vec![Subject::Driver(Text::clone(driver))] } else { Vec::new() }
+}
+
+/// Whether a claim stays Pending until its first pod is scheduled.
+fn waits_for_pod(cx: &Cx, claim: &Claim) -> bool {
+    let class = claim.class.as_ref().and_then(|name| cx.claimed_class(name).ok().flatten());
+    class.is_some_and(|class| class.waits_for_consumer)
+        && claim.selected_node.is_none()
+        && claim.volume_name.is_none()
+}
+
+/// The provisioner that has to create a volume for a Pending claim.
+fn provisioner(cx: &Cx, claim: &Claim) -> Option<Text> {
+    if claim.volume_name.is_some() || waits_for_pod(cx, claim) {
+        return None;
+    }
+    let class = cx.claimed_class(claim.class.as_ref()?).ok().flatten()?;
+    let named = claim.provisioner.as_ref().unwrap_or(&class.provisioner);
+    Some(provisioning_driver(named))
 }
 
 #[cfg(test)]

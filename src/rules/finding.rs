@@ -4,8 +4,8 @@ use crate::cluster::{Cx, Lookup, Seen};
 use crate::facts::{self, EventSeries, LastTransition};
 use crate::model::{
     Age, Attachment, AttachmentSource, Claim, Evidence, Finding, Kind, ManagedField, Metadata,
-    ObjectKey, ObjectRef, PodUse, Severity, Text, Time, Uid, Verdict, VerdictState, Volume,
-    format_time,
+    ObjectKey, ObjectRef, OwnerReference, PodUse, Severity, Text, Time, Uid, Verdict, VerdictState,
+    Volume, format_time,
 };
 use crate::remedies::{self, Remedy};
 
@@ -41,13 +41,7 @@ impl Rule {
         show("metadata.resourceVersion", text(&volume.metadata.resource_version));
         show("status.phase", volume.phase.to_string());
         show("spec.persistentVolumeReclaimPolicy", volume.reclaim_policy.to_string());
-        match &volume.claim_ref {
-            Some(claim) => {
-                let uid = shown_uid(claim.uid.as_ref());
-                show("spec.claimRef", format!("{} uid {uid}", claim.key));
-            }
-            None => show("spec.claimRef", "<none>".to_owned()),
-        }
+        show("spec.claimRef", shown_claim_ref(volume));
         let transition = LastTransition::of(cx, volume);
         show("status.lastPhaseTransitionTime", time(volume.last_phase_transition));
         if transition.managed.is_some() {
@@ -339,14 +333,23 @@ pub(super) fn shown_uid(uid: Option<&Uid>) -> String {
     uid.map_or_else(|| "<none>".to_owned(), ToString::to_string)
 }
 
+/// The claimRef of a volume as evidence shows it.
+pub(super) fn shown_claim_ref(volume: &Volume) -> String {
+    volume.claim_ref.as_ref().map_or_else(
+        || "<none>".to_owned(),
+        |claim| format!("{} uid {}", claim.key, shown_uid(claim.uid.as_ref())),
+    )
+}
+
+/// An owner reference as evidence shows it.
+pub(super) fn shown_owner(owner: &OwnerReference) -> String {
+    let uid = shown_uid(owner.uid.as_ref());
+    format!("{} {} {} uid {uid}", owner.api_version, owner.kind, owner.name)
+}
+
 /// A time as evidence shows it.
 pub(super) fn time(time: Option<Time>) -> String {
     time.as_ref().map_or_else(|| "<none>".to_owned(), format_time)
-}
-
-/// A series of events as evidence shows it, if the field does not name its reason.
-pub(super) fn shown_event(series: &EventSeries) -> String {
-    series.describe_with_reason()
 }
 
 /// What evidence says of the newest event with a reason that its field names.

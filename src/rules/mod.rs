@@ -1,4 +1,4 @@
-//! Rules: one file per finding, in a folder per kind of object.
+//! Rules: what can be found, by the kind of object and by what goes wrong with it.
 //!
 //! A rule consists of its id, the kinds that it needs, its texts, and the function that detects the
 //! finding. It never imports another rule: what two rules share is a fact, and what can be done is

@@ -69,26 +69,26 @@ fn every_rule_says_what_it_is() {
 }
 
 #[test]
-fn every_rule_is_in_the_file_of_its_name() {
+fn every_rule_is_called_like_its_id() {
     let mut found = BTreeSet::new();
     for path in files(&root().join("src/rules"), ".rs") {
         let text = read(&path);
-        let of = |line: &str| {
-            let id = line.trim().strip_prefix("id: \"")?.strip_suffix("\",")?;
-            Some(id.to_owned())
-        };
-        let ids: Vec<_> = text.lines().filter_map(of).collect();
-        let stem = path.file_stem().expect("because it is a file").to_string_lossy();
-        for id in ids {
+        for declared in text.split("static ").skip(1) {
+            let rule = || {
+                let (name, rest) = declared.split_once(": Rule = Rule {")?;
+                let id = rest.trim_start().strip_prefix("id: \"")?.split_once('"')?.0;
+                Some((name, id))
+            };
+            let Some((name, id)) = rule() else { continue };
             let prefix = PREFIXES.iter().find(|it| id.starts_with(**it));
             let prefix = prefix.filter(|it| **it != "duplicate-").copied().unwrap_or_default();
-            let name = id.trim_start_matches(prefix).replace('-', "_");
-            assert_eq!(stem, name, "{id} is in {}", path.display());
-            found.insert(id);
+            let expected = id.trim_start_matches(prefix).replace('-', "_").to_uppercase();
+            assert_eq!(name, expected, "{id} in {}", path.display());
+            found.insert(id.to_owned());
         }
     }
     let known: BTreeSet<_> = REGISTRY.iter().map(|rule| rule.id.to_owned()).collect();
-    assert_eq!(found, known, "a rule that is in no registry, or in no file");
+    assert_eq!(found, known, "a rule that is in no registry, or that is not declared");
 }
 
 /// The kinds that a look rests on.

@@ -2,17 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::{
-    cloud::{address, owned, server},
-    basis::{NFS, SHARE, undecided},
-};
+use super::basis::{BASE, NFS, NO_SNAPSHOTS, address, owned, server, undecided};
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, INLINE, Name, Part, Place, Provisioner, Reference,
-    Snapshots,
+    Deletion, Destruction, Family, INLINE, Name, Part, Place, Provisioner, Reference,
 };
 
 /// Alibaba Cloud NAS.
-pub static FAMILY: Family = Family {
+pub(super) static ALIBABA_NAS: Family = Family {
     id: "alibaba-nas",
     title: "Alibaba Cloud NAS",
     names: &[Name::Is("nasplugin.csi.alibabacloud.com")],
@@ -32,14 +28,14 @@ pub static FAMILY: Family = Family {
     refuses: &["a volume whose handle is not its name", "volumeAs: filesystem without its class"],
     class_parameters: &["archiveOnDelete"],
     reads_class: true,
-    snapshots: Snapshots::all(Fate::None, "there are none"),
+    snapshots: NO_SNAPSHOTS,
     provisioner: Provisioner::csi(&["csi-provisioner"], &[])
         .hidden("ACK may run it in the control plane; unknown what is visible then"),
     sources: &[
         "kubernetes-sigs/alibaba-cloud-csi-driver 8aacf9009: pkg/nas/controllerserver.go, pkg/nas/subpath_controller.go, \
          pkg/nas/filesystem_controller.go, pkg/nas/nodeserver.go",
     ],
-    ..SHARE
+    ..BASE
 };
 
 /// The server that a node mounts.
@@ -77,10 +73,12 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
         Some("sharepath") => {
             Destruction::Nothing(Cow::Borrowed("volumeAs is sharepath: the directory is shared"))
         }
-        Some("filesystem") if reference.attribute("deleteVolume") == Some("true") => Destruction::of(
-            Place::directory(NFS, "/").of(server).into_owned(),
-            "the whole file system with its mount target",
-        ),
+        Some("filesystem") if reference.attribute("deleteVolume") == Some("true") => {
+            Destruction::of(
+                Place::directory(NFS, "/").of(server).into_owned(),
+                "the whole file system with its mount target",
+            )
+        }
         Some("filesystem") => Destruction::Nothing(Cow::Borrowed("deleteVolume is not true")),
         _ => Destruction::Fails(Cow::Borrowed("unknown what it does with this volumeAs")),
     }
@@ -109,10 +107,9 @@ fn subpath(deletion: &Deletion<'_>, path: &str) -> Destruction {
 mod tests {
     use crate::drivers::tests::{Case, answer, lies, places};
 
-    const DRIVER: &str = "nasplugin.csi.alibabacloud.com";
-
     #[test]
     fn attributes_name_the_directory() {
+        const DRIVER: &str = "nasplugin.csi.alibabacloud.com";
         let at = |path| places(DRIVER, "pv-1", &[("server", "a.nas.aliyuncs.com"), ("path", path)]);
         assert_eq!(lies(&at("/pv-1"), &at("/pv-1/")), "equal");
         assert_eq!(lies(&at("/pv-1"), &at("/pv-2")), "apart");
@@ -123,6 +120,7 @@ mod tests {
 
     #[test]
     fn attributes_the_class_and_the_environment_decide_what_is_deleted() {
+        const DRIVER: &str = "nasplugin.csi.alibabacloud.com";
         let delete = [("archiveOnDelete", "false")];
         let finalizer = ["ENABLE_NAS_SUBPATH_FINALIZER=true"];
         for (handle, volume_as, arguments, expected) in [

@@ -1,14 +1,14 @@
-//! Amazon EBS: `ebs.csi.aws.com`, and the in-tree volumes that were migrated to it.
+//! Amazon EBS: `ebs.csi.aws.com`, the in-tree volumes that were migrated to it, and EKS Auto Mode.
 
 use std::borrow::Cow;
 
-use super::basis::{BLOCK, device};
+use super::basis::{BASE, device};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
 };
 
 /// Amazon EBS.
-pub static FAMILY: Family = Family {
+pub(super) static AWS_EBS: Family = Family {
     id: "aws-ebs",
     title: "Amazon EBS",
     names: &[Name::Is("ebs.csi.aws.com")],
@@ -29,7 +29,7 @@ pub static FAMILY: Family = Family {
         "kubernetes-sigs/aws-ebs-csi-driver 429e202e: pkg/cloud/cloud.go DeleteDisk, pkg/driver/constants.go",
         "kubernetes/csi-translation-lib plugins/aws_ebs.go KubernetesVolumeIDToEBSVolumeID",
     ],
-    ..BLOCK
+    ..BASE
 };
 
 /// The space of EBS volumes, whichever driver names them.
@@ -46,10 +46,7 @@ pub(super) fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
 
 pub(super) fn deletion(deletion: &Deletion<'_>) -> Destruction {
     match volume(deletion.reference.handle) {
-        Some(id) => Destruction::of(
-            device(SPACE, id).into_owned(),
-            format!("the EBS volume {id}"),
-        ),
+        Some(id) => Destruction::of(device(SPACE, id).into_owned(), format!("the EBS volume {id}")),
         None => Destruction::Fails(Cow::Borrowed("its handle is not an EBS volume id")),
     }
 }
@@ -64,3 +61,24 @@ fn volume(handle: &str) -> Option<&str> {
     let plain = !hex.is_empty() && hex.bytes().all(|byte| byte.is_ascii_alphanumeric());
     plain.then_some(id)
 }
+
+/// EKS Auto Mode.
+pub(super) static AWS_EBS_AUTO: Family = Family {
+    id: "aws-ebs-auto",
+    title: "Amazon EBS in EKS Auto Mode",
+    names: &[Name::Is("ebs.csi.eks.amazonaws.com")],
+    identity: "the id vol-…, shared with ebs.csi.aws.com: a migrated volume has an object of each",
+    used: used,
+    deletion: deletion,
+    destroys: "the EBS volume",
+    refuses: &["possibly a disk without the tag eks:eks-cluster-name of this cluster"],
+    snapshots: Snapshots::all(Fate::Independent, "EBS snapshots do not need their volume"),
+    provisioner: Provisioner::csi(&[], &[])
+        .without_leader()
+        .hidden("EKS runs it outside the cluster: no object in the cluster shows it"),
+    sources: &[
+        "docs.aws.amazon.com/eks/latest/userguide/migrate-auto.html",
+        "docs.aws.amazon.com/aws-managed-policy/latest/reference/AmazonEKSBlockStoragePolicyV2.html",
+    ],
+    ..BASE
+};

@@ -2,16 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::{
-    cloud::server,
-    basis::{NFS, SHARE, device, undecided},
-};
-use crate::drivers::{
-    Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
-};
+use super::basis::{BASE, NFS, NO_SNAPSHOTS, device, server, undecided};
+use crate::drivers::{Deletion, Destruction, Family, Name, Place, Provisioner, Reference};
 
 /// Amazon EFS.
-pub static FAMILY: Family = Family {
+pub(super) static AWS_EFS: Family = Family {
     id: "aws-efs",
     title: "Amazon EFS",
     names: &[Name::Is("efs.csi.aws.com")],
@@ -26,7 +21,7 @@ pub static FAMILY: Family = Family {
         "a handle that does not parse",
         "an access point that does not exist",
     ],
-    snapshots: Snapshots::all(Fate::None, "there are none"),
+    snapshots: NO_SNAPSHOTS,
     provisioner: Provisioner::csi(&["efs-csi-controller"], &["aws-efs-csi-driver"]),
     defects: &[
         "with --delete-access-point-root-dir, an access point of / empties the file system \
@@ -36,7 +31,7 @@ pub static FAMILY: Family = Family {
         "kubernetes-sigs/aws-efs-csi-driver a4fc6760: pkg/driver/node.go parseVolumeId, pkg/driver/controller.go \
          DeleteVolume",
     ],
-    ..SHARE
+    ..BASE
 };
 
 /// The space of access points.
@@ -121,11 +116,10 @@ mod tests {
     use crate::drivers::tests::{Case, answer, lies, places};
     use crate::model::{Attributes, BackendKey};
 
-    const DRIVER: &str = "efs.csi.aws.com";
-    const POINT: &str = "fs-0123abcd::fsap-0123abcd";
-
     #[test]
     fn access_points_are_known_by_their_id_and_lie_somewhere_in_their_file_system() {
+        const DRIVER: &str = "efs.csi.aws.com";
+        const POINT: &str = "fs-0123abcd::fsap-0123abcd";
         for (one, other, expected) in [
             (POINT, "efs:fs-0123abcd::fsap-0123abcd", "equal"),
             (POINT, "fs-0123abcd::fsap-0123abce", "equal?"),
@@ -145,12 +139,22 @@ mod tests {
 
     #[test]
     fn only_an_access_point_is_deleted_unless_a_flag_says_more() {
+        const DRIVER: &str = "efs.csi.aws.com";
+        const POINT: &str = "fs-0123abcd::fsap-0123abcd";
         let remains = "deletes the access point fsap-0123abcd; the directory remains";
         for (handle, arguments, expected) in [
             (POINT, &[][..], remains),
             (POINT, &["--delete-access-point-root-dir=false"], remains),
-            (POINT, &["--delete-access-point-root-dir=true"], "undecided: --delete-access-point-root-dir is set"),
-            (POINT, &["--delete-access-point-root-dir"], "undecided: --delete-access-point-root-dir is set"),
+            (
+                POINT,
+                &["--delete-access-point-root-dir=true"],
+                "undecided: --delete-access-point-root-dir is set",
+            ),
+            (
+                POINT,
+                &["--delete-access-point-root-dir"],
+                "undecided: --delete-access-point-root-dir is set",
+            ),
             (POINT, &["$ --v=2"], "undecided: --delete-access-point-root-dir is set, or may be"),
             ("fs-0123abcd:/a", &[], "does nothing: the volume has no access point"),
             ("x", &[], "does nothing: it cannot read the handle"),

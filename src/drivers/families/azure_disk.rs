@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::basis::{BLOCK, device};
+use super::basis::{BASE, device};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
 };
 
 /// Azure managed disks.
-pub static FAMILY: Family = Family {
+pub(super) static AZURE_DISK: Family = Family {
     id: "azure-disk",
     title: "Azure disks",
     names: &[Name::Is("disk.csi.azure.com")],
@@ -27,7 +27,7 @@ pub static FAMILY: Family = Family {
          pkg/azuredisk/controllerserver.go, pkg/azureconstants/azure_constants.go",
         "kubernetes/csi-translation-lib plugins/azure_disk.go",
     ],
-    ..BLOCK
+    ..BASE
 };
 
 /// The space of managed disks.
@@ -38,7 +38,13 @@ fn disk(handle: &str) -> Option<&str> {
     let handle = handle.trim_matches('/');
     let [a, subscription, b, group, c, provider, d, name] =
         handle.split('/').collect::<Vec<_>>().try_into().ok()?;
-    let names = [(a, "subscriptions"), (b, "resourceGroups"), (c, "providers"), (provider, "Microsoft.Compute"), (d, "disks")];
+    let names = [
+        (a, "subscriptions"),
+        (b, "resourceGroups"),
+        (c, "providers"),
+        (provider, "Microsoft.Compute"),
+        (d, "disks"),
+    ];
     let whole = names.iter().all(|(mine, name)| mine.eq_ignore_ascii_case(name))
         && ![subscription, group, name].contains(&"");
     whole.then_some(handle)
@@ -47,8 +53,12 @@ fn disk(handle: &str) -> Option<&str> {
 fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     vec![match disk(reference.handle) {
         Some(id) => device(SPACE, id),
-        None => Place::undecided(SPACE, reference.handle, "its handle is not the id of a managed \
-                                                           disk"),
+        None => Place::undecided(
+            SPACE,
+            reference.handle,
+            "its handle is not the id of a managed \
+                                                           disk",
+        ),
     }]
 }
 
@@ -70,11 +80,11 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
 mod tests {
     use crate::drivers::tests::{Case, answer, lies, places};
 
-    const DRIVER: &str = "disk.csi.azure.com";
-    const ONE: &str = "/subscriptions/s/resourceGroups/mc_r/providers/Microsoft.Compute/disks/pvc-1";
-
     #[test]
     fn upper_and_lower_case_are_one_disk() {
+        const DRIVER: &str = "disk.csi.azure.com";
+        const ONE: &str =
+            "/subscriptions/s/resourceGroups/mc_r/providers/Microsoft.Compute/disks/pvc-1";
         let one = places(DRIVER, ONE, &[]);
         for (handle, expected) in [
             (ONE.to_uppercase(), "equal"),

@@ -1,16 +1,16 @@
-//! What several families share: ids of devices, servers and paths.
+//! What families share: disks that are named by an id, servers with an identity, and paths.
 
 use std::borrow::Cow;
 
 pub(super) use crate::drivers::NFS;
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, INLINE, Letters, Part, Place, Provisioner, Reference,
-    Snapshots, UNREAD,
+    Deletion, Destruction, Family, Fate, INLINE, Letters, ObjectDropped, Part, Place, Provisioner,
+    Reference, Snapshots, UNREAD, own_space, used,
 };
 
-/// What most families of block devices have in common. A family writes down everything that is its
-/// own: an empty sentence fails a test.
-pub(super) const BLOCK: Family = Family {
+/// What most families have in common. A family writes down everything that is its own: an empty
+/// sentence fails a test.
+pub(super) const BASE: Family = Family {
     id: "",
     title: "",
     names: &[],
@@ -19,7 +19,7 @@ pub(super) const BLOCK: Family = Family {
     marks: &[],
     telling: &[],
     used: |reference| {
-        let space = crate::drivers::own_space(reference.driver);
+        let space = own_space(reference.driver);
         vec![Place::undecided(space, reference.handle, "its driver is unknown")]
     },
     exports_elsewhere: |_| false,
@@ -39,10 +39,23 @@ pub(super) const BLOCK: Family = Family {
     sources: &[],
 };
 
-/// What most families of directories and shares have in common.
-pub(super) const SHARE: Family = Family { clones: Fate::Independent, ..BLOCK };
+/// Snapshots of a family that makes none.
+pub(super) const NO_SNAPSHOTS: Snapshots = Snapshots::all(Fate::None, "there are none");
 
-/// A place that cannot be told, in a space.
+/// Snapshots of a driver that does not say whether they outlive their volume.
+pub(super) const UNKNOWN_SNAPSHOTS: Snapshots =
+    Snapshots::all(Fate::Unknown, "unknown whether they are destroyed with their volume");
+
+/// Snapshots of a cloud that does not say what becomes of them.
+pub(super) const UNKNOWN_FATE: Snapshots =
+    Snapshots::all(Fate::Unknown, "unknown what happens to them");
+
+/// What deleting the object does where a provisioner of directories sets no finalizer.
+pub(super) const DIRECTORY_REMAINS: ObjectDropped = ObjectDropped::Notice(
+    "its provisioner sets no finalizer: the directory remains, and no PersistentVolume references it",
+);
+
+/// A place in a space that the handle does not identify.
 pub(super) fn undecided<'a>(space: &'static str, reference: &Reference<'a>) -> Place<'a> {
     Place::undecided(space, reference.handle, "its handle does not identify a backend volume")
 }
@@ -83,14 +96,13 @@ pub(super) fn what_it_uses(
     deletion: &Deletion<'_>,
     what: impl Into<Cow<'static, str>>,
 ) -> Destruction {
-    let places = crate::drivers::used(&deletion.reference);
+    let places = used(&deletion.reference);
     if let Some(why) = places.iter().find_map(Place::doubt) {
         return Destruction::Undecided(Cow::Owned(why.to_owned()));
     }
     if places.is_empty() {
         return Destruction::Undecided(Cow::Borrowed(
-            "its handle does not identify a backend \
-                                                     volume",
+            "its handle does not identify a backend volume",
         ));
     }
     let places = places.into_iter().map(Place::into_owned).collect();
@@ -162,5 +174,127 @@ impl OnDelete {
             }
             Self::Delete => Destruction::of(place, format!("the directory {directory} of {share}")),
         }
+    }
+}
+
+/// The space of everything that is reached as a Lustre file system, whichever driver mounts it.
+pub(super) const LUSTRE: &str = "Lustre";
+
+/// The disk that a handle names by its id. The volume that a pod describes itself is a new disk, and
+/// names none.
+pub(super) fn disk<'a>(space: &'static str, reference: &Reference<'a>) -> Vec<Place<'a>> {
+    match reference.handle {
+        INLINE => Vec::new(),
+        "" => vec![undecided(space, reference)],
+        id => vec![device(space, id)],
+    }
+}
+
+/// The disk with the id that was found in a handle.
+pub(super) fn disk_with<'a>(
+    space: &'static str,
+    id: Option<&'a str>,
+    reference: &Reference<'a>,
+) -> Vec<Place<'a>> {
+    match (reference.handle, id) {
+        (INLINE, _) => Vec::new(),
+        (_, Some(id)) => vec![device(space, id)],
+        (_, None) => vec![undecided(space, reference)],
+    }
+}
+
+/// What a driver destroys that deletes the disk with the id that was found in a handle; `otherwise`
+/// is what it does where there is none.
+pub(super) fn deletes_disk_with(
+    space: &'static str,
+    id: Option<&str>,
+    what: &str,
+    otherwise: Destruction,
+) -> Destruction {
+    id.map_or(otherwise, |id| {
+        Destruction::of(device(space, id).into_owned(), format!("{what} {id}"))
+    })
+}
+
+/// A server that is known by an identity, and by the address at which it is mounted.
+pub(super) fn server(identity: String, address: Option<&str>) -> Part<'_> {
+    Part::Server { identity: Some(Cow::Owned(identity)), address: address.map(Cow::Borrowed) }
+}
+
+/// A server that is known by an identity, and by an address that was put together.
+pub(super) fn server_at(identity: String, address: String) -> Part<'static> {
+    Part::Server { identity: Some(Cow::Owned(identity)), address: Some(Cow::Owned(address)) }
+}
+
+/// A server of which only the address is known.
+pub(super) fn address(address: &str) -> Part<'_> {
+    Part::Server { identity: None, address: Some(Cow::Borrowed(address)) }
+}
+
+/// A directory in a share; nodes fill in names of the claim where it has variables.
+pub(super) fn folder(space: &'static str, share: &str, folder: &str) -> Place<'static> {
+    let whole = format!("{share}/{folder}");
+    let place = match whole.split_once("${") {
+        Some((before, _)) => {
+            let known = before.rsplit_once('/').map_or("", |(known, _)| known);
+            Place::directory(space, known).somewhere_within("its path contains a variable")
+        }
+        None => Place::directory(space, &whole),
+    };
+    place.into_owned()
+}
+
+/// Owned places, for what a driver destroys.
+pub(super) fn owned(places: Vec<Place<'_>>) -> Vec<Place<'static>> {
+    places.into_iter().map(Place::into_owned).collect()
+}
+
+/// Whether an id has the form of a UUID.
+pub(super) fn is_uuid(id: &str) -> bool {
+    let dashes = [8, 13, 18, 23];
+    let fits = |(at, byte): (usize, u8)| match dashes.contains(&at) {
+        true => byte == b'-',
+        false => byte.is_ascii_hexdigit(),
+    };
+    id.len() == 36 && id.bytes().enumerate().all(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::drivers::tests::{Case, answer, lies, places};
+
+    #[test]
+    fn disks_are_told_apart_by_their_id() {
+        for (driver, one, other, expected) in [
+            ("cinder.csi.openstack.org", "0a1b-c", "0a1b-d", "deletes the Cinder volume 0a1b-c"),
+            ("dobs.csi.digitalocean.com", "0a1b", "0a1c", "deletes the DigitalOcean volume 0a1b"),
+            ("csi.hetzner.cloud", "17", "18", "deletes the volume 17, which it first detaches"),
+            (
+                "blockvolume.csi.oraclecloud.com",
+                "ocid1.a",
+                "ocid1.b",
+                "deletes the block volume ocid1.a",
+            ),
+            ("vpc.block.csi.ibm.io", "r1-a", "r1-b", "deletes the VPC volume r1-a"),
+            (
+                "diskplugin.csi.alibabacloud.com",
+                "d-a",
+                "d-b",
+                "deletes the disk d-a, which it first detaches",
+            ),
+            ("bsu.csi.outscale.com", "vol-a", "vol-b", "deletes the BSU volume vol-a"),
+            ("evs.csi.huaweicloud.com", "0a1b", "0a1c", "deletes the EVS volume 0a1b"),
+            ("obs.csi.huaweicloud.com", "data", "logs", "deletes the whole bucket data"),
+        ] {
+            let mine = places(driver, one, &[]);
+            assert_eq!(lies(&mine, &places(driver, one, &[])), "equal", "{driver}");
+            assert_eq!(lies(&mine, &places(driver, &one.to_uppercase(), &[])), "equal", "{driver}");
+            assert_eq!(lies(&mine, &places(driver, other, &[])), "apart", "{driver}");
+            assert_eq!(lies(&mine, &places(driver, "", &[])), "equal?", "{driver}");
+            let told = answer(&Case { driver, handle: one, ..Case::default() });
+            assert!(told.starts_with(expected), "{driver}: {told}");
+        }
+        let ebs = places("ebs.csi.aws.com", "vol-a", &[]);
+        assert_eq!(lies(&ebs, &places("bsu.csi.outscale.com", "vol-a", &[])), "apart");
     }
 }

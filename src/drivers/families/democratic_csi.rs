@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 
 use super::{
-    block_in_tree,
-    basis::{SHARE, nfs, undecided, what_it_uses},
-    smb,
+    basis::{BASE, nfs, undecided, what_it_uses},
+    smb, without_deleter,
 };
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, INLINE, Letters, Name, Part, Place, Provisioner,
@@ -13,7 +12,7 @@ use crate::drivers::{
 };
 
 /// democratic-csi.
-pub static FAMILY: Family = Family {
+pub(super) static DEMOCRATIC_CSI: Family = Family {
     id: "democratic-csi",
     title: "democratic-csi (ZFS, TrueNAS, Synology, NFS client and others)",
     names: &[Name::BeginsWith("org.democratic-csi.")],
@@ -44,12 +43,10 @@ pub static FAMILY: Family = Family {
     },
     clones: Fate::Blocks,
     provisioner: Provisioner::csi(&[], &["democratic-csi"]).without_leader(),
-    sources: &[
-        "democratic-csi/democratic-csi v1.9.4: src/driver/controller-zfs/index.js, \
+    sources: &["democratic-csi/democratic-csi v1.9.4: src/driver/controller-zfs/index.js, \
          src/driver/controller-client-common/index.js, src/driver/node-manual/index.js, examples; \
-         issues 456, 549",
-    ],
-    ..SHARE
+         issues 456, 549"],
+    ..BASE
 };
 
 /// The space of its datasets and directories.
@@ -74,7 +71,7 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
             .and_then(|(server, share)| smb::share(&format!("//{server}/{share}"), "")),
         Some("iscsi") => attribute("iqn").map(|iqn| {
             let portal = attribute("portal").unwrap_or_default();
-            block_in_tree::lun(portal, iqn, attribute("lun").unwrap_or("0"))
+            without_deleter::lun(portal, iqn, attribute("lun").unwrap_or("0"))
         }),
         _ => None,
     };
@@ -112,11 +109,17 @@ mod tests {
         }
         assert_eq!(lies(&mine, &places("nfs", "nas:/mnt/tank", &[])), "around");
         let lun = |lun| {
-            let pairs = [("node_attach_driver", "iscsi"), ("portal", "nas:3260"), ("iqn", "iqn.a"), ("lun", lun)];
+            let pairs = [
+                ("node_attach_driver", "iscsi"),
+                ("portal", "nas:3260"),
+                ("iqn", "iqn.a"),
+                ("lun", lun),
+            ];
             places("org.democratic-csi.iscsi", "pvc-c", &pairs)
         };
         assert_eq!(lies(&lun("0"), &places("iscsi", "nas:3260,iqn.a,0", &[])), "equal");
-        let case = Case { driver: "org.democratic-csi.node-manual", handle: "x", ..Case::default() };
+        let case =
+            Case { driver: "org.democratic-csi.node-manual", handle: "x", ..Case::default() };
         assert_eq!(answer(&case), "fails: the driver node-manual deletes nothing");
     }
 }

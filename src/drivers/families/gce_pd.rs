@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::basis::{BLOCK, undecided};
+use super::basis::{BASE, undecided};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Letters, Name, Part, Place, Provisioner, Reference,
     Snapshots,
 };
 
 /// Google Persistent Disk.
-pub static FAMILY: Family = Family {
+pub(super) static GCE_PD: Family = Family {
     id: "gce-pd",
     title: "Google Persistent Disk",
     names: &[Name::Is("pd.csi.storage.gke.io")],
@@ -22,15 +22,18 @@ pub static FAMILY: Family = Family {
     answers_ok: &["a handle that does not parse", "a disk that does not exist"],
     refuses: &["a disk that is attached anywhere", "an unknown zone, if several have such a disk"],
     snapshots: Snapshots::all(Fate::Independent, "snapshots and images do not need their disk"),
-    provisioner: Provisioner::csi(&["csi-gce-pd-controller"], &["gce-pd-driver", "gcp-compute-persistent-disk-csi-driver"])
-        .hidden("GKE runs it in the control plane: only its Events are visible"),
+    provisioner: Provisioner::csi(
+        &["csi-gce-pd-controller"],
+        &["gce-pd-driver", "gcp-compute-persistent-disk-csi-driver"],
+    )
+    .hidden("GKE runs it in the control plane: only its Events are visible"),
     sources: &[
         "kubernetes-sigs/gcp-compute-persistent-disk-csi-driver b560165c: pkg/common/utils.go VolumeIDToKey, \
          pkg/gce-pd-csi-driver/controller.go",
         "kubernetes/csi-translation-lib plugins/gce_pd.go",
         "seen with v1.28.1 over a stand-in for the compute API",
     ],
-    ..BLOCK
+    ..BASE
 };
 
 /// The space of disks.
@@ -77,7 +80,8 @@ impl<'a> Handle<'a> {
 }
 
 fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
-    Handle::read(reference.handle).map_or_else(|| vec![undecided(SPACE, reference)], |it| vec![it.place()])
+    Handle::read(reference.handle)
+        .map_or_else(|| vec![undecided(SPACE, reference)], |it| vec![it.place()])
 }
 
 fn deletion(deletion: &Deletion<'_>) -> Destruction {

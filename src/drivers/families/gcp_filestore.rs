@@ -2,16 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::{
-    cloud::{address, server},
-    basis::{NFS, SHARE, undecided},
-};
+use super::basis::{BASE, NFS, address, server, undecided};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Part, Place, Provisioner, Reference, Snapshots,
 };
 
 /// Google Filestore.
-pub static FAMILY: Family = Family {
+pub(super) static GCP_FILESTORE: Family = Family {
     id: "gcp-filestore",
     title: "Google Filestore",
     names: &[Name::Is("filestore.csi.storage.gke.io")],
@@ -31,7 +28,7 @@ pub static FAMILY: Family = Family {
         "kubernetes-sigs/gcp-filestore-csi-driver 2edb466b: pkg/csi_driver/volume_id.go, sharepool.go, controller.go \
          DeleteVolume, node.go",
     ],
-    ..SHARE
+    ..BASE
 };
 
 /// A handle, split as the driver does.
@@ -110,7 +107,9 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
         },
         Handle::Share { name, share, .. } => Destruction::of(
             within(share),
-            format!("the share {share} of the Filestore instance {name}, and the instance if it is then empty"),
+            format!(
+                "the share {share} of the Filestore instance {name}, and the instance if it is then empty"
+            ),
         ),
         Handle::Pool { .. } => {
             Destruction::Undecided(Cow::Borrowed("unknown what it deletes of a share pool"))
@@ -123,11 +122,10 @@ mod tests {
     use crate::drivers::tests::{Case, answer, destruction, lies, places};
     use crate::drivers::{Destruction, Relation, meeting};
 
-    const DRIVER: &str = "filestore.csi.storage.gke.io";
-    const ONE: &str = "modeInstance/us-c1/one/vol1";
-
     #[test]
     fn instances_are_apart_and_plain_nfs_meets_them_by_address() {
+        const DRIVER: &str = "filestore.csi.storage.gke.io";
+        const ONE: &str = "modeInstance/us-c1/one/vol1";
         let one = places(DRIVER, ONE, &[("ip", "10.0.0.2"), ("volume", "vol1")]);
         for (handle, ip, expected) in [
             (ONE, "10.0.0.2", "equal"),
@@ -150,6 +148,8 @@ mod tests {
 
     #[test]
     fn the_whole_instance_is_deleted() {
+        const DRIVER: &str = "filestore.csi.storage.gke.io";
+        const ONE: &str = "modeInstance/us-c1/one/vol1";
         let case = Case { driver: DRIVER, handle: ONE, ..Case::default() };
         assert_eq!(answer(&case), "deletes the whole Filestore instance one with all its shares");
         let Destruction::Storage { places: deleted, .. } = destruction(&case) else {
@@ -160,7 +160,10 @@ mod tests {
         for (handle, expected) in [
             ("odd", "does nothing"),
             ("modeMultishare/odd", "fails"),
-            ("modeMultishare/p/proj/us-c1/one/s", "deletes the share s of the Filestore instance one"),
+            (
+                "modeMultishare/p/proj/us-c1/one/s",
+                "deletes the share s of the Filestore instance one",
+            ),
             ("sharepool://p/us-c1/pool/shares/s?ip=10.0.0.9", "undecided"),
         ] {
             let told = answer(&Case { driver: DRIVER, handle, ..Case::default() });

@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::basis::{SHARE, undecided};
+use super::basis::{BASE, UNKNOWN_SNAPSHOTS, is_uuid, undecided};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, PUBLISH_SECRET, Part, Place, Provisioner, Reference,
-    Snapshots,
 };
 
 /// juicefs-csi-driver.
-pub static FAMILY: Family = Family {
+pub(super) static JUICEFS: Family = Family {
     id: "juicefs",
     title: "JuiceFS",
     names: &[Name::Is("csi.juicefs.com")],
@@ -26,12 +25,11 @@ pub static FAMILY: Family = Family {
         "a volume for which csi-provisioner hands over no Secret",
         "with --provisioner and pathPattern, a subPath that another volume of the class has",
     ],
-    refuses: &["with --provisioner, a volume without a subPath, or whose nodePublishSecretRef does not exist"],
+    refuses: &[
+        "with --provisioner, a volume without a subPath, or whose nodePublishSecretRef does not exist",
+    ],
     own_provisioner: Some("provisioner"),
-    snapshots: Snapshots::all(
-        Fate::Unknown,
-        "unknown whether they are destroyed with their volume",
-    ),
+    snapshots: UNKNOWN_SNAPSHOTS,
     clones: Fate::Unknown,
     provisioner: Provisioner::csi(&["juicefs-csi-controller"], &["juicefs-csi-driver"]),
     defects: &[
@@ -41,7 +39,7 @@ pub static FAMILY: Family = Family {
         "juicedata/juicefs-csi-driver v0.32.4: pkg/driver/controller.go, pkg/driver/provisioner.go, \
          pkg/util/util.go CheckDynamicPV, pkg/util/resource/pvc.go CheckForSubPath",
     ],
-    ..SHARE
+    ..BASE
 };
 
 /// The space of directories in JuiceFS file systems.
@@ -54,11 +52,9 @@ fn directory(path: &str) -> Place<'_> {
 
 /// Whether a handle contains `pvc-UUID`, wherever: the driver takes it for one of its own.
 fn is_dynamic(handle: &str) -> bool {
-    handle.match_indices("pvc-").any(|(start, _)| {
-        let uuid = handle.get(start + 4..start + 40).unwrap_or_default();
-        let groups = uuid.split('-').map(str::len);
-        groups.eq([8, 4, 4, 4, 12]) && uuid.bytes().all(|it| it.is_ascii_hexdigit() || it == b'-')
-    })
+    handle
+        .match_indices("pvc-")
+        .any(|(start, _)| handle.get(start + 4..start + 40).is_some_and(is_uuid))
 }
 
 fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
@@ -77,7 +73,7 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
         let place = directory(path).into_owned();
         Destruction::of(place, format!("the directory {path} of the JuiceFS file system"))
     };
-    let is_provisioner = FAMILY.provisions_itself(deletion.arguments);
+    let is_provisioner = JUICEFS.provisions_itself(deletion.arguments);
     match (is_provisioner, path) {
         (Some(true), _) if !deletion.has_secret => {
             Destruction::Fails(Cow::Borrowed("its nodePublishSecretRef does not exist"))
@@ -101,11 +97,10 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
 mod tests {
     use crate::drivers::tests::{Case, answer, lies, places};
 
-    const DRIVER: &str = "csi.juicefs.com";
-    const HANDLE: &str = "pvc-8a5c7f6a-0f5e-4d8e-9b1c-2f7a5d3e1b00";
-
     #[test]
     fn a_volume_is_a_directory_of_a_file_system_that_is_not_known() {
+        const DRIVER: &str = "csi.juicefs.com";
+        const HANDLE: &str = "pvc-8a5c7f6a-0f5e-4d8e-9b1c-2f7a5d3e1b00";
         let mine = places(DRIVER, HANDLE, &[("subPath", "team/data")]);
         for (handle, path, expected) in [
             ("x", Some("team/data"), "equal?"),
@@ -121,21 +116,41 @@ mod tests {
 
     #[test]
     fn the_mode_of_the_controller_decides_what_is_deleted() {
+        const DRIVER: &str = "csi.juicefs.com";
+        const HANDLE: &str = "pvc-8a5c7f6a-0f5e-4d8e-9b1c-2f7a5d3e1b00";
         let by_handle = format!("deletes the directory {HANDLE} of the JuiceFS file system");
         let by_path = "deletes the directory team/data of the JuiceFS file system";
         for (handle, path, arguments, has_secret, expected) in [
             (HANDLE, HANDLE, &[][..], true, by_handle.as_str()),
             (HANDLE, "team/data", &[], true, by_handle.as_str()),
             (HANDLE, "team/data", &["--provisioner=true"], true, by_path),
-            (HANDLE, "/", &["--provisioner=true"], true, "fails: its subPath is the whole file system"),
+            (
+                HANDLE,
+                "/",
+                &["--provisioner=true"],
+                true,
+                "fails: its subPath is the whole file system",
+            ),
             (HANDLE, HANDLE, &[], false, "does nothing: csi-provisioner hands over no Secret"),
-            (HANDLE, HANDLE, &["--provisioner"], false, "fails: its nodePublishSecretRef does not exist"),
+            (
+                HANDLE,
+                HANDLE,
+                &["--provisioner"],
+                false,
+                "fails: its nodePublishSecretRef does not exist",
+            ),
             (HANDLE, "team/data", &["--provisioner=csi.juicefs.com"], true, &by_handle),
             ("juicefs-pv", "data", &[], true, "does nothing: there is no pvc-UUID in its handle"),
         ] {
             let attributes = &[("subPath", path)][..];
-            let case =
-                Case { driver: DRIVER, handle, attributes, arguments, has_secret, ..Case::default() };
+            let case = Case {
+                driver: DRIVER,
+                handle,
+                attributes,
+                arguments,
+                has_secret,
+                ..Case::default()
+            };
             assert_eq!(answer(&case), expected, "{handle} {path} {arguments:?}");
         }
     }

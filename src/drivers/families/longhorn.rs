@@ -1,15 +1,12 @@
 //! Longhorn: `driver.longhorn.io`.
 
-use super::{
-    basis::{BLOCK, NFS, device, undecided},
-    cloud::server,
-};
+use super::basis::{BASE, NFS, device, server, undecided, what_it_uses};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
 };
 
 /// Longhorn.
-pub static FAMILY: Family = Family {
+pub(super) static LONGHORN: Family = Family {
     id: "longhorn",
     title: "Longhorn",
     names: &[Name::Is("driver.longhorn.io")],
@@ -39,7 +36,7 @@ pub static FAMILY: Family = Family {
     sources: &[
         "longhorn/longhorn-manager v1.12.1: csi/controller_server.go DeleteVolume, controller/volume_controller.go",
     ],
-    ..BLOCK
+    ..BASE
 };
 
 /// The space of Longhorn Volumes.
@@ -61,7 +58,7 @@ fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
 
 fn deletion(deletion: &Deletion<'_>) -> Destruction {
     let name = deletion.reference.handle;
-    super::basis::what_it_uses(deletion, format!("the Longhorn volume {name} with its snapshots"))
+    what_it_uses(deletion, format!("the Longhorn volume {name} with its snapshots"))
 }
 
 #[cfg(test)]
@@ -77,8 +74,8 @@ mod tests {
             ("bi://image?x=y", Some("image?x=y"), Fate::Independent),
             ("s1", None, Fate::Unknown),
         ] {
-            assert_eq!(FAMILY.snapshots.fate_of(Some(handle)), fate, "{handle}");
-            let named = FAMILY.snapshots.volume_of_handle.and_then(|of| of(handle));
+            assert_eq!(LONGHORN.snapshots.fate_of(Some(handle)), fate, "{handle}");
+            let named = LONGHORN.snapshots.volume_of_handle.and_then(|of| of(handle));
             assert_eq!(named, volume, "{handle}");
         }
         let volume = |handle| places("driver.longhorn.io", handle, &[]);

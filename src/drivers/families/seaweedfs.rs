@@ -1,13 +1,12 @@
 //! SeaweedFS: `seaweedfs-csi-driver`.
 
-use super::basis::{SHARE, join, undecided};
+use super::basis::{BASE, NO_SNAPSHOTS, join, undecided};
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, INLINE, Name, Part, Place, Provisioner, Reference,
-    Snapshots,
+    Deletion, Destruction, Family, INLINE, Name, Part, Place, Provisioner, Reference,
 };
 
 /// seaweedfs-csi-driver.
-pub static FAMILY: Family = Family {
+pub(super) static SEAWEEDFS: Family = Family {
     id: "seaweedfs",
     title: "SeaweedFS",
     names: &[Name::Is("seaweedfs-csi-driver")],
@@ -18,13 +17,16 @@ pub static FAMILY: Family = Family {
     used,
     deletion,
     destroys: "the directory on the filer with everything in it",
-    snapshots: Snapshots::all(Fate::None, "there are none"),
-    provisioner: Provisioner::csi(&["seaweedfs-csi-driver-controller", "seaweedfs-controller"], &["seaweedfs-csi-driver"]),
+    snapshots: NO_SNAPSHOTS,
+    provisioner: Provisioner::csi(
+        &["seaweedfs-csi-driver-controller", "seaweedfs-controller"],
+        &["seaweedfs-csi-driver"],
+    ),
     sources: &[
         "seaweedfs/seaweedfs-csi-driver v1.4.29: pkg/driver/controllerserver.go, pkg/driver/mounter.go; \
          issue 129, pull request 240",
     ],
-    ..SHARE
+    ..BASE
 };
 
 /// The space of directories on filers.
@@ -69,10 +71,9 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
 mod tests {
     use crate::drivers::tests::{Case, answer, lies, places};
 
-    const DRIVER: &str = "seaweedfs-csi-driver";
-
     #[test]
     fn nodes_and_deletion_may_read_different_directories() {
+        const DRIVER: &str = "seaweedfs-csi-driver";
         let mine = places(DRIVER, "/buckets/pvc-a", &[]);
         for (handle, path, expected) in [
             ("pvc-a", None, "equal"),

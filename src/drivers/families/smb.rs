@@ -2,14 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::basis::{OnDelete, SHARE, join, undecided};
+use super::basis::{BASE, NO_SNAPSHOTS, OnDelete, join, undecided};
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, Letters, Name, Part, Place, Provisioner, Reference,
-    Snapshots,
+    Deletion, Destruction, Family, Letters, Name, Part, Place, Provisioner, Reference,
 };
 
 /// csi-driver-smb.
-pub static FAMILY: Family = Family {
+pub(super) static SMB: Family = Family {
     id: "smb",
     title: "SMB CSI driver (csi-driver-smb)",
     names: &[Name::Is("smb.csi.k8s.io")],
@@ -25,14 +24,14 @@ pub static FAMILY: Family = Family {
         "onDelete: retain in the handle, or --default-ondelete-policy=retain",
         "a volume for which csi-provisioner hands over no Secret",
     ],
-    snapshots: Snapshots::all(Fate::None, "there are none"),
+    snapshots: NO_SNAPSHOTS,
     provisioner: Provisioner::csi(&["csi-smb-controller"], &["smbplugin"]),
     defects: &["up to v1.20.3 a handle without a directory deletes everything on the share"],
     sources: &[
         "kubernetes-csi/csi-driver-smb v1.20.3: pkg/smb/controllerserver.go DeleteVolume getSmbVolFromID, \
          pkg/smb/nodeserver.go",
     ],
-    ..SHARE
+    ..BASE
 };
 
 /// The space of everything that is reached through SMB.
@@ -97,10 +96,9 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
 mod tests {
     use crate::drivers::tests::{Case, answer, lies, places};
 
-    const DRIVER: &str = "smb.csi.k8s.io";
-
     #[test]
     fn what_is_mounted_is_what_the_attributes_say() {
+        const DRIVER: &str = "smb.csi.k8s.io";
         let one = places(DRIVER, "//nas/share#team/pvc-1#pvc-1#", &[]);
         for (handle, source, directory, expected) in [
             ("x", "//nas/share", "team/pvc-1", "equal"),
@@ -120,6 +118,7 @@ mod tests {
 
     #[test]
     fn without_a_secret_it_deletes_nothing() {
+        const DRIVER: &str = "smb.csi.k8s.io";
         let answer = |handle, has_secret, arguments| {
             answer(&Case { driver: DRIVER, handle, has_secret, arguments, ..Case::default() })
         };
@@ -129,7 +128,12 @@ mod tests {
             ("//nas/share##", true, &[], "deletes everything on the share //nas/share"),
             ("//nas/share#d#u#Retain", true, &[], "does nothing: onDelete is retain"),
             ("//nas/share#d#u#archive", true, &[], "renames the directory to archived-d"),
-            ("//nas/share#d", true, &["--default-ondelete-policy=retain"], "does nothing: onDelete is retain"),
+            (
+                "//nas/share#d",
+                true,
+                &["--default-ondelete-policy=retain"],
+                "does nothing: onDelete is retain",
+            ),
             ("share", true, &[], "does nothing: it cannot read the handle"),
         ] {
             assert_eq!(answer(handle, has_secret, arguments), expected, "{handle}");

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::basis::{BLOCK, NFS, deletes_named, named};
+use super::basis::{BASE, NFS, deletes_named, named};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, Name, Part, Place, Provisioner, Reference, Snapshots,
 };
 
 /// Trident.
-pub static FAMILY: Family = Family {
+pub(super) static TRIDENT: Family = Family {
     id: "trident",
     title: "NetApp Trident",
     names: &[Name::Is("csi.trident.netapp.io")],
@@ -40,7 +40,7 @@ pub static FAMILY: Family = Family {
         "NetApp/trident 26.06: core/orchestrator_core.go deleteVolume, core/concurrent_core.go, \
          frontend/csi/controller_server.go; issues 742, 813",
     ],
-    ..BLOCK
+    ..BASE
 };
 
 /// The space of volumes that others may share: a subordinate volume is on the backend of its source.
@@ -112,11 +112,9 @@ mod tests {
             assert_eq!(lies(&mine, &volume("pvc-b", name, backend)), expected, "{name} {backend}");
         }
         // A subordinate volume has no name of its own, and lies on the backend of its source.
-        for (one, other, backend, expected) in [
-            ("", "", "b1", "equal?"),
-            ("data", "", "b1", "equal?"),
-            ("data", "", "b2", "apart"),
-        ] {
+        for (one, other, backend, expected) in
+            [("", "", "b1", "equal?"), ("data", "", "b1", "equal?"), ("data", "", "b2", "apart")]
+        {
             let (one, other) = (volume("pvc-a", one, "b1"), volume("pvc-b", other, backend));
             assert_eq!(lies(&one, &other), expected, "{one:?} {other:?}");
         }

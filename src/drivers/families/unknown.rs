@@ -3,19 +3,18 @@
 use std::borrow::Cow;
 
 use super::{
-    basis::{BLOCK, NFS, what_it_uses},
+    basis::{BASE, NFS, UNKNOWN_SNAPSHOTS, what_it_uses},
     smb,
 };
 use crate::drivers::{
-    Destruction, Family, Fate, INLINE, Letters, Part, Place, Provisioner, Reference, Snapshots,
-    own_space,
+    Destruction, Family, Fate, INLINE, Letters, Part, Place, Provisioner, Reference, own_space,
 };
 
 /// The family of every driver that no other family names.
 ///
 /// Whether its handles identify anything depends on the other volumes of the driver; see
 /// `facts::identity`.
-pub static FAMILY: Family = Family {
+pub static UNKNOWN: Family = Family {
     id: "unknown",
     title: "Unknown drivers",
     attributes: &["ip", "volume", "host", "nfsServer", "nfsPath", "exportPath"],
@@ -30,15 +29,11 @@ pub static FAMILY: Family = Family {
     },
     destroys: "what the handle references; unknown what else is deleted with it",
     deletes_on_node: None,
-    snapshots: Snapshots::all(
-        Fate::Unknown,
-        "unknown whether they are destroyed with their \
-                                              volume",
-    ),
+    snapshots: UNKNOWN_SNAPSHOTS,
     clones: Fate::Unknown,
     provisioner: Provisioner::csi(&[], &[]).without_leader(),
     sources: &["container-storage-interface/spec, message Volume, field volume_id"],
-    ..BLOCK
+    ..BASE
 };
 
 fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {

@@ -1,16 +1,13 @@
 //! vSphere: `csi.vsphere.vmware.com`, and the in-tree volumes that were migrated to it.
 
-use super::{
-    basis::{BLOCK, NFS, device, undecided},
-    cloud::{owned, server},
-};
+use super::basis::{BASE, NFS, device, owned, server, undecided};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, INLINE, Name, ObjectDropped, Part, Place, Provisioner,
     Reference, Snapshots,
 };
 
 /// vSphere.
-pub static FAMILY: Family = Family {
+pub(super) static VSPHERE: Family = Family {
     id: "vsphere",
     title: "vSphere",
     names: &[Name::Is("csi.vsphere.vmware.com")],
@@ -40,7 +37,7 @@ pub static FAMILY: Family = Family {
          pkg/csi/service/wcpguest/controller.go, pkg/syncer/metadatasyncer.go, pkg/csi/service/common/constants.go",
         "kubernetes/csi-translation-lib plugins/vsphere_volume.go",
     ],
-    ..BLOCK
+    ..BASE
 };
 
 /// The space of volumes.
@@ -89,11 +86,10 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
 mod tests {
     use crate::drivers::tests::{Case, answer, lies, places};
 
-    const DRIVER: &str = "csi.vsphere.vmware.com";
-    const ID: &str = "0a1b2c3d-0000-4000-8000-000000000001";
-
     #[test]
     fn a_path_may_be_any_id_and_is_no_other_path() {
+        const DRIVER: &str = "csi.vsphere.vmware.com";
+        const ID: &str = "0a1b2c3d-0000-4000-8000-000000000001";
         for (one, other, expected) in [
             (ID, ID, "equal"),
             (ID, "0a1b2c3d-0000-4000-8000-000000000002", "apart"),

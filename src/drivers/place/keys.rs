@@ -8,7 +8,7 @@ use std::{
 
 use hashbrown::DefaultHashBuilder;
 
-use super::{ANY_NODE, Extent, Part, Place, compare::one_value, tails};
+use super::{ANY_NODE, Extent, Part, Place, one_value, tails};
 
 /// The hasher of names. It is made anew by each process: whoever names volumes cannot make them
 /// collide.
@@ -36,7 +36,7 @@ pub enum PlaceKey {
     Space(u64),
 }
 
-/// What the first part of a realm says: a name such as `/` is that of very many places, which are
+/// What the first part of a realm says about other places: a name such as `/` is that of very many places, which are
 /// filed apart by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Scope {

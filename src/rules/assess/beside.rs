@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Assessor, about, exempt, in_scope, judge, object_key};
+use super::{Assessor, about, exempt, in_scope, judge_with, worst_first};
 use crate::cluster::{Cluster, Cx, Subject, Unseen};
 use crate::model::{CausedBy, Finding, RuleId, Settings};
 
@@ -29,7 +29,7 @@ impl Assessor {
         // A rule may judge one kind in two ways.
         rules.dedup_by_key(|rule| rule.id);
         for rule in rules {
-            let judged = judge(&cx, cluster, subject, rule);
+            let judged = judge_with(&cx, subject, rule);
             found.findings.extend(judged.finding);
             found.unseen.extend(judged.unseen.map(|unseen| (rule.id, unseen)));
         }
@@ -57,10 +57,7 @@ impl Assessor {
             if exempt(cluster, settings, subject, rule.id) {
                 continue;
             }
-            if let Some(mut finding) = judge(&cx, cluster, subject, rule).finding {
-                finding.caused_by = self.caused_by(&cx, subject, rule.id);
-                found.findings.push(finding);
-            }
+            found.findings.extend(self.judge_again(&cx, subject, rule));
         }
         found.findings.sort_by_key(|finding| finding.severity);
         let unseen = notes.unseen.iter().filter(|(id, _)| wanted(id));
@@ -91,25 +88,11 @@ impl Assessor {
         most: usize,
     ) -> (Vec<Finding>, usize) {
         let cases = subjects.iter().filter_map(|it| Some((it, self.cases.get(it)?)));
-        let mut cases: Vec<_> = cases
-            .flat_map(|(subject, notes)| {
-                notes.found.iter().map(move |(rule, severity)| (*severity, *rule, subject))
-            })
-            .filter(|(_, rule, subject)| !exempt(cluster, settings, subject, rule.id))
-            .collect();
-        let key = |subject: &Subject| object_key(cluster, subject);
-        cases.sort_by(|a, b| {
-            (a.0, a.1.id).cmp(&(b.0, b.1.id)).then_with(|| key(a.2).cmp(&key(b.2)))
-        });
+        let cases = worst_first(cluster, settings, cases);
         let count = cases.len();
         let cx = Cx::new(cluster, settings, &self.facts);
-        let judged = cases.into_iter().take(most);
-        let judged = judged.filter_map(|(_, rule, subject)| {
-            let mut finding = judge(&cx, cluster, subject, rule).finding?;
-            finding.caused_by = self.caused_by(&cx, subject, rule.id);
-            Some(finding)
-        });
-        (judged.collect(), count)
+        let worst = cases.into_iter().take(most);
+        (worst.filter_map(|(rule, subject)| self.judge_again(&cx, subject, rule)).collect(), count)
     }
 }
 

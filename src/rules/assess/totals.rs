@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::scope::{exempt, in_scope, namespace};
-use super::{Assessor, earliest, judge};
+use super::{Assessor, earliest, judge_with};
 use crate::cluster::{Cluster, Cx, Subject};
 use crate::facts;
 use crate::model::{Bytes, Phase, RuleId, Settings, Severity, Text, Time, VerdictState, Volume};
@@ -122,7 +122,7 @@ impl Assessor {
                 }
                 let reclaims = rule.remedies.iter().any(|remedy| remedy.id() == "reclaim");
                 if reclaims {
-                    let finding = judge(&cx, cluster, subject, rule).finding;
+                    let finding = judge_with(&cx, subject, rule).finding;
                     if finding.is_some_and(|it| it.verdict.state == VerdictState::Fixable) {
                         totals.reclaimable = totals.reclaimable.saturating_add(capacity);
                     }

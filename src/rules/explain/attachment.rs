@@ -1,12 +1,10 @@
 //! Explanation of a `VolumeAttachment`.
 
-use super::draft::ExplanationDraft;
+use super::draft::{DELETED, ExplanationDraft};
 use super::{controller, error, neighbours};
 use crate::cluster::Cx;
 use crate::facts;
 use crate::model::{Attachment, AttachmentSource, Kind, format_time};
-
-const DELETED: &str = "it is deleted";
 
 pub(super) fn explain(cx: &Cx, attachment: &Attachment) -> ExplanationDraft {
     let mut draft = ExplanationDraft::new(attachment.object());

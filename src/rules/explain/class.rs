@@ -1,13 +1,16 @@
-//! Explanation of a `StorageClass`: what it says, its provisioner, and what was made by it.
+//! Explanation of a `StorageClass` and of a `VolumeAttributesClass`: what it says, its provisioner, and
+//! what was made by it.
 
 use std::collections::BTreeMap;
 
-use super::draft::ExplanationDraft;
+use super::draft::{DELETED, ExplanationDraft, counted};
 use super::{controller, neighbours};
 use crate::cluster::{Cx, Subject};
-use crate::model::{ClaimPhase, Kind, StorageClass, provisioning_driver};
+use crate::facts::VAC_PROTECTION;
+use crate::model::{
+    AttributesClass, ClaimPhase, Kind, StorageClass, format_time, provisioning_driver,
+};
 
-const DELETED: &str = "it is deleted";
 /// The provisioner of classes that provision nothing.
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
@@ -49,8 +52,8 @@ fn claims(cx: &Cx, class: &StorageClass, draft: &mut ExplanationDraft) -> usize 
         }
     }
     let read = draft.seen(cx.all_of(Kind::PersistentVolumeClaim)).is_some();
-    draft.show("claims", counted(&phases, read));
-    draft.field("claims", counted(&phases, read));
+    draft.show("claims", grouped(&phases, read));
+    draft.field("claims", grouped(&phases, read));
     pending
 }
 
@@ -64,12 +67,12 @@ fn volumes(cx: &Cx, class: &StorageClass, draft: &mut ExplanationDraft) {
         }
     }
     let read = draft.seen(cx.all_of(Kind::PersistentVolume)).is_some();
-    draft.show("volumes", counted(&phases, read));
-    draft.field("volumes", counted(&phases, read));
+    draft.show("volumes", grouped(&phases, read));
+    draft.field("volumes", grouped(&phases, read));
 }
 
 /// Numbers of objects by their state; a number that may be too small says so.
-pub(super) fn counted(groups: &BTreeMap<String, usize>, read: bool) -> String {
+fn grouped(groups: &BTreeMap<String, usize>, read: bool) -> String {
     let shown: Vec<_> = groups.iter().map(|(group, n)| format!("{n} {group}")).collect();
     match (shown.is_empty(), read) {
         (true, true) => "none".to_owned(),
@@ -94,4 +97,56 @@ fn deleted(cx: &Cx, class: &StorageClass, pending: usize, draft: &mut Explanatio
         many => format!("; {many} Pending claims can no longer be provisioned"),
     };
     draft.outcome(DELETED, None, "deleted", format!("{existing}{waiting}"));
+}
+
+/// Explains a `VolumeAttributesClass`.
+pub(super) fn explain_attributes(cx: &Cx, class: &AttributesClass) -> ExplanationDraft {
+    let mut draft = ExplanationDraft::new(class.object());
+    draft.show("driverName", &*class.driver);
+    if let Some(time) = &class.metadata.deleting {
+        draft.show("metadata.deletionTimestamp", format_time(time));
+    }
+    draft.show("metadata.finalizers", class.metadata.finalizers.join(", "));
+    draft.field("driver", &*class.driver);
+    draft.finalizers(&class.metadata, &[VAC_PROTECTION]);
+    draft.explanation.looked_at = vec![Kind::PersistentVolumeClaim, Kind::PersistentVolume];
+    let users = draft.seen(cx.users_of_attributes(&class.metadata.name));
+    let (claims, volumes) = users.clone().unwrap_or_default();
+    for claim in &claims {
+        draft.user(claim.object(), format!("claim, {}", claim.phase), true);
+        draft.hangs_on(cx.cluster().subject(&claim.object().key));
+    }
+    for volume in &volumes {
+        draft.user(volume.object(), format!("volume, {}", volume.phase), true);
+        draft.hangs_on(cx.cluster().subject(&volume.object().key));
+    }
+    draft.status(match (users.is_some(), claims.len() + volumes.len()) {
+        (false, _) => "its users were not read".to_owned(),
+        (true, 0) => "not in use".to_owned(),
+        (true, _) => format!(
+            "used by {} and {}",
+            counted(claims.len(), "claim"),
+            counted(volumes.len(), "volume")
+        ),
+    });
+    draft.terminating(cx, class.metadata.deleting);
+    let protected = class.metadata.has_finalizer(VAC_PROTECTION);
+    let in_use = users.is_none() || !claims.is_empty() || !volumes.is_empty();
+    match class.metadata.deleting {
+        Some(_) => draft.outcome(DELETED, None, "unaffected", "already Terminating"),
+        None if protected && in_use => draft.outcome(
+            DELETED,
+            None,
+            "deleted-later",
+            "it becomes Terminating (irreversible) until no claim and no volume references it",
+        ),
+        None => draft.outcome(
+            DELETED,
+            None,
+            "deleted",
+            "it is deleted immediately; attributes of existing volumes stay as they are",
+        ),
+    }
+    draft.hangs_on(neighbours::provisioner(cx, &class.driver));
+    draft
 }

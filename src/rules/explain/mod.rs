@@ -4,7 +4,6 @@
 //! Nothing is decided here: the texts are built from the facts that rules and remedies use.
 
 mod attachment;
-mod attributes_class;
 mod claim;
 mod class;
 mod controller;
@@ -14,7 +13,6 @@ mod error;
 mod namespace;
 mod neighbours;
 mod pod;
-mod question;
 mod set;
 mod snapshot;
 mod volume;
@@ -136,7 +134,7 @@ pub fn explain(cx: &Cx, key: &ObjectKey) -> Option<Explanation> {
         (Some(Subject::Pod(id)), ..) => pod::explain(cx, cluster.pod_at(*id)?),
         (Some(Subject::Class(id)), ..) => class::explain(cx, cluster.class_at(*id)?),
         (Some(Subject::AttributesClass(id)), ..) => {
-            attributes_class::explain(cx, cluster.attributes_class_at(*id)?)
+            class::explain_attributes(cx, cluster.attributes_class_at(*id)?)
         }
         (Some(Subject::Snapshot(id)), ..) => snapshot::of_content(cx, cluster.snapshot_at(*id)?),
         (Some(Subject::Driver(name)), ..) => driver::explain(cx, name),

@@ -3,14 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::ObjectEffect;
-use super::draft::{ExplanationDraft, counted};
+use super::draft::{DELETED, ExplanationDraft, counted};
 use crate::cluster::{Cx, Subject};
 use crate::facts::{self, CLONE_SOURCE, DataEffect, PVC_PROTECTION, SNAPSHOT_SOURCE, SnapshotFate};
 use crate::model::{
     Claim, Kind, ObjectKey, ObjectRef, SnapshotContent, Text, Volume, VolumeSnapshot, format_bytes,
 };
-
-const DELETED: &str = "it is deleted";
 
 /// The finalizers of a `VolumeSnapshot` that the snapshot-controller removes.
 const OF_SNAPSHOT_CONTROLLER: [&str; 2] = [

@@ -1,6 +1,6 @@
 //! Explanation of a pod: the claims that it uses, and what happens to them with it.
 
-use super::draft::{ExplanationDraft, lasting};
+use super::draft::{DELETED, ExplanationDraft, lasting};
 use super::{controller, error, neighbours, set};
 use crate::cluster::Cx;
 use crate::facts::{
@@ -8,8 +8,6 @@ use crate::facts::{
     retention::{self, Operation, SetSituation},
 };
 use crate::model::{Age, Claim, ClaimKey, Kind, MountedClaim, PodPhase, PodUse, Text};
-
-const DELETED: &str = "it is deleted";
 
 pub(super) fn explain(cx: &Cx, pod: &PodUse) -> ExplanationDraft {
     let mut draft = ExplanationDraft::new(pod.object());

@@ -1,14 +1,12 @@
 //! Explanation of a `VolumeSnapshot`, and of the content that it is bound to.
 
-use super::draft::ExplanationDraft;
+use super::draft::{DELETED, ExplanationDraft};
 use super::{controller, error, neighbours};
 use crate::cluster::{Cx, Placed, Subject};
 use crate::model::{
     ClaimKey, ClaimPhase, Kind, ObjectKey, SnapshotContent, SnapshotSource, Text, VolumeSnapshot,
     format_bytes,
 };
-
-const DELETED: &str = "it is deleted";
 
 /// Explains a `VolumeSnapshot`.
 pub(super) fn explain(cx: &Cx, snapshot: &VolumeSnapshot) -> ExplanationDraft {

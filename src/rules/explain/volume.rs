@@ -1,7 +1,7 @@
 //! Explanation of a volume.
 
-use super::super::finding::shown_uid;
-use super::draft::{ExplanationDraft, lasting};
+use super::super::finding::shown_claim_ref;
+use super::draft::{DELETED, ExplanationDraft, lasting};
 use super::{controller, error, neighbours};
 use crate::cluster::{Cx, Placed};
 use crate::facts::{self, ClaimState, PV_PROTECTION};
@@ -9,7 +9,6 @@ use crate::model::{
     Kind, NodeAffinity, ObjectKey, ObjectRef, Phase, Volume, format_bytes, format_time,
 };
 
-const DELETED: &str = "it is deleted";
 const CLAIM_DELETED: &str = "its claim is deleted";
 
 pub(super) fn explain(cx: &Cx, volume: &Volume) -> ExplanationDraft {
@@ -33,9 +32,8 @@ fn state(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
     draft.show("status.phase", volume.phase.to_string());
     draft.show("spec.persistentVolumeReclaimPolicy", volume.reclaim_policy.to_string());
     draft.show("reclaimed by", facts::describe_owner(volume, cx.server()));
-    if let Some(claim) = &volume.claim_ref {
-        let uid = shown_uid(claim.uid.as_ref());
-        draft.show("spec.claimRef", format!("{} uid {uid}", claim.key));
+    if volume.claim_ref.is_some() {
+        draft.show("spec.claimRef", shown_claim_ref(volume));
     }
     if let Some(backend) = &volume.backend {
         draft.show("backend volume", backend.to_string());

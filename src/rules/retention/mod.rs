@@ -1,18 +1,14 @@
 //! What `retention` shows of `StatefulSet`s: the state of their claims, and the effects of
 //! operations on them.
 
-mod fate;
-mod other;
-mod simulated;
+mod effects;
 
 use std::collections::BTreeSet;
 
-pub use fate::ClaimFate;
-pub use other::{OtherClaim, OtherReason, others};
-pub use simulated::{SimulatedEffect, simulated};
+pub use effects::{ClaimFate, SimulatedEffect, simulated};
 
-use super::explain;
-use crate::cluster::{Cx, Seen, Unseen};
+use super::{Rule, explain, find, judge_with};
+use crate::cluster::{Cx, Seen, Subject, Unseen};
 use crate::facts::{
     self,
     retention::{
@@ -20,7 +16,7 @@ use crate::facts::{
         Scaler, SetSituation,
     },
 };
-use crate::model::{Age, Claim, PodUse, StatefulSet, Text, Volume};
+use crate::model::{Age, Claim, OwnerReference, PodUse, StatefulSet, Text, Volume};
 
 /// A set and its claims.
 #[derive(Debug)]
@@ -233,6 +229,97 @@ fn volume_of<'a>(cx: &Cx<'a>, claim: &Claim, unseen: &mut BTreeSet<Unseen>) -> O
             None
         }
     }
+}
+
+/// A claim that looks like one of a set, and that no set of the cluster certainly has: of a deleted
+/// set, of a template that a set does not have any more, with an ambiguous name, or of a set of another
+/// API group.
+#[derive(Debug)]
+pub struct OtherClaim<'a> {
+    /// The claim.
+    pub claim: &'a Claim,
+    /// What it looks like.
+    pub reason: OtherReason,
+    /// One sentence without a full stop.
+    pub summary: String,
+}
+
+/// Why a claim that looks like one of a set is not shown with one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OtherReason {
+    /// Its name matches templates of several sets (F68).
+    Ambiguous,
+    /// Its set has no such template any more (F70).
+    OldTemplate,
+    /// Its set seems to be deleted (F63).
+    DeletedSet,
+    /// A set of another API group has it, which the `StatefulSet` controller does not manage.
+    Unmanaged,
+}
+
+impl OtherReason {
+    /// As reports write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ambiguous => "ambiguous",
+            Self::OldTemplate => "old-template",
+            Self::DeletedSet => "deleted-set",
+            Self::Unmanaged => "unmanaged",
+        }
+    }
+}
+
+/// The rules that tell such claims.
+const TOLD_BY: [(&str, OtherReason); 3] = [
+    ("sts-ambiguous-claim-name", OtherReason::Ambiguous),
+    ("sts-template-drift", OtherReason::OldTemplate),
+    ("sts-deleted-leftover", OtherReason::DeletedSet),
+];
+
+/// Returns what a claim looks like that no set certainly has; `None` for all others.
+///
+/// # Errors
+/// When sets or pods of its namespace were not read.
+pub fn others<'a>(
+    cx: &Cx<'a>,
+    subject: &Subject,
+    claim: &'a Claim,
+) -> Seen<Option<OtherClaim<'a>>> {
+    if retention::membership(cx, claim)?.decided.is_some() {
+        return Ok(None);
+    }
+    if let Some(owner) = unmanaged(cx, claim)? {
+        let summary = format!(
+            "of {} {} ({}): kube-controller-manager applies no retention policy to it",
+            owner.kind, owner.name, owner.api_version
+        );
+        return Ok(Some(OtherClaim { claim, reason: OtherReason::Unmanaged, summary }));
+    }
+    for (id, reason) in TOLD_BY {
+        let rule: &Rule = find(id).expect("because a test holds that it is a rule");
+        let judged = judge_with(cx, subject, rule);
+        if let Some(unseen) = judged.unseen {
+            return Err(unseen);
+        }
+        if let Some(finding) = judged.finding {
+            return Ok(Some(OtherClaim { claim, reason, summary: finding.summary }));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the set of another API group that has a claim: its owner, or the controller of a pod that
+/// uses it.
+fn unmanaged(cx: &Cx, claim: &Claim) -> Seen<Option<OwnerReference>> {
+    let is_other = |it: &&OwnerReference| {
+        it.kind.ends_with("StatefulSet") && !it.api_version.starts_with("apps/")
+    };
+    if let Some(owner) = claim.metadata.owners.iter().find(is_other) {
+        return Ok(Some(owner.clone()));
+    }
+    let pods = cx.pods_of(&claim.key())?;
+    let controllers = pods.iter().filter_map(|pod| pod.controller.as_deref());
+    Ok(controllers.into_iter().find(is_other).cloned())
 }
 
 #[cfg(test)]

@@ -221,3 +221,10 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_tells_them_are_rules() {
+    for (id, _) in TOLD_BY {
+        assert!(find(id).is_some(), "{id}");
+    }
+}

@@ -1,21 +1,11 @@
 //! Findings about `StatefulSet`s, their claims and their retention policies.
 
-mod ambiguous_claim_name;
-mod autoscaler_deletes_claims;
-mod claim_owned_by_pod_in_range;
-mod deleted_leftover;
-mod foreign_controller;
-mod missing_set_ownerref;
-mod noncontroller_ref;
-mod ownerref_contradicts_retain;
-mod retention_not_enforced;
-mod scaled_down_leftover;
-mod stale_ownerref;
-mod template_drift;
-mod unknown_policy;
+mod leftovers;
+mod owner_references;
+mod policy;
 
 use super::Rule;
-use super::finding::{shown_uid, time};
+use super::finding::{shown_owner, shown_uid, time};
 use crate::cluster::Cx;
 use crate::facts::retention::{self, Ordinals, TemplateClaim, VolumeEffect};
 use crate::model::{
@@ -26,19 +16,19 @@ use crate::remedies;
 
 /// The rules of this folder.
 pub(super) static RULES: &[&Rule] = &[
-    &ambiguous_claim_name::RULE,
-    &autoscaler_deletes_claims::RULE,
-    &claim_owned_by_pod_in_range::RULE,
-    &deleted_leftover::RULE,
-    &foreign_controller::RULE,
-    &missing_set_ownerref::RULE,
-    &noncontroller_ref::RULE,
-    &ownerref_contradicts_retain::RULE,
-    &retention_not_enforced::RULE,
-    &scaled_down_leftover::RULE,
-    &stale_ownerref::RULE,
-    &template_drift::RULE,
-    &unknown_policy::RULE,
+    &leftovers::AMBIGUOUS_CLAIM_NAME,
+    &policy::AUTOSCALER_DELETES_CLAIMS,
+    &owner_references::CLAIM_OWNED_BY_POD_IN_RANGE,
+    &leftovers::DELETED_LEFTOVER,
+    &owner_references::FOREIGN_CONTROLLER,
+    &owner_references::MISSING_SET_OWNERREF,
+    &owner_references::NONCONTROLLER_REF,
+    &owner_references::OWNERREF_CONTRADICTS_RETAIN,
+    &policy::RETENTION_NOT_ENFORCED,
+    &leftovers::SCALED_DOWN_LEFTOVER,
+    &owner_references::STALE_OWNERREF,
+    &leftovers::TEMPLATE_DRIFT,
+    &policy::UNKNOWN_POLICY,
 ];
 
 impl Rule {
@@ -154,9 +144,8 @@ fn policy(set: &StatefulSet) -> String {
     )
 }
 
-/// An owner reference as evidence shows it.
+/// An owner reference of a claim as evidence shows it: also whether it is the controller.
 fn named(owner: &OwnerReference) -> String {
-    let uid = shown_uid(owner.uid.as_ref());
     let controller = if owner.controller { ", controller" } else { "" };
-    format!("{} {} {} uid {uid}{controller}", owner.api_version, owner.kind, owner.name)
+    format!("{}{controller}", shown_owner(owner))
 }

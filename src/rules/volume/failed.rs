@@ -4,9 +4,9 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FAILED_DELETE, FAILED_RECYCLE, Owner, UNKNOWN_POLICY};
 use crate::model::{Finding, Kind, Phase, ReclaimPolicy, Severity, Volume};
 use crate::remedies;
-use crate::rules::{CapacityRisk, Judge, Rule, finding::shown_event};
+use crate::rules::{CapacityRisk, Judge, Rule};
 
-pub(super) static RULE: Rule = Rule {
+pub(super) static FAILED: Rule = Rule {
     id: "pv-failed",
     severity: Severity::High,
     capacity_risk: CapacityRisk::None,
@@ -21,11 +21,11 @@ pub(super) static RULE: Rule = Rule {
              volume that no controller reclaims is deleted as an object, and its data by hand. Status is never \
              patched: a phase that a user wrote proves nothing to the controllers.",
     source: "pv_controller.go, syncVolume and deleteVolumeOperation; external-provisioner shouldDelete",
-    judge: &[Judge::Volume(judge)],
+    judge: &[Judge::Volume(failed)],
 };
 
 #[expect(clippy::unnecessary_wraps, reason = "the shape of every rule")]
-fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
+fn failed(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if volume.phase != Phase::Failed {
         return Ok(None);
     }
@@ -39,14 +39,14 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         Some(error) => format!("reclaim failed: {}; {next}", facts::brief_error(error)),
         None => format!("reclaim failed; {next}"),
     };
-    let mut finding = RULE
+    let mut finding = FAILED
         .on_volume(cx, volume, summary)
         .aged(facts::released_age(cx, volume))
         .shows("status.reason", volume.reason.as_deref().unwrap_or("<none>"))
         .shows("status.message", volume.message.as_deref().unwrap_or("<none>"))
         .shows("what happens next", next);
     if let Some(event) = event {
-        finding = finding.shows("last event", shown_event(&event));
+        finding = finding.shows("last event", event.describe_with_reason());
     }
     let mut helps = retry.remedy(volume);
     if error.is_some_and(says_missing) && volume.reclaim_policy == ReclaimPolicy::Delete {

@@ -7,7 +7,7 @@ use crate::model::{
 };
 use crate::rules::{CapacityRisk, Judge, Rule};
 
-pub(super) static RULE: Rule = Rule {
+pub(super) static NODE_GONE: Rule = Rule {
     id: "pv-node-gone",
     severity: Severity::High,
     capacity_risk: CapacityRisk::None,
@@ -24,10 +24,10 @@ pub(super) static RULE: Rule = Rule {
              driver whose storage may still exist, set the policy to Retain first: with policy Delete the finalizer of \
              its provisioner blocks the deletion. The machine may return with the data, which then has to be deleted by hand.",
     source: "external-provisioner, csiProvisioner.Delete with --node-deployment",
-    judge: &[Judge::Volume(judge)],
+    judge: &[Judge::Volume(node_gone)],
 };
 
-fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
+fn node_gone(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     if !matches!(volume.phase, Phase::Bound | Phase::Released) {
         return Ok(None);
     }
@@ -56,7 +56,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         (_, false) => format!("no node matches its node affinity ({needed})"),
     };
     let mut finding =
-        RULE.on_volume(cx, volume, summary).shows("spec.nodeAffinity.required", needed);
+        NODE_GONE.on_volume(cx, volume, summary).shows("spec.nodeAffinity.required", needed);
     if by_controller {
         finding = finding.severe(Severity::Low);
     }

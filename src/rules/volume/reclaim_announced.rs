@@ -6,7 +6,7 @@ use crate::model::{ANNOUNCED, Age, Finding, Severity, Verdict, VerdictState, Vol
 use crate::remedies;
 use crate::rules::{CapacityRisk, Judge, Rule};
 
-pub(super) static RULE: Rule = Rule {
+pub(super) static RECLAIM_ANNOUNCED: Rule = Rule {
     id: "pv-reclaim-announced",
     severity: Severity::Info,
     // What else is wrong with it has findings of its own.
@@ -22,10 +22,10 @@ pub(super) static RULE: Rule = Rule {
              unless --include-vetoed is given. Only the record decides when it is due: what the annotation says \
              can lengthen the grace period, never shorten it.",
     source: "our own records: ConfigMaps with label storage.kubectl.dev/record",
-    judge: &[Judge::Volume(judge)],
+    judge: &[Judge::Volume(reclaim_announced)],
 };
 
-fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
+fn reclaim_announced(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let mark = volume.metadata.announced();
     // Nobody is asked where nothing says that anything is announced.
     let read = match mark {
@@ -66,7 +66,7 @@ fn judge(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
 
 fn found(cx: &Cx, volume: &Volume, summary: impl Into<String>) -> Finding {
     let mark = volume.metadata.announced().unwrap_or("<none>");
-    RULE.on_volume(cx, volume, summary).shows(ANNOUNCED, mark)
+    RECLAIM_ANNOUNCED.on_volume(cx, volume, summary).shows(ANNOUNCED, mark)
 }
 
 /// What was announced, and counts.
@@ -140,13 +140,12 @@ fn namespace<'a>(cx: &Cx<'a>) -> &'a str {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
-
-    use serde_json::json;
-
     use super::*;
-    use crate::model::{Answer, Settings};
+    use crate::model::Answer;
+    use crate::model::Settings;
     use crate::objects::whole_cluster::cluster_of;
+    use serde_json::json;
+    use std::cell::RefCell;
 
     #[test]
     fn what_may_not_be_read_is_not_judged_to_be_over() {
@@ -162,7 +161,7 @@ mod tests {
             let answers = answer.map(|it| (question.clone(), it));
             let (cluster, facts) = (cluster_of([&volume], answers, &[]), RefCell::default());
             let cx = Cx::new(&cluster, &settings, &facts);
-            judge(&cx, cluster.volume_named("pv-1").expect("it is in there"))
+            reclaim_announced(&cx, cluster.volume_named("pv-1").expect("it is in there"))
         };
         for answer in [Answer::Forbidden, Answer::Unanswered("it is down".into())] {
             assert!(judged(Some(answer)).is_err());
