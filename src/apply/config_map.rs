@@ -1,14 +1,15 @@
 //! `ConfigMap`s in which this tool records what must outlive a process: read, created, and replaced
 //! only as they were read.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use http::Method;
 use serde_json::{Value, json};
 
-use super::request::WriteRequest;
-use super::writer::{WriteError, Writer};
+use super::{
+    request::WriteRequest,
+    writer::{WriteError, Writer},
+};
 use crate::client::{
     ListForm, ListRequest, ObjectRequest, ReadError, Reader, collection_path, list_json,
     object_path,

@@ -1,35 +1,30 @@
 //! The cluster as a run that writes sees it: the lists, what the watches have brought since, and
 //! the objects that are read again for each step.
 
-mod answered;
-mod claim_users;
-mod errors;
-mod expired_leases;
 mod proposing;
-mod questions;
-mod records;
-mod references;
-mod served;
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::{cell::RefCell, collections::BTreeSet, sync::Arc};
 
 use serde_json::Value;
 
+use crate::apply::config_map::{self, StoredConfigMap};
 use crate::client::{ObjectRequest, ReadError, Reader};
-use crate::cluster::{Change, Cx, Facts, Lookup, Reach, Subject};
+use crate::cluster::{Change, Cx, Facts, Reach, Subject};
 use crate::dump::{self, DumpError};
+use crate::facts;
 use crate::model::{
-    BackendKey, Claim, ControllerRole, Kind, ObjectKey, ObjectRef, Question, Recorded, Settings,
-    Text, Time, Volume,
+    Announcements, BackendKey, Claim, ControllerRole, Kind, ObjectKey, ObjectRef, Question,
+    Recorded, Settings, Text, Time, Uid, Volume,
 };
 use crate::objects;
-use crate::sources::intake::Intake;
-use crate::sources::live::{Watches, list_again};
-pub(super) use expired_leases::ExpiredLeases;
-use questions::QuestionQueue;
-pub(super) use references::claim_of;
-use references::references;
+use crate::remedies::snapshot_first;
+use crate::sources::{
+    intake::Intake,
+    live::{Watches, list_again},
+};
+use proposing::QuestionQueue;
+
+pub(super) use proposing::ExpiredLeases;
 
 /// The cluster as it is now, for the changes of one run. It keeps what was read and judges nothing
 /// but the proposal that it is asked for.
@@ -327,5 +322,133 @@ impl CurrentCluster {
         let uid = object.uid.as_ref().map(ToString::to_string);
         let live = self.get(&object.key).await?;
         Ok(live.is_none_or(|it| it["metadata"]["uid"].as_str() != uid.as_deref()))
+    }
+}
+
+impl CurrentCluster {
+    /// Returns the last error that a controller reported about an object.
+    pub(super) fn last_error(&self, key: &ObjectKey) -> Option<String> {
+        let state = self.state.borrow();
+        let volume = match state.intake.cluster.subject(key)? {
+            Subject::Volume(id) => state.intake.cluster.volume_at(id)?,
+            Subject::Attachment(id) => {
+                let attachment = state.intake.cluster.attachment_at(id)?;
+                return attachment.detach_error.as_ref().map(ToString::to_string);
+            }
+            _ => return None,
+        };
+        let cx = state.cx(&self.settings);
+        let event = crate::facts::last_event(&cx, volume, &[crate::facts::FAILED_DELETE]);
+        event.ok().flatten().map(|series| series.describe_with_reason())
+    }
+
+    /// Returns the names of the `VolumeAttachments` of a volume that are Terminating, with the
+    /// errors of their attacher.
+    pub(super) fn detaching(&self, volume: &str) -> Vec<String> {
+        let state = self.state.borrow();
+        let cx = state.cx(&self.settings);
+        let attachments = cx.attachments_of(volume).unwrap_or_default().into_iter();
+        attachments
+            .filter(|it| it.metadata.deleting.is_some())
+            .map(|it| match &it.detach_error {
+                Some(error) => format!("{} ({error})", it.object()),
+                None => it.object().to_string(),
+            })
+            .collect()
+    }
+}
+
+/// Returns the objects that an object references and that are read again with it, because a
+/// decision about it rests on them.
+fn references(kind: Kind, live: &Value) -> Vec<ObjectKey> {
+    let cluster_wide =
+        |kind, name: &Value| name.as_str().map(|name| ObjectKey::cluster_wide(kind, name));
+    match kind {
+        Kind::PersistentVolume => claim_of(live).into_iter().collect(),
+        Kind::PersistentVolumeClaim => {
+            cluster_wide(Kind::PersistentVolume, &live["spec"]["volumeName"]).into_iter().collect()
+        }
+        Kind::VolumeAttachment => {
+            let volume = &live["spec"]["source"]["persistentVolumeName"];
+            let volume = cluster_wide(Kind::PersistentVolume, volume);
+            volume.into_iter().chain(cluster_wide(Kind::Node, &live["spec"]["nodeName"])).collect()
+        }
+        Kind::VolumeSnapshot => {
+            let content = &live["status"]["boundVolumeSnapshotContentName"];
+            cluster_wide(Kind::VolumeSnapshotContent, content).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the claim that a volume references.
+pub(super) fn claim_of(live: &Value) -> Option<ObjectKey> {
+    let claim = live["spec"].get("claimRef")?;
+    Some(ObjectKey {
+        kind: Kind::PersistentVolumeClaim,
+        namespace: Some(claim["namespace"].as_str()?.into()),
+        name: claim["name"].as_str()?.into(),
+    })
+}
+
+impl CurrentCluster {
+    /// Reads a `ConfigMap` in the namespace of the records; `None` where it does not exist.
+    pub(super) async fn record(&self, name: &str) -> Result<Option<StoredConfigMap>, ReadError> {
+        config_map::read(&self.reader, &self.settings.recording.namespace, name).await
+    }
+
+    /// Looks for a `ConfigMap` among those of the namespace of the records; `None` where it is not
+    /// there.
+    pub(super) async fn listed_record(
+        &self,
+        name: &str,
+    ) -> Result<Option<StoredConfigMap>, ReadError> {
+        config_map::find(&self.reader, &self.settings.recording.namespace, name).await
+    }
+
+    /// Returns what is recorded of announcements, as it was last read; nothing where it was not, and
+    /// then nothing is announced either.
+    pub(super) fn announcements(&self) -> Arc<Announcements> {
+        let state = self.state.borrow();
+        facts::announcements(&state.cx(&self.settings)).unwrap_or_default()
+    }
+}
+
+impl CurrentCluster {
+    /// Returns the snapshot that is taken of a claim before it is deleted, and before the data of
+    /// its volume is destroyed, whether it exists or not.
+    fn first_snapshot(&self, object: &ObjectRef, live: &Value) -> Option<ObjectKey> {
+        let wanted = self.settings.snapshot_first.as_ref()?;
+        let claim = match object.key.kind {
+            Kind::PersistentVolumeClaim => object.clone(),
+            Kind::PersistentVolume => ObjectRef {
+                key: claim_of(live)?,
+                uid: live["spec"]["claimRef"]["uid"].as_str().and_then(Uid::parse),
+            },
+            _ => return None,
+        };
+        Some(snapshot_first::key(wanted, &claim))
+    }
+
+    /// Reads an object, in the version that the server prefers.
+    pub(super) async fn read(&self, key: &ObjectKey) -> Result<Option<Value>, ReadError> {
+        self.get_in(key, &self.version_of(key.kind)).await
+    }
+
+    /// Reads an object again without those that it references, and takes it in.
+    pub(super) async fn read_alone(
+        &self,
+        object: &ObjectRef,
+    ) -> Result<Option<Value>, ReadAgainError> {
+        let live = self.read(&object.key).await?;
+        // What the watches bring may be older than what was just read, and is taken in first.
+        self.catch_up()?;
+        self.take_in(&object.key, live.as_ref())?;
+        Ok(live)
+    }
+
+    /// Returns the version of a kind that the server prefers.
+    fn version_of(&self, kind: Kind) -> Text {
+        self.state.borrow().intake.cluster.version_of(kind).into()
     }
 }

@@ -1,11 +1,25 @@
-//! Events about changes, so that `kubectl describe` of the object shows who changed it.
+//! Events about changes and about findings, so that `kubectl describe` of the object shows who changed it
+//! and what is wrong with it.
+//!
+//! The name of an Event about a finding is derived from its object and rule. What was told before, by
+//! this process or by an earlier one, is therefore not told a second time, without anything being read
+//! for it.
+
+use std::fmt::Write as _;
 
 use http::Method;
+use serde::Deserialize;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
-use super::request::WriteRequest;
+use super::{
+    request::WriteRequest,
+    writer::{WriteError, Writer},
+};
+use crate::client::{Connection, ObjectRequest, Reader, collection_path};
 use crate::model::{
-    ANNOUNCED, Action, JournalEntryNumber, ObjectRef, ReclaimPolicy, Time, format_time,
+    ANNOUNCED, Action, Finding, JournalEntryNumber, Kind, ObjectRef, ReclaimPolicy, RuleId, Time,
+    beginning, escape_control, format_time,
 };
 use crate::objects::OWN_COMPONENT;
 use crate::plan::{ProposedChange, Purpose};
@@ -101,3 +115,260 @@ pub(super) fn request(
         }),
     }
 }
+
+/// The longest note that the API server takes, in bytes (`NoteLengthLimit`).
+const LONGEST_NOTE: usize = 1024;
+const GROUP: &str = "events.k8s.io";
+
+/// A finding that is to be told by an Event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FindingNotice {
+    /// The rule that found it.
+    pub(crate) rule: RuleId,
+    /// Its object.
+    pub(crate) object: ObjectRef,
+    /// What it says.
+    pub(crate) note: String,
+    /// When it was found, by the API server's clock.
+    pub(crate) time: Time,
+    /// Whether it was not there before, as far as this process knows: an Event of an earlier time is
+    /// then continued. Otherwise it is the first look of a process, and such an Event says it all.
+    pub(crate) is_new: bool,
+}
+
+/// What has become of a notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NoticeEnd {
+    /// An Event was created.
+    Created,
+    /// The series of an Event goes on.
+    Continued,
+    /// An Event says it already.
+    Known,
+}
+
+/// Why a finding was not told.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NoticeError {
+    /// The API server rejected it, and would do so again.
+    #[error("{0}")]
+    Rejected(String),
+    /// The right to do so is missing.
+    #[error("{0}")]
+    Forbidden(String),
+    /// No answer came, or an error that may pass.
+    #[error("{0}")]
+    Unanswered(String),
+}
+
+/// Writes Events about findings, and nothing else.
+#[derive(Clone)]
+pub(crate) struct EventWriter {
+    writer: Writer,
+    reader: Reader,
+    instance: String,
+}
+
+/// An Event that has the name of ours.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct KnownEvent {
+    #[serde(default)]
+    metadata: KnownObject,
+    #[serde(default)]
+    reporting_controller: String,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    note: String,
+    #[serde(default)]
+    regarding: KnownObject,
+    series: Option<KnownSeries>,
+}
+
+#[derive(Default, Deserialize)]
+struct KnownObject {
+    #[serde(default)]
+    uid: String,
+}
+
+impl KnownEvent {
+    /// Whether it tells what a notice tells. Whoever may create Events can take any name, and call themselves as they
+    /// like: what counts is that it says the same about the same object.
+    fn tells(&self, notice: &FindingNotice) -> bool {
+        let uid = notice.object.uid.as_ref().map(ToString::to_string).unwrap_or_default();
+        self.reporting_controller == OWN_COMPONENT
+            && self.reason == reason(notice.rule)
+            && self.regarding.uid == uid
+            && self.note == notice.note
+    }
+}
+
+/// How many names are tried where other Events have them.
+const NAMES: usize = 3;
+
+#[derive(Deserialize)]
+struct KnownSeries {
+    count: i64,
+}
+
+impl FindingNotice {
+    /// Says what was found at a time.
+    pub(crate) fn of(finding: &Finding, time: Time, is_new: bool) -> Self {
+        let next = finding.offer.as_ref().and_then(|it| it.command.as_ref());
+        let next = next.map(|it| format!("; next: {it}")).unwrap_or_default();
+        let note = format!("{}: {}{next}", finding.rule, finding.summary);
+        let note = escape_control(&note);
+        let note = match note.len() {
+            0..=LONGEST_NOTE => note.into_owned(),
+            _ => format!("{}…", beginning(&note, LONGEST_NOTE - '…'.len_utf8())),
+        };
+        Self { rule: finding.rule, object: finding.object.clone(), note, time, is_new }
+    }
+
+    /// The name of its Event. `beside` are the uids of the Events that have its other names: nobody knows them before
+    /// these exist, and so can take this one.
+    fn name(&self, beside: &str) -> String {
+        let mut hash = Sha256::new_with_prefix(self.rule).chain_update([0]).chain_update(beside);
+        match &self.object.uid {
+            Some(uid) => hash.update(uid.to_string()),
+            None => hash.update(self.object.key.to_string()),
+        }
+        let mut name = format!("{OWN_COMPONENT}.");
+        for byte in hash.finalize().iter().take(10) {
+            write!(name, "{byte:02x}").expect("because writing to a string does not fail");
+        }
+        name
+    }
+
+    fn create(&self, name: &str, instance: &str) -> WriteRequest {
+        let namespace = namespace(&self.object);
+        WriteRequest {
+            method: Method::POST,
+            path: collection_path(GROUP, "v1", Some(namespace), "events"),
+            content_type: "application/json",
+            body: json!({
+                "apiVersion": "events.k8s.io/v1", "kind": "Event",
+                "metadata": {"name": name, "namespace": namespace},
+                "eventTime": micro_time(&self.time),
+                "type": "Warning", "reason": reason(self.rule), "action": "Audit",
+                "note": self.note,
+                "regarding": reference(&self.object),
+                "reportingController": OWN_COMPONENT, "reportingInstance": instance,
+            }),
+        }
+    }
+
+    /// Continues an Event that was told so often before.
+    fn go_on(&self, name: &str, told: i64) -> WriteRequest {
+        WriteRequest {
+            method: Method::PATCH,
+            path: self.path(name),
+            content_type: "application/merge-patch+json",
+            body: json!({"series": {
+                "count": told.max(1).saturating_add(1).min(i64::from(i32::MAX)),
+                "lastObservedTime": micro_time(&self.time),
+            }}),
+        }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.request(name).path()
+    }
+
+    /// The request for the Event, in the group whose fields are written.
+    fn request<'a>(&'a self, name: &'a str) -> ObjectRequest<'a> {
+        let namespace = Some(namespace(&self.object));
+        ObjectRequest { group: GROUP, ..ObjectRequest::named(Kind::Event, namespace, name) }
+    }
+}
+
+impl EventWriter {
+    /// Returns a writer for a connection; `instance` is what tells this process from others.
+    pub(crate) fn new(connection: &Connection, instance: &str) -> Self {
+        let writer = Writer::new(connection, OWN_COMPONENT);
+        let instance = beginning(instance, 128).to_owned();
+        Self { writer, reader: Reader::new(connection), instance }
+    }
+
+    /// Tells a finding. It is harmless to try again what was not answered: there is one Event of
+    /// this name. One of that name that tells something else is left alone, and another name is taken.
+    ///
+    /// # Errors
+    /// [`NoticeError`]
+    pub(crate) async fn tell(&self, notice: &FindingNotice) -> Result<NoticeEnd, NoticeError> {
+        let mut beside = String::new();
+        for _ in 0..NAMES {
+            let name = notice.name(&beside);
+            match self.writer.send(&notice.create(&name, &self.instance), false).await {
+                Ok(_) => return Ok(NoticeEnd::Created),
+                Err(WriteError::Rejected { code: 409, .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let known = self.reader.get_object::<KnownEvent>(&notice.request(&name)).await;
+            let known = known.map_err(|error| match error.is_forbidden() {
+                true => NoticeError::Forbidden(error.to_string()),
+                false => NoticeError::Unanswered(error.to_string()),
+            })?;
+            let known = known.value;
+            if !known.tells(notice) {
+                beside.push_str(&known.metadata.uid);
+                continue;
+            }
+            if !notice.is_new {
+                return Ok(NoticeEnd::Known);
+            }
+            let told = known.series.map_or(1, |it| it.count);
+            self.writer.send(&notice.go_on(&name, told), false).await?;
+            return Ok(NoticeEnd::Continued);
+        }
+        Err(NoticeError::Rejected("Events of other clients have its names".to_owned()))
+    }
+}
+
+impl From<WriteError> for NoticeError {
+    fn from(error: WriteError) -> Self {
+        match &error {
+            // Admission answers 403 as well: of a namespace that is deleted, of a quota, of webhooks.
+            WriteError::Rejected { code: 403, message, .. }
+                if [
+                    "being terminated",
+                    "exceeded quota",
+                    "denied the request",
+                    "denied request",
+                ]
+                .iter()
+                .any(|text| message.contains(text)) =>
+            {
+                Self::Rejected(error.to_string())
+            }
+            WriteError::Rejected { code: 403, .. } => Self::Forbidden(error.to_string()),
+            // It expired between two requests, or the server has too much to do.
+            WriteError::Rejected { code: 409 | 429, .. }
+            | WriteError::Rejected { absent: Some(_), .. }
+            | WriteError::NotSent(_)
+            | WriteError::CarriedOut(_)
+            | WriteError::Withdrawn(_)
+            | WriteError::Unanswered(_) => Self::Unanswered(error.to_string()),
+            WriteError::Rejected { .. } => Self::Rejected(error.to_string()),
+        }
+    }
+}
+
+/// A time as `MicroTime` is read: with six digits.
+fn micro_time(time: &Time) -> String {
+    time.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
+}
+
+/// The reason of an Event, in the spelling of Kubernetes: `PvReleasedPastThreshold`.
+fn reason(rule: RuleId) -> String {
+    let capital = |word: &str| {
+        let mut letters = word.chars();
+        let first = letters.next().map(|it| it.to_ascii_uppercase());
+        first.into_iter().chain(letters).collect::<String>()
+    };
+    rule.split('-').map(capital).collect()
+}
+
+#[cfg(test)]
+mod tests;

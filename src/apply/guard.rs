@@ -3,12 +3,12 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::open_journal::OpenJournal;
+use super::journal::OpenJournal;
 use super::request::{self, WriteRequest};
 use super::run::run_id;
-use super::who_am_i::{WhoAmI, who_am_i};
+use super::writer::{WhoAmI, who_am_i};
 use super::writer::{WriteError, Writer};
-use super::{Outcome, change_end::ChangeEnd};
+use super::{Outcome, receipt::ChangeEnd};
 use crate::client::Connection;
 use crate::guard::{GUARD, Probe, ProbeAnswer, Step};
 use crate::journal::{Intent, SentRequest};

@@ -25,42 +25,32 @@
 //!
 //! [`ProposedChange::settles_apart`]: crate::plan::ProposedChange::settles_apart
 
-mod change_end;
 mod config_map;
 mod current_cluster;
 mod event;
-mod finding_event;
 mod guard;
-mod journal_queue;
+mod journal;
 mod kept_record;
 mod lease;
-mod moment;
-mod open_journal;
-mod options;
 mod receipt;
 mod record_writer;
 pub mod request;
 mod run;
-mod segments;
 mod step;
 mod turn;
 mod verify;
-mod who_am_i;
 mod writer;
 
 pub(crate) use config_map::{ConfigMapWrite, StoredConfigMap};
 pub(crate) use current_cluster::CurrentCluster;
-pub(crate) use finding_event::{EventWriter, FindingNotice, NoticeEnd, NoticeError};
+pub(crate) use event::{EventWriter, FindingNotice, NoticeEnd, NoticeError};
 pub(crate) use guard::GuardWriter;
+pub use journal::{JournalLeader, OpenJournal, cluster_history};
+pub(crate) use journal::{cluster_journal, journal_namespaces};
 pub(crate) use lease::{
     LEASE_GAP, LeaseHold, LeaseWrite, LeaseWriter, StoredLease, Unattended, leases,
 };
-pub(crate) use moment::Moment;
-pub use open_journal::{JournalLeader, OpenJournal};
-pub(crate) use options::{DryRun, RunOptions};
-pub(crate) use receipt::{ChangeReceipt, Outcome, Receipt};
+pub(crate) use receipt::{ChangeReceipt, DryRun, Moment, Outcome, Receipt, RunOptions};
 pub(crate) use record_writer::RecordWriter;
 pub(crate) use run::{Confirmed, PlanExecution, RunProgress, run, run_id};
-pub use segments::cluster_history;
-pub(crate) use segments::{cluster_journal, journal_namespaces};
 pub(crate) use writer::{BACKGROUND_WAIT, SendPermit};

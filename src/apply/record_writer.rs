@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::config_map::{self, ConfigMapWrite, NewConfigMap, StoredConfigMap};
-use super::segments;
-use super::who_am_i::{WhoAmI, who_am_i};
-use super::writer::Writer;
+use super::journal;
+use super::writer::{WhoAmI, Writer, who_am_i};
 use crate::client::{Connection, ReadError, Reader};
 
 /// Reads and writes one `ConfigMap`.
@@ -66,7 +65,7 @@ impl RecordWriter {
     /// # Errors
     /// Why it is not known.
     pub(crate) async fn cluster(&self) -> Result<String, String> {
-        segments::cluster(&self.reader).await
+        journal::cluster(&self.reader).await
     }
 
     /// Asks who the user is, and what time it is.

@@ -2,21 +2,22 @@
 //!
 //! Previews use the same code: a plan shows what is sent, except for the resourceVersion.
 
-mod announced;
 mod cause;
 mod owners;
-mod path;
-mod retention;
-
-pub(super) use cause::may_have_caused;
 
 use http::Method;
 use serde_json::{Value, json};
 
+use crate::client::ObjectRequest;
 use crate::facts::EXTERNAL_PROVISIONER;
 use crate::model::{
-    Action, ClaimKey, FinalizerEdit, Guard, ObjectKey, ObjectRef, Phase, ReclaimPolicy, Text,
+    ANNOUNCED, Action, ClaimKey, FinalizerEdit, Guard, ObjectKey, ObjectRef, Phase, ReclaimPolicy,
+    RetentionPolicy, Text,
 };
+
+pub(super) use cause::may_have_caused;
+
+pub(crate) use crate::model::NO_CLAIM;
 
 /// A request that writes.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,9 +41,6 @@ const JSON_PATCH: &str = "application/json-patch+json";
 const JSON: &str = "application/json";
 /// The annotation of a volume whose deletion at the backend was stopped (T31).
 pub const BACKEND_STATE: &str = "storage.kubectl.dev/backend-state";
-pub(crate) use crate::model::NO_CLAIM;
-pub(super) use announced::mark;
-pub(crate) use path::path;
 
 /// Renders the request for an action on an object as it was just read; `live` is `Null` where the
 /// object is created.
@@ -104,7 +102,7 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
             Ok(create(&snapshot.key, manifest))
         }
         Action::RemoveOwnerReferences { claim, owners } => owners::remove(claim, owners, live),
-        Action::SetRetentionPolicy { set, from, to } => retention::set(set, from, to, live),
+        Action::SetRetentionPolicy { set, from, to } => set_retention(set, from, to, live),
         Action::AddOwnerReference { claim, owner, replaces, guard } => {
             let added = std::iter::once(owner).chain(guard);
             owners::add(claim, added, replaces, live)
@@ -129,7 +127,7 @@ pub(super) fn create(key: &ObjectKey, manifest: &Value) -> WriteRequest {
     let version = manifest["apiVersion"].as_str().and_then(|it| it.rsplit('/').next());
     WriteRequest {
         method: Method::POST,
-        path: path::collection(key, version.unwrap_or(key.kind.group().version)),
+        path: collection(key, version.unwrap_or(key.kind.group().version)),
         content_type: JSON,
         body: manifest.clone(),
     }
@@ -390,6 +388,54 @@ pub(super) fn escaped(key: &str) -> String {
 
 fn dotted(path: &str) -> String {
     path.trim_start_matches('/').replace('/', ".")
+}
+
+/// Annotates a volume, whatever it was annotated with before.
+pub(super) fn mark(
+    volume: &ObjectRef,
+    live: &Value,
+    text: &str,
+) -> Result<WriteRequest, UnfitObject> {
+    let mut patch = Patch::on(volume, live)?;
+    patch.annotate(ANNOUNCED, text);
+    Ok(patch.request())
+}
+
+/// Returns the path of an object of a kind with a known API version.
+pub fn path(key: &ObjectKey) -> String {
+    ObjectRequest::of(key, key.kind.group().version).path()
+}
+
+/// Returns the path of all objects of the kind and the namespace of one, in a version of its kind.
+fn collection(key: &ObjectKey, version: &str) -> String {
+    let namespace = key.namespace.as_deref().filter(|_| key.kind.is_namespaced());
+    crate::client::collection_path(key.kind.group().name, version, namespace, key.kind.plural())
+}
+
+/// Replaces the fields that change, and tests both: what a change means for claims depends on both.
+fn set_retention(
+    set: &ObjectRef,
+    from: &RetentionPolicy,
+    to: &RetentionPolicy,
+    live: &Value,
+) -> Result<WriteRequest, UnfitObject> {
+    let mut patch = Patch::on(set, live)?;
+    // Its controller updates no claim of a Terminating set.
+    patch.tests("/metadata/deletionTimestamp", &Value::Null)?;
+    let fields = [
+        ("whenDeleted", &from.when_deleted, &to.when_deleted),
+        ("whenScaled", &from.when_scaled, &to.when_scaled),
+    ];
+    let at = |field: &str| format!("/spec/persistentVolumeClaimRetentionPolicy/{field}");
+    for (field, from, _) in fields {
+        patch.tests(&at(field), &json!(from.to_string()))?;
+    }
+    for (field, from, to) in fields {
+        if from != to {
+            patch.push(json!({"op": "replace", "path": at(field), "value": to.to_string()}));
+        }
+    }
+    Ok(patch.request())
 }
 
 #[cfg(test)]

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use futures::{StreamExt as _, stream};
 use tokio::sync::Semaphore;
 
-use super::change_end::ChangeEnd;
 use super::current_cluster::CurrentCluster;
-use super::journal_queue::JournalQueue;
+use super::journal::OpenJournal;
 use super::kept_record::KeptBackendRecorder;
-use super::open_journal::OpenJournal;
-use super::options::RunOptions;
+use super::receipt::ChangeEnd;
+use super::receipt::RunOptions;
 use super::receipt::{ChangeReceipt, Outcome, Receipt};
 use super::step::ChangeExecutor;
+use super::turn::JournalQueue;
 use super::turn::{LaneTurns, Turn};
 use super::writer::{SendPermit, Writer};
 use crate::client::Connection;

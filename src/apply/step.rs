@@ -1,39 +1,35 @@
 //! Carries out one change, step by step: from the last read to the verified effect.
 
 mod announce;
-mod binding;
 mod dry_run;
-mod effect;
-mod leases;
 mod owner;
-mod proposal;
 mod reclaim;
-mod record;
-mod released;
 mod retention;
 mod veto;
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    time::{Duration, Instant},
+};
 
 use serde_json::Value;
 use tokio::sync::{Mutex, Semaphore};
 
-use super::Outcome;
-use super::change_end::ChangeEnd;
-use super::current_cluster::CurrentCluster;
-use super::journal_queue::JournalQueue;
-use super::kept_record::KeptBackendRecorder;
-use super::moment::Moment;
-use super::options::DryRun;
-use super::request::{self, WriteRequest};
-use super::turn::Turn;
-use super::writer::{WriteAnswer, WriteError, Writer};
+use super::{
+    Outcome,
+    current_cluster::CurrentCluster,
+    event,
+    kept_record::KeptBackendRecorder,
+    receipt::{ChangeEnd, DryRun, Moment},
+    request::{self, WriteRequest},
+    turn::{JournalQueue, Turn},
+    verify::{self, SETTLING},
+    writer::{WriteAnswer, WriteError, Writer},
+};
 use crate::journal::{Backend, Intent, JournalRecord, SentRequest};
-use crate::model::{Action, ObjectKey, ObjectRef, Text, format_bytes};
+use crate::model::{ANNOUNCED, Action, ObjectKey, ObjectRef, Proposal, Text, Uid, format_bytes};
 use crate::plan::{ProposedChange, Purpose};
-use proposal::{difference, is_fulfilled, is_rest};
 
 /// How often an object that cannot be judged at the moment is read again.
 const RETRY: Duration = Duration::from_millis(500);
@@ -397,4 +393,140 @@ fn backend(change: &ProposedChange) -> Option<Backend> {
 fn exists_already(purpose: &Purpose, error: &WriteError) -> bool {
     let exists = matches!(error, WriteError::Rejected { reason, .. } if reason == "AlreadyExists");
     exists && purpose.resumes()
+}
+
+/// Whether a proposal made after `done` steps is the rest of the confirmed one.
+fn is_rest(confirmed: &Proposal, done: usize, now: &Proposal) -> bool {
+    if done == 0 {
+        return confirmed == now;
+    }
+    confirmed.steps.get(done..) == Some(&now.steps)
+        && now.notices.iter().all(|it| confirmed.notices.contains(it))
+        && now.relies_on.iter().all(|it| confirmed.relies_on.contains(it))
+}
+
+/// Whether what is left of the confirmed proposal would create objects that exist meanwhile, and
+/// that fit.
+fn is_fulfilled(confirmed: &Proposal, done: usize, now: &Proposal) -> bool {
+    let rest = confirmed.steps.get(done..).unwrap_or_default();
+    let new = |it: &&String| !confirmed.notices.contains(*it);
+    now.steps.is_empty()
+        && rest.iter().all(|it| matches!(it, Action::CreateClaim { .. }))
+        && now.notices.iter().filter(new).count() == 0
+        && now.relies_on.iter().all(|it| confirmed.relies_on.contains(it))
+}
+
+/// Describes how a proposal differs from the confirmed one.
+fn difference(confirmed: &Proposal, done: usize, now: &Proposal) -> String {
+    let new: Vec<_> = now.notices.iter().filter(|it| !confirmed.notices.contains(it)).collect();
+    if let Some(reverted) = reverted(confirmed, done, now) {
+        return reverted;
+    }
+    if let ([Action::Announce { mark: before, .. }], [Action::Announce { mark, .. }]) =
+        (&*confirmed.steps, &*now.steps)
+        && before != mark
+    {
+        return format!("another client has changed annotation {ANNOUNCED}");
+    }
+    if confirmed.steps.get(done..) != Some(&now.steps) {
+        return "the change that would be made now differs from the confirmed one".to_owned();
+    }
+    match new.first() {
+        Some(notice) => format!("new since it was confirmed: {notice}"),
+        None => "its effect now differs from the confirmed one".to_owned(),
+    }
+}
+
+/// Describes that a step before would be needed again: another client has reverted it.
+fn reverted(confirmed: &Proposal, done: usize, now: &Proposal) -> Option<String> {
+    if let (true, Some(Action::CreateSnapshot { snapshot, .. })) = (done > 0, now.steps.first()) {
+        return Some(format!("another client has deleted {snapshot}, which was ready to use"));
+    }
+    let before = confirmed.steps.get(done.checked_sub(1)?..)?;
+    if *before != *now.steps {
+        return None;
+    }
+    let [Action::SetReclaimPolicy { volume, from, .. }, next, ..] = before else { return None };
+    let left = match next {
+        Action::DeleteClaim { claim, .. } => format!("; {claim} is not deleted"),
+        _ => String::new(),
+    };
+    Some(format!("another client has set the policy of {volume} back to {from}{left}"))
+}
+
+impl ChangeExecutor<'_> {
+    /// Writes an Event about the object; an error is returned as a note. With a turn that was passed,
+    /// the other changes come first.
+    async fn write_event(
+        &self,
+        change: &ProposedChange,
+        action: &Action,
+        written: &WriteAnswer,
+        entry: u64,
+        passed: Option<&Turn<'_>>,
+    ) -> Option<String> {
+        let events = self.events.as_ref()?;
+        if let Some(turn) = passed {
+            turn.all_had_one(SETTLING).await;
+        }
+        let _few = events.acquire().await;
+        let created = written.value["metadata"]["uid"].as_str().and_then(Uid::parse);
+        let uid = action.object().uid.clone().or(created);
+        let object = ObjectRef { uid, key: action.object().key.clone() };
+        let entry = self.log.numbered(entry);
+        let request =
+            event::request(change, action, &object, self.command, &entry, self.cluster.clock());
+        match self.writer.in_any_case().send(&request, false).await {
+            Ok(_) => None,
+            Err(error) => Some(format!("no Event was written about {}: {error}", change.object)),
+        }
+    }
+
+    /// Waits for the effect of a write.
+    async fn verify(
+        &self,
+        change: &ProposedChange,
+        done: usize,
+        written: &WriteAnswer,
+    ) -> (Outcome, String) {
+        if let Some(date) = written.date {
+            self.cluster.advance(date);
+        }
+        let action = &change.proposal.steps[done];
+        if let Action::CreateSnapshot { snapshot, claim, .. } = action {
+            let taken = verify::FirstSnapshot { snapshot, claim, written: &written.value };
+            return taken.until_ready(self.cluster, self.wait, self.interrupted).await;
+        }
+        if let Action::AddOwnerReference { claim, owner, .. } = action {
+            return self.confirm_owner(claim, owner).await;
+        }
+        if matches!(action, Action::CreateVolume { .. }) && change.purpose.destroys() {
+            let entry = change.purpose.undoes().map(|it| self.log.numbered(it));
+            return verify::until_reclaimed(self.cluster, change, entry, self.wait).await;
+        }
+        verify::verify(self.cluster, change, done, &written.value, self.wait).await
+    }
+}
+
+impl ChangeExecutor<'_> {
+    /// Waits until a volume that is reserved for a claim, which exists, is bound to it.
+    async fn wait_for_binding(&self, change: &ProposedChange) -> ChangeEnd {
+        let Purpose::Rebind(rebinding) = &change.purpose else {
+            return ChangeEnd::new(Outcome::Refused, "there is nothing to do");
+        };
+        let name = &change.object.key.name;
+        let target = self.cluster.volume(name, |it| it.and_then(|it| rebinding.target(it)));
+        let Some(claim) = target else {
+            return ChangeEnd::new(
+                Outcome::Stale,
+                "it does not exist, or its spec.claimRef is empty",
+            );
+        };
+        if self.dry_run == DryRun::Server {
+            return ChangeEnd::new(Outcome::Done, "there is nothing to write");
+        }
+        let (outcome, detail) =
+            verify::until_bound(self.cluster, &change.object, &claim, self.wait).await;
+        ChangeEnd::new(outcome, detail)
+    }
 }

@@ -1,11 +1,11 @@
-//! Sends each write once.
+//! Sends each write once, and asks who the user is (`SelfSubjectReview`).
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use http::HeaderValue;
-use http::Method;
-use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WARNING};
+use http::{
+    HeaderValue, Method,
+    header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, WARNING},
+};
 use http_body_util::BodyExt as _;
 use kube::client::{Body, Client};
 use serde_json::{Value, json};
@@ -298,6 +298,39 @@ fn body(request: &WriteRequest, dry_run: bool) -> Value {
         body["dryRun"] = json!(["All"]);
     }
     body
+}
+
+const PATH: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+const JSON: &str = "application/json";
+
+/// Who the user is, as the API server knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WhoAmI {
+    /// The username.
+    pub(crate) username: String,
+    /// The groups.
+    pub(crate) groups: Vec<String>,
+    /// The API server's time.
+    pub(crate) now: Option<Time>,
+}
+
+/// Asks who the user is: the username and the groups.
+///
+/// # Errors
+/// Why it is not known: the review is served since Kubernetes 1.28.
+pub(super) async fn who_am_i(writer: &Writer) -> Result<WhoAmI, String> {
+    let request = WriteRequest {
+        method: Method::POST,
+        path: PATH.to_owned(),
+        content_type: JSON,
+        body: json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}),
+    };
+    let answer = writer.send(&request, true).await.map_err(|error| error.to_string())?;
+    let user = &answer.value["status"]["userInfo"];
+    let groups = user["groups"].as_array().into_iter().flatten();
+    let groups = groups.filter_map(|it| it.as_str().map(str::to_owned)).collect();
+    let username = user["username"].as_str().unwrap_or_default().to_owned();
+    Ok(WhoAmI { username, groups, now: answer.date })
 }
 
 #[cfg(test)]

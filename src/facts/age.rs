@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use super::FAILED_DELETE;
+use super::{FAILED_DELETE, owner};
 use crate::cluster::Cx;
-use crate::model::{Age, ManagedField, Time, Trust, Volume};
+use crate::model::{Age, ManagedField, Time, Trust, Volume, VolumeColumns};
 
 /// How far two clocks, or two writes of one transition, may differ.
 const SLACK: Duration = Duration::from_secs(60);
@@ -125,6 +125,18 @@ pub fn untrusted_reason(cx: &Cx, volume: &Volume) -> Option<String> {
 
 fn before_creation(time: Time, created: Option<Time>) -> bool {
     created.is_some_and(|created| (created - time).to_std().is_ok_and(|gap| gap > SLACK))
+}
+
+/// Returns the columns that tables show of the volume of a finding or a change.
+pub fn columns(volume: &Volume) -> VolumeColumns {
+    VolumeColumns {
+        capacity: volume.capacity,
+        claim: volume.claim_ref.as_ref().map(|claim| claim.key.to_string()),
+        class: volume.class.clone(),
+        driver: Some(owner(volume).name().clone()),
+        reclaim_policy: volume.reclaim_policy.to_string(),
+        phase: volume.phase.to_string(),
+    }
 }
 
 #[cfg(test)]

@@ -1,27 +1,21 @@
 //! The state of a controller: running, absent, or unknown (semantics#controller-state).
 
-mod action;
-mod lease;
+mod traces;
 mod probes;
-mod sidecar_driver;
-mod sign_of_life;
-mod start;
 
 use std::time::Duration;
 
-use lease::LastLease;
-pub(crate) use lease::leases;
-use sidecar_driver::Host;
-use sign_of_life::SignOfLife;
-pub(crate) use start::{deletes_since_its_start, recreated_node};
-
 use super::driver_volumes::driver_volumes;
 use crate::cluster::{Cx, Seen, Unseen};
-use crate::drivers::ProvisionerKind;
+use crate::drivers::{self, Name, ProvisionerKind};
 use crate::model::{
-    ControllerRole, ControllerState, Fact, FactKey, Liveness, ObjectRef, PodUse, Probe, Text,
-    Threshold, Time, Workload, format_duration,
+    ControllerRole, ControllerState, Fact, FactKey, Kind, Liveness, ObjectRef, PodUse, Probe, Text,
+    Threshold, Time, Uid, Volume, Workload, format_duration,
 };
+use probes::Host;
+use traces::LastLease;
+
+pub(crate) use traces::leases;
 
 /// Returns the state of a driver's provisioner.
 pub fn provisioner(cx: &Cx, driver: &Text) -> ControllerState {
@@ -358,6 +352,81 @@ fn is_external(cx: &Cx, driver: &Text) -> bool {
 fn is_registered(cx: &Cx, driver: &str) -> bool {
     cx.csi_driver(&driver.into()).is_ok_and(|found| found.is_some())
         || cx.csi_nodes_of(driver).is_ok_and(|found| !found.is_empty())
+}
+
+/// Provisioners whose identity is random: after a start they ignore every volume that they have
+/// made before, without a word (minikube `storage_provisioner.go`; minikube#4546).
+const FORGETFUL: [&str; 1] = ["k8s.io/minikube-hostpath"];
+
+/// Whether a provisioner has made a volume since it was started, if it deletes no others. `None` if
+/// when it was started is not known. A container that was restarted in its pod is not noticed: the
+/// volume then stays Released.
+pub fn deletes_since_its_start(cx: &Cx, driver: &Text, volume: &Volume) -> Option<bool> {
+    if !FORGETFUL.contains(&&**driver) {
+        return Some(true);
+    }
+    let search = ControllerSearch::new(cx, ControllerRole::Provisioner, driver);
+    let pods = cx.sidecar_pods().filter(|pod| Host::pod(pod).is_some_and(|it| search.serves(it)));
+    let started = pods.filter_map(|pod| pod.created).max()?;
+    Some(started <= volume.metadata.created?)
+}
+
+/// Returns the node after which a provisioner that runs on each node is called, if that node has
+/// another uid now: the provisioner there has another name, and ignores the volumes of this one
+/// (sig-storage-local-static-provisioner `cmd/main.go`, `pkg/populator`).
+pub fn recreated_node(cx: &Cx, driver: &Text) -> Option<String> {
+    const UUID: usize = 36;
+    let family = drivers::family(driver);
+    if family.provisioner.kind != ProvisionerKind::PerNode {
+        return None;
+    }
+    let rest = family.names.iter().find_map(|name| match name {
+        Name::BeginsWith(prefix) => driver.strip_prefix(prefix),
+        Name::Is(_) | Name::EndsWith(_) | Name::Chart(_) => None,
+    })?;
+    let at = rest.len().checked_sub(UUID + 1)?;
+    let (node, uid) = (rest.get(..at)?, rest.get(at..)?.strip_prefix('-')?);
+    let uid = Uid::parse(uid).filter(|it| matches!(it, Uid::Uuid(_)))?;
+    let known = cx.node(node, Kind::PersistentVolume).ok()??.metadata.uid.as_ref()?;
+    (*known != uid).then(|| node.to_owned())
+}
+
+/// The weight of a sign of life as evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SignOfLife {
+    None,
+    Old,
+    /// A clock is wrong or the time is unknown: this proves nothing.
+    Odd,
+    Recent,
+}
+
+impl SignOfLife {
+    /// The weight of a sign of life where nothing shows that it is old.
+    fn or_odd(self) -> Self {
+        if self == Self::Old { Self::Odd } else { self }
+    }
+
+    /// Weighs a time by another clock, which may be ahead by as much as counts as recent.
+    fn of(cx: &Cx, time: Option<Time>, within: Duration) -> Self {
+        match time {
+            None => Self::None,
+            Some(time)
+                if !cx.has_clock() || cx.is_future(time, within) || is_ahead(cx, time, within) =>
+            {
+                Self::Odd
+            }
+            Some(time) if cx.passed(time, within) => Self::Old,
+            Some(_) => Self::Recent,
+        }
+    }
+}
+
+/// Whether a time lies after the clock by more than counts as recent. That of a dump without a time may
+/// be too early, but no earlier than any time of its objects that has come.
+fn is_ahead(cx: &Cx, time: Time, within: Duration) -> bool {
+    let now = cx.cluster().clock();
+    now.is_some_and(|now| (time - now).to_std().is_ok_and(|ahead| ahead > within))
 }
 
 #[cfg(test)]

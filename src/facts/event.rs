@@ -69,7 +69,7 @@ impl EventSeries<'_> {
         }
     }
 
-    /// The same after the reason: `REASON: MESSAGE (…)`.
+    /// Returns the summary after the reason: `REASON: MESSAGE (…)`.
     pub fn describe_with_reason(&self) -> String {
         format!("{}: {}", self.newest.reason, self.describe())
     }

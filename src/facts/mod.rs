@@ -1,20 +1,16 @@
-//! Facts: what several rules and remedies derive from a cluster, one per file.
+//! Facts: what several rules and remedies derive from a cluster, one topic per file.
 
 mod age;
 mod announcement;
-mod attachment;
-mod columns;
-mod deletion_effect;
+mod binding;
 mod controller;
-mod deletion_secret;
-mod driver_effect;
+mod deletion_effect;
+mod driver;
+mod driver_volumes;
 mod event;
 mod finalizer;
-mod guard_refusal;
-mod blocking_finalizer;
 mod in_use;
-mod lost_claim;
-mod driver_volumes;
+mod neighbours;
 mod node;
 mod obstacle;
 mod other_users;
@@ -22,20 +18,12 @@ mod owned;
 mod owner;
 mod pending_claim;
 mod pod_wait;
-mod protection;
 mod provisioner;
-mod rebinding;
-mod released;
-mod selected_node;
-mod sharing;
-mod shell_word;
-mod snapshot_fate;
-mod storage;
-mod finalizer_controller;
 pub mod retention;
+mod storage;
 
 pub(crate) use age::{
-    LastTransition, phase_age, policy_age, released_age, state_age, untrusted_reason,
+    LastTransition, columns, phase_age, policy_age, released_age, state_age, untrusted_reason,
 };
 pub(crate) use announcement::{
     AnnouncedPeriod, AnnouncementStatus, VetoedAnnouncement, announced_volume, announcement_status,
@@ -43,24 +31,21 @@ pub(crate) use announcement::{
     question as announcements_question, recorded_elsewhere, records_elsewhere, records_of,
     status_by, unreadable,
 };
-pub(crate) use attachment::{
-    detaching_waits_for, how_to_detach, may_be_attached, node_is_off, node_state,
+pub(crate) use binding::{
+    CLEAR_THE_UID, ClaimState, LostCause, claim_state, command_of_own, giving_back, giving_it_back,
+    is_made_for, is_plain_word, lost_cause, on_command_line, policy_command, provisioned_for,
+    quoted, rebind_command, rebinding_advice, rescue, retained_first, semantically_released,
+    taken_from, was_taken_from,
 };
-pub(crate) use blocking_finalizer::{
-    BlockingFinalizer, copier_of, finalizers_of_attachment, finalizers_of_claim,
-    finalizers_of_volume, managers_of,
-};
-pub(crate) use columns::columns;
 pub(crate) use controller::{
     SNAPSHOT_CONTROLLER, attacher, controller_manager, csi_snapshotter, deletes_since_its_start,
     is_absent, is_csi, leases, provisioner, recreated_node, snapshotter,
 };
 pub(crate) use deletion_effect::{
-    DeletionEffect, data_effect_without_claim, may_destroy, when_claim_is_deleted,
-    when_volume_is_deleted,
+    DeletionEffect, SnapshotFate, clones, data_effect_without_claim, group_snapshot_fates,
+    may_destroy, snapshot_fate, when_claim_is_deleted, when_volume_is_deleted,
 };
-pub(crate) use deletion_secret::{SecretState, deletion_secret};
-pub(crate) use driver_effect::{DataEffect, DriverEffect, driver_effect};
+pub(crate) use driver::{SecretState, controller_settings, deletion_secret, undecided_identity};
 #[cfg(test)]
 pub(crate) use driver_names::sanitize;
 pub(crate) use event::{
@@ -68,23 +53,27 @@ pub(crate) use event::{
     last_error, last_event, last_event_about,
 };
 pub(crate) use finalizer::{
-    CLONE_SOURCE, EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, NO_FINALIZER, PV_PROTECTION,
-    PVC_PROTECTION, SNAPSHOT_SOURCE, VAC_PROTECTION, attacher_finalizer, attacher_of,
-    attacher_with, finalizer_in_words, has_attacher_finalizer, owner_of, set_by_attacher,
+    BlockingFinalizer, CLONE_SOURCE, EXTERNAL_PROVISIONER, FinalizerController, FinalizerOwner,
+    IN_TREE, NO_FINALIZER, PV_PROTECTION, PVC_PROTECTION, SNAPSHOT_SOURCE, VAC_PROTECTION,
+    always_honors_reclaim_policy, attacher_finalizer, attacher_of, attacher_with, copier_of,
+    expects_in_tree_finalizer, finalizer_in_words, finalizers_of_attachment, finalizers_of_claim,
+    finalizers_of_volume, has_attacher_finalizer, in_tree_finalizer_is_stale, looks_rolled_back,
+    managers_of, owner_of, server_version, set_by_attacher,
 };
-pub(crate) use finalizer_controller::FinalizerController;
-pub(crate) use guard_refusal::{GuardRefusal, guard_refusal};
 pub(crate) use in_use::{
     ClaimDataEffect, PodUsage, PodUser, SetTemplate, Unsafe, UnsafeReason, checked_kinds,
     claim_workloads, conflicting_pods, data_effect, data_effect_with, deployment_of, pod_users,
     template_of, unsafe_to_delete, upstream_in_use,
 };
-pub(crate) use lost_claim::{LostCause, lost_cause};
-pub(crate) use node::{
-    deleter_gone, deletes_on_node, lies_on_node, names_hosts, node_gone, node_problem,
-    unready_host, unusable_host,
+pub(crate) use neighbours::{
+    Nearness, SharedStorage, excludes_in_a_pod, first_destroyer, lies, neighbours,
 };
-pub(crate) use obstacle::{ALIVE_AND_STUCK, obstacle, stuck_deletion};
+pub(crate) use node::{
+    deleter_gone, deletes_on_node, detaching_waits_for, how_to_detach, lies_on_node,
+    may_be_attached, names_hosts, node_gone, node_is_off, node_problem, node_state, unready_host,
+    unusable_host,
+};
+pub(crate) use obstacle::{ALIVE_AND_STUCK, GuardRefusal, guard_refusal, obstacle, stuck_deletion};
 pub(crate) use other_users::{
     NO_OTHER_USERS, OtherUser, OtherUsers, operator_mark, other_users, other_users_of_name,
 };
@@ -92,35 +81,19 @@ pub(crate) use owned::{
     OwnerPresence, Ownership, controller_of, is_doomed, owner_presence, ownership,
 };
 pub(crate) use owner::{
-    Owner, describe_owner, in_tree_deletes, known_deletable, owner, unmigrated,
+    DataEffect, DriverEffect, Owner, describe_owner, driver_effect, in_tree_deletes,
+    known_deletable, owner, unmigrated,
 };
-pub(crate) use pending_claim::pending_reason;
+pub(crate) use pending_claim::{StaleNode, pending_reason, stale_selected_node};
 pub(crate) use pod_wait::{PodClaim, pod_wait};
-pub(crate) use protection::{
-    always_honors_reclaim_policy, expects_in_tree_finalizer, in_tree_finalizer_is_stale,
-    looks_rolled_back, server_version,
-};
 pub(crate) use provisioner::{
     Defect, StaticDeletion, claimed_versions, defect, deletes_static_volumes,
     every_provisioner_honors_finalizer, finalizer_driver, honors_reclaim_policy, may_patch_volumes,
     provisioners_seen,
 };
-pub(crate) use rebinding::{
-    CLEAR_THE_UID, command_of_own, giving_back, giving_it_back, policy_command, rebind_command,
-    rebinding_advice, rescue, retained_first,
-};
-pub(crate) use released::{
-    ClaimState, claim_state, is_made_for, provisioned_for, semantically_released, taken_from,
-    was_taken_from,
-};
-pub(crate) use selected_node::{StaleNode, stale_selected_node};
-pub(crate) use sharing::{SharedStorage, excludes_in_a_pod, first_destroyer, lies};
-pub(crate) use shell_word::{is_plain_word, on_command_line, quoted};
-pub(crate) use snapshot_fate::{SnapshotFate, clones, group_snapshot_fates, snapshot_fate};
 pub(crate) use storage::{
-    Copied, Nearness, Sameness, UNIDENTIFIED, controller_settings, copied, destruction, is_static,
-    keeper, keeper_of, marks_of_others, neighbours, provisioning_family, recreated_class,
-    same_storage, undecided_identity, wishes_for,
+    Copied, Sameness, UNIDENTIFIED, copied, destruction, is_static, keeper, keeper_of,
+    marks_of_others, provisioning_family, recreated_class, same_storage, wishes_for,
 };
 
 use crate::cluster::Cx;
@@ -182,8 +155,8 @@ pub fn derive(cx: &Cx, key: &FactKey) -> Fact {
             Fact::FinalizerSupport(provisioner::derive_finalizer_support(cx, driver))
         }
         FactKey::ControllerSettings(driver) => {
-            Fact::ControllerSettings(storage::derive_controller_settings(cx, driver))
+            Fact::ControllerSettings(driver::derive_controller_settings(cx, driver))
         }
-        FactKey::Identity(driver) => Fact::Identity(storage::derive_identity(cx, driver)),
+        FactKey::Identity(driver) => Fact::Identity(driver::derive_identity(cx, driver)),
     }
 }

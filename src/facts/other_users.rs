@@ -65,7 +65,7 @@ pub struct ClaimMark<'a> {
 }
 
 impl OtherUser {
-    /// In the words of a refusal.
+    /// Describes the user, in the words of a refusal.
     pub fn words(&self) -> String {
         let object = self.user.object();
         match &self.how {

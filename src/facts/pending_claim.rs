@@ -1,10 +1,10 @@
-//! Why a claim is Pending (F45).
+//! Why a claim is Pending (F45), and the node that the scheduler selected for it (F47).
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EventSeries};
 use crate::model::{
-    Claim, ControllerState, Liveness, Phase, Severity, StorageClass, Text, Volume,
-    provisioning_driver,
+    Age, Claim, ClaimPhase, ControllerState, Kind, Liveness, Phase, Severity, StorageClass, Text,
+    Threshold, Volume, provisioning_driver,
 };
 
 /// Why a claim is Pending, and what to do.
@@ -212,4 +212,33 @@ fn state(cx: &Cx, provisioner: &Text) -> ControllerState {
     } else {
         facts::provisioner(cx, provisioner)
     }
+}
+
+/// Why a selected node gets no volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StaleNode {
+    /// It does not exist. The scheduler does not select another one while the annotation is there.
+    Missing,
+    /// It is cordoned: a volume may still be provisioned for it.
+    Cordoned,
+}
+
+/// Returns what is wrong with the selected node of a claim that has been Pending for some time.
+///
+/// # Errors
+/// When nodes were not read, or its absence is not proven.
+pub fn stale_selected_node(cx: &Cx, claim: &Claim) -> Seen<Option<StaleNode>> {
+    let Some(node) = &claim.selected_node else { return Ok(None) };
+    // A provisioner that notices that the node was deleted removes the annotation.
+    let age = Age::stamped(claim.metadata.created);
+    if claim.phase != ClaimPhase::Pending
+        || claim.metadata.deleting.is_some()
+        || !cx.older_than(&age, Threshold::Resync)
+    {
+        return Ok(None);
+    }
+    Ok(match cx.node(node, Kind::PersistentVolumeClaim)? {
+        None => Some(StaleNode::Missing),
+        Some(node) => node.unschedulable.then_some(StaleNode::Cordoned),
+    })
 }

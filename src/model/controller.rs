@@ -1,10 +1,11 @@
-//! Controllers that serve storage: roles, how sidecars are recognised, and whether one is running.
+//! Controllers that serve storage: roles, how sidecars are recognised, whether one is running, and the
+//! Leases and events that controllers write.
 
 use std::{sync::LazyLock, time::Duration};
 
 use memchr::memmem::Finder;
 
-use super::{Kind, ObjectRef, Text, Time};
+use super::{Kind, Metadata, ObjectKey, ObjectRef, Text, Time, Uid};
 
 /// The role of a controller in the life of volumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -249,6 +250,62 @@ pub struct Sighting {
     pub driver: Text,
     /// When all probes were first negative, without a positive one since.
     pub absent_since: Time,
+}
+
+/// A `Lease`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lease {
+    /// Name.
+    pub metadata: Metadata,
+    /// Its namespace.
+    pub namespace: Text,
+    /// `spec.holderIdentity`; empty after the holder released the Lease.
+    pub holder: Option<Box<str>>,
+    /// `spec.renewTime`.
+    pub renewed: Option<Time>,
+    /// `spec.leaseDurationSeconds`.
+    pub duration_seconds: Option<u32>,
+    /// As of when it was read.
+    pub read: LeaseMoment,
+}
+
+/// As of when a Lease was read, which tells whether it was renewed in time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LeaseMoment {
+    /// The cluster's clock.
+    #[default]
+    Clock,
+    /// In a list of somebody else's dump, whose other Leases were renewed until then.
+    Beside(Time),
+    /// In such a dump, and nothing beside it tells.
+    Alone,
+}
+
+/// An `Event` about a volume, a claim or a set, or about a pod that waits for a volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// The event's own namespace and name.
+    pub namespace: Text,
+    /// The event's own name.
+    pub name: Box<str>,
+    /// The object it is about.
+    pub about: ObjectKey,
+    /// Which incarnation of that object.
+    pub about_uid: Option<Uid>,
+    /// `reason`.
+    pub reason: Text,
+    /// `message`; only the beginning if it is longer than any that Kubernetes writes.
+    pub message: Box<str>,
+    /// `type` is `Warning`.
+    pub warning: bool,
+    /// The reporter: `reportingComponent` or `source.component`.
+    pub component: Text,
+    /// How often it happened, as far as the event tells; 0 if it does not.
+    pub count: u32,
+    /// When it first happened: the earliest of the event's times.
+    pub first_seen: Option<Time>,
+    /// When it last happened: the latest of the event's times.
+    pub last_seen: Option<Time>,
 }
 
 #[cfg(test)]

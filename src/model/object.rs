@@ -1,8 +1,9 @@
-//! Keys of objects (kind, namespace, name) and references to them (with uid).
+//! Identity of objects: kinds that the tool reads or asks about (API group, names, scope), keys (kind,
+//! namespace, name), references with uid, and uids in sixteen bytes.
 
 use std::fmt;
 
-use super::{Kind, NamedRow, Text, Uid};
+use super::{NamedRow, Text};
 
 /// The namespace and name of a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -96,4 +97,303 @@ impl fmt::Display for ObjectRef {
 pub(crate) fn is_namespace_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     !text.is_empty() && text.len() <= 63 && text.chars().all(plain)
+}
+
+/// An API group with the version that is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ApiGroup {
+    /// The group's name, empty for the core group.
+    pub name: &'static str,
+    /// The preferred version. Custom resources may be served under another: discovery decides.
+    pub version: &'static str,
+}
+
+const CORE: ApiGroup = ApiGroup { name: "", version: "v1" };
+const APPS: ApiGroup = ApiGroup { name: "apps", version: "v1" };
+const BATCH: ApiGroup = ApiGroup { name: "batch", version: "v1" };
+const AUTOSCALING: ApiGroup = ApiGroup { name: "autoscaling", version: "v2" };
+const STORAGE: ApiGroup = ApiGroup { name: "storage.k8s.io", version: "v1" };
+const COORDINATION: ApiGroup = ApiGroup { name: "coordination.k8s.io", version: "v1" };
+const SNAPSHOT: ApiGroup = ApiGroup { name: "snapshot.storage.k8s.io", version: "v1" };
+const GROUP_SNAPSHOT: ApiGroup =
+    ApiGroup { name: "groupsnapshot.storage.k8s.io", version: "v1beta1" };
+const META: ApiGroup = ApiGroup { name: "meta.k8s.io", version: "v1" };
+const ADMISSION: ApiGroup = ApiGroup { name: "admissionregistration.k8s.io", version: "v1" };
+const AUTHORIZATION: ApiGroup = ApiGroup { name: "authorization.k8s.io", version: "v1" };
+
+/// The names of a kind in the API.
+struct KindNames {
+    kind: &'static str,
+    plural: &'static str,
+    short: &'static str,
+    group: ApiGroup,
+    namespaced: bool,
+}
+
+/// Declares [`Kind`] from one line for each kind: its API kind, its resource, the short name that
+/// kubectl users type, its group and its scope.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $name:ident: $kind:literal, $plural:literal, $short:literal, $group:ident, $scope:ident;)+) => {
+        /// A kind of object.
+        ///
+        /// The variants are listed in the order in which reports name them.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Kind {
+            $($(#[$doc])* $name,)+
+        }
+
+        impl Kind {
+            /// All kinds, in the order of reports.
+            pub const ALL: [Self; [$($short),+].len()] = [$(Self::$name),+];
+
+            const fn names(self) -> KindNames {
+                match self {
+                    $(Self::$name => KindNames {
+                        kind: $kind,
+                        plural: $plural,
+                        short: $short,
+                        group: $group,
+                        namespaced: kinds!($scope),
+                    },)+
+                }
+            }
+        }
+    };
+    (namespaced) => { true };
+    (cluster_wide) => { false };
+}
+
+kinds! {
+    PersistentVolume: "PersistentVolume", "persistentvolumes", "pv", CORE, cluster_wide;
+    PersistentVolumeClaim: "PersistentVolumeClaim", "persistentvolumeclaims", "pvc", CORE, namespaced;
+    Pod: "Pod", "pods", "po", CORE, namespaced;
+    Node: "Node", "nodes", "no", CORE, cluster_wide;
+    Namespace: "Namespace", "namespaces", "ns", CORE, cluster_wide;
+    StorageClass: "StorageClass", "storageclasses", "sc", STORAGE, cluster_wide;
+    CsiDriver: "CSIDriver", "csidrivers", "csidriver", STORAGE, cluster_wide;
+    CsiNode: "CSINode", "csinodes", "csinode", STORAGE, cluster_wide;
+    VolumeAttachment: "VolumeAttachment", "volumeattachments", "volumeattachment", STORAGE, cluster_wide;
+    StatefulSet: "StatefulSet", "statefulsets", "sts", APPS, namespaced;
+    Deployment: "Deployment", "deployments", "deploy", APPS, namespaced;
+    ReplicaSet: "ReplicaSet", "replicasets", "rs", APPS, namespaced;
+    DaemonSet: "DaemonSet", "daemonsets", "ds", APPS, namespaced;
+    ReplicationController: "ReplicationController", "replicationcontrollers", "rc", CORE, namespaced;
+    Job: "Job", "jobs", "job", BATCH, namespaced;
+    CronJob: "CronJob", "cronjobs", "cj", BATCH, namespaced;
+    HorizontalPodAutoscaler: "HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa", AUTOSCALING, namespaced;
+    Lease: "Lease", "leases", "lease", COORDINATION, namespaced;
+    Event: "Event", "events", "ev", CORE, namespaced;
+    VolumeSnapshot: "VolumeSnapshot", "volumesnapshots", "vs", SNAPSHOT, namespaced;
+    VolumeSnapshotContent: "VolumeSnapshotContent", "volumesnapshotcontents", "vsc", SNAPSHOT, cluster_wide;
+    VolumeSnapshotClass: "VolumeSnapshotClass", "volumesnapshotclasses", "vsclass", SNAPSHOT, cluster_wide;
+    VolumeGroupSnapshotContent: "VolumeGroupSnapshotContent", "volumegroupsnapshotcontents", "vgsc", GROUP_SNAPSHOT, cluster_wide;
+    VolumeAttributesClass: "VolumeAttributesClass", "volumeattributesclasses", "vac", STORAGE, cluster_wide;
+    /// The guard consists of them.
+    ValidatingAdmissionPolicy: "ValidatingAdmissionPolicy", "validatingadmissionpolicies", "validatingadmissionpolicy", ADMISSION, cluster_wide;
+    /// The guard consists of them.
+    ValidatingAdmissionPolicyBinding: "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", "validatingadmissionpolicybinding", ADMISSION, cluster_wide;
+    /// Never listed; asked about by name, and only for its metadata, never its contents.
+    Secret: "Secret", "secrets", "secret", CORE, namespaced;
+    /// Never listed with the others; in some of them this tool records what it announces.
+    ConfigMap: "ConfigMap", "configmaps", "cm", CORE, namespaced;
+    /// Never listed; requested for owners of any kind.
+    PartialObjectMetadata: "PartialObjectMetadata", "partialobjectmetadata", "metadata", META, cluster_wide;
+    /// A review, not an object: what a `ServiceAccount` may do.
+    SubjectAccessReview: "SubjectAccessReview", "subjectaccessreviews", "sar", AUTHORIZATION, cluster_wide;
+}
+
+impl Kind {
+    /// Returns the kind with this API kind name in this group.
+    pub fn parse(group: &str, kind: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| {
+            let names = known.names();
+            names.kind == kind && names.group.name == group
+        })
+    }
+
+    /// Returns the kind of this plural, singular or short name, in any case, with or without its
+    /// group.
+    pub fn parse_resource(text: &str) -> Option<Self> {
+        let text = text.to_ascii_lowercase();
+        let (resource, group) =
+            text.split_once('.').map_or((text.as_str(), None), |(r, g)| (r, Some(g)));
+        Self::ALL.into_iter().find(|known| {
+            let names = known.names();
+            (names.plural == resource
+                || names.kind.eq_ignore_ascii_case(resource)
+                || names.short == resource)
+                && group.is_none_or(|group| group == names.group.name)
+        })
+    }
+
+    /// The API kind, as in `kind: PersistentVolume`.
+    pub const fn name(self) -> &'static str {
+        self.names().kind
+    }
+
+    /// The resource in request paths and RBAC rules.
+    pub const fn plural(self) -> &'static str {
+        self.names().plural
+    }
+
+    /// The name that kubectl users type.
+    pub const fn short(self) -> &'static str {
+        self.names().short
+    }
+
+    /// The API group and version.
+    pub const fn group(self) -> ApiGroup {
+        self.names().group
+    }
+
+    /// `v1`, `apps/v1`…
+    pub fn api_version(self) -> String {
+        self.api_version_of(self.group().version)
+    }
+
+    /// The same in another version of it.
+    pub fn api_version_of(self, version: &str) -> String {
+        match self.group().name {
+            "" => version.to_owned(),
+            group => format!("{group}/{version}"),
+        }
+    }
+
+    /// Whether its objects live in namespaces.
+    pub const fn is_namespaced(self) -> bool {
+        self.names().namespaced
+    }
+
+    /// Whether a cluster may not serve it: custom resources, and kinds of recent versions.
+    pub const fn is_optional(self) -> bool {
+        matches!(
+            self,
+            Self::VolumeSnapshot
+                | Self::VolumeSnapshotContent
+                | Self::VolumeSnapshotClass
+                | Self::VolumeGroupSnapshotContent
+                | Self::VolumeAttributesClass
+                | Self::ValidatingAdmissionPolicy
+                | Self::ValidatingAdmissionPolicyBinding
+        )
+    }
+
+    /// The versions whose fields are known, of a kind that may be served in others.
+    pub const fn versions(self) -> &'static [&'static str] {
+        match self {
+            Self::VolumeGroupSnapshotContent => &["v1", "v1beta2", "v1beta1"],
+            Self::VolumeAttributesClass => &["v1", "v1beta1", "v1alpha1"],
+            Self::VolumeSnapshot
+            | Self::VolumeSnapshotContent
+            | Self::VolumeSnapshotClass
+            | Self::ValidatingAdmissionPolicy
+            | Self::ValidatingAdmissionPolicyBinding => &["v1", "v1beta1"],
+            _ => &[],
+        }
+    }
+
+    /// Whether only rules about the guard look at its objects: who may not list them misses nothing
+    /// else, and is told of a gap only where one of these rules has to look.
+    pub const fn is_of_guard(self) -> bool {
+        matches!(
+            self,
+            Self::Namespace
+                | Self::ValidatingAdmissionPolicy
+                | Self::ValidatingAdmissionPolicyBinding
+        )
+    }
+
+    /// The kinds with pod templates.
+    pub const WORKLOADS: [Self; 7] = [
+        Self::StatefulSet,
+        Self::Deployment,
+        Self::ReplicaSet,
+        Self::DaemonSet,
+        Self::ReplicationController,
+        Self::Job,
+        Self::CronJob,
+    ];
+
+    /// Whether its objects are listed, rather than asked about one by one.
+    pub const fn is_listed(self) -> bool {
+        !matches!(
+            self,
+            Self::Secret
+                | Self::ConfigMap
+                | Self::PartialObjectMetadata
+                | Self::SubjectAccessReview
+        )
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// `metadata.uid`: nearly always a UUID, but the API only promises a string.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Uid {
+    /// A UUID in its canonical, lower-case, hyphenated form.
+    Uuid([u8; 16]),
+    /// Anything else, as received.
+    Other(Box<str>),
+}
+
+impl Uid {
+    /// Parses a uid; `None` when it is empty, which means that there is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        if text.is_empty() {
+            return None;
+        }
+        if let Ok(uuid) = uuid::Uuid::try_parse(text) {
+            // Only the canonical form survives the way there and back.
+            let mut canonical = [0; uuid::fmt::Hyphenated::LENGTH];
+            if uuid.hyphenated().encode_lower(&mut canonical) == text {
+                return Some(Self::Uuid(uuid.into_bytes()));
+            }
+        }
+        Some(Self::Other(text.into()))
+    }
+}
+
+impl fmt::Display for Uid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Uuid(bytes) => uuid::Uuid::from_bytes(*bytes).hyphenated().fmt(f),
+            Self::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_leads_back_to_its_kind() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::parse(kind.group().name, kind.name()), Some(kind));
+            for name in [kind.plural(), kind.short(), kind.name()] {
+                assert_eq!(Kind::parse_resource(name), Some(kind), "{name}");
+            }
+        }
+        assert_eq!(Kind::parse_resource("csinodes.storage.k8s.io"), Some(Kind::CsiNode));
+        assert_eq!(Kind::parse_resource("pods.apps"), None);
+        assert_eq!(Kind::parse("apps", "Pod"), None);
+    }
+
+    #[test]
+    fn every_uid_prints_as_it_was_read() {
+        for text in [
+            "0d9e5b6c-6d0b-4f0e-9d6c-0c6b6c1f9a11",
+            "0D9E5B6C-6D0B-4F0E-9D6C-0C6B6C1F9A11",
+            "0d9e5b6c6d0b4f0e9d6c0c6b6c1f9a11",
+            "not-a-uuid",
+        ] {
+            assert_eq!(Uid::parse(text).map(|uid| uid.to_string()).as_deref(), Some(text));
+        }
+        assert_eq!(Uid::parse(""), None);
+    }
 }

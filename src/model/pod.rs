@@ -1,8 +1,12 @@
-//! Pods that use claims, belong to a `StatefulSet` or run storage sidecars.
+//! Pods that use claims, belong to a `StatefulSet` or run storage sidecars, and the workloads that make
+//! such pods.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
-use super::{Attributes, BackendKey, Labels, ObjectRef, OwnerReference, Sidecars, Text, Time, Uid};
+use super::{
+    Attributes, BackendKey, Bytes, ControllerRole, Kind, Labels, Metadata, ObjectRef,
+    OwnerReference, Selector, Text, Time, Uid,
+};
 
 /// A pod that uses a claim, belongs to a `StatefulSet` or runs a storage sidecar. Other pods are
 /// counted, and no row is kept of them.
@@ -146,6 +150,289 @@ impl PodPhase {
             Self::Succeeded => "Succeeded",
             Self::Failed => "Failed",
             Self::Unknown => "Unknown",
+        }
+    }
+}
+
+/// A workload whose template names a claim or would run storage sidecars, or a `StatefulSet`.
+/// Others are counted, and no row is kept of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workload {
+    /// Deployment, `CronJob`…
+    pub kind: Kind,
+    /// Its namespace.
+    pub namespace: Text,
+    /// Its name.
+    pub name: Box<str>,
+    /// Its uid.
+    pub uid: Option<Uid>,
+    /// `spec.replicas`, where the kind has them.
+    pub replicas: Option<i32>,
+    /// Whether it is suspended and creates no pods now: `spec.suspend` of a Job or a `CronJob`.
+    pub suspended: bool,
+    /// Whether it will never create pods again: a Job with the condition `Complete` or `Failed`.
+    pub finished: bool,
+    /// Its managing controller, if it has one: the `Deployment` of a `ReplicaSet`.
+    pub controller: Option<Box<OwnerReference>>,
+    /// The claims that its template names, each once, sorted. Claims of a `StatefulSet`'s claim
+    /// templates and of ephemeral volumes are created for each pod and not included.
+    pub claims: Box<[Box<str>]>,
+    /// The storage that its template describes itself, without a claim.
+    pub inline: InlineVolumes,
+    /// The sidecars in its template, if there are any.
+    pub sidecars: Option<Box<Sidecars>>,
+    /// What makes it a `StatefulSet`.
+    pub set: Option<Box<StatefulSet>>,
+}
+
+impl Workload {
+    /// The reference that reports print.
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef::of(self, self.uid.as_ref())
+    }
+}
+
+/// A `HorizontalPodAutoscaler`, which sets the number of replicas of its target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Autoscaler {
+    /// Its namespace.
+    pub namespace: Text,
+    /// Its name.
+    pub name: Box<str>,
+    /// `spec.scaleTargetRef.kind`.
+    pub target_kind: Text,
+    /// `spec.scaleTargetRef.name`.
+    pub target_name: Box<str>,
+}
+
+/// The storage sidecars in a pod or a pod template, and everything that may name their driver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sidecars {
+    /// The containers whose image or name is that of one of the CSI sidecars, or of a provisioner
+    /// that is not CSI; of a `DaemonSet` also those that register a node plugin.
+    pub containers: Box<[SidecarContainer]>,
+    /// Everything in the pod that may name a driver: arguments of all containers, paths of host
+    /// folders, and as `NAME=value` the few environment variables that are read.
+    pub mentions: Box<[Text]>,
+    /// The images of all containers.
+    pub images: Box<[Text]>,
+    /// `spec.serviceAccountName`.
+    pub service_account: Option<Text>,
+}
+
+/// How the sidecar is called that registers the node plugin of a CSI driver.
+pub const REGISTRAR: &str = "driver-registrar";
+
+/// One sidecar container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SidecarContainer {
+    /// `name`, which shows the purpose of the container if its image does not.
+    pub name: Text,
+    /// `image`.
+    pub image: Text,
+    /// `command` followed by `args`.
+    pub args: Box<[Text]>,
+    /// Whether it is a driver's own controller that takes the place of csi-provisioner.
+    pub provisions_itself: bool,
+}
+
+impl SidecarContainer {
+    /// Whether it is a role's controller, by its image or by its name.
+    pub fn plays(&self, role: ControllerRole) -> bool {
+        role.is_played_by(&self.image) || role.is_called(&self.name) || self.takes(role)
+    }
+
+    /// Whether it registers the node plugin of a CSI driver.
+    pub fn registers(&self) -> bool {
+        super::image_name(&self.image).ends_with(REGISTRAR) || self.name.ends_with(REGISTRAR)
+    }
+
+    /// Whether it may be a role's controller, under an image name that its publisher changed.
+    pub fn may_play(&self, role: ControllerRole) -> bool {
+        role.may_be_played_by(&self.image) || role.is_called(&self.name) || self.takes(role)
+    }
+
+    fn takes(&self, role: ControllerRole) -> bool {
+        role == ControllerRole::Provisioner && self.provisions_itself
+    }
+}
+
+/// What makes a workload a `StatefulSet`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatefulSet {
+    /// Name, uid, deletion, managers.
+    pub metadata: Metadata,
+    /// Its namespace.
+    pub namespace: Text,
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// `spec.replicas`; absent means one.
+    pub replicas: Option<i32>,
+    /// `spec.ordinals.start`.
+    pub start: i32,
+    /// `spec.volumeClaimTemplates`, in their order.
+    pub templates: Box<[ClaimTemplate]>,
+    /// `spec.selector.matchLabels`.
+    pub match_labels: Labels,
+    /// `spec.selector.matchExpressions`; `None` if there are none.
+    pub match_expressions: Option<Box<Selector>>,
+    /// `spec.persistentVolumeClaimRetentionPolicy`; absent from servers that do not know or do not
+    /// honour it.
+    pub retention: Option<RetentionPolicy>,
+    /// Whether `spec.podManagementPolicy` is `OrderedReady`; `None` for a value that this version
+    /// does not know.
+    pub ordered: Option<bool>,
+    /// `status.observedGeneration`.
+    pub observed_generation: i64,
+    /// `status.replicas`: pods that exist.
+    pub pods: i32,
+}
+
+impl StatefulSet {
+    /// The reference that reports print.
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef::of(self, self.metadata.uid.as_ref())
+    }
+}
+
+/// Splits a name at its ordinal: `data-web-0` into `data-web` and 0.
+///
+/// `None` when it does not end in an ordinal as the controller prints one: in canonical decimal
+/// (`-01` is none), and small enough for the API (`stateful_set_utils.go`,
+/// `getPersistentVolumeClaimName` and `getParentNameAndOrdinal`).
+pub fn split_ordinal(name: &str) -> Option<(&str, i32)> {
+    let (stem, digits) = name.rsplit_once('-')?;
+    let canonical = digits == "0" || !digits.starts_with('0');
+    let decimal = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if stem.is_empty() || !canonical || !decimal {
+        return None;
+    }
+    Some((stem, digits.parse().ok()?))
+}
+
+/// One of `spec.volumeClaimTemplates`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClaimTemplate {
+    /// `metadata.name`: the first part of the names of its claims.
+    pub name: Text,
+    /// `spec.storageClassName`.
+    pub class: Option<Text>,
+    /// `spec.resources.requests.storage`.
+    pub requested: Option<Bytes>,
+}
+
+/// `spec.persistentVolumeClaimRetentionPolicy`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RetentionPolicy {
+    /// Whether the claims are deleted when the set is deleted.
+    pub when_deleted: Retention,
+    /// Whether the claims of pods are deleted that a scale-down removes.
+    pub when_scaled: Retention,
+}
+
+/// Whether claims are retained or deleted.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Retention {
+    Retain,
+    Delete,
+    /// A value that this version does not know; upstream treats it as `Retain`.
+    Other(Text),
+}
+
+impl Retention {
+    /// Parses a value of `whenDeleted` or `whenScaled`.
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "Retain" => Self::Retain,
+            "Delete" => Self::Delete,
+            other => Self::Other(other.into()),
+        }
+    }
+
+    /// Whether claims are deleted.
+    pub const fn deletes(&self) -> bool {
+        matches!(self, Self::Delete)
+    }
+}
+
+impl fmt::Display for Retention {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Retain => "Retain",
+            Self::Delete => "Delete",
+            Self::Other(text) => text,
+        })
+    }
+}
+
+#[cfg(test)]
+impl PodUse {
+    /// Returns a pod that runs and uses nothing.
+    pub(crate) fn sample() -> Self {
+        Self {
+            namespace: "shop".into(),
+            name: "pod".into(),
+            uid: None,
+            created: None,
+            deleting: None,
+            forced: false,
+            controller: None,
+            labels: Labels::default(),
+            phase: PodPhase::Running,
+            ready: true,
+            node: None,
+            unschedulable: None,
+            claims: Box::default(),
+            inline: InlineVolumes::default(),
+            sidecars: None,
+        }
+    }
+}
+
+#[cfg(test)]
+impl Workload {
+    /// Returns a workload that uses nothing.
+    pub(crate) fn sample() -> Self {
+        Self {
+            kind: Kind::Deployment,
+            namespace: "shop".into(),
+            name: "workload".into(),
+            uid: None,
+            replicas: Some(1),
+            suspended: false,
+            finished: false,
+            controller: None,
+            claims: Box::default(),
+            inline: InlineVolumes::default(),
+            sidecars: None,
+            set: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_ordinal_as_the_controller_prints_it_is_one() {
+        for (name, split) in [
+            ("data-web-0", Some(("data-web", 0))),
+            ("data-web-10", Some(("data-web", 10))),
+            ("data-web-2147483647", Some(("data-web", i32::MAX))),
+            ("w-0", Some(("w", 0))),
+            ("data-web-2147483648", None),
+            ("data-web-99999999999999999999999", None),
+            ("data-web-01", None),
+            ("data-web-00", None),
+            ("data-web-", None),
+            ("data-web", None),
+            ("-0", None),
+            ("data-web-+1", None),
+            ("data-web-1a", None),
+            ("", None),
+        ] {
+            assert_eq!(split_ordinal(name), split, "{name}");
         }
     }
 }

@@ -1,4 +1,7 @@
-//! Points in time, always the API server's.
+//! Points in time, always the API server's; ages, since when a state has lasted and how far that time can
+//! be trusted; and thresholds, every duration with which rules compare ages.
+
+use std::{fmt::Write as _, time::Duration};
 
 use chrono::{DateTime, SecondsFormat, Utc};
 
@@ -66,9 +69,253 @@ fn two(large: i64, large_unit: &str, small: i64, small_unit: &str) -> String {
     }
 }
 
+/// Since when a state has lasted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Age {
+    /// The beginning; `None` only with [`Trust::Unknown`].
+    pub since: Option<Time>,
+    /// The evidence for the beginning.
+    pub trust: Trust,
+}
+
+impl Age {
+    /// An unknown age.
+    pub const UNKNOWN: Self = Self { since: None, trust: Trust::Unknown };
+
+    /// An age from a time that only the API server can write, such as a creation or deletion
+    /// timestamp.
+    pub fn stamped(since: Option<Time>) -> Self {
+        match since {
+            Some(time) if time != UNREADABLE_TIME => Self { since, trust: Trust::Corroborated },
+            _ => Self::UNKNOWN,
+        }
+    }
+}
+
+/// What an age rests on (semantics#trusted-age).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Trust {
+    /// Two sources agree within five minutes, or the API server alone can write it.
+    Corroborated,
+    /// Two sources disagree; the younger age is used.
+    Conflicting,
+    /// Only `lastPhaseTransitionTime`, which users can write.
+    SingleSource,
+    /// Only managedFields: the state has lasted at least this long.
+    LowerBound,
+    /// Unknown.
+    Unknown,
+}
+
+impl Trust {
+    /// As reports write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Corroborated => "corroborated",
+            Self::Conflicting => "conflicting",
+            Self::SingleSource => "single-source",
+            Self::LowerBound => "lower-bound",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A named duration; the only ones that rules may compare an age with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Threshold {
+    OlderThan,
+    Stuck,
+    Finalizer,
+    Protection,
+    ClaimProtection,
+    Detach,
+    PvPending,
+    PvcPending,
+    DeleteWait,
+    BackendGap,
+    DriverAbsent,
+    DriverAction,
+    Resync,
+    ProvisioningQuiet,
+}
+
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+impl Threshold {
+    /// All thresholds, in the order of reports.
+    pub const ALL: [Self; 14] = [
+        Self::OlderThan,
+        Self::Stuck,
+        Self::Finalizer,
+        Self::Protection,
+        Self::ClaimProtection,
+        Self::Detach,
+        Self::PvPending,
+        Self::PvcPending,
+        Self::DeleteWait,
+        Self::BackendGap,
+        Self::DriverAbsent,
+        Self::DriverAction,
+        Self::Resync,
+        Self::ProvisioningQuiet,
+    ];
+
+    /// The name in `--threshold NAME=DURATION`.
+    pub const fn name(self) -> &'static str {
+        self.row().0
+    }
+
+    /// The default.
+    pub const fn default(self) -> Duration {
+        Duration::from_secs(self.row().1)
+    }
+
+    /// What is compared with it, in a few words.
+    pub const fn about(self) -> &'static str {
+        self.row().2
+    }
+
+    /// Returns the threshold of this name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|threshold| threshold.name() == name)
+    }
+
+    const fn row(self) -> (&'static str, u64, &'static str) {
+        match self {
+            Self::OlderThan => ("older-than", 7 * DAY, "how long a volume must have been Released"),
+            Self::Stuck => ("stuck", HOUR, "when something waiting counts as stuck"),
+            Self::Finalizer => (
+                "finalizer",
+                20 * MINUTE,
+                "how long a controller may take to set or remove its finalizer",
+            ),
+            Self::Protection => {
+                ("protection", 5 * MINUTE, "how long protection of a volume may be missing")
+            }
+            Self::ClaimProtection => {
+                ("claim-protection", 2 * MINUTE, "how long protection of a claim may be missing")
+            }
+            Self::Detach => ("detach", 10 * MINUTE, "how long detaching may take"),
+            Self::PvPending => ("pv-pending", 10 * MINUTE, "how long a volume may be Pending"),
+            Self::PvcPending => ("pvc-pending", HOUR, "how long a claim may be Pending"),
+            Self::DeleteWait => {
+                ("delete-wait", 5 * MINUTE, "how long to wait for a volume to be deleted")
+            }
+            Self::BackendGap => {
+                ("backend-gap", 10 * MINUTE, "time between two listings of a backend")
+            }
+            Self::DriverAbsent => (
+                "driver-absent",
+                DAY,
+                "how long a driver must have been missing to count as absent",
+            ),
+            Self::DriverAction => {
+                ("driver-action", HOUR, "how recent a driver's action proves that it is running")
+            }
+            Self::Resync => ("resync", 30, "how long controllers take to notice"),
+            Self::ProvisioningQuiet => (
+                "provisioning-quiet",
+                10 * MINUTE,
+                "how long no volume may have been in the making",
+            ),
+        }
+    }
+}
+
+/// The thresholds that apply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thresholds([Duration; Threshold::ALL.len()]);
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self(Threshold::ALL.map(Threshold::default))
+    }
+}
+
+impl Thresholds {
+    /// Returns the duration that applies.
+    pub fn get(&self, threshold: Threshold) -> Duration {
+        self.0[threshold as usize]
+    }
+
+    /// Sets a duration.
+    pub fn set(&mut self, threshold: Threshold, duration: Duration) {
+        self.0[threshold as usize] = duration;
+    }
+}
+
+/// Parses a duration such as `7d`, `36h`, `2w` or `1h30m`.
+///
+/// # Errors
+/// When it is not a duration, has no unit, is negative, is zero, or is longer than a thousand
+/// years: none of these can be intended when data is at risk.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    if text.starts_with('-') {
+        return Err(format!("{text:?} is negative"));
+    }
+    if text.parse::<f64>().is_ok() && text != "0" {
+        return Err(format!("{text:?} has no unit: write {text}d, {text}h, {text}m or {text}s"));
+    }
+    let duration = humantime::parse_duration(text)
+        .map_err(|error| format!("{text:?} is not a duration such as 7d, 36h or 1h30m: {error}"))?;
+    if duration.is_zero() {
+        return Err("zero is not an age to act on".to_owned());
+    }
+    if duration.as_secs() > 1000 * 366 * DAY {
+        return Err(format!("{text:?} is longer than a thousand years"));
+    }
+    Ok(duration)
+}
+
+/// Prints a duration so that [`parse_duration`] reads it back: `7d`, `1h30m`, `500ms`.
+pub fn format_duration(duration: Duration) -> String {
+    let mut rest = duration.as_secs();
+    let mut text = String::new();
+    for (length, unit) in [(DAY, "d"), (HOUR, "h"), (MINUTE, "m"), (1, "s")] {
+        if rest >= length {
+            let _ = write!(text, "{}{unit}", rest / length);
+            rest %= length;
+        }
+    }
+    if duration.subsec_millis() > 0 {
+        let _ = write!(text, "{}ms", duration.subsec_millis());
+    }
+    if text.is_empty() { "0s".to_owned() } else { text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_threshold_stands_at_its_index_and_has_its_name() {
+        for (index, threshold) in Threshold::ALL.into_iter().enumerate() {
+            assert_eq!(threshold as usize, index);
+            assert_eq!(Threshold::parse(threshold.name()), Some(threshold));
+        }
+    }
+
+    #[test]
+    fn durations_print_as_they_are_read() {
+        for text in ["7d", "1d12h", "1h30m", "30s", "500ms", "20m"] {
+            let duration = parse_duration(text).expect("a duration");
+            assert_eq!(format_duration(duration), text);
+        }
+    }
+
+    #[test]
+    fn durations_need_a_unit_and_a_length() {
+        for (text, seconds) in
+            [("7d", 7 * DAY), ("36h", 36 * HOUR), ("2w", 14 * DAY), ("1h30m", 5400), ("5s", 5)]
+        {
+            assert_eq!(parse_duration(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in ["0", "0s", "-1d", "7", "1.5", "", "soon", "99999999y", "1e9", "NaN", "inf"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn ages_read_like_kubectl() {

@@ -1,11 +1,10 @@
-//! Persistent volumes.
+//! Persistent volumes, how they are mounted (access modes and volume mode), and backend volumes as
+//! objects reference them: driver, handle and attributes, with in-tree sources translated to their CSI
+//! driver.
 
 use std::{fmt, sync::Arc};
 
-use super::{
-    Access, Attributes, BackendKey, Bytes, ClaimKey, ControllerRole, Managed, Metadata, ObjectRef,
-    Text, Time, Uid, backend::migrated_driver,
-};
+use super::{Bytes, ClaimKey, ControllerRole, Managed, Metadata, ObjectRef, Text, Time, Uid};
 
 /// A `PersistentVolume`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -238,4 +237,215 @@ pub struct NodeRequirement {
     pub operator: Text,
     /// The values.
     pub values: Box<[Text]>,
+}
+
+/// `spec.accessModes` and `spec.volumeMode` of a volume or a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Access {
+    /// `spec.accessModes`.
+    pub modes: AccessModes,
+    /// Whether `spec.volumeMode` is `Block`.
+    pub is_block: bool,
+}
+
+impl Access {
+    /// Returns `spec.volumeMode`.
+    pub const fn volume_mode(self) -> &'static str {
+        if self.is_block { "Block" } else { "Filesystem" }
+    }
+}
+
+/// Access modes, in a byte: there may be very many rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AccessModes(u8);
+
+/// The modes that this version knows, in the order in which kubectl shows them.
+const MODES: [&str; 4] = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"];
+/// A mode that this version does not know.
+const UNKNOWN: u8 = 1 << 7;
+
+impl AccessModes {
+    /// Reads the modes in a list.
+    pub fn of<T: AsRef<str>>(modes: &[T]) -> Self {
+        let bit = |mode: &T| {
+            let known = MODES.iter().position(|it| *it == mode.as_ref());
+            known.map_or(UNKNOWN, |index| 1 << index)
+        };
+        Self(modes.iter().map(bit).fold(0, |all, one| all | one))
+    }
+
+    /// Returns the names of those that this version knows.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        MODES
+            .into_iter()
+            .enumerate()
+            .filter(move |(index, _)| self.0 & 1 << index != 0)
+            .map(|it| it.1)
+    }
+
+    /// Whether these contain all of others. Of modes that this version does not know that is unknown,
+    /// and no.
+    pub const fn contain(self, others: Self) -> bool {
+        others.0 & !self.0 == 0 && others.0 & UNKNOWN == 0
+    }
+
+    /// Whether there is one that this version does not know.
+    pub const fn has_unknown(self) -> bool {
+        self.0 & UNKNOWN != 0
+    }
+}
+
+impl fmt::Display for AccessModes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unknown = self.has_unknown().then_some("an unknown mode");
+        let all: Vec<_> = self.names().chain(unknown).collect();
+        f.write_str(if all.is_empty() { "none" } else { "" })?;
+        f.write_str(&all.join(", "))
+    }
+}
+
+/// A backend volume as its driver is told of it: what `DeleteVolume` gets.
+///
+/// In-tree sources are translated to the driver they migrate to, as csi-translation-lib does
+/// (semantics#backend-volume). Sources other than CSI carry the kind of their source as driver, and
+/// everything that makes the path unique, such as the node, in the handle.
+///
+/// It identifies no storage: two keys may name one disk, and one key a part of what another names.
+/// What it names is a [`Place`](crate::drivers::Place).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BackendKey {
+    /// The CSI driver, or the kind of source.
+    pub driver: Text,
+    /// The volume handle.
+    pub handle: Text,
+}
+
+impl fmt::Display for BackendKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.driver, self.handle)
+    }
+}
+
+/// The wanted entries of `volumeAttributes`, and the family as which the driver was recognised where
+/// its name does not tell: few volumes have any.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Attributes(Option<Box<AttributePairs>>);
+
+/// Boxed twice, so that a row without any holds one word.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct AttributePairs(Box<[(Text, Text)]>, Option<&'static str>);
+
+impl Attributes {
+    /// Returns the value of a key, whatever its case: some drivers ignore it.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        let mut pairs = self.iter();
+        pairs.find(|(known, _)| known.eq_ignore_ascii_case(key)).map(|(_, value)| value)
+    }
+
+    /// Returns all of them.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        let pairs = self.0.as_ref().map_or(&[][..], |pairs| &pairs.0);
+        pairs.iter().map(|(key, value)| (&**key, &**value))
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Keeps those with the wanted keys.
+    #[must_use]
+    pub fn filtered(self, wanted: impl Fn(&str) -> bool) -> Self {
+        let family = self.family();
+        let pairs = self.0.into_iter().flat_map(|pairs| pairs.0);
+        pairs.filter(|(key, _)| wanted(key)).collect::<Self>().with_family(family)
+    }
+
+    /// The id of the family as which the driver was recognised by what runs it.
+    pub fn family(&self) -> Option<&'static str> {
+        self.0.as_ref()?.1
+    }
+
+    /// Returns the same for a driver that was recognised.
+    #[must_use]
+    pub fn with_family(self, family: Option<&'static str>) -> Self {
+        let pairs = self.0.map(|pairs| pairs.0).unwrap_or_default();
+        let some = !pairs.is_empty() || family.is_some();
+        Self(some.then(|| Box::new(AttributePairs(pairs, family))))
+    }
+}
+
+impl FromIterator<(Text, Text)> for Attributes {
+    fn from_iter<I: IntoIterator<Item = (Text, Text)>>(pairs: I) -> Self {
+        let pairs: Box<[_]> = pairs.into_iter().collect();
+        Self((!pairs.is_empty()).then(|| Box::new(AttributePairs(pairs, None))))
+    }
+}
+
+/// Returns the CSI driver that an in-tree provisioner was migrated to
+/// (csi-translation-lib 0.36).
+pub fn migrated_driver(in_tree: &str) -> Option<&'static str> {
+    Some(match in_tree {
+        "kubernetes.io/gce-pd" => "pd.csi.storage.gke.io",
+        "kubernetes.io/aws-ebs" => "ebs.csi.aws.com",
+        "kubernetes.io/cinder" => "cinder.csi.openstack.org",
+        "kubernetes.io/azure-disk" => "disk.csi.azure.com",
+        "kubernetes.io/azure-file" => "file.csi.azure.com",
+        "kubernetes.io/vsphere-volume" => "csi.vsphere.vmware.com",
+        "kubernetes.io/portworx-volume" => "pxd.portworx.com",
+        _ => return None,
+    })
+}
+
+/// Returns the driver that provisions under a name: the name itself, or the CSI driver to which the
+/// in-tree plugin of that name was migrated.
+pub fn provisioning_driver(named: &Text) -> Text {
+    migrated_driver(named).map_or_else(|| Text::clone(named), Text::from)
+}
+
+#[cfg(test)]
+impl Volume {
+    /// Returns a volume that is Bound, with nothing else to be said of it.
+    pub(crate) fn sample() -> Self {
+        Self {
+            metadata: Metadata::default(),
+            phase: Phase::Bound,
+            message: None,
+            reason: None,
+            last_phase_transition: None,
+            reclaim_policy: ReclaimPolicy::Retain,
+            claim_ref: None,
+            source: VolumeSource::Unknown,
+            backend: None,
+            attributes: Attributes::default(),
+            access: Access::default(),
+            is_shared: false,
+            class: None,
+            attributes_class: None,
+            capacity: None,
+            node_affinity: None,
+            provisioned_by: None,
+            migrated_to: None,
+            bound_by_controller: true,
+            deletion_secret: None,
+            backend_state: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_compared_as_sets() {
+        let once = AccessModes::of(&["ReadWriteOnce"]);
+        let both = AccessModes::of(&["ReadWriteMany", "ReadWriteOnce"]);
+        let odd = AccessModes::of(&["ReadWriteOnce", "ReadWriteTwice"]);
+        assert!(both.contain(once) && once.contain(once) && !once.contain(both));
+        assert!(!odd.contain(odd) && odd.contain(once) && !both.contain(odd));
+        assert_eq!(both.to_string(), "ReadWriteOnce, ReadWriteMany");
+        assert_eq!(odd.to_string(), "ReadWriteOnce, an unknown mode");
+        assert_eq!(AccessModes::default().to_string(), "none");
+    }
 }

@@ -1,8 +1,9 @@
-//! `delete pvc`: selects claims and plans to delete each that nothing uses.
+//! `delete pvc`: selects claims and plans to delete each that nothing uses. `delete sts`, `delete ns`:
+//! plans to delete what claims are deleted with.
 
 use super::{ObjectDetails, Plan, Purpose};
 use crate::cluster::{Cx, Seen, Subject};
-use crate::model::{Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Text};
+use crate::model::{Cascade, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Text};
 use crate::remedies::{self, ClaimDeletionProgress};
 use crate::rules;
 
@@ -74,4 +75,14 @@ fn find<'a>(cx: &Cx<'a>, key: &ClaimKey) -> Seen<Result<&'a Claim, String>> {
         false => format!("; there is one of this name in namespace {}", elsewhere.join(", ")),
     };
     Ok(Err(format!("there is no such claim in namespace {}{hint}", key.namespace)))
+}
+
+/// Plans to delete `StatefulSet`s or namespaces.
+pub fn delete_with_claims(cx: &Cx, objects: &[ObjectRef], cascade: Cascade) -> Plan {
+    let mut plan = Plan::new("delete", cx);
+    for object in objects {
+        let purpose = Purpose::DeleteWithClaims(cascade);
+        plan.take_proposed(cx, purpose, object.clone(), ObjectDetails::default(), true);
+    }
+    plan.sorted()
 }

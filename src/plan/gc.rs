@@ -1,10 +1,14 @@
-//! `gc`: selects volumes and plans to reclaim them.
+//! `gc`: selects volumes and plans to reclaim them. `retain`: plans to set the reclaim policy to Retain.
+//! The reconciler `rescue` of `watch` keeps data that is about to be lost, and destroys nothing.
 
-use super::{Plan, Purpose};
-use crate::cluster::{Cx, Subject};
+use super::{ObjectDetails, Plan, Purpose};
+use crate::cluster::{Cx, Seen, Subject};
 use crate::facts::{self, AnnouncementStatus};
-use crate::model::{Kind, ObjectKey, ObjectRef, Phase, ReclaimPolicy, Text, Threshold, Volume};
-use crate::remedies::Announcing;
+use crate::model::{
+    Claim, Kind, ObjectKey, ObjectRef, Phase, ReclaimPolicy, RuleId, Text, Threshold, VerdictState,
+    Volume,
+};
+use crate::remedies::{Announcing, RetentionChange};
 use crate::rules;
 
 /// Which volumes `gc` selects, besides the scope of the settings.
@@ -117,4 +121,109 @@ impl GcSelection {
 /// What is known of the announcement of a volume; `None` where announcements were not read.
 fn status(cx: &Cx, volume: &Volume) -> Option<AnnouncementStatus> {
     facts::announcement_status(cx, volume, None).ok()
+}
+
+/// Plans to set the policy of these volumes, or of the volumes of these claims, to Retain.
+pub fn retain(cx: &Cx, objects: &[ObjectKey]) -> Plan {
+    let mut plan = Plan::new("retain", cx);
+    for key in objects {
+        let object = ObjectRef { key: key.clone(), uid: None };
+        match volume_of(cx, key) {
+            Ok(Ok(volume)) => {
+                // A volume that is named by itself and by its claim is one change, or one refusal.
+                let object = volume.object();
+                let changes = plan.changes.iter().map(|it| &it.object);
+                let refusals = plan.refusals.iter().map(|it| &it.object);
+                if !changes.chain(refusals).any(|known| *known == object) {
+                    plan.take(cx, Purpose::Retain, volume, true);
+                }
+            }
+            Ok(Err(reason)) => plan.refuse(object, Purpose::Retain.id(), reason, false),
+            Err(unseen) => plan.refuse(object, Purpose::Retain.id(), unseen.reason, true),
+        }
+    }
+    plan.sorted()
+}
+
+/// Finds the volume that a key names.
+fn volume_of<'a>(cx: &Cx<'a>, key: &ObjectKey) -> Seen<Result<&'a Volume, String>> {
+    let name = match key.as_claim() {
+        Some(claim) => {
+            let Some(claim) = cx.claim(&claim)? else {
+                return Ok(Err("there is no such claim".to_owned()));
+            };
+            match &claim.volume_name {
+                Some(name) => (name.clone(), Some(&claim.metadata.uid)),
+                None => return Ok(Err("it is not bound to a volume".to_owned())),
+            }
+        }
+        None => (key.name.clone(), None),
+    };
+    let (name, claim) = name;
+    let Some(volume) = cx.volume(&name)? else {
+        return Ok(Err(match claim {
+            None => "there is no such volume".to_owned(),
+            Some(_) => format!("its volume pv/{name} does not exist"),
+        }));
+    };
+    if let Some(uid) = claim {
+        // A claim can reference a volume that is bound to another claim.
+        let bound = volume.claim_ref.as_ref().and_then(|it| it.uid.as_ref());
+        if bound.is_none() || bound != uid.as_ref() {
+            return Ok(Err(format!("pv/{name}, which it references, is not bound to it")));
+        }
+    }
+    Ok(Ok(volume))
+}
+
+/// The name of the command in plans and in the journal.
+const COMMAND: &str = "watch-rescue";
+
+/// The findings that it answers.
+pub const RESCUED: [RuleId; 3] = [IN_USE, DOOMED, CONTRADICTS];
+const IN_USE: RuleId = "pvc-terminating-in-use";
+const DOOMED: RuleId = "pvc-doomed-by-gc";
+const CONTRADICTS: RuleId = "sts-ownerref-contradicts-retain";
+
+/// Plans to set the policy of volumes to Retain whose claims are Terminating while pods use them, and to remove owner
+/// references with which the garbage collector would delete a claim although its set retains it, or of which no
+/// owner exists. Findings that the user excluded, and those without a remedy, are left alone.
+///
+/// A claim whose pods are all Terminating is on its way out on purpose, as in a namespace that is being deleted: what
+/// is kept of that would be billed for ever.
+pub fn rescue(cx: &Cx) -> Plan {
+    let mut plan = Plan::new(COMMAND, cx);
+    let found = |subject: &Subject, id: RuleId| {
+        let rule = rules::find(id)
+            .filter(|_| !rules::is_left_out(cx.cluster(), cx.settings(), subject, id));
+        let finding = rule.and_then(|rule| rules::judge_with(cx, subject, rule).finding);
+        finding.is_some_and(|it| it.verdict.state == VerdictState::Fixable)
+    };
+    let mut in_use = Vec::new();
+    for (id, claim) in cx.cluster().claims() {
+        let subject = Subject::Claim(id);
+        if found(&subject, IN_USE) && stays_in_use(cx, claim) {
+            in_use.push(claim.object().key);
+        } else if found(&subject, DOOMED) {
+            take(cx, &mut plan, claim, Purpose::Disown);
+        } else if found(&subject, CONTRADICTS) {
+            take(cx, &mut plan, claim, Purpose::ApplyRetention(RetentionChange::RemoveOwners));
+        }
+    }
+    let Plan { changes, refusals, .. } = retain(cx, &in_use);
+    plan.changes.extend(changes);
+    plan.refusals.extend(refusals);
+    plan.sorted()
+}
+
+/// Whether a pod uses a claim that nobody has deleted.
+fn stays_in_use(cx: &Cx, claim: &Claim) -> bool {
+    let users = facts::upstream_in_use(cx, claim).unwrap_or_default();
+    users.iter().any(|user| user.pod.deleting.is_none() && !user.pod.is_finished())
+}
+
+fn take(cx: &Cx, plan: &mut Plan, claim: &Claim, purpose: Purpose) {
+    let object = claim.object();
+    let about = ObjectDetails::of_object(cx, &object);
+    plan.take_proposed(cx, purpose, object, about, false);
 }

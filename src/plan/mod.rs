@@ -4,17 +4,12 @@
 //! write: only the identical proposal is carried out.
 
 mod delete;
-mod delete_with_claims;
-mod disown;
+mod retention;
 mod fix_finalizers;
 mod gc;
 mod orphan;
 mod purpose;
 mod rebind;
-mod rescue;
-mod retain;
-mod retention_set;
-mod retention_apply;
 mod undo;
 
 use crate::cluster::{Cx, Seen, Subject};
@@ -27,20 +22,15 @@ use crate::model::{
 };
 use crate::rules;
 
-pub(crate) use delete::{ClaimSelection, delete};
-pub(crate) use delete_with_claims::delete_with_claims;
-pub(crate) use disown::disown;
+pub(crate) use delete::{ClaimSelection, delete, delete_with_claims};
 pub(crate) use fix_finalizers::{
     FINDINGS as FINALIZER_FINDINGS, FinalizerSelection, fix_finalizers,
 };
-pub(crate) use gc::{GcSelection, WhenReclaimed, gc};
+pub(crate) use gc::{GcSelection, RESCUED, WhenReclaimed, gc, rescue, retain};
 pub(crate) use orphan::{OrphanSource, orphan};
 pub(crate) use purpose::Purpose;
 pub(crate) use rebind::{RebindRequest, rebind};
-pub(crate) use rescue::{RESCUED, rescue};
-pub(crate) use retain::retain;
-pub(crate) use retention_apply::{COMMAND as RETENTION_APPLY, retention_apply};
-pub(crate) use retention_set::set_retention;
+pub(crate) use retention::{COMMAND as RETENTION_APPLY, disown, retention_apply, set_retention};
 pub(crate) use undo::{undo, undoable};
 
 /// Proposed changes, and refusals with their reasons.

@@ -1,21 +1,18 @@
-//! The purpose of a change, and the one function that proposes or refuses it.
+//! The purpose of a change, and the one function that proposes or refuses it, for the object as it was last
+//! read.
 
-mod object;
-mod reclaimed;
-
-use crate::cluster::{Cx, Reach, Seen};
-use crate::facts;
+use crate::cluster::{Cx, Reach, Seen, Subject};
+use crate::facts::{self, ClaimState};
 use crate::model::{
-    Action, Cascade, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy, Refusal,
-    Retention, Text, Volume,
+    Action, Cascade, Claim, ClaimKey, Effect, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy,
+    Refusal, Retention, StatefulSet, Text, Threshold, Trust, Uid, Volume, format_duration,
 };
-use crate::remedies::finalizers::{self, FinalizerRequest};
 use crate::remedies::{
     self, AddedOwner, Announcing, ClaimDeletionProgress, Orphan, Rebinding, Recreation,
-    RetentionChange, RetentionPart, RetentionRequest, Reversal, delete_with_claims, retention_set,
+    RetentionChange, RetentionPart, RetentionRequest, Reversal, delete_with_claims,
+    finalizers::{self, FinalizerRequest},
+    retention_set,
 };
-use object::{fix_finalizers, of_claim, of_set, refusal, same_object};
-use reclaimed::{aged, announce, reclaim, reclaim_announced};
 
 /// The purpose of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,7 +99,7 @@ impl Purpose {
             Self::DeleteWithClaims(cascade) => delete_with_claims::id(*cascade),
             Self::Disown => remedies::DISOWN.id,
             Self::ApplyRetention(change) => change.id(),
-            Self::TakeBackOwner(_) => remedies::retention::take_back::ID,
+            Self::TakeBackOwner(_) => remedies::retention::ID,
             Self::FixFinalizers(_) => finalizers::ID,
             Self::Recreate(_) => remedies::recreate::ID,
             Self::Revert(_) => remedies::revert::ID,
@@ -328,7 +325,7 @@ impl Purpose {
                 return of_claim(cx, object, |cx, claim| change.propose(cx, claim));
             }
             Self::TakeBackOwner(added) => {
-                let take_back = remedies::retention::take_back::propose;
+                let take_back = remedies::retention::propose;
                 return of_claim(cx, object, |cx, claim| take_back(cx, claim, added));
             }
             _ => {}
@@ -394,4 +391,139 @@ fn rescued(
         }
         Err(refusal) => Err(refusal),
     }
+}
+
+/// Refuses where the remedy does, and a volume that is younger than `--older-than`.
+fn aged(
+    cx: &Cx,
+    volume: &Volume,
+    proposed: Seen<Result<Proposal, Refusal>>,
+) -> Seen<Result<Proposal, Refusal>> {
+    Ok(match proposed? {
+        Ok(proposal) => old_enough(cx, volume, proposal),
+        refused @ Err(_) => refused,
+    })
+}
+
+/// Proposes to reclaim a Released volume now.
+fn reclaim(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
+    let proposal = match aged(cx, volume, (remedies::RECLAIM.propose)(cx, volume))? {
+        Ok(proposal) => proposal,
+        refused @ Err(_) => return Ok(refused),
+    };
+    match &volume.claim_ref {
+        Some(claim) if facts::claim_state(cx, volume)? == ClaimState::Absent => {
+            remedies::unless_custom_resources_want(cx, &claim.key, proposal)
+        }
+        _ => Ok(Ok(proposal)),
+    }
+}
+
+/// Proposes to announce that a volume will be reclaimed, if that could be done now.
+fn announce(cx: &Cx, volume: &Volume, announcing: &Announcing) -> Seen<Result<Proposal, Refusal>> {
+    // Asked again before each write, also where something else is not seen at that moment.
+    facts::announcements(cx)?;
+    match reclaim(cx, volume)? {
+        Ok(proposal) => remedies::announce(cx, volume, &proposal, announcing),
+        refused @ Err(_) => Ok(refused),
+    }
+}
+
+/// Proposes to reclaim a volume now, if that was announced for long enough.
+fn reclaim_announced(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
+    facts::announcements(cx)?;
+    match reclaim(cx, volume)? {
+        Ok(proposal) => remedies::still_due(cx, volume, proposal),
+        refused @ Err(_) => Ok(refused),
+    }
+}
+
+/// Refuses a volume that is younger than `--older-than`. Of an unknown age, the remedy has required
+/// `--include-unknown-age`.
+fn old_enough(cx: &Cx, volume: &Volume, proposal: Proposal) -> Result<Proposal, Refusal> {
+    let age = facts::phase_age(cx, volume);
+    if age.trust == Trust::Unknown || cx.older_than(&age, Threshold::OlderThan) {
+        return Ok(proposal);
+    }
+    let least = format_duration(cx.settings().thresholds.get(Threshold::OlderThan));
+    let reason = format!("it has been Released for less than {least}");
+    Err(Refusal { reason, effect: proposal.effect })
+}
+
+/// Proposes or refuses something for a claim.
+fn of_claim(
+    cx: &Cx,
+    object: &ObjectRef,
+    propose: impl Fn(&Cx, &Claim) -> Seen<Result<Proposal, Refusal>>,
+) -> Seen<Result<Proposal, Refusal>> {
+    let Some(key) = object.key.as_claim() else { return Ok(Err(missing())) };
+    match same_object(object, cx.claim(&key)?, |it| it.metadata.uid.as_ref()) {
+        Ok(claim) => propose(cx, claim),
+        Err(refusal) => Ok(Err(refusal)),
+    }
+}
+
+/// Proposes or refuses something for a set.
+fn of_set(
+    cx: &Cx,
+    object: &ObjectRef,
+    propose: impl Fn(&StatefulSet) -> Seen<Result<Proposal, Refusal>>,
+) -> Seen<Result<Proposal, Refusal>> {
+    let Some(namespace) = &object.key.namespace else { return Ok(Err(missing())) };
+    match same_object(object, cx.set(namespace, &object.key.name)?, |it| it.metadata.uid.as_ref()) {
+        Ok(set) => propose(set),
+        Err(refusal) => Ok(Err(refusal)),
+    }
+}
+
+/// Proposes or refuses steps for the finalizers of a claim or an attachment.
+fn fix_finalizers(
+    cx: &Cx,
+    object: &ObjectRef,
+    request: &FinalizerRequest,
+) -> Seen<Result<Proposal, Refusal>> {
+    let cluster = cx.cluster();
+    match cluster.subject(&object.key) {
+        Some(Subject::Claim(id)) => {
+            match same_object(object, cluster.claim_at(id), |it| it.metadata.uid.as_ref()) {
+                Ok(claim) => finalizers::claim(cx, claim, request),
+                Err(refusal) => Ok(Err(refusal)),
+            }
+        }
+        Some(Subject::Attachment(id)) => {
+            match same_object(object, cluster.attachment_at(id), |it| it.metadata.uid.as_ref()) {
+                Ok(attachment) => finalizers::attachment(cx, attachment, request),
+                Err(refusal) => Ok(Err(refusal)),
+            }
+        }
+        _ => {
+            cluster.reach(object.key.kind, object.key.namespace.as_ref())?;
+            Ok(Err(missing()))
+        }
+    }
+}
+
+/// Returns the object with the uid that was planned, and no other of its name.
+fn same_object<'a, T>(
+    object: &ObjectRef,
+    found: Option<&'a T>,
+    uid: impl Fn(&T) -> Option<&Uid>,
+) -> Result<&'a T, Refusal> {
+    match found {
+        None => Err(missing()),
+        Some(it) if object.uid.is_some() && uid(it) != object.uid.as_ref() => {
+            Err(refusal("it was deleted and recreated under the same name"))
+        }
+        Some(it) => Ok(it),
+    }
+}
+
+fn missing() -> Refusal {
+    refusal("it does not exist")
+}
+
+/// A refusal with no more than a reason.
+fn refusal(reason: &str) -> Refusal {
+    let effect = Effect { what: String::new(), risk: String::new() };
+    Refusal { reason: reason.to_owned(), effect }
 }

@@ -9,10 +9,10 @@ use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::model::{
     Action, Answer, Attachment, AttachmentSource, Claim, ClaimKey, ClaimPhase, ClaimRef,
-    DeletionSecret, FieldOwner, FinalizerEdit, Kind, Labels, Lease, ManagedField, Metadata,
-    MountedClaim, Node, NodeAffinity, NodeRequirement, NodeTerm, ObjectKey, Phase, PodPhase,
-    PodUse, Question, ReclaimPolicy, Row, Selector, SidecarContainer, Sidecars, SnapshotContent,
-    SnapshotSource, StorageClass, Uid, VolumeSource,
+    DeletionSecret, FieldOwner, FinalizerEdit, Kind, Lease, ManagedField, Metadata, MountedClaim,
+    Node, NodeAffinity, NodeRequirement, NodeTerm, ObjectKey, Phase, PodPhase, PodUse, Question,
+    ReclaimPolicy, Row, Selector, SidecarContainer, Sidecars, SnapshotContent, SnapshotSource,
+    StorageClass, Uid, VolumeSource,
 };
 
 const ALIVE: &str = "ebs.csi.aws.com";
@@ -176,8 +176,6 @@ fn volume(traits: &Traits, index: usize) -> Volume {
     let secret = DeletionSecret { namespace: "s".into(), name: (&*name).into() };
     let asks_secret = matches!(against, A::SecretMissing | A::SecretForbidden);
     Volume {
-        is_shared: false,
-        access: crate::model::Access::default(),
         metadata: Metadata {
             managers: managers.into_iter().collect(),
             labels: [("team".into(), traits.label.into())].into(),
@@ -190,8 +188,6 @@ fn volume(traits: &Traits, index: usize) -> Volume {
             ..metadata(&name)
         },
         phase: traits.phase.clone(),
-        message: None,
-        reason: None,
         last_phase_transition: traits.stated.map(at),
         reclaim_policy: traits.policy.clone(),
         claim_ref: claim_ref.filter(|_| traits.phase != Phase::Available),
@@ -201,16 +197,13 @@ fn volume(traits: &Traits, index: usize) -> Volume {
             provisioner_identity: true,
         },
         backend: Some(BackendKey { driver: Text::clone(&driver), handle }),
-        attributes: crate::model::Attributes::default(),
         class: Some(traits.class.into()),
         capacity: Some(1 << 30),
         node_affinity,
         provisioned_by: Some(driver),
-        migrated_to: None,
-        bound_by_controller: true,
         deletion_secret: asks_secret.then(|| secret.into()),
         backend_state: (against == A::BackendState).then(|| "unknown".into()),
-        attributes_class: None,
+        ..Volume::sample()
     }
 }
 

@@ -1,11 +1,18 @@
 //! Checks that several remedies make.
+//!
+//! Among them, the deletion-protection finalizer in a patch of the reclaim policy: added with the policy
+//! Delete, so that nobody's deletion of the object comes before that of the backend volume (R-2644-29),
+//! and removed again with the policy Retain.
 
 use crate::cluster::{Cx, Placed, Seen, Unseen};
 use crate::drivers::Overlap;
-use crate::facts::{self, FinalizerOwner, NO_OTHER_USERS, OtherUsers, Owner, SecretState};
+use crate::facts::{
+    self, EXTERNAL_PROVISIONER, FinalizerOwner, NO_FINALIZER, NO_OTHER_USERS, OtherUsers, Owner,
+    SecretState, Unsafe, UnsafeReason,
+};
 use crate::model::{
-    Attachment, AttachmentSource, BackendKey, ControllerState, Liveness, Metadata, StatefulSet,
-    Text, Volume, parse_day,
+    Attachment, AttachmentSource, BackendKey, Claim, ControllerState, FinalizerEdit, Liveness,
+    Metadata, StatefulSet, Text, Volume, parse_day,
 };
 
 /// How many objects a reason names at most.
@@ -390,3 +397,90 @@ pub(super) fn nothing_else_uses(
         Some(unseen) => relies_on.lack_unseen(NO_OTHER_USERS, unseen, why, asserts),
     }
 }
+
+/// Returns the uses of a claim: R-PVCP-9 without the choice about its data. An attachment counts by
+/// its finalizer too (R-SUP-1).
+pub(super) fn of<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
+    let mut found = facts::unsafe_to_delete(cx, claim);
+    found.reasons.retain(|it| !it.is_lifted_by_choice());
+    let attached = claim.volume_name.as_deref().map_or(Ok(Vec::new()), |it| cx.attachments_of(it));
+    // What was not read is reported by `unsafe_to_delete` already.
+    for row in attached.unwrap_or_default() {
+        let reason = UnsafeReason::Attached(row);
+        if facts::may_be_attached(row) && !found.reasons.contains(&reason) {
+            found.reasons.push(reason);
+        }
+    }
+    found
+}
+
+/// Names up to `most` uses, each with what ends it.
+pub(super) fn in_words<'a>(
+    uses: &[UnsafeReason<'a>],
+    most: usize,
+    ended_by: impl Fn(&UnsafeReason<'a>) -> String,
+) -> String {
+    let named = uses.iter().take(most).map(|it| format!("{} ({})", it.words(), ended_by(it)));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let others = uses.len().saturating_sub(most);
+    let others = if others == 0 { String::new() } else { format!(" and {others} more") };
+    format!("in use, and no flag overrides this; end these uses first: {named}{others}")
+}
+
+/// Returns what a patch to the policy Delete does about the finalizer. Where it would help, but not
+/// every csi-provisioner is known to honor it, a notice gives the reason.
+pub(super) fn with_delete(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -> FinalizerEdit {
+    if volume.metadata.deleting.is_some() || has_it(volume) {
+        return FinalizerEdit::Untouched;
+    }
+    let Some(driver) = facts::finalizer_driver(volume) else { return FinalizerEdit::Untouched };
+    match facts::every_provisioner_honors_finalizer(cx, &driver) {
+        Ok(()) => FinalizerEdit::Added,
+        Err(reason) => {
+            notices.push(format!(
+                "{NO_FINALIZER} ({reason}): if the object is deleted before the driver has \
+                 finished, the backend volume can leak"
+            ));
+            FinalizerEdit::Untouched
+        }
+    }
+}
+
+/// Adds the notice of [`with_delete`] to a plan that sets the policy to Retain first: then
+/// csi-provisioner removes the finalizer that the volume has now.
+pub(super) fn with_delete_later(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) {
+    let mut released = volume.clone();
+    let finalizers = released.metadata.finalizers.iter();
+    released.metadata.finalizers =
+        finalizers.filter(|it| &***it != EXTERNAL_PROVISIONER).cloned().collect();
+    with_delete(cx, &released, notices);
+}
+
+/// Returns what a patch to another policy than Delete does about the finalizer: one that this tool
+/// has added is removed. On a Terminating volume it stays, and a notice names who removes it.
+pub(super) fn without_delete(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -> FinalizerEdit {
+    if !has_it(volume) || !cx.added_finalizer(volume, EXTERNAL_PROVISIONER) {
+        return FinalizerEdit::Untouched;
+    }
+    if volume.metadata.deleting.is_some() {
+        notices.push(format!(
+            "finalizer {EXTERNAL_PROVISIONER}, which this tool added, blocks deletion until {} \
+             removes it; if none runs, use `kubectl storage fix-finalizers {}`",
+            facts::owner(volume).describe(),
+            volume.object(),
+        ));
+        return FinalizerEdit::Untouched;
+    }
+    notices.push(format!(
+        "the same patch removes finalizer {EXTERNAL_PROVISIONER}, which this tool added: no \
+         controller might remove it"
+    ));
+    FinalizerEdit::Removed
+}
+
+fn has_it(volume: &Volume) -> bool {
+    volume.metadata.finalizers.iter().any(|it| **it == *EXTERNAL_PROVISIONER)
+}
+
+#[cfg(test)]
+mod tests;

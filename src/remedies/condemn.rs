@@ -7,7 +7,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Remedy, checks, deletion_protection, exclusive, reclaim, released, snapshots};
+use super::{Remedy, checks, exclusive, reclaim, released};
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Action, Effect, FinalizerEdit, Phase, Proposal, Refusal, Uid, Volume};
@@ -57,7 +57,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     let Some(uid) = &volume.metadata.uid else {
         return refuse("its uid is unknown".to_owned());
     };
-    let finalizer = deletion_protection::with_delete(cx, volume, &mut notices);
+    let finalizer = checks::with_delete(cx, volume, &mut notices);
     Ok(Ok(Proposal {
         steps: vec![Action::CondemnVolume {
             volume: volume.object(),
@@ -87,7 +87,7 @@ fn check(
         checks::no_claim_names_it(cx, volume)?,
         released::backend_can_go(cx, volume)?,
         exclusive::made_here(cx, volume, &facts::owner(volume), relies_on),
-        snapshots::allow_deletion(cx, volume, &facts::owner(volume), notices, relies_on)?,
+        exclusive::allow_deletion(cx, volume, &facts::owner(volume), notices, relies_on)?,
         reclaim::owner_will_act(cx, volume, &facts::owner(volume), Some(relies_on))?,
         checks::secret_is_there(cx, volume, &facts::owner(volume))?,
     );

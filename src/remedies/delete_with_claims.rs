@@ -4,17 +4,17 @@
 //! The DELETE carries the uid and the resourceVersion of the object: the guard knows the tool by
 //! these, and lets it pass.
 
-mod fates;
-
-use fates::{Fates, Told};
-
-use crate::cluster::{Cx, Reach, Seen, Subject};
-use crate::facts;
-use crate::facts::retention::{
-    ClaimOutcome, Operation, Propagation, SetSituation, dependent_claims, simulate_steps,
+use crate::cluster::{Cx, Reach, Seen, Subject, Unseen};
+use crate::facts::{
+    self, ClaimDataEffect, DataEffect, DeletionEffect, Owner, SnapshotFate,
+    retention::{
+        ClaimOutcome, DependentClaim, DependentFate, Operation, Propagation, SetSituation,
+        dependent_claims, simulate_steps,
+    },
 };
 use crate::model::{
-    Action, Cascade, Effect, Kind, ObjectKey, ObjectRef, Proposal, Refusal, Text, Undo,
+    Action, Cascade, Claim, Effect, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy, Refusal,
+    Text, Undo, Volume,
 };
 
 const DESTROY_DATA: &str = "--destroy-data";
@@ -253,6 +253,168 @@ fn of_namespace(cx: &Cx, object: &ObjectRef) -> Seen<Result<Fates, String>> {
         fates.snapshot(content.object().to_string(), &what, &fate);
     }
     Ok(Ok(fates))
+}
+
+/// What becomes of the claims of an object that is deleted.
+#[derive(Default)]
+struct Fates {
+    /// A line for each claim.
+    lines: Vec<String>,
+    /// The claims whose data is destroyed, or may be.
+    lost: Vec<String>,
+    /// How many of them may keep it.
+    perhaps_lost: usize,
+    /// The claims whose volumes are told to be deleted, which their drivers are known not to do.
+    spared: Vec<String>,
+    /// The snapshots that are destroyed, or may be.
+    snapshots: Vec<String>,
+    /// How many of them may remain.
+    perhaps_snapshots: usize,
+    /// How many claims are deleted, or may be.
+    deleted: usize,
+    /// How many of them are ephemeral volumes whose data is destroyed with their pods.
+    ephemeral: usize,
+    /// The volumes of the claims that are deleted, or may be.
+    volumes: Vec<ObjectKey>,
+}
+
+impl Fates {
+    /// Adds a claim that is deleted, or may be, in these words.
+    fn deleted(&mut self, cx: &Cx, claim: &Claim, what: &Told, ephemeral: bool) -> Seen<()> {
+        let name = claim.object().to_string();
+        self.deleted += 1;
+        let volume = claim.volume_name.as_deref();
+        self.volumes
+            .extend(volume.map(|name| ObjectKey::cluster_wide(Kind::PersistentVolume, name)));
+        let effect = facts::data_effect(cx, claim);
+        let mut is_certain = matches!(what, Told::Surely(_));
+        let data = match &effect {
+            ClaimDataEffect::Unseen(reason) => {
+                return Err(Unseen {
+                    kind: Kind::PersistentVolume,
+                    namespace: None,
+                    reason: format!("what becomes of the data of {name} is unknown: {reason}"),
+                });
+            }
+            ClaimDataEffect::NoVolume => "it has no volume".to_owned(),
+            ClaimDataEffect::Destroyed(volume)
+            | ClaimDataEffect::Scrubbed(volume)
+            | ClaimDataEffect::Kept(volume)
+            | ClaimDataEffect::Forgotten(volume) => {
+                let then = facts::when_claim_is_deleted(cx, volume);
+                is_certain &= then.data.may_destroy() && then.data != DataEffect::Unknown;
+                becomes_of(volume, &effect, &then)
+            }
+        };
+        let (Told::Surely(what) | Told::Perhaps(what)) = what;
+        self.lines.push(format!("{name} {what}; {data}"));
+        match (effect.loses_data(), ephemeral) {
+            (true, false) => {
+                self.perhaps_lost += usize::from(!is_certain);
+                self.lost.push(name);
+            }
+            (true, true) => self.ephemeral += 1,
+            (false, false) if effect.volume().is_some_and(is_told_to_delete) => {
+                self.spared.push(name);
+            }
+            (false, _) => {}
+        }
+        Ok(())
+    }
+
+    /// Adds a claim that no template predicts.
+    fn dependent(&mut self, cx: &Cx, of: &DependentClaim) -> Seen<()> {
+        let reason = of.reason();
+        let what = match of.fate {
+            DependentFate::Kept(_) => {
+                self.lines.push(format!("{} is kept: {reason}", of.claim.object()));
+                return Ok(());
+            }
+            DependentFate::Deleted => Told::Surely(format!("is deleted: {reason}")),
+            DependentFate::Unknown(_) => Told::Perhaps(format!("may be deleted: {reason}")),
+        };
+        // Of one that is not certain to be deleted, nobody expects that it is.
+        let ephemeral = of.ephemeral && of.fate == DependentFate::Deleted;
+        self.deleted(cx, of.claim, &what, ephemeral)
+    }
+
+    /// Adds a snapshot of a namespace, in these words.
+    fn snapshot(&mut self, name: String, what: &str, fate: &SnapshotFate) {
+        let then = match fate {
+            SnapshotFate::Destroyed(_) => {
+                "policy Delete of its content destroys the snapshot at the storage backend"
+            }
+            SnapshotFate::Kept(_) => {
+                "policy Retain keeps its content, and the snapshot at the storage backend"
+            }
+            SnapshotFate::Unknown(why) => {
+                self.lines.push(format!(
+                    "{name} {what}; its snapshot at the storage backend may be destroyed: {why}"
+                ));
+                self.perhaps_snapshots += 1;
+                self.snapshots.push(name);
+                return;
+            }
+        };
+        self.lines.push(format!("{name} {what}; {then}"));
+        if matches!(fate, SnapshotFate::Destroyed(_)) {
+            self.snapshots.push(name);
+        }
+    }
+
+    /// Whether something is destroyed for certain.
+    fn is_certain(&self) -> bool {
+        let lost = self.lost.len() + self.snapshots.len();
+        lost > self.perhaps_lost + self.perhaps_snapshots
+    }
+
+    /// Counts what is deleted and what is destroyed.
+    fn summary(&self) -> String {
+        let destroyed = self.lost.len() - self.perhaps_lost + self.ephemeral;
+        let words = format!("claims deleted: {}; data destroyed: {destroyed}", self.deleted);
+        let parts = [("of ephemeral volumes", self.ephemeral), ("perhaps", self.perhaps_lost)];
+        let parts = parts.into_iter().filter(|(_, count)| *count > 0);
+        let parts = parts.map(|(of, count)| format!("{of}: {count}"));
+        [words].into_iter().chain(parts).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What happens to a claim, in words, and whether that is known.
+enum Told {
+    Surely(String),
+    Perhaps(String),
+}
+
+/// Whether the driver of a volume is told to delete it, whatever it does then.
+fn is_told_to_delete(volume: &Volume) -> bool {
+    volume.reclaim_policy == ReclaimPolicy::Delete
+        && volume.metadata.deleting.is_none()
+        && matches!(facts::owner(volume), Owner::Csi(_) | Owner::External(_))
+}
+
+/// What becomes of the data of a volume, in words.
+fn becomes_of(volume: &Volume, effect: &ClaimDataEffect, then: &DeletionEffect) -> String {
+    let (pv, because) = (volume.object(), &then.because);
+    match (then.data, effect.loses_data()) {
+        (DataEffect::Destroyed, _) if !then.is_shared => format!("the data of {pv} is destroyed"),
+        (DataEffect::Destroyed, _) => format!("the data of {pv} is destroyed: {because}"),
+        (DataEffect::Scrubbed, _) => format!("the data of {pv} is scrubbed"),
+        (DataEffect::Waiting, _) => format!("the data of {pv} is destroyed later: {because}"),
+        (DataEffect::Unknown, _) | (_, true) => {
+            format!("the data of {pv} may be destroyed: {because}")
+        }
+        (DataEffect::Released | DataEffect::Unaffected, false) if !then.is_shared => {
+            format!("{pv} keeps its data")
+        }
+        (
+            DataEffect::Released
+            | DataEffect::Unaffected
+            | DataEffect::Failed
+            | DataEffect::Forgotten
+            | DataEffect::Leaked,
+            false,
+        ) => format!("the data of {pv} remains: {because}"),
+    }
 }
 
 #[cfg(test)]

@@ -7,20 +7,17 @@
 
 mod announced;
 mod checks;
-mod claim_uses;
 mod condemn;
 mod delete_claim;
 pub(crate) mod delete_with_claims;
-mod deletion_protection;
 pub(crate) mod disown;
 mod exclusive;
 pub(crate) mod finalizers;
 mod keep_backend;
-mod manifest;
+pub(crate) mod recreate;
 pub(crate) mod placeholder;
 pub(crate) mod rebind;
 mod reclaim;
-pub(crate) mod recreate;
 mod released;
 mod reserve;
 mod retain;
@@ -28,7 +25,6 @@ pub(crate) mod retention_set;
 pub(crate) mod retention;
 pub(crate) mod revert;
 pub(crate) mod snapshot_first;
-mod snapshots;
 
 use std::fmt;
 
@@ -48,12 +44,11 @@ pub(crate) use finalizers::{
     REMOVE_EXTERNAL_FINALIZER, REMOVE_IN_TREE_FINALIZER, REMOVE_THIRD_PARTY_FINALIZER,
 };
 pub(crate) use keep_backend::REMEDY as KEEP_BACKEND;
-pub(crate) use manifest::Manifest;
 pub(crate) use placeholder::Orphan;
 pub(crate) use rebind::{FormerClaim, REMEDY as REBIND, Rebinding};
 pub use reclaim::REMEDY as RECLAIM;
 pub(crate) use reclaim::{DELETED_AT_ONCE, propose_released as reclaim_released};
-pub(crate) use recreate::Recreation;
+pub(crate) use recreate::{Manifest, Recreation};
 pub(crate) use released::unless_custom_resources_want;
 pub(crate) use retain::REMEDY as RETAIN;
 pub(crate) use retention::{

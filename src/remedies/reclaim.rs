@@ -2,7 +2,7 @@
 //! the backend volume, then the object (R-2644-10). The tool does not delete the object itself.
 
 use super::released::{self, ReleaseDemand};
-use super::{Remedy, checks, deletion_protection, exclusive, keep_backend, snapshots};
+use super::{Remedy, checks, exclusive, keep_backend};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, Owner, StaticDeletion};
 use crate::model::{
@@ -69,7 +69,7 @@ fn reclaim(cx: &Cx, volume: &Volume, demand: ReleaseDemand) -> Seen<Result<Propo
         Ok(flags) => flags,
         Err(reason) => return refuse(reason),
     };
-    let finalizer = deletion_protection::with_delete(cx, volume, &mut notices);
+    let finalizer = checks::with_delete(cx, volume, &mut notices);
     let what = clearance.with_object("the object");
     let effect = |finalizer| effect(finalizer, &what, clearance.risk());
     Ok(Ok(Proposal {
@@ -129,7 +129,7 @@ fn check(
     notices.append(&mut clearance.notices);
     checks::all!(
         exclusive::made_here(cx, volume, owner, relies_on),
-        snapshots::allow_deletion(cx, volume, owner, notices, relies_on)?,
+        exclusive::allow_deletion(cx, volume, owner, notices, relies_on)?,
         owner_will_act(cx, volume, owner, Some(relies_on))?,
         checks::secret_is_there(cx, volume, owner)?,
     );

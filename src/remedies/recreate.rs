@@ -5,9 +5,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Manifest, checks};
+use super::checks;
 use crate::cluster::{Cx, Seen};
-use crate::model::{Action, Claim, ClaimRef, Effect, Proposal, Refusal, Undo, Volume};
+use crate::dump;
+use crate::model::{Action, Claim, ClaimRef, Effect, Proposal, Refusal, Row, Undo, Volume};
+use crate::objects::{self, Folded, Folder, PersistentVolume};
 
 /// The name of this purpose in plans and in the journal.
 pub const ID: &str = "recreate";
@@ -150,4 +152,42 @@ fn surviving_claim<'a>(
         )));
     }
     Ok(Ok(Some(claim)))
+}
+
+/// A volume object that need not exist, as JSON and as a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manifest {
+    value: Value,
+    volume: Volume,
+}
+
+impl Manifest {
+    /// Reads a manifest.
+    ///
+    /// # Errors
+    /// Why it is not a manifest of a PersistentVolume, as a reason to refuse.
+    pub fn read(value: Value) -> Result<Self, String> {
+        if value["kind"] != "PersistentVolume" {
+            return Err("it is not a manifest of a PersistentVolume".to_owned());
+        }
+        let unreadable = |why: &str| format!("its manifest cannot be read: {why}");
+        let text = value.to_string();
+        let object = (objects::decoding_of::<PersistentVolume>().json)(&text);
+        let object = object.map_err(|error| unreadable(&dump::explain(&text, &error)))?;
+        match object.fold(&mut Folder::default()) {
+            Ok(Folded::Row(Row::Volume(volume))) => Ok(Self { value, volume: *volume }),
+            Ok(_) => Err("it is not a manifest of a PersistentVolume".to_owned()),
+            Err(error) => Err(unreadable(&error.to_string())),
+        }
+    }
+
+    /// Returns the JSON.
+    pub fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// Returns the volume, as if it existed.
+    pub fn volume(&self) -> &Volume {
+        &self.volume
+    }
 }

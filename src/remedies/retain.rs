@@ -1,6 +1,6 @@
 //! Sets the reclaim policy to Retain, which stops a deletion and destroys nothing.
 
-use super::{Remedy, deletion_protection};
+use super::{Remedy, checks};
 use crate::cluster::{Cx, Seen};
 use crate::model::{Action, Effect, Kind, Phase, Proposal, ReclaimPolicy, Refusal, Undo, Volume};
 
@@ -31,7 +31,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
                 .to_owned(),
         );
     }
-    let finalizer = deletion_protection::without_delete(cx, volume, &mut notices);
+    let finalizer = checks::without_delete(cx, volume, &mut notices);
     Ok(Ok(Proposal {
         steps: vec![Action::SetReclaimPolicy {
             volume: volume.object(),

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Manifest, checks, deletion_protection};
+use super::{Manifest, checks};
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{
@@ -58,7 +58,7 @@ pub fn propose(cx: &Cx, volume: &Volume, reversal: &Reversal) -> Seen<Result<Pro
     let finalizer = match policy {
         // Its csi-provisioner adds the finalizer to a bound volume by itself.
         ReclaimPolicy::Delete => FinalizerEdit::Untouched,
-        _ => deletion_protection::without_delete(cx, volume, &mut notices),
+        _ => checks::without_delete(cx, volume, &mut notices),
     };
     Ok(Ok(Proposal {
         steps: vec![Action::SetReclaimPolicy {

@@ -18,19 +18,12 @@ fn now() -> Time {
 fn volume() -> Volume {
     let key = ClaimKey { namespace: "shop".into(), name: "orders".into() };
     Volume {
-        is_shared: false,
-        access: crate::model::Access::default(),
-        attributes_class: None,
         metadata: Metadata {
             name: "pv-1".into(),
             finalizers: [PV_PROTECTION.into()].into(),
             ..Metadata::default()
         },
         phase: Phase::Released,
-        message: None,
-        reason: None,
-        last_phase_transition: None,
-        reclaim_policy: ReclaimPolicy::Retain,
         claim_ref: Some(ClaimRef { key, uid: Uid::parse("gone") }),
         source: VolumeSource::Csi {
             driver: "ebs.csi.aws.com".into(),
@@ -38,15 +31,8 @@ fn volume() -> Volume {
             provisioner_identity: true,
         },
         backend: Some(BackendKey { driver: "ebs.csi.aws.com".into(), handle: "vol-1".into() }),
-        attributes: crate::model::Attributes::default(),
-        class: None,
-        capacity: None,
-        node_affinity: None,
         provisioned_by: Some("ebs.csi.aws.com".into()),
-        migrated_to: None,
-        bound_by_controller: true,
-        deletion_secret: None,
-        backend_state: None,
+        ..Volume::sample()
     }
 }
 

@@ -6,9 +6,9 @@
 use serde_json::json;
 
 use super::super::Outcome;
-use super::super::change_end::ChangeEnd;
 use super::super::config_map::{self, ConfigMapWrite, NewConfigMap, StoredConfigMap};
-use super::super::options::DryRun;
+use super::super::receipt::ChangeEnd;
+use super::super::receipt::DryRun;
 use super::super::request::{self, WriteRequest};
 use super::super::writer::WriteAnswer;
 use super::{ChangeExecutor, dry_run};

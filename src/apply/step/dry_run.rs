@@ -1,14 +1,20 @@
-//! Sends requests as dry runs: admission and RBAC refuse them before anything is written.
+//! Sends requests as dry runs: admission and RBAC refuse them before anything is written. Expired Leases
+//! are read twice before they prove anything.
+
+use std::time::Instant;
 
 use http::Method;
 use serde_json::Value;
 
-use super::super::change_end::ChangeEnd;
-use super::super::options::DryRun;
-use super::super::request::{self, WriteRequest};
-use super::super::writer::{WriteAnswer, WriteError};
-use super::super::{Outcome, verify};
-use super::{ChangeExecutor, exists_already};
+use super::super::{
+    Outcome,
+    current_cluster::ExpiredLeases,
+    receipt::{ChangeEnd, DryRun},
+    request::{self, WriteRequest},
+    verify,
+    writer::{WriteAnswer, WriteError},
+};
+use super::{ChangeExecutor, RETRY, exists_already};
 use crate::model::Action;
 use crate::plan::{ProposedChange, Purpose};
 
@@ -157,5 +163,31 @@ impl ChangeExecutor<'_> {
         }
         self.end(&mut ended, entry).await;
         ended
+    }
+}
+
+impl ChangeExecutor<'_> {
+    /// Waits for as long as expired Leases are valid, and reads them again: one that has changed
+    /// has a holder that is at work.
+    pub(super) async fn read_leases_again(&self, leases: ExpiredLeases) -> Result<(), ChangeEnd> {
+        let began = Instant::now();
+        while began.elapsed() < leases.wait {
+            if (self.interrupted)() {
+                let detail = "interrupted before an expired Lease was read a second time";
+                return Err(ChangeEnd::new(Outcome::Refused, detail));
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+        let changed = self.cluster.confirm_leases(leases).await;
+        match changed.map_err(|error| ChangeEnd::unread(&error))? {
+            None => Ok(()),
+            Some(lease) => {
+                let detail = format!(
+                    "{lease} seemed expired but has changed since: its holder is running, with a \
+                     wrong clock"
+                );
+                Err(ChangeEnd::new(Outcome::Stale, detail))
+            }
+        }
     }
 }

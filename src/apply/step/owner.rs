@@ -5,12 +5,12 @@
 //! own volume, which exists, is added as another owner by the same patch. It is removed only after the
 //! set was read again twice; and where the set is being deleted, both are removed.
 
-use super::super::change_end::ChangeEnd;
-use super::super::moment::Moment;
-use super::super::options::DryRun;
+use super::super::receipt::ChangeEnd;
+use super::super::receipt::DryRun;
+use super::super::receipt::Moment;
 use super::super::request::WriteRequest;
 use super::super::turn::Turn;
-use super::super::verify::owners::{SETTLING, in_words, is_in, is_same};
+use super::super::verify::{SETTLING, in_words, is_in, is_same};
 use super::super::{Outcome, request};
 use super::{CHANGED_MEANWHILE, ChangeExecutor, FRESH, RETRY};
 use crate::model::{Action, Effect, Kind, ObjectKey, ObjectRef, OwnerReference, Proposal, Undo};

@@ -1,13 +1,25 @@
-//! The last step of a repair that would leak a backend volume: after the volume object is deleted,
-//! a placeholder volume is created, whose provisioner deletes the backend volume (P-TOMBSTONE).
+//! Steps around the deletion of a backend volume, and the record of it in the cluster.
+//!
+//! A repair that would leak a backend volume ends with a placeholder volume: it is created after the
+//! volume object is deleted, and its provisioner deletes the backend volume (P-TOMBSTONE). A deletion of a
+//! claim with its data ends with the reclaiming of its volume, as `gc` reclaims a Released volume, after the
+//! claim is deleted and nothing was found that began to use it. Until then the policy is Retain: whatever
+//! stops the run or this step, the data remains.
+
+use std::time::Instant;
 
 use serde_json::Value;
 
-use super::super::change_end::ChangeEnd;
-use super::super::{Outcome, request};
-use super::ChangeExecutor;
+use super::super::{
+    Outcome,
+    kept_record::{PreviousValue, RecordError},
+    receipt::ChangeEnd,
+    request,
+};
+use super::{ChangeExecutor, RETRY, backend};
 use crate::facts;
-use crate::model::{Action, ObjectRef};
+use crate::journal::kept_backend::{self, KeptBackendRecord};
+use crate::model::{Action, BackendKey, ObjectRef, Proposal};
 use crate::plan::{ProposedChange, Purpose};
 use crate::remedies::{Orphan, placeholder};
 
@@ -94,5 +106,179 @@ impl ChangeExecutor<'_> {
         };
         let of = Some(change.object.key.name.clone());
         Ok(Orphan { undoes, placeholder, of, former: None, elsewhere, relies_on })
+    }
+}
+
+impl ChangeExecutor<'_> {
+    /// Lists the pods of the namespace of a claim once more right before its deletion is sent: after
+    /// all checks and the dry run.
+    pub(super) async fn look_for_users(&self, action: &Action) -> Result<(), ChangeEnd> {
+        let Action::DeleteClaim { claim, .. } = action else { return Ok(()) };
+        match self.cluster.users_of(claim).await.as_deref() {
+            Ok([]) => Ok(()),
+            Ok([pod, ..]) => {
+                let told = format!("{pod} has started to use it: it is not deleted");
+                Err(ChangeEnd::new(Outcome::Stale, told))
+            }
+            Err(error) => {
+                let told = format!("unknown whether a pod has started to use it: {error}");
+                Err(ChangeEnd::new(Outcome::Failed, told).ends_batch())
+            }
+        }
+    }
+
+    /// Reclaims the volume of a claim that the step before has deleted. `Err` is an early end.
+    pub(super) async fn reclaim_released(
+        &self,
+        change: &ProposedChange,
+        volume: &ObjectRef,
+        claim: &ObjectRef,
+    ) -> Result<ChangeEnd, ChangeEnd> {
+        let left = |why: String| {
+            let told = format!(
+                "{why}; {volume} is not reclaimed: it is Released with policy Retain and its data, \
+                 which `kubectl storage rebind {volume}` gives back"
+            );
+            ChangeEnd::new(Outcome::Pending, told)
+        };
+        let purpose = Purpose::ReclaimReleased(Box::new(claim.key.clone()));
+        let proposal = self.propose_to_reclaim(&purpose, volume).await.map_err(left)?;
+        let unconfirmed =
+            proposal.relies_on.iter().find(|it| !change.proposal.relies_on.contains(it));
+        if let Some(flag) = unconfirmed {
+            return Err(left(format!(
+                "it would rely on {flag} now, which was not confirmed for it"
+            )));
+        }
+        let (object, about) = (volume.clone(), change.about.clone());
+        let reclaim = ProposedChange { purpose, object, about, proposal };
+        self.step(&reclaim, 0, None).await.map_err(|ended| match ended.outcome {
+            Outcome::Unanswered => ended,
+            _ => {
+                ChangeEnd { outcome: Outcome::Pending, detail: left(ended.detail).detail, ..ended }
+            }
+        })
+    }
+
+    /// Proposes to reclaim the volume as it is now. What a watch has lost is waited for.
+    async fn propose_to_reclaim(
+        &self,
+        purpose: &Purpose,
+        volume: &ObjectRef,
+    ) -> Result<Proposal, String> {
+        let began = Instant::now();
+        loop {
+            let judged = self.cluster.propose_again(purpose, volume).await;
+            match judged.map_err(|error| format!("it could not be read again: {error}"))?.1 {
+                Ok(Ok(proposal)) => return Ok(proposal),
+                Ok(Err(refusal)) => return Err(refusal.reason),
+                Err(unseen) if began.elapsed() >= self.patience || (self.interrupted)() => {
+                    return Err(unseen.reason);
+                }
+                Err(_) => tokio::time::sleep(RETRY).await,
+            }
+        }
+    }
+}
+
+impl ChangeExecutor<'_> {
+    /// Sends the record that a change needs as a dry run; `None` for a change that needs none.
+    pub(super) async fn dry_run_record(
+        &self,
+        change: &ProposedChange,
+        live: &Value,
+    ) -> Result<Option<KeptBackendRecord>, ChangeEnd> {
+        let (Some(recorder), Some(record)) = (&self.recorder, self.record_of(change, live)?) else {
+            return Ok(None);
+        };
+        match recorder.dry_run(&record).await {
+            Ok(()) => Ok(Some(record)),
+            Err(error) => Err(unrecorded(&error)),
+        }
+    }
+
+    /// Returns the record that a change needs; `None` for a change that needs none.
+    pub(super) fn record_of(
+        &self,
+        change: &ProposedChange,
+        live: &Value,
+    ) -> Result<Option<KeptBackendRecord>, ChangeEnd> {
+        if self.recorder.is_none() || !change.proposal.keeps_backend {
+            return Ok(None);
+        }
+        let backend =
+            backend(change).ok_or_else(|| ChangeEnd::new(Outcome::Refused, facts::UNIDENTIFIED))?;
+        Ok(Some(KeptBackendRecord::of(&backend, live, self.run, self.cluster.clock())))
+    }
+
+    /// Writes the record that a change needs, with its journal entry.
+    pub(super) async fn keep_record(
+        &self,
+        record: Option<KeptBackendRecord>,
+        entry: u64,
+    ) -> Result<Option<(KeptBackendRecord, PreviousValue)>, ChangeEnd> {
+        let (Some(recorder), Some(record)) = (&self.recorder, record) else { return Ok(None) };
+        let record = KeptBackendRecord { entry: Some(entry), ..record };
+        match recorder.write(&record).await {
+            Ok(before) => Ok(Some((record, before))),
+            Err(error) => Err(unrecorded(&error)),
+        }
+    }
+
+    /// Reverts the record of a change that was not carried out. `Err` describes the wrong record
+    /// that remains.
+    pub(super) async fn revert_record(
+        &self,
+        kept: Option<&(KeptBackendRecord, PreviousValue)>,
+    ) -> Result<(), String> {
+        let (Some(recorder), Some((record, before))) = (&self.recorder, kept) else {
+            return Ok(());
+        };
+        recorder.revert(record, before).await.map_err(|error| {
+            format!(
+                "the record wrongly lists the backend volume of pv/{} as kept, and could not be \
+                 corrected: {error}",
+                record.volume
+            )
+        })
+    }
+
+    /// Removes the record of a backend volume that was destroyed, or that a volume references
+    /// again. Returns a description of the wrong record that remains, if one does.
+    pub(super) async fn end_record(&self, change: &ProposedChange) -> Option<String> {
+        let key = change.about.backend.as_ref().filter(|_| change.purpose.ends_keeping())?;
+        match self.cluster.is_recorded(key) {
+            true => self.remove_record(key).await,
+            false => None,
+        }
+    }
+
+    /// Removes the record of a backend volume, whether it was read or not.
+    pub(super) async fn remove_record(&self, key: &BackendKey) -> Option<String> {
+        let recorder = self.recorder.as_ref()?;
+        let error = recorder.remove(&kept_backend::key(&key.driver, &key.handle)).await.err()?;
+        Some(format!(
+            "the record still lists volume {} of {} as kept, although it no longer is: {error}",
+            key.handle, key.driver
+        ))
+    }
+}
+
+/// Returns how a change ends whose record cannot be written.
+fn unrecorded(error: &RecordError) -> ChangeEnd {
+    match error {
+        RecordError::Denied(why) => ChangeEnd::new(
+            Outcome::Refused,
+            format!(
+                "the record of the backend volume cannot be written to {why}; pass \
+                 --record-namespace for another namespace, or --journal-only for only the journal \
+                 of this machine"
+            ),
+        ),
+        RecordError::Failed(why) => ChangeEnd::new(
+            Outcome::Failed,
+            format!("the record of the backend volume was not written to {why}"),
+        )
+        .ends_batch(),
     }
 }

@@ -8,19 +8,18 @@
 //! 4. What remains is removed, all claims are listed again after the controllers had time to act on
 //!    what they had read before, and are verified.
 
-mod progress;
+use std::{collections::BTreeSet, time::Instant};
 
-use std::time::Instant;
-
-use super::super::change_end::ChangeEnd;
-use super::super::verify::owners::{SETTLING, manager_of};
-use super::super::{Outcome, request};
-use super::dry_run::changes_nothing;
-use super::{ChangeExecutor, RETRY};
+use super::super::{
+    Outcome,
+    receipt::ChangeEnd,
+    request,
+    verify::{SETTLING, manager_of},
+};
+use super::{ChangeExecutor, RETRY, dry_run::changes_nothing};
 use crate::model::{Action, ObjectRef, OwnerReference, RetentionPolicy};
-use crate::plan::{ProposedChange, Purpose};
+use crate::plan::{ObjectDetails, ProposedChange, Purpose};
 use crate::remedies::{RetentionPart, RetentionRequest, retention_set};
-use progress::{RetentionProgress, again, part_of, policies};
 
 /// How often the patch of the policy is rendered again where only the status of the set has changed,
 /// and how often references are removed that a controller added meanwhile.
@@ -138,7 +137,7 @@ impl ChangeExecutor<'_> {
             return match proposed {
                 Ok(Ok(proposal)) if proposal == change.proposal => Ok(()),
                 Ok(Ok(proposal)) => {
-                    let told = super::proposal::difference(&change.proposal, 0, &proposal);
+                    let told = super::difference(&change.proposal, 0, &proposal);
                     Err(ChangeEnd::new(Outcome::Stale, told))
                 }
                 Ok(Err(refusal)) => Err(ChangeEnd::new(Outcome::Stale, refusal.reason)),
@@ -389,5 +388,103 @@ impl ChangeExecutor<'_> {
         let live = self.cluster.read_again(claim).await.ok().flatten();
         let by = live.and_then(|live| manager_of(&live, owners.first()?));
         by.map_or_else(|| "another client".to_owned(), |by| format!("field manager {by:?}"))
+    }
+}
+
+/// How many claims a message names at most.
+const NAMED: usize = 5;
+
+/// How far a change is.
+#[derive(Default)]
+struct RetentionProgress {
+    /// The claims whose references were removed.
+    released: BTreeSet<ObjectRef>,
+    /// Whether the policy was patched by this run.
+    patched: bool,
+    /// Whether the patch was sent, and its effect is unknown.
+    unanswered: bool,
+    /// Why owner references remain that contradict the policy: other owners count.
+    remain: Vec<String>,
+    /// The journal entry of the last write.
+    entry: Option<u64>,
+    /// Other errors.
+    notes: Vec<String>,
+}
+
+impl RetentionProgress {
+    /// Describes the state of everything after an early end.
+    fn in_words(&self, change: &ProposedChange) -> String {
+        let mut words = Vec::new();
+        let names: Vec<_> = self.released.iter().map(ToString::to_string).collect();
+        match &*names {
+            [] => {}
+            few if few.len() <= NAMED => words.push(format!(
+                "{} has no owner reference that contradicts the new policy",
+                few.join(", ")
+            )),
+            [first, ..] => words.push(format!(
+                "{first} and {} more claims have no owner reference that contradicts the new policy",
+                names.len() - 1
+            )),
+        }
+        let policy = match (policies(change), self.patched) {
+            (Some((from, to)), false) if self.unanswered => format!(
+                "unknown whether the policy is changed (whenDeleted {}, whenScaled {} before; {}, {} afterwards)",
+                from.when_deleted, from.when_scaled, to.when_deleted, to.when_scaled
+            ),
+            (Some((_, to)), true) => {
+                format!("whenDeleted is {}, whenScaled is {}", to.when_deleted, to.when_scaled)
+            }
+            (Some((from, _)), false) => format!(
+                "the policy is not changed (whenDeleted {}, whenScaled {})",
+                from.when_deleted, from.when_scaled
+            ),
+            (None, _) => String::new(),
+        };
+        words.extend(Some(policy).filter(|it| !it.is_empty()));
+        format!("{}{}", words.join("; "), again(change))
+    }
+}
+
+/// What to do after an early end.
+fn again(change: &ProposedChange) -> String {
+    let key = &change.object.key;
+    let namespace = key.namespace.as_deref().unwrap_or("default");
+    let name = &key.name;
+    // An entry is undone once.
+    let next = match change.purpose.undoes() {
+        Some(_) => format!(
+            "`kubectl storage retention apply sts/{name} -n {namespace}` continues with what remains"
+        ),
+        None => "run the command again, which continues with what remains".to_owned(),
+    };
+    format!("; {next}; `kubectl storage retention show sts/{name} -n {namespace}` shows the claims")
+}
+
+/// The policies between which a change goes, if it patches the policy.
+fn policies(change: &ProposedChange) -> Option<(RetentionPolicy, RetentionPolicy)> {
+    change.proposal.steps.iter().find_map(|it| match it {
+        Action::SetRetentionPolicy { from, to, .. } => Some((from.clone(), to.clone())),
+        _ => None,
+    })
+}
+
+/// One write of a change, which was confirmed with it.
+fn part_of(
+    change: &ProposedChange,
+    request: &RetentionRequest,
+    part: RetentionPart,
+    object: &ObjectRef,
+    steps: Vec<Action>,
+) -> ProposedChange {
+    let about = match object == &change.object {
+        true => change.about.clone(),
+        false => ObjectDetails::default(),
+    };
+    ProposedChange {
+        purpose: Purpose::SetRetentionPart(Box::new(request.clone()), Box::new(part)),
+        object: object.clone(),
+        about,
+        proposal: retention_set::steps_alone(steps),
     }
 }

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::super::Outcome;
-use super::super::change_end::ChangeEnd;
 use super::super::config_map::{self, ConfigMapWrite, NewConfigMap, RecordTry, StoredConfigMap};
-use super::super::options::DryRun;
+use super::super::receipt::ChangeEnd;
+use super::super::receipt::DryRun;
 use super::super::request::WriteRequest;
 use super::super::writer::WriteAnswer;
 use super::{ChangeExecutor, dry_run};

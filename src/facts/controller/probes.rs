@@ -1,7 +1,14 @@
-//! Probes for a controller: pods, workloads, registration.
+//! Probes for a controller: pods, workloads, registration, and which driver the containers of a pod or
+//! a workload serve.
 
-use super::{ControllerSearch, Host, ProbeOutcome};
-use crate::model::{ControllerRole, Kind, ObjectRef, PodPhase, Workload};
+use std::collections::BTreeSet;
+
+use super::{ControllerSearch, ProbeOutcome, is_registered};
+use crate::drivers::{self, Name, ProvisionerKind};
+use crate::facts::driver_names::{mentions, named_driver, words};
+use crate::model::{
+    ControllerRole, Kind, ObjectRef, PodPhase, PodUse, SidecarContainer, Sidecars, Text, Workload,
+};
 
 impl ControllerSearch<'_, '_> {
     pub(super) fn pods(&mut self) -> ProbeOutcome {
@@ -118,4 +125,272 @@ impl ControllerSearch<'_, '_> {
             }
         }
     }
+}
+
+/// The sidecars of a pod or a workload, and where they run.
+#[derive(Clone, Copy)]
+pub(super) struct Host<'a> {
+    namespace: &'a Text,
+    /// The name of the workload, also of a pod.
+    workload: &'a str,
+    /// The node of a pod.
+    node: Option<&'a Text>,
+    pub(super) sidecars: &'a Sidecars,
+}
+
+impl<'a> Host<'a> {
+    pub(super) fn pod(pod: &'a PodUse) -> Option<Self> {
+        let owner = pod.controller.as_deref();
+        let workload = owner.map_or(&*pod.name, |owner| match &*owner.kind {
+            "ReplicaSet" => of_revision(&owner.name),
+            _ => &owner.name,
+        });
+        let (namespace, node) = (&pod.namespace, pod.node.as_ref());
+        Some(Self { namespace, workload, node, sidecars: pod.sidecars.as_deref()? })
+    }
+
+    /// The same, whatever its node.
+    pub(super) fn anywhere(self) -> Self {
+        Self { node: None, ..self }
+    }
+
+    pub(super) fn workload(workload: &'a Workload) -> Option<Self> {
+        let of_deployment =
+            workload.controller.as_ref().is_some_and(|it| &*it.kind == "Deployment");
+        let name = match workload.kind {
+            Kind::ReplicaSet if of_deployment => of_revision(&workload.name),
+            _ => &workload.name,
+        };
+        let sidecars = workload.sidecars.as_deref()?;
+        Some(Self { namespace: &workload.namespace, workload: name, node: None, sidecars })
+    }
+}
+
+/// The name of a Deployment by that of its `ReplicaSet`.
+fn of_revision(name: &str) -> &str {
+    name.rsplit_once('-').map_or(name, |(deployment, _)| deployment)
+}
+
+impl ControllerSearch<'_, '_> {
+    /// Whether these sidecars have the role for the driver: they mention it, or they mention none
+    /// and are those of its family, or run beside its node plugin.
+    pub(super) fn serves(&self, host: Host) -> bool {
+        if self.external {
+            return self.configured(host) == Some(true);
+        }
+        host.sidecars.containers.iter().any(|it| it.plays(self.role))
+            && (self.serves_all()
+                || host.sidecars.mentions.iter().any(|text| mentions(text, self.driver))
+                || self.named(host.sidecars).is_empty()
+                    && (self.is_of_family(host) || self.is_beside_node_plugin(host)))
+    }
+
+    /// Whether these sidecars may have the role for the driver: they mention it, or their driver is
+    /// unknown. Each of them serves one driver, so that if more sidecars run than drivers are
+    /// mentioned, one may belong to this driver. Any word that is the name of a registered driver
+    /// counts as a mention.
+    pub(super) fn may_serve(&self, host: Host) -> bool {
+        if self.external {
+            return self.configured(host) != Some(false);
+        }
+        let plays = |container: &&SidecarContainer| container.may_play(self.role);
+        let running = host.sidecars.containers.iter().filter(plays).count();
+        if running == 0 {
+            return false;
+        }
+        let mentioned = || host.sidecars.mentions.iter().any(|text| mentions(text, self.driver));
+        let mut named = self.named(host.sidecars);
+        if named.is_empty() {
+            named.extend(driver_of_family(host));
+        }
+        running > named.len() || named.contains(&**self.driver) || self.serves_all() || mentioned()
+    }
+
+    /// Whether one controller has the role for all drivers.
+    fn serves_all(&self) -> bool {
+        matches!(self.role, ControllerRole::ControllerManager | ControllerRole::Snapshotter)
+    }
+
+    /// The drivers that sidecars mention.
+    fn named<'s>(&self, sidecars: &'s Sidecars) -> BTreeSet<&'s str> {
+        let mut named: BTreeSet<_> =
+            sidecars.mentions.iter().filter_map(|it| named_driver(it)).collect();
+        let registered = |word: &&str| word.contains('.') && is_registered(self.cx, word);
+        named.extend(sidecars.mentions.iter().flat_map(|it| words(it)).filter(registered));
+        named
+    }
+
+    /// Whether sidecars that mention no driver are those of the family of the driver.
+    fn is_of_family(&self, host: Host) -> bool {
+        driver_of_family(host) == Some(&**self.driver)
+    }
+
+    /// Whether the one driver that node plugins register in the namespace is this one.
+    fn is_beside_node_plugin(&self, host: Host) -> bool {
+        let mut registered = BTreeSet::new();
+        for workload in self.cx.sidecar_workloads() {
+            let Some(sidecars) = workload.sidecars.as_deref() else { continue };
+            if workload.namespace != *host.namespace
+                || !sidecars.containers.iter().any(SidecarContainer::registers)
+            {
+                continue;
+            }
+            let named = sidecars.mentions.iter().filter_map(|it| named_driver(it));
+            let named: Vec<_> = named.collect();
+            if named.is_empty() {
+                return false; // It does not say which driver it registers.
+            }
+            registered.extend(named);
+        }
+        registered.len() == 1 && registered.contains(&**self.driver)
+    }
+
+    /// Whether a provisioner that is not CSI is configured to be this one; `None` where a variable
+    /// decides it.
+    fn configured(&self, host: Host) -> Option<bool> {
+        let mut found = Some(false);
+        for container in &host.sidecars.containers {
+            for family in drivers::external_provisioners(&container.image) {
+                let (configured_by, default_name) = match family.provisioner.kind {
+                    ProvisionerKind::External { configured_by, default_name } => {
+                        (configured_by, default_name)
+                    }
+                    ProvisionerKind::PerNode => match self.is_of_node(family, host.node) {
+                        Some(false) => continue,
+                        Some(true) => return Some(true),
+                        None => {
+                            found = None;
+                            continue;
+                        }
+                    },
+                    ProvisionerKind::Csi | ProvisionerKind::Nobody => continue,
+                };
+                match configured_name(configured_by, container, host.sidecars) {
+                    Configured::Name(name) if name == **self.driver => return Some(true),
+                    Configured::Nothing if default_name == Some(&**self.driver) => {
+                        return Some(true);
+                    }
+                    Configured::Name(_) | Configured::Nothing => {}
+                    Configured::Unclear => found = None,
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether a provisioner of a family that runs on each node, under a name of that node, has this
+    /// name on a node: that of the node, with or without its uid. `None` where the node was not read.
+    fn is_of_node(&self, family: &drivers::Family, node: Option<&Text>) -> Option<bool> {
+        let mut names = family.names.iter();
+        let rest = names.find_map(|name| match name {
+            Name::BeginsWith(prefix) => self.driver.strip_prefix(prefix),
+            Name::Is(_) | Name::EndsWith(_) | Name::Chart(_) => None,
+        });
+        let (Some(rest), Some(node)) = (rest, node) else { return Some(rest.is_some()) };
+        let Some(uid) = rest.strip_prefix(&**node) else { return Some(false) };
+        if uid.is_empty() {
+            return Some(true);
+        }
+        let node = self.cx.node(node, Kind::Pod).ok()?;
+        let known = node.and_then(|it| it.metadata.uid.as_ref())?;
+        Some(uid.strip_prefix('-') == Some(known.to_string().as_str()))
+    }
+
+    /// Whether the role's containers among these sidecars wait for a Lease before they work. `None`
+    /// if a variable decides it.
+    pub(super) fn elects_leader(&self, sidecars: &Sidecars) -> Option<bool> {
+        if self.external {
+            let families = sidecars.containers.iter();
+            let mut families = families.flat_map(|it| drivers::external_provisioners(&it.image));
+            let default = families.any(|it| it.provisioner.elects_leader);
+            return leader_election(default, sidecars.mentions.iter());
+        }
+        let containers = sidecars.containers.iter().filter(|it| it.plays(self.role));
+        // The sidecars are published with it switched off.
+        let default = self.role == ControllerRole::ControllerManager;
+        let mut elects = Some(false);
+        for container in containers {
+            match leader_election(default, container.args.iter()) {
+                Some(false) => {}
+                // One that works without a Lease may serve another driver than one that waits.
+                other => elects = elects.and(other),
+            }
+        }
+        elects
+    }
+}
+
+/// The driver of the family in whose workload sidecars are, or beside whose controller. Only where
+/// that family has one driver, of one name.
+fn driver_of_family(host: Host) -> Option<&'static str> {
+    // Longhorn, among others, calls its Deployment like the sidecar.
+    let generic = ControllerRole::ALL.into_iter().any(|role| role.is_called(host.workload));
+    let of_workload = (!generic).then(|| drivers::family_of_workload(host.workload)).flatten();
+    let of_images = host.sidecars.images.iter().filter_map(|it| drivers::family_of_image(it));
+    let mut names = of_workload.into_iter().chain(of_images).map(|family| family.names);
+    let first = names.next()?;
+    match (first, names.all(|it| it == first)) {
+        ([Name::Is(name)], true) => Some(name),
+        _ => None,
+    }
+}
+
+/// The name that a provisioner is configured to have.
+enum Configured {
+    Nothing,
+    Name(String),
+    /// A variable, or several.
+    Unclear,
+}
+
+fn configured_name(by: &[&str], container: &SidecarContainer, sidecars: &Sidecars) -> Configured {
+    let mut names = BTreeSet::new();
+    for setting in by {
+        if let Some(flag) = setting.strip_prefix('-').map(|it| it.trim_start_matches('-')) {
+            let mut args = container.args.iter();
+            while let Some(arg) = args.next() {
+                let Some(given) = arg.strip_prefix('-') else { continue };
+                match given.trim_start_matches('-').split_once('=') {
+                    Some((name, value)) if name == flag => drop(names.insert(value)),
+                    None if given.trim_start_matches('-') == flag => {
+                        names.insert(args.next().map_or("$", |value| &**value));
+                    }
+                    _ => {}
+                }
+            }
+        } else {
+            let prefix = |it: &Text| it.strip_prefix(setting)?.strip_prefix('=').map(str::len);
+            let set = sidecars.mentions.iter().filter_map(|it| Some((it, prefix(it)?)));
+            names.extend(set.map(|(it, length)| &it[it.len() - length..]));
+        }
+    }
+    match (names.len(), names.first()) {
+        (0, _) | (_, None) => Configured::Nothing,
+        (1, Some(name)) if !name.contains('$') => Configured::Name((*name).to_owned()),
+        _ => Configured::Unclear,
+    }
+}
+
+/// Whether arguments or variables switch leader election on. `None` if a variable decides it.
+fn leader_election<'a>(default: bool, args: impl Iterator<Item = &'a Text>) -> Option<bool> {
+    let mut on = Some(default);
+    for arg in args {
+        let flag = arg.trim_start_matches('-');
+        let (name, value) = flag.split_once('=').unwrap_or((flag, "true"));
+        if matches!(
+            name,
+            "leader-election"
+                | "enable-leader-election"
+                | "leader-elect"
+                | "ENABLE_LEADER_ELECTION"
+                | "LEADER_ELECTION_ENABLED"
+        ) {
+            on = match &*value.to_ascii_lowercase() {
+                "true" | "t" | "1" => Some(true),
+                "false" | "f" | "0" => Some(false),
+                _ => None,
+            };
+        }
+    }
+    on
 }

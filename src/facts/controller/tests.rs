@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::model::{
-    CsiDriver, CsiNode, Event, FieldOwner, Kind, Labels, Lease, ManagedField, Metadata, ObjectKey,
-    OwnerReference, Phase, PodPhase, PodUse, ReclaimPolicy, Row, Settings, SidecarContainer,
-    Sidecars, Sighting, Volume, VolumeSource, Workload,
+    CsiDriver, CsiNode, Event, FieldOwner, Kind, Lease, ManagedField, Metadata, ObjectKey,
+    OwnerReference, PodUse, ReclaimPolicy, Row, Settings, SidecarContainer, Sidecars, Sighting,
+    Volume, VolumeSource, Workload,
 };
 
 const DRIVER: &str = "disk.csi.example.com";
@@ -35,27 +35,11 @@ fn metadata(name: &str) -> Metadata {
 
 fn volume(driver: &str, source: VolumeSource) -> Volume {
     Volume {
-        is_shared: false,
-        access: crate::model::Access::default(),
-        attributes_class: None,
         metadata: metadata("pv-1"),
-        phase: Phase::Bound,
-        message: None,
-        reason: None,
-        last_phase_transition: None,
         reclaim_policy: ReclaimPolicy::Delete,
-        claim_ref: None,
         source,
-        backend: None,
-        attributes: crate::model::Attributes::default(),
-        class: None,
-        capacity: None,
-        node_affinity: None,
         provisioned_by: Some(driver.into()),
-        migrated_to: None,
-        bound_by_controller: true,
-        deletion_secret: None,
-        backend_state: None,
+        ..Volume::sample()
     }
 }
 
@@ -104,38 +88,22 @@ fn on_a_node(driver: &str) -> Row {
 
 fn pod(ready: bool, sidecars: Sidecars) -> Row {
     Row::Pod(Box::new(PodUse {
-        unschedulable: None,
-        inline: crate::model::InlineVolumes::default(),
-        controller: None,
-        created: None,
-        forced: false,
-        labels: Labels::default(),
         namespace: "storage".into(),
         name: "controller-0".into(),
-        uid: None,
-        deleting: None,
-        phase: PodPhase::Running,
         ready,
-        node: None,
-        claims: Box::default(),
         sidecars: Some(Box::new(sidecars)),
+        ..PodUse::sample()
     }))
 }
 
 fn workload(kind: Kind, replicas: i32, sidecars: Sidecars) -> Row {
     Row::Workload(Box::new(Workload {
-        inline: crate::model::InlineVolumes::default(),
-        claims: Box::default(),
-        controller: None,
-        finished: false,
-        suspended: false,
-        set: None,
         kind,
         namespace: "storage".into(),
         name: "controller".into(),
-        uid: None,
         replicas: Some(replicas),
         sidecars: Some(Box::new(sidecars)),
+        ..Workload::sample()
     }))
 }
 

@@ -16,32 +16,18 @@ fn volume(
     deleting: bool,
 ) -> Volume {
     Volume {
-        is_shared: false,
-        access: crate::model::Access::default(),
         metadata: Metadata {
             name: "v".into(),
             finalizers: finalizers.iter().map(|it| Text::from(*it)).collect(),
             deleting: deleting.then(Time::default),
             ..Metadata::default()
         },
-        phase: Phase::Bound,
-        message: None,
-        reason: None,
-        last_phase_transition: None,
         reclaim_policy: policy.clone(),
-        claim_ref: None,
         source,
         backend: Some(BackendKey { driver: DRIVER.into(), handle: "h".into() }),
-        attributes: crate::model::Attributes::default(),
-        class: None,
-        attributes_class: None,
-        capacity: None,
-        node_affinity: None,
         provisioned_by: by.map(Text::from),
-        migrated_to: None,
         bound_by_controller: false,
-        deletion_secret: None,
-        backend_state: None,
+        ..Volume::sample()
     }
 }
 

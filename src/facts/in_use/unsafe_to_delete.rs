@@ -1,8 +1,8 @@
 //! Why a claim must not be deleted (R-PVCP-9).
 
+use super::super::in_use;
 use super::{
     ClaimDataEffect, ClaimWorkloads, PodUsage, PodUser, claim_workloads, data_effect, pod_users,
-    workloads,
 };
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::{
@@ -184,7 +184,7 @@ impl UnsafeReason<'_> {
                 }
                 Some(_) | None => "delete that pod".to_owned(),
             },
-            Self::Workload(workload) => workloads::ended_by(workload),
+            Self::Workload(workload) => in_use::ended_by(workload),
             Self::Template(it) if !it.is_in_range() => format!(
                 "a scale-up uses its data again: delete {} first, if it is not needed",
                 it.set.object()

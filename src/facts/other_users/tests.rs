@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::cluster::{Change, Cluster, Dirty};
-use crate::model::{CUSTOM_KINDS, ClaimPhase, CustomKind, NamedClaim, Row, Settings, UnlistedKind};
+use crate::model::{CUSTOM_KINDS, CustomKind, NamedClaim, Row, Settings, UnlistedKind};
 
 /// The claim `data-web-0` of namespace `shop`, with these labels.
 fn claim(labels: &[(&str, &str)]) -> Claim {
@@ -18,21 +18,7 @@ fn claim(labels: &[(&str, &str)]) -> Claim {
             labels: labels.into(),
             ..Metadata::default()
         },
-        namespace: "shop".into(),
-        phase: ClaimPhase::Bound,
-        volume_name: None,
-        class: None,
-        bind_completed: true,
-        access: crate::model::Access::default(),
-        selector: None,
-        requested: None,
-        capacity: None,
-        selected_node: None,
-        provisioner: None,
-        source: None,
-        attributes_class: None,
-        resize_status: None,
-        conditions: Box::default(),
+        ..Claim::sample()
     }
 }
 

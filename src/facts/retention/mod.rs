@@ -17,31 +17,25 @@
 //! `stateful_pod_control.go` (claims), `pkg/controller/garbagecollector/garbagecollector.go`
 //! (`classifyReferences`, `attemptToDeleteItem`, `orphanDependents`).
 
-mod agreement;
-mod dependents;
-mod leftover;
-mod membership;
-mod observe;
-mod ordinals;
 mod ownership;
-mod owner_state;
-mod scaler;
+mod observe;
+mod membership;
 mod simulate;
 mod set_situation;
 mod simulation;
 
-pub use agreement::{OwnerAgreement, SurplusReason, owner_agreement};
-pub use dependents::{DependentClaim, DependentFate, dependent_claims};
-pub use leftover::{is_leftover, is_paused, leftover_age, unused_age};
+pub use membership::Ordinals;
 pub use membership::{Membership, TemplateClaim, is_member, membership};
+pub use membership::{Scaler, scalers};
+pub use membership::{is_leftover, is_paused, leftover_age, unused_age};
+pub use observe::{DependentClaim, DependentFate, dependent_claims};
 pub use observe::{OBSERVED, is_held, presence, volume_effect};
-pub use ordinals::Ordinals;
 pub use ownership::{
     ClaimPod, NoUpdateReason, OwnerIdentity, ReferenceForm, ReferenceUpdate, UNLESS_IT_WAITS,
     WantedOwners, expected_ownership, foreign_controller, is_stale, names_pod, names_set, retains,
     wanted_owners,
 };
-pub use scaler::{Scaler, scalers};
+pub use ownership::{OwnerAgreement, SurplusReason, owner_agreement};
 pub use set_situation::{
     ClaimOutcome, DeletionCause, Operation, OutcomeReason, OwnerDoubt, OwnerState, Prediction,
     Presence, Propagation, Readiness, SetChange, SetClaimState, SetPodState, SetSituation,

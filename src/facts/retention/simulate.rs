@@ -229,5 +229,4 @@ fn held_by(situation: &SetSituation, index: usize, simulated: &SimulatedOutcome)
 }
 
 #[cfg(test)]
-#[path = "tests/simulate.rs"]
 mod tests;

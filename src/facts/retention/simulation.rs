@@ -2,22 +2,19 @@
 //! assumptions.
 
 mod collection;
-mod deletion;
-mod progress;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::facts::PVC_PROTECTION;
-use crate::model::{OwnerReference, RetentionPolicy, Text, Uid};
-
-use super::set_situation::{
-    DeletionCause, Operation, OwnerState, Presence, Propagation, Readiness, SetClaimState,
-    SetPodState, SetSituation,
-};
 use super::{
     ClaimPod, NoUpdateReason, Ordinals, OwnerIdentity, ReferenceUpdate, expected_ownership,
     names_pod,
+    set_situation::{
+        DeletionCause, Operation, OwnerState, Presence, Propagation, Readiness, SetClaimState,
+        SetPodState, SetSituation,
+    },
 };
+use crate::facts::PVC_PROTECTION;
+use crate::model::{OwnerReference, Retention, RetentionPolicy, Text, Uid};
 
 /// Assumptions about what is unknown.
 #[expect(clippy::struct_excessive_bools, reason = "each is one thing that is not known")]
@@ -359,5 +356,155 @@ fn keep_presence(known: &[OwnerState], reference: OwnerReference) -> OwnerState 
     match known.iter().find(|it| it.reference == reference) {
         Some(known) => known.clone(),
         None => OwnerState::new(reference, Presence::Present),
+    }
+}
+
+/// Why the controller cannot create a pod.
+enum PodObstacle {
+    /// A claim is owned by an earlier pod of its name (`PodClaimIsStale`): the controller waits.
+    Stale,
+    /// A pod that does not belong to the set has its name, or a claim is Terminating: the
+    /// controller fails.
+    Error,
+}
+
+/// How far the controller gets.
+struct ControllerProgress {
+    /// The ordinal in range at which it stops, if it does.
+    first: Option<i64>,
+    /// The first ordinal that it does not visit.
+    end: i64,
+}
+
+impl ControllerProgress {
+    const NONE: Self = Self { first: None, end: i64::MAX };
+
+    /// Whether it handles an ordinal; ordinals out of range only if nothing stops it.
+    fn reaches(&self, ordinal: i32, wanted: bool) -> bool {
+        if wanted { i64::from(ordinal) < self.end } else { self.first.is_none() }
+    }
+
+    /// Whether it begins to handle an ordinal in range.
+    fn begins(&self, ordinal: i32) -> bool {
+        self.reaches(ordinal, true) || self.first == Some(i64::from(ordinal))
+    }
+}
+
+impl Simulation<'_> {
+    /// Returns why the controller cannot create the pod of an ordinal that has none.
+    fn pod_obstacle(&self, ordinal: i32) -> Option<PodObstacle> {
+        let careful = self.policy.is_some_and(|policy| policy.when_scaled != Retention::Retain);
+        let name = format!("{}-{ordinal}", self.name);
+        let places = self.by_ordinal.get(&ordinal).map_or(&[][..], Vec::as_slice);
+        let of_pod = || places.iter().map(|it| &self.claims[*it]).filter(|it| it.exists());
+        let names =
+            |claim: &SimulatedClaim| claim.owners.iter().any(|it| names_pod(&it.reference, &name));
+        if careful && of_pod().any(names) {
+            return Some(PodObstacle::Stale);
+        }
+        let taken = self.pods.contains_key(&ordinal);
+        (taken || of_pod().any(|it| it.outcome.deleted.is_some())).then_some(PodObstacle::Error)
+    }
+
+    /// Returns how far the controller gets through the pods in range (`processReplica`,
+    /// `runForAll`, `slowStartBatch`).
+    fn progress(&self) -> ControllerProgress {
+        let ordinals = self.ordinals();
+        let known = self.pods.keys().chain(self.by_ordinal.keys()).copied();
+        let stops = |ordinal: &i32| {
+            let own = self.pods.get(ordinal).filter(|pod| pod.member);
+            match own.map_or_else(|| self.pod_obstacle(*ordinal), |_| None) {
+                Some(PodObstacle::Error) => true,
+                Some(PodObstacle::Stale) => self.assumptions.ordered,
+                None => {
+                    let waits_for = |pod: &SimulatedPod| pod.finished || pod.leaving || !pod.ready;
+                    self.assumptions.ordered && own.is_some_and(waits_for)
+                }
+            }
+        };
+        let first = known.filter(|it| ordinals.contains(*it)).filter(stops).min();
+        let Some(first) = first else { return ControllerProgress::NONE };
+        let first = i64::from(first);
+        // With OrderedReady it handles no later ordinal; otherwise those of the same batch.
+        let end = if self.assumptions.ordered { first } else { ordinals.end_of_batch(first) };
+        ControllerProgress { first: Some(first), end }
+    }
+}
+
+impl Simulation<'_> {
+    /// Deletes the Terminating pods, and the pods of a set that is deleted.
+    fn delete_pods(&mut self) {
+        self.lock_pods();
+        let orphans = self.deleting == Some(Propagation::Orphan);
+        let collected = self.deleting.is_some() && !orphans;
+        let mut gone: Vec<_> = self
+            .pods
+            .iter()
+            .filter(|(_, pod)| !pod.locked && (pod.leaving || (collected && pod.member)))
+            .map(|(ordinal, _)| *ordinal)
+            .collect();
+        // The largest ordinals are deleted first, one after the other with OrderedReady.
+        gone.reverse();
+        let one_by_one = self.assumptions.ordered && self.deleting.is_none();
+        for ordinal in &gone {
+            if let Some(uid) = self.pods.remove(ordinal).and_then(|pod| pod.uid) {
+                self.gone.insert(uid, self.turn);
+            }
+            self.turn += u32::from(one_by_one);
+        }
+        self.changed |= !gone.is_empty();
+        self.turn += u32::from(!gone.is_empty() && !one_by_one);
+    }
+
+    /// Finds deadlocks. If a set is deleted in the foreground, its pods are deleted in the
+    /// foreground too, if they own anything (garbagecollector.go, `attemptToDeleteItem`). Such a
+    /// pod waits for the claims that block it, and these are protected as long as the pod exists:
+    /// neither is ever deleted (observed on 1.36.3). As owners such pods count as absent, since the
+    /// garbage collector deletes their dependents.
+    fn lock_pods(&mut self) {
+        if self.deleting != Some(Propagation::Foreground) {
+            return;
+        }
+        let mut locked = Vec::new();
+        for claim in &self.claims {
+            for owner in claim.owners.iter().filter(|it| it.reference.blocks_deletion) {
+                let Some((ordinal, pod)) = self.pod_named(owner) else { continue };
+                if pod.uid != owner.reference.uid {
+                    continue;
+                }
+                let stays = claim.owners.iter().any(|it| it != owner && self.stays(it));
+                if pod.member
+                    && !pod.leaving
+                    && !stays
+                    && claim.is_held(claim.known.ordinal == ordinal)
+                {
+                    locked.push(ordinal);
+                }
+            }
+        }
+        for ordinal in locked {
+            let Some(pod) = self.pods.get_mut(&ordinal).filter(|pod| !pod.locked) else { continue };
+            pod.locked = true;
+            if let Some(uid) = pod.uid.clone() {
+                self.gone.insert(uid, self.turn);
+            }
+            self.changed = true;
+        }
+    }
+
+    /// Deletes the set; if its dependents are orphaned, removes their references to it first.
+    fn delete_set(&mut self) {
+        if self.deleting == Some(Propagation::Orphan) {
+            for claim in self.claims.iter_mut().filter(|it| it.outcome.deleted.is_none()) {
+                let count = claim.owners.len();
+                let uid = self.uid;
+                claim.owners.retain(|it| uid.is_none() || it.reference.uid.as_ref() != uid);
+                claim.outcome.orphaned |= claim.owners.len() < count;
+            }
+        }
+        if self.deleting.is_some() && self.exists {
+            self.exists = false;
+            self.changed = true;
+        }
     }
 }

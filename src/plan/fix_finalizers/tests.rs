@@ -27,11 +27,7 @@ fn attachment() -> Attachment {
             ..Metadata::default()
         },
         attacher: "d.example".into(),
-        node: "node-1".into(),
-        source: AttachmentSource::Volume("pv-1".into()),
-        attached: true,
-        attach_error: None,
-        detach_error: None,
+        ..Attachment::sample()
     }
 }
 

@@ -10,17 +10,7 @@ pub(super) fn claim(traits: &Traits, index: usize, uid: &str, volume: Option<Str
         phase: ClaimPhase::Pending,
         volume_name: volume.map(Into::into),
         bind_completed: false,
-        access: crate::model::Access::default(),
-        selector: None,
-        class: None,
-        attributes_class: None,
-        capacity: None,
-        conditions: Box::default(),
-        provisioner: None,
-        resize_status: None,
-        selected_node: None,
-        source: None,
-        requested: None,
+        ..Claim::sample()
     }))
 }
 
@@ -28,20 +18,8 @@ pub(super) fn claim(traits: &Traits, index: usize, uid: &str, volume: Option<Str
 pub(super) fn provisioner() -> Row {
     let args: Box<[Text]> = [format!("--drivername={ALIVE}").as_str().into()].into();
     Row::Pod(Box::new(PodUse {
-        unschedulable: None,
         namespace: "storage".into(),
         name: "controller-0".into(),
-        uid: None,
-        created: None,
-        deleting: None,
-        forced: false,
-        controller: None,
-        labels: Labels::default(),
-        phase: PodPhase::Running,
-        ready: true,
-        node: None,
-        claims: Box::default(),
-        inline: crate::model::InlineVolumes::default(),
         sidecars: Some(Box::new(Sidecars {
             containers: Box::new([SidecarContainer {
                 provisions_itself: false,
@@ -53,6 +31,7 @@ pub(super) fn provisioner() -> Row {
             images: Box::default(),
             service_account: Some("provisioner".into()),
         })),
+        ..PodUse::sample()
     }))
 }
 
@@ -63,8 +42,7 @@ pub(super) fn attachment(index: usize, source: AttachmentSource) -> Row {
         node: "well".into(),
         source,
         attached: false,
-        attach_error: None,
-        detach_error: None,
+        ..Attachment::sample()
     }))
 }
 
@@ -84,22 +62,13 @@ pub(super) fn node(name: &str, ready: bool, volumes: &[String]) -> Row {
 pub(super) fn pod(traits: &Traits, index: usize) -> Row {
     let key = claim_key(traits, index);
     Row::Pod(Box::new(PodUse {
-        unschedulable: None,
-        inline: crate::model::InlineVolumes::default(),
         namespace: key.namespace,
         name: format!("pod-{index}").into(),
         claims: Box::new([MountedClaim { claim: key.name, ephemeral: false }]),
         // Even one that has ended, and was never scheduled.
         phase: PodPhase::Succeeded,
-        node: None,
-        uid: None,
-        created: None,
-        deleting: None,
-        forced: false,
-        controller: None,
-        labels: [].into(),
         ready: false,
-        sidecars: None,
+        ..PodUse::sample()
     }))
 }
 

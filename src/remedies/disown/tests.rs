@@ -4,9 +4,7 @@ use std::cell::RefCell;
 
 use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Reach};
-use crate::model::{
-    Answer, ClaimPhase, Metadata, OwnerKey, Question, Row, Settings, Text, Time, Uid,
-};
+use crate::model::{Answer, Metadata, OwnerKey, Question, Row, Settings, Text, Time, Uid};
 
 fn now() -> Time {
     Time::from_timestamp(1_800_000_000, 0).expect("in range")
@@ -30,27 +28,13 @@ fn reference(kind: &str, name: &str, uid: &str) -> OwnerReference {
 
 fn claim(owners: &[OwnerReference]) -> Claim {
     Claim {
-        access: crate::model::Access::default(),
-        selector: None,
-        attributes_class: None,
-        capacity: None,
-        conditions: Box::default(),
-        provisioner: None,
-        resize_status: None,
-        selected_node: None,
-        source: None,
         metadata: Metadata {
             name: "data".into(),
             uid: Uid::parse("claim-uid"),
             owners: owners.into(),
             ..Metadata::default()
         },
-        namespace: "shop".into(),
-        phase: ClaimPhase::Bound,
-        volume_name: None,
-        class: None,
-        bind_completed: true,
-        requested: None,
+        ..Claim::sample()
     }
 }
 

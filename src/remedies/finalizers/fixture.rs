@@ -8,10 +8,10 @@ use super::FinalizerRequest;
 use crate::cluster::{Change, Cluster, Cx, Dirty, Gap, Reach, Seen};
 use crate::facts;
 use crate::model::{
-    Answer, Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef,
-    ControllerRole, DataSource, Kind, Labels, Lease, Liveness, Metadata, MountedClaim, Node, Phase,
-    PodPhase, PodUse, Proposal, Question, ReclaimPolicy, Refusal, Row, Settings, Sighting, Text,
-    Time, Uid, Volume, VolumeSnapshot, VolumeSource, Workload,
+    Answer, Attachment, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, ControllerRole,
+    DataSource, Kind, Lease, Liveness, Metadata, MountedClaim, Node, PodPhase, PodUse, Proposal,
+    Question, ReclaimPolicy, Refusal, Row, Settings, Sighting, Text, Time, Uid, Volume,
+    VolumeSnapshot, VolumeSource, Workload,
 };
 
 pub(in crate::remedies) const DRIVER: &str = "driver.longhorn.io";
@@ -39,21 +39,8 @@ pub(in crate::remedies) fn metadata(
 pub(in crate::remedies) fn claim(finalizers: &[&str], deleting: Option<i64>) -> Claim {
     Claim {
         metadata: metadata("data", finalizers, deleting),
-        namespace: "shop".into(),
-        phase: ClaimPhase::Bound,
         volume_name: Some("pv-1".into()),
-        class: None,
-        bind_completed: true,
-        access: crate::model::Access::default(),
-        selector: None,
-        requested: None,
-        capacity: None,
-        selected_node: None,
-        provisioner: None,
-        source: None,
-        attributes_class: None,
-        resize_status: None,
-        conditions: Box::default(),
+        ..Claim::sample()
     }
 }
 
@@ -61,13 +48,7 @@ pub(in crate::remedies) fn claim(finalizers: &[&str], deleting: Option<i64>) -> 
 pub(in crate::remedies) fn volume(policy: ReclaimPolicy) -> Volume {
     let key = ClaimKey { namespace: "shop".into(), name: "data".into() };
     Volume {
-        is_shared: false,
-        access: crate::model::Access::default(),
         metadata: metadata("pv-1", &[facts::PV_PROTECTION, facts::EXTERNAL_PROVISIONER], None),
-        phase: Phase::Bound,
-        message: None,
-        reason: None,
-        last_phase_transition: None,
         reclaim_policy: policy,
         claim_ref: Some(ClaimRef { key, uid: Uid::parse("data-uid") }),
         source: VolumeSource::Csi {
@@ -76,16 +57,8 @@ pub(in crate::remedies) fn volume(policy: ReclaimPolicy) -> Volume {
             provisioner_identity: true,
         },
         backend: Some(BackendKey { driver: DRIVER.into(), handle: "vol-1".into() }),
-        attributes: crate::model::Attributes::default(),
-        class: None,
-        attributes_class: None,
-        capacity: None,
-        node_affinity: None,
         provisioned_by: Some(DRIVER.into()),
-        migrated_to: None,
-        bound_by_controller: true,
-        deletion_secret: None,
-        backend_state: None,
+        ..Volume::sample()
     }
 }
 
@@ -93,11 +66,7 @@ pub(in crate::remedies) fn attachment(finalizers: &[&str], deleting: Option<i64>
     Attachment {
         metadata: metadata("csi-1", finalizers, deleting),
         attacher: DRIVER.into(),
-        node: "node-1".into(),
-        source: AttachmentSource::Volume("pv-1".into()),
-        attached: true,
-        attach_error: None,
-        detach_error: None,
+        ..Attachment::sample()
     }
 }
 
@@ -114,39 +83,24 @@ pub(in crate::remedies) fn node() -> Row {
 /// Returns a pod that uses a claim `data`.
 pub(in crate::remedies) fn pod(namespace: &str, phase: PodPhase, node: Option<&str>) -> Row {
     Row::Pod(Box::new(PodUse {
-        unschedulable: None,
-        inline: crate::model::InlineVolumes::default(),
         namespace: namespace.into(),
         name: "web".into(),
-        uid: None,
-        created: None,
-        deleting: None,
-        forced: false,
-        controller: None,
-        labels: Labels::default(),
         phase,
-        ready: true,
         node: node.map(Text::from),
         claims: [MountedClaim { claim: "data".into(), ephemeral: false }].into(),
-        sidecars: None,
+        ..PodUse::sample()
     }))
 }
 
 /// Returns a suspended workload whose template uses the claim.
 pub(in crate::remedies) fn workload() -> Row {
     Row::Workload(Box::new(Workload {
-        inline: crate::model::InlineVolumes::default(),
         kind: Kind::CronJob,
-        namespace: "shop".into(),
         name: "nightly".into(),
-        uid: None,
         replicas: None,
         suspended: true,
-        finished: false,
-        controller: None,
         claims: ["data".into()].into(),
-        sidecars: None,
-        set: None,
+        ..Workload::sample()
     }))
 }
 

@@ -5,20 +5,19 @@
 //! plan and again before the write. The proposal for an object is the sequence of these decisions,
 //! each for the object as the step before leaves it.
 
-mod add_protection;
 mod attachment;
 mod claim;
-mod decision;
 mod volume;
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
-use crate::cluster::Cx;
-use crate::facts;
-use crate::model::{Metadata, Text};
+use super::{Remedy, checks};
+use crate::cluster::{Cx, Seen};
+use crate::facts::{self, FinalizerController, PV_PROTECTION};
+use crate::model::{
+    Action, Effect, Kind, Liveness, Metadata, Proposal, Refusal, Text, Undo, Volume,
+};
 
-pub use add_protection::REMEDY as ADD_PROTECTION;
 pub use attachment::{REMEDY as FIX_ATTACHMENT, propose as attachment};
 pub use claim::{PROTECT as PROTECT_CLAIM, REMEDY as FIX_CLAIM, propose as claim};
 pub use volume::{
@@ -77,6 +76,108 @@ pub(super) fn describe_third_party(metadata: &Metadata, finalizer: &str) -> Stri
         false => format!(" (managedFields name {})", managers.join(", ")),
     };
     format!("the controller that set it{set_by} should remove it; whether it exists is unknown")
+}
+
+/// What is known of the controller that should remove a finalizer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ControllerLiveness {
+    /// Running. kube-controller-manager: it always honors the reclaim policy.
+    Alive,
+    /// It may still have to finish something before it removes the finalizer.
+    Working,
+    /// Proven absent. kube-controller-manager: it can be one that does not remove the finalizer.
+    Absent,
+    /// None of the above is known.
+    Unknown,
+    /// Which controller it is is unknown.
+    Nameless,
+    /// Unknown, because an object was not read.
+    Unread,
+}
+
+impl ControllerLiveness {
+    /// Returns what is known of a controller.
+    fn of(controller: &FinalizerController) -> Self {
+        match (controller.liveness(), controller.was_seen()) {
+            (Liveness::Alive, _) => Self::Alive,
+            (Liveness::Absent, _) => Self::Absent,
+            (Liveness::Unknown, Ok(())) => Self::Unknown,
+            (Liveness::Unknown, Err(_)) => Self::Unread,
+        }
+    }
+}
+
+/// Whether `--remove-finalizer` names a third-party finalizer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Consent {
+    /// It does not.
+    Missing,
+    /// It does.
+    Given,
+}
+
+impl Consent {
+    /// Returns `Given` where the flag names the finalizer.
+    const fn new(is_named_by_flag: bool) -> Self {
+        if is_named_by_flag { Self::Given } else { Self::Missing }
+    }
+}
+
+/// The decision of a table about a finalizer or an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum FinalizerDecision<Step, Reason> {
+    /// This is done.
+    Do(Step),
+    /// Nothing is done, for this reason.
+    Leave(Reason),
+}
+
+/// What was not read although the decision rests on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NotRead {
+    /// The state of the controller that should remove the finalizer.
+    Controller,
+    /// The objects that may use the volume.
+    Users,
+}
+
+/// P-FIN-ADD of `kubernetes.io/pv-protection`, the one finalizer that may be added by hand.
+pub static ADD_PROTECTION: Remedy = Remedy {
+    id: "add-protection",
+    needs: &[Kind::PersistentVolume],
+    writes: &[("patch", "persistentvolumes")],
+    command: |_, volume| Some(format!("fix-finalizers {}", volume.object())),
+    propose,
+};
+
+fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
+    let effect = Effect {
+        what: format!("adds finalizer {PV_PROTECTION}, which keeps the object while it is bound"),
+        risk: "none while kube-controller-manager runs; without it, deleting the volume will hang"
+            .to_owned(),
+    };
+    let refuse =
+        |reason: &str| Ok(Err(Refusal { reason: reason.to_owned(), effect: effect.clone() }));
+    if let Err(reason) = checks::not_exempt(cx, &volume.metadata) {
+        return refuse(&reason);
+    }
+    if volume.metadata.deleting.is_some() {
+        return refuse("the API server allows no new finalizer on a terminating object");
+    }
+    if volume.metadata.has_finalizer(PV_PROTECTION) {
+        return refuse("it has the finalizer");
+    }
+    Ok(Ok(Proposal {
+        steps: vec![Action::AddFinalizer {
+            object: volume.object(),
+            finalizer: PV_PROTECTION.into(),
+        }],
+        effect,
+        undo: Undo::Never("every volume has this finalizer: it would be added again"),
+        notices: Vec::new(),
+        relies_on: Vec::new(),
+        keeps_backend: false,
+    }))
 }
 
 #[cfg(test)]

@@ -4,20 +4,21 @@
 //! claim alone, whatever its size, class and modes are (`IsVolumeBoundToClaim`, `syncUnboundClaim`):
 //! whether they fit is checked here.
 
-mod claim_manifest;
 mod fit;
-mod lost;
-mod surroundings;
+
+use serde_json::{Map, Value, json};
 
 use super::{Remedy, checks::ReliedFlags, reserve};
 use crate::cluster::{Cx, Seen};
-use crate::facts;
+use crate::facts::{self, LostCause};
 use crate::model::{
-    Action, Claim, ClaimKey, ClaimPhase, Effect, Kind, ObjectKey, ObjectRef, Proposal,
-    ReclaimPolicy, Refusal, Uid, Undo, Volume,
+    Action, Bytes, Claim, ClaimKey, ClaimPhase, Effect, Kind, ObjectKey, ObjectRef, Phase,
+    Proposal, ReclaimPolicy, Refusal, Uid, Undo, Volume,
 };
-
-pub(crate) use claim_manifest::FormerClaim;
+use crate::remedies::{
+    checks::{self, Checked},
+    released,
+};
 
 /// `rebind`: to the claim that the volume was bound to, or whose own it is if claimRef was changed.
 pub static REMEDY: Remedy = Remedy {
@@ -103,7 +104,7 @@ pub fn propose(cx: &Cx, volume: &Volume, rebinding: &Rebinding) -> Seen<Result<P
     }
     let claim = cx.claim(&target)?;
     if let Some(claim) = claim.filter(|it| it.phase == ClaimPhase::Lost) {
-        return lost::propose(cx, volume, claim);
+        return propose_lost(cx, volume, claim);
     }
     let (mut notices, mut relies_on) = (Vec::new(), ReliedFlags::default());
     if let Err(reason) = reserve::is_free(cx, volume, &target, &mut notices, &mut relies_on)? {
@@ -118,14 +119,14 @@ pub fn propose(cx: &Cx, volume: &Volume, rebinding: &Rebinding) -> Seen<Result<P
     {
         return refuse(reason);
     }
-    if let Err(reason) = surroundings::other_claims(cx, volume, &target, &mut notices)? {
+    if let Err(reason) = fit::other_claims(cx, volume, &target, &mut notices)? {
         return refuse(reason);
     }
     let relies_on = match relies_on.settled()? {
         Ok(flags) => flags,
         Err(reason) => return refuse(reason),
     };
-    surroundings::notices(cx, volume, &target, &mut notices);
+    fit::notices(cx, volume, &target, &mut notices);
     let mut steps = Vec::new();
     let reserved = reserve::is_reserved_for(volume, &target);
     if !reserved {
@@ -137,7 +138,7 @@ pub fn propose(cx: &Cx, volume: &Volume, rebinding: &Rebinding) -> Seen<Result<P
     }
     if claim.is_none() {
         let former = rebinding.former.as_ref();
-        let manifest = match claim_manifest::of(volume, &target, former) {
+        let manifest = match of(volume, &target, former) {
             Ok(manifest) => manifest,
             Err(reason) => return refuse(reason),
         };
@@ -204,6 +205,177 @@ fn other_volume(volume: &Volume, rebinding: &Rebinding, target: &ClaimKey) -> Op
         ));
     }
     None
+}
+
+fn propose_lost(cx: &Cx, volume: &Volume, claim: &Claim) -> Seen<Result<Proposal, Refusal>> {
+    let object = claim.object();
+    let what = format!(
+        "writes the uid of {object} into spec.claimRef, and binds both; {}",
+        remains(volume)
+    );
+    let effect = Effect { what, risk: RISK.to_owned() };
+    let (mut notices, mut relies_on) = (Vec::new(), ReliedFlags::default());
+    if let Err(reason) = check(cx, volume, claim, &mut notices, &mut relies_on)? {
+        return Ok(Err(Refusal { reason, effect }));
+    }
+    let relies_on = match relies_on.settled()? {
+        Ok(flags) => flags,
+        Err(reason) => return Ok(Err(Refusal { reason, effect })),
+    };
+    fit::notices(cx, volume, &claim.key(), &mut notices);
+    let mut steps = Vec::new();
+    if volume.claim_ref.as_ref().is_none_or(|it| it.key != claim.key()) {
+        let (from, claim) = (volume.phase.clone(), claim.key());
+        steps.push(Action::ReserveVolume { volume: volume.object(), from, claim });
+    }
+    steps.push(Action::BindVolume { volume: volume.object(), claim: object });
+    Ok(Ok(Proposal {
+        steps,
+        effect,
+        undo: RELEASES_AGAIN,
+        notices,
+        relies_on,
+        keeps_backend: false,
+    }))
+}
+
+fn check(
+    cx: &Cx,
+    volume: &Volume,
+    claim: &Claim,
+    notices: &mut Vec<String>,
+    relies_on: &mut ReliedFlags,
+) -> Seen<Checked> {
+    let (object, name) = (claim.object(), volume.name());
+    if claim.volume_name.as_deref().is_some_and(|it| *it != *name) {
+        let other = claim.volume_name.as_deref().unwrap_or_default();
+        return Ok(Err(format!(
+            "the name is taken: {object} is Lost, and references pv/{other}, not this volume; pass \
+             --to NAMESPACE/NAME for another name, or repair that claim with `kubectl storage \
+             rebind pv/{other}`"
+        )));
+    }
+    if claim.metadata.deleting.is_some() {
+        return Ok(Err(format!("{object} is Terminating: it is deleted, not bound")));
+    }
+    if claim.metadata.uid.is_none() {
+        return Ok(Err(format!("the uid of {object} is unknown")));
+    }
+    match facts::lost_cause(cx, claim)? {
+        None => return Ok(Err(format!("{object} is not Lost any more"))),
+        Some(LostCause::NoVolumeName) => {
+            return Ok(Err(format!(
+                "{object} is Lost, and its spec.volumeName is empty, so no controller binds it; \
+                 once you know that this volume is its own, delete the claim, and run the same \
+                 command again, which recreates it"
+            )));
+        }
+        Some(LostCause::Missing | LostCause::Unread(_)) => {
+            return Ok(Err(format!("{object} is Lost, and whose this volume is, is unknown")));
+        }
+        Some(LostCause::OfAnother(_, claim_ref)) => {
+            return Ok(Err(format!(
+                "{object} is Lost, since the volume belongs to claim {}; find out whose data it is: \
+                 `kubectl storage rebind pv/{name}` without --to gives it back to that claim",
+                claim_ref.key
+            )));
+        }
+        Some(LostCause::Unbound(_)) => {
+            return Ok(Err(format!(
+                "spec.claimRef is empty and {object} references it: kube-controller-manager binds \
+                 both by itself; if it does not within a minute, look at its log"
+            )));
+        }
+        Some(LostCause::Bound(_)) => {
+            return Ok(Err(format!(
+                "spec.claimRef is {object} already: kube-controller-manager sets both to Bound by \
+                 itself; if it does not within a minute, look at its log"
+            )));
+        }
+        Some(LostCause::OfEarlier(_) | LostCause::Changed(_) | LostCause::WithoutUid(_)) => {}
+    }
+    released::backend_state_known(cx, volume, relies_on);
+    checks::all!(
+        reserve::is_kept(volume),
+        phase(volume),
+        checks::not_exempt(cx, &volume.metadata),
+        reserve::shares_by_design(cx, volume, notices)?,
+        fit::other_claims(cx, volume, &claim.key(), notices)?,
+    );
+    Ok(Ok(()))
+}
+
+fn phase(volume: &Volume) -> Checked {
+    match &volume.phase {
+        Phase::Available | Phase::Released | Phase::Pending => Ok(()),
+        phase => Err(format!("its phase is {phase}, not Available or Released")),
+    }
+}
+
+/// What is taken over of a claim that was deleted: labels and annotations.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FormerClaim {
+    labels: Map<String, Value>,
+    annotations: Map<String, Value>,
+}
+
+/// Controllers write what begins so, and have to write it anew.
+const OF_CONTROLLERS: [&str; 3] =
+    ["pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/"];
+
+impl FormerClaim {
+    /// Reads a claim as the API server returned it before it was deleted. Its owners are left out:
+    /// they may not exist, and the garbage collector would delete the claim with them.
+    pub fn of(saved: &Value) -> Self {
+        let all = |field: &str| saved["metadata"][field].as_object().cloned().unwrap_or_default();
+        let mut annotations = all("annotations");
+        annotations.retain(|key, _| !OF_CONTROLLERS.iter().any(|it| key.starts_with(it)));
+        Self { labels: all("labels"), annotations }
+    }
+}
+
+/// Returns the manifest of a claim that fits a volume exactly.
+///
+/// # Errors
+/// Why none would fit, as a reason to refuse.
+pub fn of(volume: &Volume, key: &ClaimKey, former: Option<&FormerClaim>) -> Result<Value, String> {
+    let modes = volume.access.modes;
+    if modes.has_unknown() || modes.names().next().is_none() {
+        return Err(format!("its access modes ({modes}) are none that a claim could have"));
+    }
+    let capacity = volume.capacity.filter(|it| *it > 0);
+    let capacity = capacity.ok_or("its capacity is unknown, so the size of its claim is too")?;
+    let mut metadata = Map::new();
+    metadata.insert("name".to_owned(), json!(&*key.name));
+    metadata.insert("namespace".to_owned(), json!(&*key.namespace));
+    if let Some(FormerClaim { labels, annotations }) = former {
+        for (field, map) in [("labels", labels), ("annotations", annotations)] {
+            if !map.is_empty() {
+                metadata.insert(field.to_owned(), Value::Object(map.clone()));
+            }
+        }
+    }
+    let mut spec = json!({
+        "accessModes": modes.names().collect::<Vec<_>>(),
+        "volumeMode": volume.access.volume_mode(),
+        "resources": {"requests": {"storage": quantity(capacity)}},
+        // An absent class would become the default class.
+        "storageClassName": volume.class.as_deref().unwrap_or_default(),
+        "volumeName": volume.name(),
+    });
+    if let Some(class) = &volume.attributes_class {
+        spec["volumeAttributesClassName"] = json!(&**class);
+    }
+    Ok(json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec,
+    }))
+}
+
+/// Returns a number of bytes as a quantity, without rounding.
+fn quantity(bytes: Bytes) -> String {
+    let units = [("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
+    let unit = units.into_iter().find(|(_, shift)| bytes.trailing_zeros() >= *shift);
+    unit.map_or_else(|| bytes.to_string(), |(unit, shift)| format!("{}{unit}", bytes >> shift))
 }
 
 #[cfg(test)]

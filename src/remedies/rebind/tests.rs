@@ -33,18 +33,12 @@ fn volume() -> Volume {
     let driver = Text::from("ebs.csi.aws.com");
     Volume {
         access: access(&["ReadWriteOnce"], false),
-        is_shared: false,
-        attributes_class: None,
         metadata: Metadata {
             name: "pv-1".into(),
             uid: Uid::parse("pv-uid"),
             ..Metadata::default()
         },
         phase: Phase::Released,
-        message: None,
-        reason: None,
-        last_phase_transition: None,
-        reclaim_policy: ReclaimPolicy::Retain,
         claim_ref: Some(ClaimRef { key: key("orders"), uid: Uid::parse("gone") }),
         source: VolumeSource::Csi {
             driver: driver.clone(),
@@ -52,15 +46,11 @@ fn volume() -> Volume {
             provisioner_identity: true,
         },
         backend: Some(BackendKey { driver, handle: "vol-1".into() }),
-        attributes: crate::model::Attributes::default(),
         class: Some("fast".into()),
         capacity: Some(10 * GI),
-        node_affinity: None,
         provisioned_by: Some("ebs.csi.aws.com".into()),
-        migrated_to: None,
         bound_by_controller: false,
-        deletion_secret: None,
-        backend_state: None,
+        ..Volume::sample()
     }
 }
 
@@ -68,21 +58,13 @@ fn volume() -> Volume {
 fn claim() -> Claim {
     Claim {
         access: access(&["ReadWriteOnce"], false),
-        selector: None,
-        attributes_class: None,
-        capacity: None,
-        conditions: Box::default(),
-        provisioner: None,
-        resize_status: None,
-        selected_node: None,
-        source: None,
         metadata: Metadata { name: "orders".into(), uid: Uid::parse("new"), ..Metadata::default() },
-        namespace: "shop".into(),
         phase: ClaimPhase::Pending,
         volume_name: Some("pv-1".into()),
         class: Some("fast".into()),
         bind_completed: false,
         requested: Some(10 * GI),
+        ..Claim::sample()
     }
 }
 

@@ -5,10 +5,10 @@ use std::{cell::RefCell, sync::Arc};
 use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::model::{
-    Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, CsiDriver,
-    FieldOwner, Kind, Labels, Lease, ManagedField, Metadata, MountedClaim, Node, NodeAffinity,
-    NodeRequirement, NodeTerm, Phase, PodPhase, PodUse, Row, Settings, SidecarContainer, Sidecars,
-    Time, Uid, VolumeSource, Workload,
+    Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimRef, CsiDriver, FieldOwner,
+    Kind, Lease, ManagedField, Metadata, MountedClaim, Node, NodeAffinity, NodeRequirement,
+    NodeTerm, Phase, PodUse, Row, Settings, SidecarContainer, Sidecars, Time, Uid, VolumeSource,
+    Workload,
 };
 
 const DRIVER: &str = "ebs.csi.aws.com";
@@ -25,9 +25,6 @@ fn metadata(name: &str) -> Metadata {
 /// A volume that can be reclaimed.
 fn volume() -> Volume {
     Volume {
-        is_shared: false,
-        access: crate::model::Access::default(),
-        attributes_class: None,
         metadata: Metadata {
             managers: [FieldOwner {
                 field: ManagedField::Phase,
@@ -38,10 +35,7 @@ fn volume() -> Volume {
             ..metadata("pv-1")
         },
         phase: Phase::Released,
-        message: None,
-        reason: None,
         last_phase_transition: Some(ago(9 * DAY)),
-        reclaim_policy: ReclaimPolicy::Retain,
         claim_ref: Some(ClaimRef { key: claim_key(), uid: Uid::parse("gone") }),
         source: VolumeSource::Csi {
             driver: DRIVER.into(),
@@ -49,15 +43,8 @@ fn volume() -> Volume {
             provisioner_identity: true,
         },
         backend: Some(BackendKey { driver: DRIVER.into(), handle: "vol-1".into() }),
-        attributes: crate::model::Attributes::default(),
-        class: None,
-        capacity: None,
-        node_affinity: None,
         provisioned_by: Some(DRIVER.into()),
-        migrated_to: None,
-        bound_by_controller: true,
-        deletion_secret: None,
-        backend_state: None,
+        ..Volume::sample()
     }
 }
 
@@ -111,8 +98,7 @@ fn attachment(name: &str, node: &str, source: AttachmentSource) -> Row {
         node: node.into(),
         source,
         attached: false,
-        attach_error: None,
-        detach_error: None,
+        ..Attachment::sample()
     }))
 }
 
@@ -122,43 +108,21 @@ fn of_volume() -> AttachmentSource {
 
 fn pod(name: &str, node: Option<&str>) -> Row {
     Row::Pod(Box::new(PodUse {
-        unschedulable: None,
-        inline: crate::model::InlineVolumes::default(),
-        controller: None,
-        created: None,
-        forced: false,
-        labels: Labels::default(),
-        namespace: "shop".into(),
         name: name.into(),
-        uid: None,
         deleting: Some(ago(DAY)),
-        phase: PodPhase::Running,
         ready: false,
         node: node.map(Text::from),
         claims: [MountedClaim { claim: "orders".into(), ephemeral: false }].into(),
-        sidecars: None,
+        ..PodUse::sample()
     }))
 }
 
 /// A recreated claim, bound to another volume.
 fn claim() -> Row {
     Row::Claim(Box::new(Claim {
-        attributes_class: None,
-        capacity: None,
-        conditions: Box::default(),
-        provisioner: None,
-        resize_status: None,
-        selected_node: None,
-        source: None,
         metadata: Metadata { name: "orders".into(), ..metadata("new") },
-        namespace: "shop".into(),
-        phase: ClaimPhase::Bound,
         volume_name: Some("pv-2".into()),
-        class: None,
-        bind_completed: true,
-        access: crate::model::Access::default(),
-        selector: None,
-        requested: None,
+        ..Claim::sample()
     }))
 }
 
@@ -417,23 +381,16 @@ fn scaled_to_zero() -> Row {
         args: Box::default(),
     };
     Row::Workload(Box::new(Workload {
-        kind: Kind::Deployment,
         namespace: "storage".into(),
         name: "controller".into(),
-        uid: None,
         replicas: Some(0),
-        suspended: false,
-        finished: false,
-        controller: None,
-        claims: Box::default(),
-        inline: crate::model::InlineVolumes::default(),
         sidecars: Some(Box::new(Sidecars {
             containers: [container].into(),
             mentions: [Text::from(format!("--drivername={DRIVER}").as_str())].into(),
             images: Box::default(),
             service_account: None,
         })),
-        set: None,
+        ..Workload::sample()
     }))
 }
 

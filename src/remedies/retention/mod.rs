@@ -1,27 +1,28 @@
 //! Has the claims of `StatefulSet`s follow their retention policies (R-1847-15, I.6).
 //!
 //! Without a danger flag only owner references are removed, and no claim is more deletable
-//! afterwards. Adding references and deleting what scale-downs left is asked for by a flag each.
+//! afterwards. Adding references and deleting what scale-downs left is asked for by a flag each. `undo` of
+//! an addition removes the owner reference that was added: the claim is then kept when its set is deleted.
 
 mod add_owner;
 mod leftover;
 pub(super) mod remove_owners;
-pub(crate) mod take_back;
 
-use super::ClaimDeletionProgress;
+use serde_json::Value;
+
+use super::{ClaimDeletionProgress, disown::named};
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{
     Membership, TemplateClaim, is_leftover, membership, owner_agreement, wanted_owners,
 };
 use crate::model::{
-    Action, Claim, ClaimKey, Effect, Kind, ObjectKey, Proposal, Refusal, RetentionPolicy,
-    StatefulSet, split_ordinal,
+    Action, Claim, ClaimKey, Effect, Kind, ObjectKey, OwnerReference, Proposal, Refusal,
+    RetentionPolicy, StatefulSet, Uid, Undo, split_ordinal,
 };
 
 pub(crate) use add_owner::REMEDY as ADD_OWNER;
 pub(crate) use leftover::REMEDY as DELETE_LEFTOVER;
 pub(crate) use remove_owners::REMEDY as REMOVE_OWNERS;
-pub(crate) use take_back::AddedOwner;
 
 /// Why `undo` adds no owner reference again.
 pub const NEVER_ADDED: &str = "an owner reference makes the claim deletable; `kubectl storage retention apply --add-owners` adds those that the policy requires";
@@ -215,6 +216,76 @@ pub(super) fn known_policy(set: &StatefulSet) -> Result<&RetentionPolicy, String
 #[expect(clippy::unnecessary_wraps, reason = "it ends functions that fail with what was not read")]
 fn refuse<T>(reason: impl Into<String>, effect: Effect) -> Seen<Result<T, Refusal>> {
     Ok(Err(Refusal { reason: reason.into(), effect }))
+}
+
+/// The name of this purpose in the journal.
+pub const ID: &str = "retention-take-back-owner";
+
+/// The owner reference that a journal entry added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddedOwner {
+    /// The number of the entry.
+    pub undoes: u64,
+    owner: OwnerReference,
+}
+
+impl AddedOwner {
+    /// Reads it from the request of the entry.
+    ///
+    /// # Errors
+    /// When the request is not one that only added a reference.
+    pub fn of(request: &Value, undoes: u64) -> Result<Self, String> {
+        let operations = request.as_array().map_or(&[][..], Vec::as_slice);
+        if operations.iter().any(|it| it["op"] == "remove") {
+            return Err("it replaced a reference to the same owner".to_owned());
+        }
+        let added = operations.iter().find(|it| it["op"] == "add").map(|it| &it["value"]);
+        let added = added.map(|it| it.get(0).unwrap_or(it));
+        let text = |field: &str| added.and_then(|it| it[field].as_str());
+        let flag = |field: &str| added.is_some_and(|it| it[field] == true);
+        let owner = (|| {
+            Some(OwnerReference {
+                api_version: text("apiVersion")?.into(),
+                kind: text("kind")?.into(),
+                name: text("name")?.into(),
+                uid: Some(Uid::parse(text("uid")?)?),
+                controller: flag("controller"),
+                blocks_deletion: flag("blockOwnerDeletion"),
+            })
+        })();
+        let owner = owner.ok_or("the journal does not contain the reference that was added")?;
+        Ok(Self { undoes, owner })
+    }
+}
+
+/// Proposes to remove the reference, if it is still there.
+///
+/// # Errors
+/// Never: it rests on the claim alone.
+pub fn propose(_: &Cx, claim: &Claim, added: &AddedOwner) -> Seen<Result<Proposal, Refusal>> {
+    let name = named(&added.owner);
+    let effect = Effect {
+        what: format!("removes the owner reference to {name} again"),
+        risk: "the claim and its volume are kept, and billed, until you delete the claim"
+            .to_owned(),
+    };
+    if claim.metadata.deleting.is_some() {
+        return refuse("it is Terminating, which cannot be revoked", effect);
+    }
+    if !claim.metadata.owners.contains(&added.owner) {
+        return refuse(format!("it has no such owner reference to {name} any more"), effect);
+    }
+    Ok(Ok(Proposal {
+        steps: vec![Action::RemoveOwnerReferences {
+            claim: claim.object(),
+            owners: vec![added.owner.clone()],
+        }],
+        effect,
+        undo: Undo::Never(NEVER_ADDED),
+        notices: Vec::new(),
+        relies_on: Vec::new(),
+        keeps_backend: false,
+    }))
 }
 
 #[cfg(test)]

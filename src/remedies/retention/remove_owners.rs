@@ -115,7 +115,7 @@ pub(super) fn propose(cx: &Cx, claim: &Claim) -> Seen<Result<Proposal, Refusal>>
 ///
 /// # Errors
 /// When it is unknown whether an owner exists on which this rests.
-pub(in super::super) fn removable<'a>(
+pub(in crate::remedies) fn removable<'a>(
     cx: &Cx,
     claim: &'a Claim,
     member: &TemplateClaim,
@@ -138,7 +138,7 @@ pub(in super::super) fn removable<'a>(
 ///
 /// # Errors
 /// When pods of its namespace were not read.
-pub(in super::super) fn doomed(
+pub(in crate::remedies) fn doomed(
     cx: &Cx,
     claim: &Claim,
     member: &TemplateClaim,

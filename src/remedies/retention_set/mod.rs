@@ -6,19 +6,20 @@
 //! removed before the policy is patched, and what remains is removed after the controller has
 //! observed the patch. Towards Delete only the set is patched: the tool adds no references.
 
-mod foretell;
 mod obstacles;
-mod references;
 
-use super::retention::{self, known_policy};
-use super::{Remedy, checks};
-use crate::cluster::{Cx, Seen};
-use crate::facts::retention::membership;
-use crate::model::{
-    Action, Claim, Effect, ObjectRef, Proposal, Refusal, Retention, RetentionPolicy, StatefulSet,
-    Undo,
+use super::{
+    Remedy, checks,
+    retention::{self, known_policy, remove_owners},
 };
-use references::Contradiction;
+use crate::cluster::{Cx, Seen};
+use crate::facts::retention::{
+    ClaimOutcome, Operation, SetSituation, TemplateClaim, membership, names_pod, simulate,
+};
+use crate::model::{
+    Action, Claim, Effect, ObjectRef, OwnerReference, Proposal, Refusal, Retention,
+    RetentionPolicy, StatefulSet, Text, Undo,
+};
 
 /// The name of this purpose in plans and in the journal.
 pub const ID: &str = "set-retention";
@@ -105,7 +106,7 @@ fn decide(
         Err(reason) => return Ok(Err(reason)),
     };
     let (contradictions, remain) = match request.retains() {
-        true => references::contradictions(cx, set, &to)?,
+        true => contradictions(cx, set, &to)?,
         false => (Vec::new(), Vec::new()),
     };
     let changes = *from != to;
@@ -136,10 +137,10 @@ fn decide(
         Err(reason) => return Ok(Err(reason)),
     };
     let (first, later): (Vec<_>, Vec<_>) = match changes {
-        true => references::by_visit(cx, set, &to, contradictions)?,
+        true => by_visit(cx, set, &to, contradictions)?,
         false => (contradictions, Vec::new()),
     };
-    let mut notices = foretell::notices(cx, set, &to, first.iter().chain(&later))?;
+    let mut notices = obstacles::foretold(cx, set, &to, first.iter().chain(&later))?;
     notices.extend(remain);
     notices.extend(obstacles::notices(cx, set, request, changes)?);
     let effect = effect(set, request, &first, &later);
@@ -212,7 +213,7 @@ fn rest(cx: &Cx, set: &StatefulSet, to: &RetentionPolicy) -> Seen<Result<Proposa
         }
         None => return Ok(Err(obstacles::dropped(set))),
     }
-    let (all, notices) = references::contradictions(cx, set, to)?;
+    let (all, notices) = contradictions(cx, set, to)?;
     let steps = all.iter().map(Contradiction::removal).collect();
     Ok(Ok(Proposal { notices, ..steps_alone(steps) }))
 }
@@ -264,7 +265,7 @@ fn claim_alone(
     let Some(member) = member.filter(|it| it.set.metadata.uid == set.metadata.uid) else {
         return Ok(Err(format!("it is not certainly a claim of {object}")));
     };
-    let found = references::of_claim(cx, claim, &member, to)?;
+    let found = of_claim(cx, claim, &member, to)?;
     Ok(found.map(|found| found.iter().map(Contradiction::removal).collect()))
 }
 
@@ -334,7 +335,7 @@ fn effect(
 ) -> Effect {
     let mut what = Vec::new();
     if !first.is_empty() {
-        let which = foretell::names(first.iter().map(Contradiction::place));
+        let which = obstacles::names(first.iter().map(Contradiction::place));
         what.push(format!(
             "removes owner references from {which}, which the StatefulSet controller may not update"
         ));
@@ -349,7 +350,7 @@ fn effect(
     if request.retains() {
         let which = match later.is_empty() {
             true => String::new(),
-            false => format!(" (of {})", foretell::names(later.iter().map(Contradiction::place))),
+            false => format!(" (of {})", obstacles::names(later.iter().map(Contradiction::place))),
         };
         let waits = match patched {
             true => format!(
@@ -370,6 +371,116 @@ fn effect(
         false => "claims and their volumes are kept, and billed, until you delete them",
     };
     Effect { what: what.join("; then "), risk: risk.to_owned() }
+}
+
+/// A claim with owner references that contradict a policy.
+#[derive(Debug, Clone)]
+struct Contradiction<'a> {
+    claim: &'a Claim,
+    template: Text,
+    ordinal: i32,
+    /// To the set or to the pod of the claim, both of which exist, and all others, which do not.
+    owners: Vec<OwnerReference>,
+}
+
+impl Contradiction<'_> {
+    /// P-OWNER-DEL of these references.
+    fn removal(&self) -> Action {
+        Action::RemoveOwnerReferences { claim: self.claim.object(), owners: self.owners.clone() }
+    }
+
+    /// The stem of its name, and its ordinal.
+    fn place(&self) -> (&str, i32) {
+        let name = &*self.claim.metadata.name;
+        (name.rsplit_once('-').map_or(name, |(stem, _)| stem), self.ordinal)
+    }
+
+    /// Whether it is this claim.
+    fn is_of(&self, template: &Text, ordinal: i32) -> bool {
+        self.template == *template && self.ordinal == ordinal
+    }
+}
+
+/// Returns the contradictions of all claims that certainly belong to a set, if its policy is this, and
+/// why references of others remain: those to earlier sets and pods are no matter of the policy. Terminating claims are none of them: their deletion cannot be
+/// revoked.
+fn contradictions<'a>(
+    cx: &Cx<'a>,
+    set: &StatefulSet,
+    policy: &RetentionPolicy,
+) -> Seen<(Vec<Contradiction<'a>>, Vec<String>)> {
+    let (mut found, mut remain) = (Vec::new(), Vec::new());
+    for template in &set.templates {
+        let stem = format!("{}-{}", template.name, set.metadata.name);
+        for (_, claim) in cx.claims_of_stem(&set.namespace, &stem)? {
+            let member = membership(cx, claim)?.decided;
+            let is_its = |it: &TemplateClaim| {
+                it.set.metadata.name == set.metadata.name && *it.template == template.name
+            };
+            let Some(member) = member.filter(is_its) else { continue };
+            if claim.metadata.deleting.is_some() {
+                continue;
+            }
+            let remains = match of_claim(cx, claim, &member, policy)? {
+                Ok(None) => remove_owners::doomed(cx, claim, &member)?,
+                Ok(Some(contradiction)) => {
+                    found.push(contradiction);
+                    None
+                }
+                Err(reason) => Some(reason),
+            };
+            remain.extend(remains.map(|reason| format!("{}: {reason}", claim.metadata.name)));
+        }
+    }
+    Ok((found, remain))
+}
+
+/// Returns the contradiction of one claim, if it has any, or why its references remain.
+fn of_claim<'a>(
+    cx: &Cx,
+    claim: &'a Claim,
+    member: &TemplateClaim,
+    policy: &RetentionPolicy,
+) -> Seen<Result<Option<Contradiction<'a>>, String>> {
+    let set = StatefulSet { retention: Some(policy.clone()), ..member.set.clone() };
+    let then = TemplateClaim { set: &set, ..*member };
+    let owners = match remove_owners::removable(cx, claim, &then)? {
+        Ok(owners) if owners.is_empty() => return Ok(Ok(None)),
+        Ok(owners) => owners.into_iter().cloned().collect(),
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let (template, ordinal) = (Text::clone(member.template), member.ordinal);
+    Ok(checks::not_ignored(&claim.metadata)
+        .map(|()| Some(Contradiction { claim, template, ordinal, owners })))
+}
+
+/// Divides contradictions into those that the controller does not certainly resolve by itself after
+/// the policy is changed, and the others (R-1847-8).
+fn by_visit<'a>(
+    cx: &Cx,
+    set: &StatefulSet,
+    to: &RetentionPolicy,
+    contradictions: Vec<Contradiction<'a>>,
+) -> Seen<(Vec<Contradiction<'a>>, Vec<Contradiction<'a>>)> {
+    if contradictions.is_empty() {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let situation = SetSituation::of(cx, set)?;
+    let foretold = simulate(&situation, &Operation::SetPolicy(to.clone()));
+    // Beside an owner that does not exist, the reference to the set protects the claim: the controller
+    // must not remove it alone.
+    let alone = |it: &Contradiction| {
+        let pod = format!("{}-{}", set.metadata.name, it.ordinal);
+        it.owners.iter().all(|owner| owner.uid == set.metadata.uid || names_pod(owner, &pod))
+    };
+    Ok(contradictions.into_iter().partition(|it| {
+        let own = foretold.iter().find(|known| it.is_of(&known.template, known.ordinal));
+        let resolved = own.is_some_and(|known| match &known.outcome {
+            ClaimOutcome::Reowned(owners) => !it.owners.iter().any(|owner| owners.contains(owner)),
+            ClaimOutcome::Kept | ClaimOutcome::Deleted { .. } | ClaimOutcome::Unknown(_) => false,
+        });
+        !resolved || !alone(it)
+    }))
 }
 
 #[cfg(test)]

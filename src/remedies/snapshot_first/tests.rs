@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::model::{
-    BackendKey, ClaimKey, ClaimPhase, ClaimRef, Lease, Metadata, Phase, ReclaimPolicy, Row,
-    Settings, SnapshotSource, Uid, VolumeSource,
+    BackendKey, ClaimKey, ClaimRef, Lease, Metadata, Phase, ReclaimPolicy, Row, Settings,
+    SnapshotSource, Uid, VolumeSource,
 };
 
 const EBS: &str = "ebs.csi.aws.com";
@@ -21,36 +21,13 @@ fn metadata(name: &str) -> Metadata {
 }
 
 fn claim() -> Claim {
-    Claim {
-        metadata: metadata("data"),
-        access: crate::model::Access::default(),
-        selector: None,
-        namespace: "shop".into(),
-        phase: ClaimPhase::Bound,
-        volume_name: Some("pv-1".into()),
-        class: None,
-        bind_completed: true,
-        requested: None,
-        capacity: None,
-        selected_node: None,
-        provisioner: None,
-        source: None,
-        attributes_class: None,
-        resize_status: None,
-        conditions: Box::default(),
-    }
+    Claim { metadata: metadata("data"), volume_name: Some("pv-1".into()), ..Claim::sample() }
 }
 
 fn volume(driver: &str) -> Volume {
     let key = ClaimKey { namespace: "shop".into(), name: "data".into() };
     Volume {
-        is_shared: false,
-        access: crate::model::Access::default(),
         metadata: metadata("pv-1"),
-        phase: Phase::Bound,
-        message: None,
-        reason: None,
-        last_phase_transition: None,
         reclaim_policy: ReclaimPolicy::Delete,
         claim_ref: Some(ClaimRef { key, uid: Uid::parse("data-uid") }),
         source: VolumeSource::Csi {
@@ -59,16 +36,8 @@ fn volume(driver: &str) -> Volume {
             provisioner_identity: true,
         },
         backend: Some(BackendKey { driver: driver.into(), handle: "vol-1".into() }),
-        attributes: crate::model::Attributes::default(),
-        class: None,
-        attributes_class: None,
-        capacity: None,
-        node_affinity: None,
         provisioned_by: Some(driver.into()),
-        migrated_to: None,
-        bound_by_controller: true,
-        deletion_secret: None,
-        backend_state: None,
+        ..Volume::sample()
     }
 }
 

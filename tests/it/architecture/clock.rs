@@ -6,7 +6,10 @@ use super::{Source, assert_none, sources};
 
 /// Files that read the date of this machine, which may be wrong by days.
 const DATE: [(&str, &str); 8] = [
-    ("src/apply/moment.rs", "whether the machine was suspended since something was read or judged"),
+    (
+        "src/apply/receipt.rs",
+        "whether the machine was suspended since something was read or judged",
+    ),
     (
         "src/cli/writing/confirm.rs",
         "whether the API server's clock agrees, before something is removed because it is old",
@@ -26,21 +29,18 @@ const DATE: [(&str, &str); 8] = [
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
-const STOPWATCH: [(&str, &str); 33] = [
-    ("src/apply/moment.rs", "how old something is that was read or judged"),
+const STOPWATCH: [(&str, &str); 30] = [
+    ("src/apply/receipt.rs", "how old something is that was read or judged"),
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
-    ("src/apply/step/leases.rs", "how long to wait before expired Leases are read again"),
+    ("src/apply/step/dry_run.rs", "how long to wait before expired Leases are read again"),
     ("src/apply/step/owner.rs", "how long it took to record what is taken back"),
-    ("src/apply/step/released.rs", "how long to wait before a step for a watch that broke"),
+    ("src/apply/step/reclaim.rs", "how long to wait before a step for a watch that broke"),
     (
         "src/apply/step/retention.rs",
         "how long to wait until the controller of a set has observed a change",
     ),
-    ("src/apply/verify/bound.rs", "how long to wait until a volume and a claim are bound"),
-    ("src/apply/verify/claim.rs", "how long to wait for the volume of a deleted claim"),
-    ("src/apply/verify/created.rs", "how long to wait for what follows the creation of an object"),
-    ("src/apply/verify/deletion.rs", "how long to wait for the deletion of an object"),
-    ("src/apply/verify/snapshot.rs", "how long to wait for a snapshot"),
+    ("src/apply/verify.rs", "how long to wait for a snapshot"),
+    ("src/apply/verify/waits.rs", "how long to wait for what controllers do after a write"),
     ("src/cli/acting/actor.rs", "when to look again"),
     ("src/cli/acting/permit.rs", "how old the answer is that nobody has paused it"),
     ("src/cli/acting/session.rs", "how old a look is"),

@@ -6,8 +6,8 @@ use crate::cluster::{Change, Cluster, Cx, Dirty, Gap, Reach};
 use crate::facts::PVC_PROTECTION;
 use crate::model::{
     Answer, Attachment, AttachmentSource, Claim, ClaimKey, ClaimPhase, ClaimRef, ClaimTemplate,
-    DataSource, Kind, Labels, Metadata, MountedClaim, OwnerKey, OwnerReference, Phase, PodPhase,
-    PodUse, Question, ReclaimPolicy, Row, Settings, StatefulSet, Time, Uid, Volume, VolumeSnapshot,
+    DataSource, Kind, Labels, Metadata, MountedClaim, OwnerKey, OwnerReference, PodPhase, PodUse,
+    Question, ReclaimPolicy, Row, Settings, StatefulSet, Time, Uid, Volume, VolumeSnapshot,
     VolumeSource, Workload,
 };
 
@@ -37,42 +37,20 @@ pub(super) fn claim(name: &str, owners: &[OwnerReference]) -> Claim {
             owners: owners.into(),
             ..Metadata::default()
         },
-        namespace: "shop".into(),
-        phase: ClaimPhase::Bound,
         volume_name: Some("pv".into()),
-        class: None,
-        bind_completed: true,
-        access: crate::model::Access::default(),
-        selector: None,
-        requested: None,
-        capacity: None,
-        selected_node: None,
-        provisioner: None,
-        source: None,
-        attributes_class: None,
-        resize_status: None,
-        conditions: Box::default(),
+        ..Claim::sample()
     }
 }
 
 /// A running pod with a uid of its own, which uses the claim `data`.
 pub(super) fn pod(name: &str) -> PodUse {
     PodUse {
-        unschedulable: None,
-        inline: crate::model::InlineVolumes::default(),
-        namespace: "shop".into(),
         name: name.into(),
         uid: Uid::parse(&format!("{name}-uid")),
         created: now(),
-        deleting: None,
-        forced: false,
-        controller: None,
-        labels: Labels::default(),
-        phase: PodPhase::Running,
-        ready: true,
         node: Some("node-1".into()),
         claims: [MountedClaim { claim: "data".into(), ephemeral: false }].into(),
-        sidecars: None,
+        ..PodUse::sample()
     }
 }
 
@@ -90,47 +68,25 @@ pub(super) fn shut_down(pod: PodUse) -> PodUse {
 
 pub(super) fn volume(policy: ReclaimPolicy, claim: &str, uid: Option<&str>) -> Row {
     Row::Volume(Box::new(Volume {
-        is_shared: false,
-        access: crate::model::Access::default(),
         metadata: Metadata { name: "pv".into(), ..Metadata::default() },
-        phase: Phase::Bound,
-        message: None,
-        reason: None,
-        last_phase_transition: None,
         reclaim_policy: policy,
         claim_ref: Some(ClaimRef {
             key: ClaimKey { namespace: "shop".into(), name: claim.into() },
             uid: uid.and_then(Uid::parse),
         }),
         source: VolumeSource::HostPath("/data".into()),
-        backend: None,
-        attributes: crate::model::Attributes::default(),
-        class: None,
-        attributes_class: None,
-        capacity: None,
-        node_affinity: None,
         provisioned_by: Some("d.example".into()),
-        migrated_to: None,
-        bound_by_controller: true,
-        deletion_secret: None,
-        backend_state: None,
+        ..Volume::sample()
     }))
 }
 
 pub(super) fn workload(kind: Kind, replicas: Option<i32>) -> Workload {
     Workload {
-        inline: crate::model::InlineVolumes::default(),
         kind,
-        namespace: "shop".into(),
         name: "web".into(),
-        uid: None,
         replicas,
-        suspended: false,
-        finished: false,
-        controller: None,
         claims: ["data".into()].into(),
-        sidecars: None,
-        set: None,
+        ..Workload::sample()
     }
 }
 
@@ -185,12 +141,9 @@ pub(super) fn snapshot(ready: bool) -> Row {
 pub(super) fn attachment(attached: bool) -> Row {
     Row::Attachment(Box::new(Attachment {
         metadata: Metadata { name: "csi-1".into(), ..Metadata::default() },
-        attacher: "disk.example.com".into(),
-        node: "node-1".into(),
         source: AttachmentSource::Volume("pv".into()),
         attached,
-        attach_error: None,
-        detach_error: None,
+        ..Attachment::sample()
     }))
 }
 

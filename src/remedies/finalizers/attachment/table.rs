@@ -1,6 +1,6 @@
 //! The decision table for one attachment (F80, F81, F82, R-SUP-1).
 
-use super::super::decision::{Consent, FinalizerDecision};
+use super::super::{Consent, FinalizerDecision};
 
 /// The volume of an attachment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

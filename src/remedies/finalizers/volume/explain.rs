@@ -1,18 +1,18 @@
 //! Why each finalizer of a volume is left: which controller should remove it, its state, and what
 //! helps.
 
-use super::super::FinalizerRequest;
-use super::super::decision::FinalizerDecision;
-use super::finalizer::{self, VolumeFinalizer};
-use super::table::{
-    Lifecycle, VolumeFinalizerKind, VolumePhase, VolumePolicy, VolumeReason, decide,
+use super::super::{FinalizerDecision, FinalizerRequest};
+use super::{
+    finalizer::{self, VolumeFinalizer},
+    table::{Lifecycle, VolumeFinalizerKind, VolumePhase, VolumePolicy, VolumeReason, decide},
 };
-use super::{advice, reason};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{
-    self, DataEffect, EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, PV_PROTECTION,
+    self, DataEffect, Defect, EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, PV_PROTECTION,
 };
-use crate::model::{Age, Attachment, Phase, Threshold, Volume};
+use crate::model::{
+    Age, Attachment, ClaimedVersion, ControllerState, Phase, Text, Threshold, Volume,
+};
 
 /// How many finalizers a reason names at most.
 const NAMED: usize = 5;
@@ -62,7 +62,7 @@ pub(super) fn why_all_are_left(cx: &Cx, volume: &Volume, request: &FinalizerRequ
 pub(super) fn known_fault(cx: &Cx, volume: &Volume) -> Option<String> {
     let driver = facts::owner(volume).csi().cloned()?;
     let held = volume.metadata.has_finalizer(EXTERNAL_PROVISIONER);
-    held.then(|| advice::fault(cx, &driver).ok().flatten()).flatten()
+    held.then(|| fault(cx, &driver).ok().flatten()).flatten()
 }
 
 /// F20: what the deletion of the claim would do to a volume that no controller would reclaim then.
@@ -120,7 +120,7 @@ fn left(
     let case = VolumeFinalizer::of(cx, volume, finalizer, kind, request);
     match decide(&case.inputs) {
         Ok(FinalizerDecision::Leave(why)) => {
-            let said = reason::reason(cx, &case, why);
+            let said = finalizer::reason(cx, &case, why);
             helped(cx, &case, why, &said).unwrap_or(said)
         }
         // Steps are proposed and gaps are reported before.
@@ -143,22 +143,22 @@ fn helped(cx: &Cx, case: &VolumeFinalizer, why: VolumeReason, said: &str) -> Opt
             VolumeFinalizerKind::InTree,
             true,
         ) => {
-            let found = in_words(advice::obstacle(cx, case.volume));
+            let found = in_words(obstacle(cx, case.volume));
             Some(format!("{} may still be deleting the backend volume; {found}", case.who))
         }
         (VolumeReason::ControllerAlive, VolumeFinalizerKind::External, false) => {
-            if reason::waits_for_claim(case) {
+            if finalizer::waits_for_claim(case) {
                 return None;
             }
-            let fault = case.driver.as_ref().map(|driver| advice::fault(cx, driver));
+            let fault = case.driver.as_ref().map(|driver| fault(cx, driver));
             let Some(Ok(Some(fault))) = fault else { return None };
             Some(format!("{} is running and should remove it; {fault}", case.who))
         }
         (VolumeReason::ControllerUnknown, ..) => {
             let (state, driver) = (case.state.as_ref()?, case.driver.as_ref()?);
-            let fault = advice::fault(cx, driver).ok().flatten();
+            let fault = fault(cx, driver).ok().flatten();
             let fault = fault.map(|fault| format!("; {fault}")).unwrap_or_default();
-            Some(format!("{said}; {}{fault}", advice::unknown(state, driver)))
+            Some(format!("{said}; {}{fault}", unknown(state, driver)))
         }
         (VolumeReason::InUse, ..) => Some(match first_attachment(cx, case.volume) {
             Some(attachment) => format!("{said}; {}", facts::how_to_detach(cx, attachment)),
@@ -209,7 +209,7 @@ fn still_deleting(cx: &Cx, case: &VolumeFinalizer) -> String {
             case.volume.object()
         );
     }
-    let found = in_words(advice::obstacle(cx, case.volume));
+    let found = in_words(obstacle(cx, case.volume));
     let stuck = cx.older_than(&Age::stamped(case.volume.metadata.deleting), Threshold::Stuck);
     match stuck {
         true => {
@@ -266,4 +266,90 @@ pub(super) fn of_other_controllers(finalizer: &str) -> String {
 pub(super) fn listed(names: &[&str]) -> String {
     let some = names.get(..NAMED).unwrap_or(names).join(", ");
     if names.len() > NAMED { format!("{some} and {} others", names.len() - NAMED) } else { some }
+}
+
+/// Returns what blocks the deletion of a volume, and what helps; `None` where everything was read
+/// and the cause is unknown.
+///
+/// # Errors
+/// When the cause is unknown, and an object that may explain it was not read.
+pub(super) fn obstacle(cx: &Cx, volume: &Volume) -> Seen<Option<String>> {
+    if let Some(driver) = facts::owner(volume).csi()
+        && let Some(old) = with(cx, driver, Defect::TooOld)
+    {
+        return Ok(Some(too_old(&old)));
+    }
+    let found = facts::obstacle(cx, volume)?;
+    Ok(found.map(|it| format!("{}; {}", it.describe(), it.remedy(cx, volume))))
+}
+
+/// Returns why a running csi-provisioner does not remove its finalizer from a volume that it does
+/// not delete.
+///
+/// # Errors
+/// When an object that may explain it was not read.
+pub(super) fn fault(cx: &Cx, driver: &Text) -> Seen<Option<String>> {
+    for claimed in facts::claimed_versions(cx, driver) {
+        match facts::defect(&claimed) {
+            Some(Defect::TooOld) => return Ok(Some(too_old(&claimed))),
+            Some(Defect::EmptyPatch) => return Ok(Some(empty_patch(&claimed))),
+            Some(Defect::Unprotected) | None => {}
+        }
+        if facts::may_patch_volumes(cx, &claimed)? == Some(false)
+            && let Some((namespace, account)) = &claimed.service_account
+        {
+            return Ok(Some(denied(namespace, account)));
+        }
+    }
+    Ok(None)
+}
+
+fn with(cx: &Cx, driver: &Text, defect: Defect) -> Option<ClaimedVersion> {
+    facts::claimed_versions(cx, driver).into_iter().find(|it| facts::defect(it) == Some(defect))
+}
+
+fn version(claimed: &ClaimedVersion) -> String {
+    claimed.version.as_ref().map_or_else(|| claimed.image.to_string(), ToString::to_string)
+}
+
+fn too_old(claimed: &ClaimedVersion) -> String {
+    format!(
+        "{} runs a csi-provisioner (image tag) that knows no deletion-protection finalizer; upgrade csi-provisioner from {} to 5.0.2 or later",
+        claimed.object,
+        version(claimed)
+    )
+}
+
+fn empty_patch(claimed: &ClaimedVersion) -> String {
+    format!(
+        "{} runs a csi-provisioner (image tag) that cannot remove its finalizer; upgrade csi-provisioner from {} to 5.0.2 or later",
+        claimed.object,
+        version(claimed)
+    )
+}
+
+fn denied(namespace: &Text, account: &Text) -> String {
+    format!(
+        "ServiceAccount {namespace}/{account} may not patch persistentvolumes; add this verb to its ClusterRole (get, list, watch, create, patch, delete)"
+    )
+}
+
+/// Advises what to do about a controller that is neither running nor proven absent.
+pub(super) fn unknown(state: &ControllerState, driver: &str) -> String {
+    match (&state.scaled_to_zero, state.runs_in.first(), state.all_negative) {
+        (Some(workload), ..) => {
+            format!(
+                "{workload} has no replicas; scale it up, or delete it if the driver is permanently removed"
+            )
+        }
+        (None, Some(workload), _) => {
+            format!(
+                "{workload} should run it; find out why it does not, or delete the workload if the driver is permanently removed"
+            )
+        }
+        (None, None, true) => format!(
+            "reinstall the driver; if it is permanently removed, wait, or assert that with --driver-absent {driver}"
+        ),
+        (None, None, false) => "reinstall the driver, or delete what remains of it".to_owned(),
+    }
 }

@@ -1,7 +1,7 @@
 //! The decision table for one finalizer of a volume: F23-F25, F27, F30, F31, F33 and F39.
 //! It reads no cluster, and no match in it has a default arm.
 
-use super::super::decision::{Consent, ControllerLiveness, FinalizerDecision, NotRead};
+use super::super::{Consent, ControllerLiveness, FinalizerDecision, NotRead};
 
 /// Which controller sets and removes a finalizer of a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

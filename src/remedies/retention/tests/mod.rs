@@ -10,9 +10,8 @@ use super::super::finalizers::fixture::{FinalizerFixture, ago, claim, metadata, 
 use super::*;
 use crate::facts::PVC_PROTECTION;
 use crate::model::{
-    Answer, ClaimRef, ClaimTemplate, InlineVolumes, Labels, Liveness, Metadata, OwnerKey,
-    OwnerReference, PodPhase, PodUse, Question, ReclaimPolicy, Retention, Row, Server, Settings,
-    Text, Uid, Volume, Workload,
+    Answer, ClaimRef, ClaimTemplate, Labels, Liveness, Metadata, OwnerKey, OwnerReference, PodUse,
+    Question, ReclaimPolicy, Retention, Row, Server, Settings, Text, Uid, Volume, Workload,
 };
 
 /// One situation; what is not said is a quiet one.
@@ -121,39 +120,24 @@ fn set(name: &str, template: &str, replicas: i32, policy: Option<RetentionPolicy
 
 fn row(set: &StatefulSet) -> Row {
     Row::Workload(Box::new(Workload {
-        inline: InlineVolumes::default(),
         kind: Kind::StatefulSet,
-        namespace: "shop".into(),
         name: set.metadata.name.clone(),
         uid: set.metadata.uid.clone(),
         replicas: set.replicas,
-        suspended: false,
-        finished: false,
-        controller: None,
-        claims: Box::default(),
-        sidecars: None,
         set: Some(Box::new(set.clone())),
+        ..Workload::sample()
     }))
 }
 
 /// The pod `web-1` of the set.
 fn pod() -> PodUse {
     PodUse {
-        unschedulable: None,
-        inline: InlineVolumes::default(),
-        namespace: "shop".into(),
         name: "web-1".into(),
         uid: Uid::parse("web-1-uid"),
         created: Some(ago(60)),
-        deleting: None,
-        forced: false,
         controller: Some(Box::new(reference("set"))),
-        labels: Labels::default(),
-        phase: PodPhase::Running,
-        ready: true,
         node: Some("node-1".into()),
-        claims: Box::default(),
-        sidecars: None,
+        ..PodUse::sample()
     }
 }
 

@@ -3,15 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::super::finalizer::VolumeFinalizer;
-use super::super::reason::reason;
+use super::super::finalizer::reason;
 use super::super::table::{
     LeakChoice, Lifecycle, OtherFinalizers, ReclaimingController, Usage, VolumeFinalizerKind,
     VolumeInputs, VolumePhase, VolumePolicy, VolumeReason, VolumeStep, decide, leave, step,
 };
 use super::*;
-use crate::remedies::finalizers::decision::{
-    Consent, ControllerLiveness, FinalizerDecision, NotRead,
-};
+use crate::remedies::finalizers::{Consent, ControllerLiveness, FinalizerDecision, NotRead};
 
 const KINDS: [VolumeFinalizerKind; 4] = [
     VolumeFinalizerKind::External,

@@ -100,9 +100,6 @@ fn volume(case: &Case) -> Volume {
     };
     let claimed = !matches!(case.phase, Phase::Available | Phase::Pending);
     Volume {
-        is_shared: false,
-        access: crate::model::Access::default(),
-        attributes_class: None,
         metadata: Metadata {
             name: "pv-1".into(),
             created: Some(ago(90 * 24 * 60)),
@@ -111,9 +108,6 @@ fn volume(case: &Case) -> Volume {
             ..Metadata::default()
         },
         phase: case.phase.clone(),
-        message: None,
-        reason: None,
-        last_phase_transition: None,
         reclaim_policy: case.policy.clone(),
         claim_ref: claimed.then_some(claim),
         source,
@@ -123,15 +117,9 @@ fn volume(case: &Case) -> Volume {
             }
             _ => BackendKey { driver: DRIVER.into(), handle: "vol-1".into() },
         }),
-        attributes: crate::model::Attributes::default(),
-        class: None,
-        capacity: None,
-        node_affinity: None,
         provisioned_by: provisioned_by.map(Text::from),
         migrated_to: migrated_to.map(Text::from),
-        bound_by_controller: true,
-        deletion_secret: None,
-        backend_state: None,
+        ..Volume::sample()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The proposal for one volume: all steps in order, or why there are none.
 
 use super::*;
-use crate::model::{Attachment, AttachmentSource};
+use crate::model::Attachment;
 
 const BACKUP: &str = "example.com/a/b/backup";
 
@@ -223,11 +223,7 @@ fn an_attachment_is_repaired_first() {
     let row = Row::Attachment(Box::new(Attachment {
         metadata: Metadata { name: "csi-1".into(), ..Metadata::default() },
         attacher: DRIVER.into(),
-        node: "node-1".into(),
-        source: AttachmentSource::Volume("pv-1".into()),
-        attached: true,
-        attach_error: None,
-        detach_error: None,
+        ..Attachment::sample()
     }));
     cluster.apply(Change::Seen(row), &mut dirty);
     let (settings, known) = (settings(&case), RefCell::default());

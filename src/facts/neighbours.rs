@@ -1,0 +1,368 @@
+//! What else names the storage of a volume (R-DRV-1): volumes that share it, as one disk under several
+//! names or one directory in another, inline volumes of pods, and kept backend volumes.
+
+use std::borrow::Cow;
+
+use super::driver::{self, of_kept};
+use crate::cluster::{Cx, Others, Placed, Seen};
+use crate::drivers::{self, Extent, Overlap, Place, Reference, Relation, meeting};
+use crate::facts::{
+    Owner,
+    controller::{pod_is_of_provisioner, workload_provisions},
+    may_destroy, owner,
+};
+use crate::model::{
+    InlineVolume, InlineVolumes, KeptBackend, NamedBackend, OwnerReference, Severity, Volume,
+    VolumeSource, Workload,
+};
+
+/// Something else that names storage of a volume.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Neighbour {
+    /// The name of the neighbour in reports.
+    pub who: String,
+    /// How the neighbour lies to the volume, in words that follow the name.
+    pub how: Cow<'static, str>,
+    /// Whether this is proven.
+    pub nearness: Nearness,
+}
+
+/// What else names storage of a volume, or may.
+#[derive(Debug)]
+pub struct Neighbours {
+    /// Each of them, or the first of very many.
+    pub found: Vec<Neighbour>,
+    /// How many more volumes name it for certain.
+    pub proven: usize,
+    /// Whether these are all that may.
+    pub are_all: bool,
+}
+
+/// How many volumes that name the same storage are told one by one.
+const MOST: usize = 32;
+
+/// Whether something else names the storage of a volume for certain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Nearness {
+    /// It does.
+    Proven,
+    /// It may: what would tell them apart is not known.
+    Possible,
+    /// It contains the volume's directory in a way that is usual for agents of nodes: worth saying.
+    Notable,
+}
+
+/// Returns everything else that names storage at places of a volume, or may: volumes, kept backend
+/// volumes, volumes that pods and templates describe themselves. The volume called `besides` is left
+/// out. Of very many volumes only the first are among them, and how many more there are at least.
+///
+/// # Errors
+/// When a kind was not read.
+pub fn neighbours(
+    cx: &Cx,
+    volume: &Volume,
+    places: &[Place<'_>],
+    besides: Option<&str>,
+) -> Seen<Neighbours> {
+    let mut found = Vec::new();
+    let is_other = |name: &str| name != volume.name() && Some(name) != besides;
+    let mut add = |other: &Volume, overlap: &Overlap| -> Seen<()> {
+        if !is_root_of_its_provisioner(cx, volume, other, overlap)? {
+            found.push(neighbour(other.object().to_string(), overlap, lies(overlap)));
+        }
+        Ok(())
+    };
+    let sharing = cx.sharing_at(places, volume.name())?;
+    let certain = sharing.iter().filter(|(_, overlap)| overlap.is_certain());
+    for (other, overlap) in certain.take(MOST).filter(|(other, _)| is_other(other.name())) {
+        add(other, overlap)?;
+    }
+    let proven = sharing.certain().saturating_sub(MOST);
+    // They are refused whatever else there is.
+    let doubtful = match proven {
+        0 => cx.doubtful_at(places, &is_other)?,
+        _ => (Vec::new(), true),
+    };
+    for (other, overlap) in doubtful.0 {
+        add(other, &overlap)?;
+    }
+    unknown_family(cx, volume, &is_other, &mut found);
+    for (kept, overlap) in cx.kept_at(places) {
+        if is_other(&kept.volume) && !is_record_of(volume, kept) {
+            found.push(neighbour(of_kept(kept), &overlap, lies(&overlap)));
+        }
+    }
+    let is_other_volume = |name: &str| name != volume.name() && is_other(name);
+    let is_other_record = |it: &KeptBackend| is_other(&it.volume) && !is_record_of(volume, it);
+    for (who, id) in cx.namesakes(volume, &is_other_volume, &is_other_record)? {
+        if found.iter().all(|it| it.who != who) {
+            let how = format!("may reference the same storage: the names of both contain {id}");
+            found.push(Neighbour { who, how: Cow::Owned(how), nearness: Nearness::Possible });
+        }
+    }
+    let provisioner = match owner(volume) {
+        Owner::External(name) => Some(name),
+        Owner::Csi(_) | Owner::InTree(_) | Owner::StaticInTree(_) => None,
+    };
+    let pods = cx.pods_at(places)?;
+    let workloads = cx.workloads_at(places)?;
+    for (pod, _) in pods {
+        let user = InlineUser {
+            who: pod.object().to_string(),
+            is_provisioner: provisioner
+                .as_ref()
+                .is_some_and(|name| pod_is_of_provisioner(cx, name, pod)),
+            controller: controller(&workloads, &pod.namespace, pod.controller.as_deref()),
+        };
+        inline(volume, places, &pod.inline, &user, &mut found);
+    }
+    for (workload, _) in &workloads {
+        let runs_it = |name| workload_provisions(cx, name, workload);
+        let user = InlineUser {
+            who: workload.object().to_string(),
+            is_provisioner: provisioner.as_ref().is_some_and(runs_it),
+            controller: controller(&workloads, &workload.namespace, workload.controller.as_deref()),
+        };
+        inline(volume, places, &workload.inline, &user, &mut found);
+    }
+    found.sort_by(|a, b| (a.nearness, &a.who).cmp(&(b.nearness, &b.who)));
+    Ok(Neighbours { found, proven, are_all: doubtful.1 })
+}
+
+/// Whether it is the record of this very backend volume: it was kept, and is deleted or adopted now.
+fn is_record_of(volume: &Volume, kept: &KeptBackend) -> bool {
+    volume.backend.as_ref() == Some(&kept.backend)
+}
+
+fn neighbour(who: String, overlap: &Overlap, how: &'static str) -> Neighbour {
+    match &overlap.doubt {
+        None => Neighbour { who, how: Cow::Borrowed(how), nearness: Nearness::Proven },
+        Some(why) => Neighbour {
+            who,
+            how: Cow::Owned(format!("may reference the same storage: {why}")),
+            nearness: Nearness::Possible,
+        },
+    }
+}
+
+/// Adds another volume of a driver whose handles tell nothing apart, or a kept backend volume.
+fn unknown_family(
+    cx: &Cx,
+    volume: &Volume,
+    is_other: &dyn Fn(&str) -> bool,
+    found: &mut Vec<Neighbour>,
+) {
+    let Some(backend) = &volume.backend else { return };
+    let Some(undecided) = driver::undecided_identity(cx, &backend.driver) else { return };
+    let is_new = |it: &&NamedBackend| {
+        is_other(&it.volume)
+            && it.kept.as_ref() != Some(backend)
+            && found.iter().all(|known| known.who != it.who)
+    };
+    if let Some(NamedBackend { who, .. }) = undecided.first.iter().find(is_new) {
+        let how = Cow::Owned(format!("may reference the same storage: {}", undecided.why));
+        found.push(Neighbour { who: who.clone(), how, nearness: Nearness::Possible });
+    }
+}
+
+/// Whether another volume is the one in which the provisioner of a volume makes its directories:
+/// nfs-subdir mounts a volume of its own, which contains all that it makes. Only pods of the
+/// provisioner use it.
+fn is_root_of_its_provisioner(
+    cx: &Cx,
+    volume: &Volume,
+    other: &Volume,
+    overlap: &Overlap,
+) -> Seen<bool> {
+    let (Some(claim), Owner::External(provisioner)) = (&other.claim_ref, owner(volume)) else {
+        return Ok(false);
+    };
+    if overlap.relation != Relation::Around {
+        return Ok(false);
+    }
+    let pods = cx.pods_of(&claim.key)?;
+    let workloads = cx.workloads_of(&claim.key)?;
+    Ok(pods.len() + workloads.len() > 0
+        && pods.iter().all(|pod| pod_is_of_provisioner(cx, &provisioner, pod))
+        && workloads.iter().all(|workload| workload_provisions(cx, &provisioner, workload)))
+}
+
+/// A pod or a template that describes volumes itself.
+struct InlineUser<'a> {
+    who: String,
+    is_provisioner: bool,
+    /// The workload that makes it.
+    controller: Option<&'a Workload>,
+}
+
+/// The workload that controls a pod or a workload, if it describes storage of the volume as well.
+fn controller<'a>(
+    workloads: &[(&'a Workload, Overlap)],
+    namespace: &str,
+    controller: Option<&OwnerReference>,
+) -> Option<&'a Workload> {
+    let controller = controller?;
+    workloads.iter().map(|it| it.0).find(|it| {
+        *it.namespace == *namespace
+            && it.kind.name() == &*controller.kind
+            && it.name == controller.name
+            && it.uid == controller.uid
+    })
+}
+
+/// Adds what a pod or a template describes itself.
+fn inline(
+    volume: &Volume,
+    places: &[Place<'_>],
+    volumes: &InlineVolumes,
+    user: &InlineUser<'_>,
+    found: &mut Vec<Neighbour>,
+) {
+    for it in volumes.iter() {
+        let theirs = it.places();
+        let Some(overlap) = meeting(places, &theirs) else { continue };
+        let who = format!("{} (volume {})", user.who, it.name);
+        let how = match overlap.relation {
+            Relation::Inside => "mounts a part of it without a claim",
+            Relation::Equal => "mounts it without a claim",
+            Relation::Around if user.is_provisioner => continue,
+            Relation::Around if &*it.backend.driver == "hostPath" => {
+                let near = above(volume, &theirs, who);
+                // A workload that makes pods with the same volume is named in their place: they come
+                // and go, and what is worth knowing stays the same.
+                let makes_it =
+                    |workload: &Workload| workload.inline.iter().any(|its| is_made_from(it, its));
+                if near.nearness != Nearness::Notable || !user.controller.is_some_and(makes_it) {
+                    found.push(near);
+                }
+                continue;
+            }
+            Relation::Around => "mounts a directory that contains it without a claim",
+        };
+        found.push(neighbour(who, &overlap, how));
+    }
+}
+
+/// Whether a volume of a pod is that of a template: only the node, which the template does not know,
+/// may differ.
+fn is_made_from(volume: &InlineVolume, template: &InlineVolume) -> bool {
+    let (places, of_template) = (volume.places(), template.places());
+    let extents = places.iter().map(|it| &it.extent);
+    volume.name == template.name
+        && volume.backend.driver == template.backend.driver
+        && volume.attributes == template.attributes
+        && extents.eq(of_template.iter().map(|it| &it.extent))
+}
+
+/// Something that mounts a directory of the node around the volume's: usual far above, as agents of
+/// nodes do; at the directory in which volumes are made, it may use any of them.
+fn above(volume: &Volume, theirs: &[Place<'_>], who: String) -> Neighbour {
+    let base = base_directory(volume);
+    let is_above = theirs.iter().any(|place| match &place.extent {
+        Extent::Directory(path) => path.len() < base,
+        Extent::Device(_) | Extent::Within(..) | Extent::Undecided(..) => false,
+    });
+    let (how, nearness) = match is_above || is_device(volume) {
+        true => ("mounts a directory of the node that contains it", Nearness::Notable),
+        false => (
+            "mounts the directory in which its provisioner creates volumes, and may use this one",
+            Nearness::Possible,
+        ),
+    };
+    Neighbour { who, how: Cow::Borrowed(how), nearness }
+}
+
+/// Whether it is a block device of a node, whose directory `/dev` every agent mounts.
+fn is_device(volume: &Volume) -> bool {
+    matches!(&volume.source, VolumeSource::Local(path) if path.starts_with("/dev/"))
+}
+
+/// How many components the path has in which the provisioner of a volume makes directories: its
+/// configuration is not read, so it is the parent of the volume's own.
+fn base_directory(volume: &Volume) -> usize {
+    let depth = volume.places().iter().find_map(|place| match &place.extent {
+        Extent::Directory(path) => Some(path.len()),
+        Extent::Device(_) | Extent::Within(..) | Extent::Undecided(..) => None,
+    });
+    depth.unwrap_or_default().saturating_sub(1)
+}
+
+/// What it means that volumes share storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharedStorage {
+    /// The policy of a member lets its controller destroy the data of all, whatever the policies of
+    /// the others are.
+    Perishable,
+    /// Nothing destroys the data; two claims can bind one device, and two nodes write to it.
+    Device,
+    /// Nothing destroys the data, in a file system that several nodes may mount: sharing it, also
+    /// across namespaces, is normal.
+    FileSystem,
+    /// They may share storage: what would tell them apart is not known.
+    Doubtful,
+}
+
+impl SharedStorage {
+    /// Judges a volume and those that share its storage. `None` where it is meant to be shared: a
+    /// bucket, or a file system that every one of them mounts on several nodes, which nothing destroys.
+    pub fn of(cx: &Cx, volume: &Volume, others: &Others<'_>) -> Option<Self> {
+        let perishable = may_destroy(cx, volume) || first_destroyer(cx, others).is_some();
+        let doubtful = others.certain() == 0;
+        if doubtful && (perishable || !Self::is_file_system(volume)) {
+            return Some(Self::Doubtful);
+        }
+        if perishable {
+            return Some(Self::Perishable);
+        }
+        if !Self::is_file_system(volume) {
+            return Some(Self::Device);
+        }
+        let is_bucket = volume.places().iter().all(Place::is_bucket);
+        let is_shared = volume.is_shared && others.are_shared();
+        (!is_bucket && !is_shared).then_some(Self::FileSystem)
+    }
+
+    /// Whether a volume is in a file system that several nodes may mount, or in a bucket.
+    fn is_file_system(volume: &Volume) -> bool {
+        // Of a driver of which nothing is known, the access modes tell more than the place does.
+        let unknown = volume.backend.as_ref().is_none_or(|backend| {
+            drivers::is_unknown(Reference::of(backend, &volume.attributes).family)
+        });
+        let is_device = |place: &Place<'_>| place.is_device() && !place.is_bucket();
+        !volume.places().iter().all(is_device) || unknown && volume.is_shared
+    }
+
+    /// How severe it is.
+    pub const fn severity(self) -> Severity {
+        match self {
+            Self::Perishable => Severity::Critical,
+            Self::Device => Severity::High,
+            Self::FileSystem => Severity::Info,
+            Self::Doubtful => Severity::Medium,
+        }
+    }
+}
+
+/// The first of others whose policy may destroy the storage that they share.
+pub fn first_destroyer<'a>(cx: &Cx, others: &Others<'a>) -> Option<&'a Volume> {
+    others.destroyers(|other| may_destroy(cx, other)).1.next().map(|(other, _)| *other)
+}
+
+/// Whether no pod can mount a volume together with one of the others: the kubelet takes two volumes
+/// of one driver and one handle for one, and waits for the second for ever (kubernetes#132921).
+pub fn excludes_in_a_pod(volume: &Volume, others: &Others<'_>) -> bool {
+    others.have_handle_of(volume)
+}
+
+/// How another volume lies to one, in words that follow its name.
+pub const fn lies(overlap: &Overlap) -> &'static str {
+    match (overlap.is_certain(), overlap.relation) {
+        (true, Relation::Equal) => "references the same backend volume",
+        (true, Relation::Inside) => "lies inside it",
+        (true, Relation::Around) => "contains it",
+        (false, _) => "may reference the same backend volume",
+    }
+}
+
+#[cfg(test)]
+mod tests;
