@@ -16,7 +16,7 @@ pub(super) fn is_open(driver: &str) -> bool {
 }
 
 impl Cluster {
-    /// As what a driver or a provisioner is recognised: by its name, and where that leaves it open, by
+    /// Recognises a driver or a provisioner: by its name, and where that leaves it open, by
     /// the images of the pods and workloads that carry its name, register it or hold its Lease.
     pub fn recognition(&self, driver: &str) -> Recognition {
         if !is_open(driver) {

@@ -6,9 +6,9 @@ use flate2::read::MultiGzDecoder;
 
 use super::delivery::{Delivery, PieceSink};
 use super::flaw::Flaw;
-use super::summary::{FileFormat, FileSummary};
+use super::piece::{FileFormat, FileSummary};
 use super::window::{Filled, Halt, Position, Window, WindowLimits};
-use super::{json, layout, wording, yaml};
+use super::{inputs, json, wording, yaml};
 
 /// A tar header's magic stands here.
 const TAR_MAGIC: usize = 257;
@@ -17,7 +17,7 @@ const BLOCK: usize = 512;
 /// A longer name than any file system knows; it is read into memory.
 const LONGEST_NAME: u64 = 64 << 10;
 
-/// What has been unwrapped so far.
+/// Layers of packing that have been unwrapped so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Packing {
     /// Whether the file was merely found, in a folder or an archive.
@@ -40,7 +40,7 @@ pub(super) struct Unpacker<'s> {
     pub(super) limits: WindowLimits,
 }
 
-/// What the first bytes promise.
+/// Packed form that the first bytes promise.
 enum PackedForm {
     Gzip,
     Tar,
@@ -65,7 +65,7 @@ impl Unpacker<'_> {
             PackedForm::Tar if !wrapping.archive => self.archive(name, &mut source, wrapping),
             PackedForm::Gzip | PackedForm::Tar => self.refuse(name, Flaw::Nested),
             PackedForm::Refused(flaw) => self.refuse(name, flaw),
-            PackedForm::Text if layout::is_timestamp(name) && wrapping.found => {
+            PackedForm::Text if inputs::is_timestamp(name) && wrapping.found => {
                 self.timestamp(name, &mut source);
                 Ok(())
             }
@@ -116,7 +116,7 @@ impl Unpacker<'_> {
     fn timestamp(&mut self, name: &str, source: &mut PeekedSource) {
         let mut text = String::new();
         let read = source.take(LONGEST_NAME).read_to_string(&mut text);
-        let Some(time) = read.ok().and_then(|_| layout::parse_timestamp(&text)) else { return };
+        let Some(time) = read.ok().and_then(|_| inputs::parse_timestamp(&text)) else { return };
         let mut delivery = Delivery::new(name, true, 0, self.sink);
         delivery.summary().format = FileFormat::Timestamp;
         delivery.summary().taken_at = Some(time);
@@ -189,7 +189,7 @@ impl Unpacker<'_> {
             }
             let path = long_name.take().unwrap_or_else(|| entry.path_bytes().into_owned());
             let path = shown(&path);
-            if !layout::holds_objects(&path) && !layout::is_timestamp(&path) {
+            if !inputs::holds_objects(&path) && !inputs::is_timestamp(&path) {
                 continue;
             }
             let inner = format!("{name}!{path}");

@@ -15,7 +15,7 @@ use crate::support::{files, read, root};
 /// Where nothing happens but thinking.
 const PURE: [&str; 6] = ["model", "cluster", "facts", "remedies", "rules", "plan"];
 /// Lines of a file, its tests apart.
-const LONG: usize = 400;
+const LONG: usize = 600;
 /// Lines of a rule.
 const LONG_RULE: usize = 200;
 
@@ -135,7 +135,7 @@ fn words(code: &str) -> impl Iterator<Item = &str> {
 /// Files that may post: the reviews, and the check that it is nothing else; messages to a webhook,
 /// which never go to an API server.
 const POSTS: [&str; 3] =
-    ["src/client/api_request.rs", "src/client/reader.rs", "src/watch/report/webhook_post.rs"];
+    ["src/client/api_request.rs", "src/client/reader.rs", "src/watch/report/webhook.rs"];
 
 fn writes(sources: &[Source]) -> Vec<String> {
     const FORBIDDEN: [&str; 14] = [

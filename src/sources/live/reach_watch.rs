@@ -6,10 +6,9 @@ use std::time::Instant;
 use futures::future::select_all;
 use tokio::{sync::watch, time::sleep};
 
-use super::gap_reason::gap_reason;
-use super::message::{Message, Outbox};
-use super::reach_requests::ReachRequests;
-use super::watch_health::WatchHealth;
+use super::kind_lister::ReachRequests;
+use super::watches::WatchHealth;
+use super::{Message, Outbox, gap_reason};
 use crate::client::{self, ListRequest, ReadError, Reader, Watch, WatchEvent};
 use crate::cluster::{Change, Reach};
 use crate::model::{Kind, ObjectKey, Text};

@@ -1,22 +1,23 @@
-//! `Watches`: the watch tasks of an intake, what they send, and the server's clock.
+//! `Watches`: the watch tasks of an intake, what they send, the server's clock, how the watches are
+//! doing, and the return to a kind that was not listed whole.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use chrono::SubsecRound as _;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
-use super::followed_kind::{FollowedKind, Return};
-use super::kind_lister::ListedKind;
-use super::message::{Delivery, Message, Outbox};
+use super::super::intake::Intake;
+use super::kind_lister::{KindLister, ListedKind};
 use super::reach_watch::WatchLinks;
-use super::watch_health::WatchHealth;
-use crate::client::Reader;
+use super::{Delivery, Message, Outbox};
+use crate::client::{Reader, is_still_unserved};
 use crate::cluster::{Change, Reach};
 use crate::dump::DumpError;
 use crate::model::{Kind, Time};
-use crate::sources::intake::Intake;
 
 /// Keeps an intake current: one watch for each list that was complete.
 ///
@@ -215,11 +216,122 @@ impl ServerClock {
     }
 }
 
+/// Whether what was not listed whole is tried again after a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Return {
+    /// It remains a gap: who is about to write decides by what was read. Only a kind that was not
+    /// served is looked for, since that it has no objects was read as well.
+    Never,
+    /// It is tried again: a right may be granted, and a kind may be installed.
+    AfterAWhile,
+}
+
+/// One kind, and how its list ended.
+pub(super) struct FollowedKind {
+    pub(super) kind: Kind,
+    pub(super) listed: ListedKind,
+    /// `--chunk-size`, as [`KindLister`] takes it.
+    pub(super) page: Option<u32>,
+    /// The only namespace that is listed where neither the cluster nor its namespaces may be.
+    pub(super) namespace: String,
+}
+
+impl FollowedKind {
+    /// Watches, and lists the kind anew where its lists were not complete, or once it is served.
+    /// Never returns.
+    pub(super) async fn run(mut self, returns: Return, mut links: WatchLinks) {
+        let mut tried = 0;
+        loop {
+            let mut tasks = JoinSet::new();
+            match self.listed {
+                ListedKind::NotServed => {
+                    tried = 0;
+                    until_served(&links.reader, self.kind).await;
+                }
+                ListedKind::Watched(watches) => {
+                    let is_whole = watches.iter().any(|it| it.reach().namespace.is_none());
+                    for watch in watches {
+                        tasks.spawn(watch.run(links.clone()));
+                    }
+                    if is_whole {
+                        tried = 0;
+                        // It ends when the kind seems not to be served any more.
+                        tasks.join_next().await;
+                    } else if returns == Return::Never {
+                        while tasks.join_next().await.is_some() {}
+                        return;
+                    }
+                    tried += 1;
+                    sleep(links.reader.limits().return_pause(tried)).await;
+                }
+            }
+            // Whatever these watches would still report is in the new lists, and nothing of it may
+            // arrive once those have begun.
+            tasks.shutdown().await;
+            links.begin_list();
+            let (_, volumes_listed) = watch::channel(true);
+            let outbox = links.outbox.clone();
+            let lister =
+                KindLister::new(&links.reader, self.page, &self.namespace, outbox, volumes_listed);
+            self.listed = Arc::new(lister).list_kind(self.kind).await;
+        }
+    }
+}
+
+/// Waits until the server does not deny any more that it serves a kind. The pause does not grow: what
+/// is done meanwhile rests on that there are no objects of the kind.
+async fn until_served(reader: &Reader, kind: Kind) {
+    loop {
+        sleep(reader.limits().first_return).await;
+        if !is_still_unserved(reader, kind).await {
+            return;
+        }
+    }
+}
+
+/// How the watches of one intake are doing. Cheap to clone; clones share what they know.
+#[derive(Debug, Clone, Default)]
+pub struct WatchHealth(Arc<Mutex<WatchCounts>>);
+
+#[derive(Debug, Default)]
+struct WatchCounts {
+    /// How often a watch began anew, by kind.
+    restarts: BTreeMap<Kind, u64>,
+    /// When a watch heard from the server last, by kind.
+    heard: BTreeMap<Kind, Instant>,
+}
+
+impl WatchHealth {
+    /// Notes that a watch of a kind heard from the server.
+    pub(super) fn heard(&self, kind: Kind) {
+        self.counts().heard.insert(kind, Instant::now());
+    }
+
+    /// Notes that a watch of a kind begins anew.
+    pub(super) fn restarted(&self, kind: Kind) {
+        *self.counts().restarts.entry(kind).or_default() += 1;
+    }
+
+    /// How often a watch began anew, by kind.
+    pub fn restarts(&self) -> BTreeMap<Kind, u64> {
+        self.counts().restarts.clone()
+    }
+
+    /// How long ago a watch heard from the server, an event or a bookmark, by kind.
+    pub fn silences(&self) -> BTreeMap<Kind, Duration> {
+        self.counts().heard.iter().map(|(kind, at)| (*kind, at.elapsed())).collect()
+    }
+
+    fn counts(&self) -> MutexGuard<'_, WatchCounts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{LAG, ServerClock};
+    use super::*;
     use crate::model::{Time, parse_time};
 
     fn noon(seconds: i64) -> Time {
@@ -251,5 +363,16 @@ mod tests {
         clock.set(noon(3600), begun);
         clock.set(noon(0), begun + LAG);
         assert_eq!(clock.at(begun + LAG), Some(noon(0)));
+    }
+
+    #[test]
+    fn clones_share_what_they_know() {
+        let health = WatchHealth::default();
+        let seen = health.clone();
+        health.restarted(Kind::Pod);
+        health.restarted(Kind::Pod);
+        health.heard(Kind::Node);
+        assert_eq!(seen.restarts(), [(Kind::Pod, 2)].into());
+        assert_eq!(seen.silences().into_keys().collect::<Vec<_>>(), [Kind::Node]);
     }
 }

@@ -26,7 +26,7 @@ const DATE: [(&str, &str); 8] = [
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
-const STOPWATCH: [(&str, &str); 33] = [
+const STOPWATCH: [(&str, &str); 29] = [
     ("src/apply/moment.rs", "how old something is that was read or judged"),
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/step/leases.rs", "how long to wait before expired Leases are read again"),
@@ -46,23 +46,19 @@ const STOPWATCH: [(&str, &str); 33] = [
     ("src/cli/acting/session.rs", "how old a look is"),
     ("src/cli/writing/guard/proof.rs", "how long to wait until what was installed is in force"),
     ("src/client/credential.rs", "how long the failure of a credential plugin is remembered"),
-    ("src/client/open_response.rs", "how long the body of an answer may take"),
-    ("src/client/reader.rs", "how long an answer took"),
+    ("src/client/reader.rs", "how long an answer took, and its body may take"),
     ("src/journal/segment_log.rs", "when a record is given up for which a write waits"),
-    ("src/sources/answers/mod.rs", "until when answers are waited for"),
-    ("src/sources/live/fresh_list.rs", "when the server's Date was received"),
-    ("src/sources/live/message.rs", "when the server's Date was received"),
+    ("src/sources/answers.rs", "until when answers are waited for"),
+    ("src/sources/live/mod.rs", "when the server's Date was received"),
     ("src/sources/live/reach_watch.rs", "how long a watch lasted"),
-    ("src/sources/live/watch_health.rs", "how long ago a watch heard from the server"),
-    ("src/sources/live/watches.rs", "how long ago the server's Date was received"),
+    ("src/sources/live/watches.rs", "how long ago the server was heard, and its Date received"),
     ("src/watch/report/events.rs", "how often Events are sent"),
-    ("src/watch/report/metrics_access.rs", "how long an answer about a token counts"),
-    ("src/watch/probes.rs", "how long a turn of the loop takes"),
-    ("src/watch/report/token_bucket.rs", "how often something is sent"),
+    ("src/watch/report/server.rs", "how long an answer about a token counts"),
+    ("src/watch/report/queue.rs", "how often something is sent"),
     ("src/watch/report/webhook.rs", "when a message is given up"),
     ("src/watch/leader.rs", "how long ago the Lease was seen to change, and when it was renewed"),
-    ("src/watch/run.rs", "when to judge what has changed, and to ask again"),
-    ("src/watch/settle.rs", "until when answers are waited for"),
+    ("src/watch/run.rs", "how long a turn takes, when to judge what has changed, and to ask again"),
+    ("src/watch/judging.rs", "until when answers are waited for"),
 ];
 
 /// How code reads the date, in the standard library and in crates.
