@@ -14,7 +14,7 @@ use std::time::Duration;
 pub use self::backends::Others;
 
 use self::backends::Crowd;
-use super::rows::Stored;
+use super::table::Stored;
 use super::{Cluster, Coverage, Reach, Seen, Unseen};
 use crate::drivers::Place;
 use crate::model::{

@@ -4,6 +4,7 @@
 //! [`Seen`], so that not read is never taken for absent: `Ok(None)` means known to be absent, `Err`
 //! means not read. There are no locks, no clock and no I/O in here.
 
+mod access;
 mod coverage;
 mod cx;
 mod indexes;

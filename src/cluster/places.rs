@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use hashbrown::HashSet;
 
 use super::indexes::{EntryChange, Index};
-use super::rows::Stored;
+use super::table::Stored;
 use super::{Cluster, Dirty, Subject};
 use crate::drivers::{
     Named, Overlap, Place, PlaceKey, Reference, by_handle, family, meeting, used,

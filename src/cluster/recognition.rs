@@ -1,6 +1,8 @@
 //! As what drivers are recognised whose names tell nothing: by the images of what runs them.
 
-use super::{Cluster, Dirty, indexes::EntryChange, rows::Linked};
+use super::indexes::EntryChange;
+use super::table::Linked;
+use super::{Cluster, Dirty};
 use crate::drivers::{
     ProvisionerKind, Recognition,
     driver_names::{mentions, provisioner_leases, sanitize},

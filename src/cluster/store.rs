@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::coverage::{Coverages, OddObjects};
 use super::indexes::{EntryChange, Indexes};
-use super::rows::{Linked, Tables};
+use super::table::{Linked, Tables};
 use super::{Coverage, Dirty, Seen};
 use crate::drivers::Recognition;
 use crate::model::{

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::Cluster;
-use super::rows::Linked;
 use super::store::object_key;
+use super::table::Linked;
 use crate::model::{
     Attachment, BackendKey, ClaimKey, FactKey, Kind, ObjectId, ObjectKey, PodPhase, PodUse,
     Question, Text, Time, Volume, split_ordinal,

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::flaw::Flaw;
 use super::head::{ClaimedType, HeadMetadata, ItemsMember, ObjectHead};
-use super::json::Skimmed;
+use super::piece::Skimmed;
 use super::piece::{
     Broken, DumpObject, FileFormat, FileLayout, FileScope, FileSummary, ListSummary, Origin,
     OwnRecord, Piece,

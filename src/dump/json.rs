@@ -1,27 +1,17 @@
-//! Parser of JSON dumps: objects, lists, arrays, and any number of them one after the other; items
-//! of a list that kubectl printed are found by their indentation.
+//! Parser of JSON dumps: objects, lists, arrays, and any number of them one after the other.
 //!
 //! An object is walked member by member by `serde_json`, which checks it and finds its end in one
 //! pass; its bytes are then handed on where they lie. Lists are entered, so that no more than one
 //! item has to be in memory.
-//!
-//! `kubectl get -o json` indents by four and sorts the members, so an item of a list begins with its
-//! version and its kind, and ends with the first brace that stands eight deep: no line within an
-//! item is indented so little, and no text in JSON holds a line break. What looks otherwise is read
-//! in the ordinary way. What looks so is not checked here, only found.
 
-use std::ops::Range;
-use std::sync::LazyLock;
-
-use memchr::memmem;
-use memchr::memmem::Finder;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
 use super::delivery::Delivery;
 use super::flaw::Flaw;
 use super::head::{HeadKey, HeadMetadata, ItemsMember, NullableText, ObjectHead};
+use super::piece::Skimmed;
 use super::window::{Filled, Halt, Position, Window, newlines};
-use super::wording;
+use super::{piece, wording};
 
 /// Reads all documents of a file.
 pub(super) fn read(window: &mut Window, out: &mut Delivery, skim: bool) -> Result<(), Halt> {
@@ -220,12 +210,12 @@ impl JsonReader<'_, '_, '_> {
 
     /// Finds the item at hand by its indentation, if it has the shape that kubectl writes.
     fn skim(&mut self) -> Result<Option<SkimmedItem>, Halt> {
-        if !self.skim || !self.window.starts_with(ITEM_START)? {
+        if !self.skim || !self.window.starts_with(piece::ITEM_START)? {
             return Ok(None);
         }
-        let Some(end) = self.window.find(&ITEM_END)? else { return Ok(None) };
-        let end = end + ITEM_END.needle().len();
-        Ok(skim_item(&self.window.bytes()[..end]).map(|found| (found, end)))
+        let Some(end) = self.window.find(&piece::ITEM_END)? else { return Ok(None) };
+        let end = end + piece::ITEM_END.needle().len();
+        Ok(piece::skim_item(&self.window.bytes()[..end]).map(|found| (found, end)))
     }
 
     fn rest_of_list(&mut self, head: &mut ObjectHead) -> Result<(), Halt> {
@@ -407,106 +397,4 @@ impl JsonReader<'_, '_, '_> {
         debug_assert!(newlines(&bytes[..before]) < error.line().max(1) as u64);
         self.syntax(at + within, &wording::syntax(error))
     }
-}
-
-/// What is looked for in every item: to prepare a search takes longer than to search.
-pub(super) type SearchedText = LazyLock<Finder<'static>>;
-
-macro_rules! wanted {
-    ($text:literal) => {
-        LazyLock::new(|| Finder::new($text))
-    };
-}
-
-/// Beginning of an item.
-pub(super) const ITEM_START: &[u8] = b"{\n            \"apiVersion\": \"";
-/// End of an item.
-pub(super) static ITEM_END: SearchedText = wanted!(b"\n        }");
-
-const KIND: &[u8] = b",\n            \"kind\": \"";
-const METADATA: &[u8] = b",\n            \"metadata\": {";
-static METADATA_END: SearchedText = wanted!(b"\n            }");
-static NAME: SearchedText = wanted!(b"\n                \"name\": \"");
-static NAMESPACE: SearchedText = wanted!(b"\n                \"namespace\": \"");
-static UID: SearchedText = wanted!(b"\n                \"uid\": \"");
-static CREATED: SearchedText = wanted!(b"\n                \"creationTimestamp\": \"");
-static VERSION: SearchedText = wanted!(b"\n                \"resourceVersion\": \"");
-/// Where a member of an item begins.
-static MEMBER: SearchedText = wanted!(b"\n            \"");
-/// The members that stand at its beginning.
-const MEMBERS: [&[u8]; 3] = [b"apiVersion\"", b"kind\"", b"metadata\""];
-static MANAGED: SearchedText = wanted!(b"\n                \"managedFields\": [\n");
-static MANAGED_END: SearchedText = wanted!(b"\n                ],");
-
-/// Object that was cut out by its indentation.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Skimmed {
-    /// Where in the body `metadata.managedFields` stands, with the comma behind it; empty if it was not
-    /// found. The body without it is the object without it.
-    pub managed_fields: Range<usize>,
-}
-
-/// Reads the head of an item, if all of it stands where kubectl puts it.
-pub(super) fn skim_item(item: &[u8]) -> Option<(ObjectHead, Skimmed)> {
-    let (api_version, rest) = text(item.strip_prefix(ITEM_START)?)?;
-    let (kind, rest) = text(rest.strip_prefix(KIND)?)?;
-    let metadata = rest.strip_prefix(METADATA)?;
-    // A list in a list, or an error of the API server.
-    if kind.ends_with("List") || kind == "Status" {
-        return None;
-    }
-    let before = item.len() - metadata.len();
-    let mut managed_fields = 0..0;
-    let mut from = 0;
-    if let Some(start) = MANAGED.find(metadata) {
-        let end = start + MANAGED_END.find(&metadata[start..])? + MANAGED_END.needle().len();
-        managed_fields = before + start..before + end;
-        from = end;
-    }
-    let end = from + METADATA_END.find(&metadata[from..])?;
-    // If the metadata ends before its managed fields, these are somebody else's.
-    if METADATA_END.find(&metadata[..managed_fields.start.saturating_sub(before)]).is_some() {
-        return None;
-    }
-    // The same member twice, as when two items have run into one: not for this shortcut to judge.
-    let again = |at: usize| {
-        MEMBERS.iter().any(|member| metadata[at + MEMBER.needle().len()..].starts_with(member))
-    };
-    if MEMBER.find_iter(&metadata[end..]).any(|at| again(end + at)) {
-        return None;
-    }
-    // Of what is sorted by name, this alone stands before the managed fields.
-    let created = optional(&metadata[..end], &CREATED)?;
-    let metadata = &metadata[from..end];
-    let (name, _) = text(&metadata[NAME.find(metadata)? + NAME.needle().len()..])?;
-    let meta = HeadMetadata {
-        name: NullableText(name),
-        namespace: optional(metadata, &NAMESPACE)?,
-        uid: optional(metadata, &UID)?,
-        resource_version: optional(metadata, &VERSION)?,
-        created,
-        ..HeadMetadata::default()
-    };
-    Some((ObjectHead::known(api_version, kind, meta), Skimmed { managed_fields }))
-}
-
-/// Reads a member that may be missing. One of this name anywhere else may be deeper, or may have lost
-/// its indentation.
-fn optional(metadata: &[u8], name: &Finder) -> Option<NullableText> {
-    let needle = name.needle();
-    if let Some(at) = name.find(metadata) {
-        return Some(NullableText(text(&metadata[at + needle.len()..])?.0));
-    }
-    // The key alone, since blanks around the colon may be others than kubectl's.
-    let key = needle.trim_ascii_start();
-    let key = &key[..=1 + memchr::memchr(b'"', &key[1..])?];
-    memmem::find(metadata, key).is_none().then(NullableText::default)
-}
-
-/// Reads a text without escapes that is not empty, and what follows it.
-fn text(rest: &[u8]) -> Option<(String, &[u8])> {
-    let end = memchr::memchr(b'"', rest)?;
-    let text = str::from_utf8(&rest[..end]).ok()?;
-    let plain = !text.is_empty() && !text.contains(|c: char| c == '\\' || c.is_control());
-    plain.then(|| (text.to_owned(), &rest[end + 1..]))
 }

@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use super::volume::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 use super::volume_source::{AzureFile, Fc, PersistentVolumeSpec};
+use super::volume_source::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
 use super::{Folder, ManagedMeta};
 use crate::model::{BackendKey, migrated_driver};
 

@@ -1,4 +1,5 @@
-//! Where the data of a volume is: `PersistentVolumeSource`, and the source `csi` of volumes and pods.
+//! Where the data of a volume is: `PersistentVolumeSource`, the source `csi` of volumes and pods, and
+//! `spec.nodeAffinity`.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +10,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Folder;
 use super::meta::ObjectReference;
-use super::slim::{
-    AllowList, Entries, Present, Quantity, is_default, only_objects, or_default, slim,
-};
-use super::volume::VolumeNodeAffinity;
+use super::slim::Quantity;
+use super::slim::{AllowList, Entries};
+use super::slim::{Present, is_default, only_objects, or_default, slim};
 use crate::drivers;
 use crate::drivers::PUBLISH_SECRET;
-use crate::model::{Attributes, BackendKey};
+use crate::model::{Attributes, BackendKey, NodeAffinity, NodeRequirement, NodeTerm};
 
 /// Declares both forms of `spec` from one list of sources.
 macro_rules! sources {
@@ -445,5 +445,62 @@ impl Message for Csi {
 
     fn clear(&mut self) {
         *self = Self::default();
+    }
+}
+
+slim! {
+    /// `spec.nodeAffinity`.
+    pub struct VolumeNodeAffinity {
+        /// The nodes that can reach the volume.
+        #[prost(message, optional, tag = "1")]
+        pub required: Option<NodeSelector>,
+    }
+
+    /// Terms of which a node must match one.
+    pub struct NodeSelector {
+        /// The terms.
+        #[prost(message, repeated, tag = "1")]
+        pub node_selector_terms: Vec<NodeSelectorTerm>,
+    }
+
+    /// One term, of which a node must match every requirement.
+    pub struct NodeSelectorTerm {
+        /// Requirements on labels.
+        #[prost(message, repeated, tag = "1")]
+        pub match_expressions: Vec<NodeSelectorRequirement>,
+        /// Requirements on fields.
+        #[prost(message, repeated, tag = "2")]
+        pub match_fields: Vec<NodeSelectorRequirement>,
+    }
+
+    /// One requirement.
+    pub struct NodeSelectorRequirement {
+        /// The label or field.
+        #[prost(string, tag = "1")]
+        pub key: String,
+        /// `In`, `NotIn`…
+        #[prost(string, tag = "2")]
+        pub operator: String,
+        /// The values.
+        #[prost(string, repeated, tag = "3")]
+        pub values: Vec<String>,
+    }
+}
+
+impl NodeSelector {
+    pub(super) fn fold(&self, folder: &mut Folder) -> NodeAffinity {
+        let mut all = |requirements: &[NodeSelectorRequirement]| {
+            let one = |requirement: &NodeSelectorRequirement| NodeRequirement {
+                key: folder.text(&requirement.key),
+                operator: folder.text(&requirement.operator),
+                values: folder.texts(&requirement.values),
+            };
+            requirements.iter().map(one).collect()
+        };
+        let term = |term: &NodeSelectorTerm| NodeTerm {
+            labels: all(&term.match_expressions),
+            fields: all(&term.match_fields),
+        };
+        NodeAffinity { terms: self.node_selector_terms.iter().map(term).collect() }
     }
 }

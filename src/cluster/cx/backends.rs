@@ -12,7 +12,7 @@ use hashbrown::DefaultHashBuilder;
 
 use super::super::indexes::{Index, Indexes};
 use super::super::places::{candidates, compared, distinct, named, owned};
-use super::super::rows::Stored;
+use super::super::table::Stored;
 use super::super::{Placed, Seen};
 use super::{CROWD, Cx, Lookup};
 use crate::drivers::{Named, Overlap, Place, meeting};

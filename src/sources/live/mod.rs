@@ -22,8 +22,8 @@ use std::time::Instant;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
-pub use self::kind_lister::EVENTS;
-pub use self::watches::{Return, WatchHealth, Watches};
+pub use self::reach_watch::{EVENTS, WatchHealth};
+pub use self::watches::{Return, Watches};
 
 use self::kind_lister::KindLister;
 use self::watches::FollowedKind;

@@ -1,8 +1,8 @@
-//! `Watches`: the watch tasks of an intake, what they send, the server's clock, how the watches are
-//! doing, and the return to a kind that was not listed whole.
+//! `Watches`: the watch tasks of an intake, what they send, the server's clock, and the return to a kind
+//! that was not listed whole.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::SubsecRound as _;
@@ -12,7 +12,7 @@ use tokio::time::sleep;
 
 use super::super::intake::Intake;
 use super::kind_lister::{KindLister, ListedKind};
-use super::reach_watch::WatchLinks;
+use super::reach_watch::{WatchHealth, WatchLinks};
 use super::{Delivery, Message, Outbox};
 use crate::client::{Reader, is_still_unserved};
 use crate::cluster::{Change, Reach};
@@ -289,49 +289,11 @@ async fn until_served(reader: &Reader, kind: Kind) {
     }
 }
 
-/// How the watches of one intake are doing. Cheap to clone; clones share what they know.
-#[derive(Debug, Clone, Default)]
-pub struct WatchHealth(Arc<Mutex<WatchCounts>>);
-
-#[derive(Debug, Default)]
-struct WatchCounts {
-    /// How often a watch began anew, by kind.
-    restarts: BTreeMap<Kind, u64>,
-    /// When a watch heard from the server last, by kind.
-    heard: BTreeMap<Kind, Instant>,
-}
-
-impl WatchHealth {
-    /// Notes that a watch of a kind heard from the server.
-    pub(super) fn heard(&self, kind: Kind) {
-        self.counts().heard.insert(kind, Instant::now());
-    }
-
-    /// Notes that a watch of a kind begins anew.
-    pub(super) fn restarted(&self, kind: Kind) {
-        *self.counts().restarts.entry(kind).or_default() += 1;
-    }
-
-    /// How often a watch began anew, by kind.
-    pub fn restarts(&self) -> BTreeMap<Kind, u64> {
-        self.counts().restarts.clone()
-    }
-
-    /// How long ago a watch heard from the server, an event or a bookmark, by kind.
-    pub fn silences(&self) -> BTreeMap<Kind, Duration> {
-        self.counts().heard.iter().map(|(kind, at)| (*kind, at.elapsed())).collect()
-    }
-
-    fn counts(&self) -> MutexGuard<'_, WatchCounts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::*;
+    use super::{LAG, ServerClock};
     use crate::model::{Time, parse_time};
 
     fn noon(seconds: i64) -> Time {
@@ -363,16 +325,5 @@ mod tests {
         clock.set(noon(3600), begun);
         clock.set(noon(0), begun + LAG);
         assert_eq!(clock.at(begun + LAG), Some(noon(0)));
-    }
-
-    #[test]
-    fn clones_share_what_they_know() {
-        let health = WatchHealth::default();
-        let seen = health.clone();
-        health.restarted(Kind::Pod);
-        health.restarted(Kind::Pod);
-        health.heard(Kind::Node);
-        assert_eq!(seen.restarts(), [(Kind::Pod, 2)].into());
-        assert_eq!(seen.silences().into_keys().collect::<Vec<_>>(), [Kind::Node]);
     }
 }
