@@ -8,17 +8,18 @@ use chrono::Utc;
 use http::header::{AUTHORIZATION, USER_AGENT};
 use http::{HeaderValue, Uri};
 use k8s_openapi::ByteString;
+use kube::client::ClientBuilder;
 use kube::config::{AuthInfo, Cluster, ExecAuthCluster};
-use kube::{Client, Config, client::ClientBuilder};
+use kube::{Client, Config};
 use secrecy::ExposeSecret;
 use tower::buffer::BufferLayer;
 
 use super::certificate;
-use super::connect_error::ConnectError;
-use super::connection_options::ConnectionOptions;
-use super::credential::{AuthorizeLayer, Credential, bearer};
-use super::credential_plugin::{CredentialPlugin, ExecError};
-use super::kubeconfig::{SelectedContext, override_cluster, override_user, select_context};
+use super::credential::{AuthorizeLayer, Credential, CredentialPlugin, ExecError, bearer};
+use super::kubeconfig::{
+    ConnectError, ConnectionOptions, SelectedContext, override_cluster, override_user,
+    select_context,
+};
 use super::proxy_environment::ProxyEnv;
 
 /// A connection to one API server.

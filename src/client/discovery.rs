@@ -7,8 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::future::join_all;
 use serde::Deserialize;
 
-use super::api_request::Accept;
-use super::object_request::ObjectRequest;
+use super::api_request::{Accept, ObjectRequest};
 use super::read_error::ReadError;
 use super::read_limits::Patience;
 use super::reader::{DatedAnswer, Reader, from_json};

@@ -1,11 +1,101 @@
-//! The kubeconfig with the flags applied: cluster, user and namespace, selected as kubectl does.
+//! kubectl's connection flags, and the kubeconfig with them applied: cluster, user and namespace,
+//! selected as kubectl does; and why no connection could be prepared.
 
+use std::io;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
 
 use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
+use secrecy::SecretString;
 
-use super::connect_error::ConnectError;
-use super::connection_options::ConnectionOptions;
+use super::credential::ExecError;
+
+/// kubectl's connection flags.
+#[derive(Debug, Clone, Default)]
+pub struct ConnectionOptions {
+    /// `--kubeconfig`: the only file to read.
+    pub kubeconfig: Option<PathBuf>,
+    /// `--context`
+    pub context: Option<String>,
+    /// `--cluster`
+    pub cluster: Option<String>,
+    /// `--user`
+    pub user: Option<String>,
+    /// `-n`: instead of the context's namespace.
+    pub namespace: Option<String>,
+    /// `--as`
+    pub as_user: Option<String>,
+    /// `--as-group`, repeatable.
+    pub as_groups: Vec<String>,
+    /// `--as-uid`
+    pub as_uid: Option<String>,
+    /// `--server`
+    pub server: Option<String>,
+    /// `--token`: instead of every other credential of the user.
+    pub token: Option<SecretString>,
+    /// `--certificate-authority`
+    pub certificate_authority: Option<PathBuf>,
+    /// `--client-certificate`
+    pub client_certificate: Option<PathBuf>,
+    /// `--client-key`
+    pub client_key: Option<PathBuf>,
+    /// `--insecure-skip-tls-verify`
+    pub insecure_skip_tls_verify: bool,
+    /// `--tls-server-name`
+    pub tls_server_name: Option<String>,
+    /// `--disable-compression`
+    pub disable_compression: bool,
+    /// `--request-timeout`
+    pub request_timeout: RequestTimeout,
+}
+
+/// `--request-timeout` as kubectl reads it: `0` for none, a number of seconds, or a duration such
+/// as `1m30s`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RequestTimeout(pub Option<Duration>);
+
+impl FromStr for RequestTimeout {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!(
+                "{text:?} is not a duration: use a number of seconds, or one such as 1m30s; 0 is none"
+            )
+        };
+        let total = match text.parse::<u64>() {
+            Ok(seconds) => Duration::from_secs(seconds),
+            Err(_) => go_duration(text).ok_or_else(wrong)?,
+        };
+        Ok(Self((!total.is_zero()).then_some(total)))
+    }
+}
+
+/// Parses a duration as Go's `time.ParseDuration` does, without a sign.
+fn go_duration(mut text: &str) -> Option<Duration> {
+    let mut total = None;
+    while !text.is_empty() {
+        let number = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
+        let (value, rest) = text.split_at(number);
+        let unit = rest.find(|letter: char| letter.is_ascii_digit()).unwrap_or(rest.len());
+        let (unit, rest) = rest.split_at(unit);
+        let scale = match unit {
+            "ns" => 1e-9,
+            "us" | "µs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return None,
+        };
+        let part = Duration::try_from_secs_f64(value.parse::<f64>().ok()? * scale).ok()?;
+        total = Some(total.unwrap_or(Duration::ZERO).checked_add(part)?);
+        text = rest;
+    }
+    total
+}
 
 /// The cluster, user and namespace that the kubeconfig and the flags select.
 #[derive(Debug, Clone, Default)]
@@ -216,4 +306,206 @@ pub(super) fn override_user(
 
 fn text(path: impl AsRef<Path>) -> String {
     path.as_ref().to_string_lossy().into_owned()
+}
+
+/// Why no connection could be prepared. No request was sent.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// There is no kubeconfig, and this process does not run in a pod.
+    #[error("no kubeconfig found: looked for {}", listed(looked_for))]
+    NoKubeconfig {
+        /// The paths that were tried.
+        looked_for: Vec<PathBuf>,
+    },
+    /// A kubeconfig cannot be read.
+    #[error("the kubeconfig {} cannot be read", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The operating system's error.
+        source: io::Error,
+    },
+    /// A kubeconfig is not YAML, or has other fields than a kubeconfig.
+    #[error("{}{}: not a kubeconfig: {detail}", path.display(), line.map(|line| format!(":{line}")).unwrap_or_default())]
+    NotYaml {
+        /// The file.
+        path: PathBuf,
+        /// The line of the fault.
+        line: Option<u64>,
+        /// The fault, without quoting the file: it holds credentials.
+        detail: String,
+    },
+    /// The kubeconfigs have no contexts, clusters and users.
+    #[error("the kubeconfig {} is empty", listed(paths))]
+    Empty {
+        /// The files.
+        paths: Vec<PathBuf>,
+    },
+    /// No context is set, neither in the kubeconfig nor by a flag.
+    #[error("no current context is set")]
+    NoContext {
+        /// The names that the kubeconfig has.
+        known: Vec<String>,
+    },
+    /// A name that is not in the kubeconfig.
+    #[error("no {kind} named {name:?} in the kubeconfig")]
+    Unknown {
+        /// `context`, `cluster` or `user`.
+        kind: &'static str,
+        /// The name.
+        name: String,
+        /// The names that the kubeconfig has.
+        known: Vec<String>,
+    },
+    /// The kubeconfig's cluster has no server URL.
+    #[error("the cluster {cluster:?} has no server URL")]
+    NoServer {
+        /// The name of the cluster.
+        cluster: String,
+    },
+    /// The text is not a URL.
+    #[error("the {what} {url:?} is not a URL: {detail}")]
+    Url {
+        /// `server` or `proxy`.
+        what: &'static str,
+        /// The text.
+        url: String,
+        /// The fault.
+        detail: String,
+    },
+    /// A certificate or key file cannot be read.
+    #[error("the {what} {path} cannot be read")]
+    File {
+        /// Such as `client certificate`.
+        what: &'static str,
+        /// The file.
+        path: String,
+        /// The operating system's error.
+        source: io::Error,
+    },
+    /// The data is not a certificate or key in PEM.
+    #[error("the {what} contains no usable PEM data")]
+    Pem {
+        /// Such as `client certificate`.
+        what: &'static str,
+    },
+    /// The client certificate has expired.
+    #[error("the client certificate of user {user:?} expired on {when}, by this machine's clock")]
+    CertificateExpired {
+        /// The kubeconfig's user.
+        user: String,
+        /// The time of expiry.
+        when: String,
+    },
+    /// A certificate authority was given together with `--insecure-skip-tls-verify`.
+    #[error("a certificate authority and --insecure-skip-tls-verify exclude each other")]
+    AuthorityAndInsecure,
+    /// Groups or a uid to impersonate were given without a user.
+    #[error("--as-group and --as-uid need --as")]
+    ImpersonatesNobody,
+    /// The value cannot be sent in a header.
+    #[error("{what} contains characters that cannot be sent")]
+    Header {
+        /// Such as `the user agent`.
+        what: &'static str,
+    },
+    /// The user logs in through an `auth-provider`, which Kubernetes has removed.
+    #[error(
+        "user {user:?} logs in through the auth-provider {provider:?}, which is no longer supported"
+    )]
+    AuthProvider {
+        /// The kubeconfig's user.
+        user: String,
+        /// The provider.
+        provider: String,
+    },
+    /// The credential plugin printed no credential.
+    #[error(transparent)]
+    Exec(#[from] ExecError),
+    /// The pod's service account cannot be used.
+    #[error("the service account of this pod cannot be used: {0}")]
+    InCluster(#[source] Arc<kube::config::InClusterError>),
+    /// TLS or the proxy could not be set up.
+    #[error("the connection to {server} cannot be set up: {source}")]
+    Setup {
+        /// The server's URL.
+        server: String,
+        /// The error of kube.
+        source: Box<kube::Error>,
+    },
+}
+
+impl ConnectError {
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoKubeconfig { .. } | Self::Empty { .. } => {
+                Some("pass one with --kubeconfig or $KUBECONFIG, or create one with your \
+                      provider's tool".to_owned())
+            }
+            Self::NoContext { known } => {
+                Some(format!("select one with --context or `kubectl config use-context`; \
+                              {}", known_names("context", known)))
+            }
+            Self::Unknown { kind, known, .. } => Some(known_names(kind, known)),
+            Self::CertificateExpired { .. } => Some("renew the kubeconfig, or check this machine's clock".to_owned()),
+            Self::AuthProvider { provider, .. } => Some(match provider.as_str() {
+                "gcp" => "install gke-gcloud-auth-plugin and run `gcloud container clusters get-credentials` again".to_owned(),
+                "azure" => "run `kubelogin convert-kubeconfig`; see https://github.com/Azure/kubelogin".to_owned(),
+                _ => "use an exec credential plugin instead, such as https://github.com/int128/kubelogin".to_owned(),
+            }),
+            Self::Exec(error) => error.hint(),
+            Self::NoServer { .. } => Some("pass one with --server".to_owned()),
+            Self::NotYaml { .. }
+            | Self::Read { .. }
+            | Self::Url { .. }
+            | Self::File { .. }
+            | Self::Pem { .. }
+            | Self::AuthorityAndInsecure
+            | Self::ImpersonatesNobody
+            | Self::Header { .. }
+            | Self::InCluster(_)
+            | Self::Setup { .. } => None,
+        }
+    }
+}
+
+fn known_names(kind: &str, known: &[String]) -> String {
+    if known.is_empty() {
+        format!("the kubeconfig has no {kind}")
+    } else {
+        format!("known: {}", known.join(", "))
+    }
+}
+
+fn listed(paths: &[PathBuf]) -> String {
+    let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    if paths.is_empty() { "nothing".to_owned() } else { paths.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn request_timeouts_are_kubectls() {
+        for (text, seconds) in [
+            ("0", None),
+            ("0s", None),
+            ("5", Some(5.0)),
+            ("1m30s", Some(90.0)),
+            ("1.5h", Some(5400.0)),
+            ("500ms", Some(0.5)),
+        ] {
+            let parsed: Result<RequestTimeout, _> = text.parse();
+            assert_eq!(
+                parsed.map(|timeout| timeout.0.map(|time| time.as_secs_f64())),
+                Ok(seconds),
+                "{text}"
+            );
+        }
+        for text in ["", "s", "-5", "1d", "1 m", "5.s.", "1m30"] {
+            assert!(text.parse::<RequestTimeout>().is_err(), "{text}");
+        }
+    }
 }

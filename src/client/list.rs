@@ -6,10 +6,8 @@ use chrono::{DateTime, Utc};
 use futures::future::{BoxFuture, FutureExt as _};
 use serde::de::DeserializeOwned;
 
-use super::api_path::{api_version, collection_path, escape};
-use super::api_request::Accept;
+use super::api_request::{Accept, METADATA, api_version, collection_path, escape};
 use super::decoding::Decoding;
-use super::object_request::METADATA;
 use super::read_error::ReadError;
 use super::read_limits::Patience;
 use super::reader::{DatedAnswer, Reader};
@@ -60,7 +58,7 @@ pub struct ListRequest {
     pub form: ListForm,
 }
 
-/// What is handed over while a list is read.
+/// Event handed over while a list is read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ListEvent<T> {
     /// An item.

@@ -1,12 +1,11 @@
 //! `ReadError`: why something could not be read, and what to do about it.
 
 use std::error::Error;
-use std::fmt;
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fmt, io};
 
-use super::credential_plugin::ExecError;
+use super::credential::ExecError;
 
 /// Why something could not be read.
 #[derive(Debug, Clone, thiserror::Error)]

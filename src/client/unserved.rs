@@ -9,19 +9,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::OnceCell;
 
-use super::api_path::{api_version, collection_path};
-use super::api_request::Accept;
+use super::api_request::{Accept, api_version, collection_path};
 use super::discovery::{LegacyResource, LegacyResourceList, ServedKinds, ServedVersion, discover};
 use super::read_error::ReadError;
 use super::read_limits::Patience;
 use super::reader::{Reader, from_json};
 use crate::model::{CustomKind, Kind};
 
-/// What a server serves, discovered when it is asked for.
+/// Kinds that a server serves, discovered when one is asked for.
 pub struct Discovery {
     reader: Reader,
     served: OnceCell<Result<ServedKinds, String>>,
-    /// What groups say themselves that they hold.
+    /// Resources of groups, as the documents of the groups list them.
     groups: Mutex<BTreeMap<String, Arc<OnceCell<GroupResources>>>>,
 }
 
@@ -32,19 +31,19 @@ type GroupResources = Result<Vec<LegacyResource>, String>;
 /// How objects of a kind are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OwnerResource {
-    /// By this resource, which may be namespaced.
+    /// The kind is served as this resource, which may be namespaced.
     Served {
         /// Such as `statefulsets`.
         resource: String,
         /// Whether its objects live in namespaces.
         namespaced: bool,
     },
-    /// Not in this version, but in another.
+    /// The kind is served in another version only.
     Elsewhere {
         /// Such as `v1`.
         version: String,
     },
-    /// Not at all: the server does not serve the kind.
+    /// The server does not serve the kind.
     NotServed,
 }
 

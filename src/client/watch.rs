@@ -3,20 +3,20 @@
 //! Watches are read as JSON, not as protobuf, since their few objects would gain nothing.
 
 use std::collections::hash_map::RandomState;
-use std::fmt::{self, Write as _};
+use std::fmt;
+use std::fmt::Write as _;
 use std::hash::BuildHasher;
 
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
-use super::api_path::escape;
-use super::decoding::Decoding;
-use super::error_status::ErrorStatus;
+use super::api_request::escape;
+use super::decoding::{Decoding, ErrorStatus};
 use super::list::ListRequest;
-use super::open_response::OpenResponse;
 use super::read_error::ReadError;
-use super::reader::Reader;
+use super::reader::{OpenResponse, Reader};
 
 /// The shortest and the longest duration of a watch, in seconds. They differ so that the watches of
 /// many kinds and users do not end at the same time. client-go asks for five to ten minutes.
@@ -33,9 +33,9 @@ pub enum WatchEvent<T> {
     Seen(T),
     /// An object was deleted, or no longer matches the request.
     Gone {
-        /// Its namespace; empty for cluster-wide kinds.
+        /// Namespace; empty for cluster-wide kinds.
         namespace: String,
-        /// Its name.
+        /// Name.
         name: String,
     },
     /// No object changed up to the version that the watch has reached.

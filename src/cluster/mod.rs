@@ -4,13 +4,10 @@
 //! [`Seen`], so that not read is never taken for absent: `Ok(None)` means known to be absent, `Err`
 //! means not read. There are no locks, no clock and no I/O in here.
 
-mod change;
+mod access;
 mod coverage;
 mod cx;
-mod dirty;
-mod index;
 mod indexes;
-mod odd;
 mod places;
 mod recognition;
 mod rows;
@@ -18,10 +15,9 @@ mod store;
 mod table;
 mod touch;
 
-pub use change::{Change, Doubt, Gap, OddObject, Reach};
 pub(crate) use coverage::{Coverage, Seen, Unseen};
 pub use cx::{Cx, Facts, Lookup, Others};
-pub(crate) use dirty::for_each_judged_row;
-pub use dirty::{Dirty, Subject};
 pub use places::Placed;
-pub use store::Cluster;
+pub use store::{Change, Cluster, Doubt, Gap, OddObject, Reach};
+pub(crate) use touch::for_each_judged_row;
+pub use touch::{Dirty, Subject};

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use hashbrown::HashSet;
 
-use super::{Cluster, Dirty, Subject, index::Index, indexes::EntryChange, rows::Stored};
+use super::indexes::{EntryChange, Index};
+use super::table::Stored;
+use super::{Cluster, Dirty, Subject};
 use crate::drivers::{
     Named, Overlap, Place, PlaceKey, Reference, by_handle, family, meeting, used,
 };
@@ -188,7 +190,7 @@ pub(super) fn candidates<'a, 'p>(
     keys.into_iter().flat_map(|key| index.candidates(key))
 }
 
-/// The same, each once.
+/// Returns the ids, each once.
 pub(super) fn distinct(ids: impl Iterator<Item = ObjectId>) -> Vec<ObjectId> {
     let mut ids: Vec<ObjectId> = ids.collect();
     ids.sort_unstable();
@@ -210,7 +212,7 @@ pub(super) fn compared<'a, R: Stored + Placed>(
     rows
 }
 
-/// The same places without borrowed texts.
+/// Copies places without borrowed texts.
 pub(super) fn owned(places: &[Place<'_>]) -> Vec<Place<'static>> {
     places.iter().cloned().map(Place::into_owned).collect()
 }

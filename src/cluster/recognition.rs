@@ -1,6 +1,8 @@
 //! As what drivers are recognised whose names tell nothing: by the images of what runs them.
 
-use super::{Cluster, Dirty, indexes::EntryChange, rows::Linked};
+use super::indexes::EntryChange;
+use super::table::Linked;
+use super::{Cluster, Dirty};
 use crate::drivers::{
     ProvisionerKind, Recognition,
     driver_names::{mentions, provisioner_leases, sanitize},
@@ -16,7 +18,7 @@ pub(super) fn is_open(driver: &str) -> bool {
 }
 
 impl Cluster {
-    /// As what a driver or a provisioner is recognised: by its name, and where that leaves it open, by
+    /// Recognises a driver or a provisioner: by its name, and where that leaves it open, by
     /// the images of the pods and workloads that carry its name, register it or hold its Lease.
     pub fn recognition(&self, driver: &str) -> Recognition {
         if !is_open(driver) {

@@ -1,16 +1,11 @@
-//! The cluster as far as it was read, and the one way to change it.
-
-mod access;
+//! The cluster as far as it was read, and the one way to change it: by a [`Change`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    Change, Coverage, Dirty, Gap, Reach, Seen,
-    coverage::Coverages,
-    indexes::{EntryChange, Indexes},
-    odd::OddObjects,
-    rows::{Linked, Tables},
-};
+use super::coverage::{Coverages, OddObjects};
+use super::indexes::{EntryChange, Indexes};
+use super::table::{Linked, Tables};
+use super::{Coverage, Dirty, Seen};
 use crate::drivers::Recognition;
 use crate::model::{
     Answer, BackendKey, ControllerRole, KeptBackend, Kind, ObjectId, ObjectKey, Question, Row,
@@ -25,7 +20,7 @@ pub struct Cluster {
     pub(super) answers: BTreeMap<Question, Answer>,
     pub(super) sightings: BTreeMap<(ControllerRole, Text), Time>,
     pub(super) kept: BTreeMap<BackendKey, KeptBackend>,
-    /// As what drivers of volumes are recognised whose names leave it open.
+    /// Recognition of drivers of volumes whose names leave it open.
     pub(super) recognised: BTreeMap<Text, Recognition>,
     pub(super) added_finalizers: BTreeSet<(Uid, Text)>,
     pub(super) coverages: Coverages,
@@ -34,7 +29,7 @@ pub struct Cluster {
     /// The version that the server prefers, of kinds of which it may be another one than is known.
     served: BTreeMap<Kind, Text>,
     clock: Option<Time>,
-    /// Whether it may have been later than the clock says.
+    /// Whether the time may have been later than the clock says.
     clock_is_lower_bound: bool,
     /// How many changes were applied: their order.
     sequence: u64,
@@ -149,7 +144,7 @@ impl Cluster {
         self.clock
     }
 
-    /// The same, unless it may have been later: then nothing is known to lie in its future.
+    /// Returns the clock, unless it may have been later: then nothing is known to lie in its future.
     pub(super) fn exact_clock(&self) -> Option<Time> {
         self.clock.filter(|_| !self.clock_is_lower_bound)
     }
@@ -178,7 +173,7 @@ impl Cluster {
         self.coverages.gaps().chain(self.odd.gaps())
     }
 
-    /// What could not be read of single objects: sizes and times that are unknown.
+    /// Fields of single objects that could not be read: sizes and times that are unknown.
     pub fn odd_fields(&self) -> impl Iterator<Item = &str> {
         self.odd.fields()
     }
@@ -204,7 +199,7 @@ impl Cluster {
         self.listed(kind, namespace).map(drop)
     }
 
-    /// The same, with the points at which its list began and ended.
+    /// Returns the coverage of a kind with the points at which its list began and ended.
     pub(super) fn listed(&self, kind: Kind, namespace: Option<&Text>) -> Seen<(u64, u64)> {
         let listed = self.coverages.reach(kind, namespace)?;
         self.odd.reach(kind, namespace)?;
@@ -325,4 +320,94 @@ impl Cluster {
 /// The key of an object, as the index of events compares it.
 pub(super) fn object_key(key: &ObjectKey) -> (Kind, &str, &str) {
     (key.kind, key.namespace.as_deref().unwrap_or_default(), &key.name)
+}
+
+/// A change to a [`Cluster`](super::Cluster).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// An object exists with this content, or a question was answered.
+    Seen(Row),
+    /// An object exists of which something could not be read, with the rest of its content.
+    Odd(Option<Row>, Box<OddObject>),
+    /// An object does not exist any more, or no row of it is kept any more.
+    Gone(ObjectKey),
+    /// A list of everything within reach begins. Sent before the request.
+    ///
+    /// This, and whatever else is said of a whole kind, replaces what was said of its namespaces:
+    /// the whole comes first, and then its parts.
+    Begin(Reach),
+    /// A list is complete: objects that it did not contain do not exist.
+    Complete(Reach),
+    /// A dump of another tool contains all objects within reach, as of one moment.
+    Whole(Reach),
+    /// How far a list reached, as a dump recorded it.
+    Covered(Reach, Coverage),
+    /// The server does not serve the kind: no objects exist.
+    NotServed(Kind),
+    /// The server prefers this version of a kind.
+    Served(Kind, Text),
+    /// A list failed or is incomplete.
+    Lost(Gap),
+    /// The server's clock.
+    Clock(Time),
+    /// A time that the server's clock had passed, where nothing says how late it was.
+    ClockAtLeast(Time),
+    /// The server's version.
+    Server(Server),
+    /// An answer is too old to count: the question is open again. With the question about the
+    /// record of kept backend volumes go all of these: they are taken in again.
+    Forgotten(Question),
+    /// A trace of a controller was found: that none was found earlier proves nothing any more.
+    Traced(ControllerRole, Text),
+}
+
+/// An object of which something could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OddObject {
+    /// The object.
+    pub key: ObjectKey,
+    /// How far the damage reaches.
+    pub doubt: Doubt,
+    /// Description of the damage: names the object, lower case, no full stop.
+    pub reason: String,
+}
+
+/// How far it reaches that something of an object could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Doubt {
+    /// Reaches a size or a time, which its row says is not known.
+    Field,
+    /// Reaches the object: it is not judged, and nothing is by what it says.
+    Object,
+    /// Reaches what it may have to do with in its namespace.
+    Namespace,
+    /// Reaches what it may have to do with anywhere.
+    Kind,
+}
+
+/// Which objects a list covers.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Reach {
+    /// Their kind.
+    pub kind: Kind,
+    /// One namespace, or `None` for all.
+    pub namespace: Option<Text>,
+}
+
+impl Reach {
+    /// All objects of a kind.
+    pub const fn all(kind: Kind) -> Self {
+        Self { kind, namespace: None }
+    }
+}
+
+/// Objects that were not read, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Gap {
+    /// The kind.
+    pub kind: Kind,
+    /// The namespace, or `None` for all.
+    pub namespace: Option<Text>,
+    /// Why: lower case, no full stop.
+    pub reason: String,
 }

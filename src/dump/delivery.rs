@@ -1,23 +1,23 @@
-//! Hands the documents of one file to the caller as pieces, and counts them for the file's summary.
+//! Hands the documents of one file to the caller as pieces, and counts them for the file's summary;
+//! lines of our own dumps: the header, records that are no Kubernetes objects, and the end line.
 //!
 //! An item of a list takes from its list the kind and version that it lacks. Lists that name their
 //! kind only at their end keep such items until then.
 
-mod own_lines;
-
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::OWN_GROUP;
+use serde::{Deserialize, Serialize};
+
 use super::flaw::Flaw;
-use super::head::ClaimedType;
-use super::head::{HeadMetadata, ItemsMember, ObjectHead};
-use super::piece::{Broken, DumpObject, Origin, Piece};
-use super::skim::Skimmed;
-use super::summary::{FileFormat, FileLayout, FileScope, FileSummary, ListSummary};
+use super::head::{ClaimedType, HeadMetadata, ItemsMember, ObjectHead};
+use super::piece::Skimmed;
+use super::piece::{
+    Broken, DumpObject, FileFormat, FileLayout, FileScope, FileSummary, ListSummary, Origin,
+    OwnRecord, Piece,
+};
 use super::window::{Halt, Position};
-pub(super) use own_lines::EndLine;
-use own_lines::OwnDump;
+use super::{OWN_EXCERPT, OWN_GROUP, OWN_HEADER, OWN_TRAILER, OWN_VERSION};
 
 /// The caller's end of the line.
 pub(super) type PieceSink<'s> = dyn FnMut(Piece<'_>) -> ControlFlow<()> + 's;
@@ -52,11 +52,11 @@ struct OpenList {
 /// More broken items than this do not wait for their kind.
 const MOST_DOUBTFUL: usize = 1000;
 
-/// What an object is said to be.
+/// Kind and version that an object, its list or its file states.
 struct StatedType<'a> {
     api_version: &'a str,
     kind: &'a str,
-    /// What the list it is in says of its items.
+    /// What the list of the object says of its items.
     list: Option<&'a ObjectHead>,
 }
 
@@ -394,5 +394,75 @@ fn document<'a>(
         body,
         skimmed: None,
         list,
+    }
+}
+
+/// How far a dump of ours has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::dump) enum OwnDump {
+    /// The file is no dump of ours.
+    No,
+    /// So many lines after the header.
+    Open(u64),
+    /// The end line has been seen.
+    Closed,
+}
+
+/// The end line of our own dump.
+#[derive(Serialize, Deserialize)]
+pub(in crate::dump) struct EndLine {
+    /// The lines between the header and the end.
+    pub(in crate::dump) count: u64,
+}
+
+impl Delivery<'_> {
+    /// Delivers a line of ours, and holds a dump of ours to its header and its end.
+    pub(in crate::dump) fn own_line(
+        &mut self,
+        place: Position,
+        head: &ObjectHead,
+        body: &[u8],
+    ) -> Result<(), Halt> {
+        let of_a_dump = [OWN_HEADER, OWN_EXCERPT, OWN_TRAILER].contains(&&*head.kind);
+        if head.api_version != OWN_VERSION && (of_a_dump || self.own != OwnDump::No) {
+            // Even a line of a known kind may mean something else.
+            return Err(Halt::Flaw(Flaw::Newer(head.api_version.clone()), place));
+        }
+        match (head.kind.as_str(), self.own) {
+            (OWN_HEADER, _) => {
+                // A second header where no end line was: the first dump was cut.
+                if let OwnDump::Open(_) = self.own {
+                    self.spoil(place, Flaw::NoEnd)?;
+                }
+                self.own = OwnDump::Open(0);
+                self.summary().format = FileFormat::OwnDump;
+            }
+            (OWN_TRAILER, OwnDump::Open(found)) => {
+                self.own = OwnDump::Closed;
+                let stated = serde_json::from_slice::<EndLine>(body).map(|trailer| trailer.count);
+                return match stated {
+                    Ok(stated) if stated == found => Ok(()),
+                    Ok(stated) => self.spoil(place, Flaw::Miscounted { stated, found }),
+                    Err(_) => self.spoil(place, Flaw::Lacks("count")),
+                };
+            }
+            (OWN_TRAILER, OwnDump::No) => return self.spoil(place, Flaw::NoBeginning),
+            (_, OwnDump::Closed) => return self.broken(place, None, Flaw::AfterEnd),
+            (_, OwnDump::Open(_) | OwnDump::No) => self.count_line(),
+        }
+        let origin = self.origin(place, None);
+        let Ok(body) = str::from_utf8(body) else {
+            return self.report(origin, Flaw::NotUtf8, None);
+        };
+        self.summary().records += 1;
+        let record = OwnRecord { origin, api_version: &head.api_version, kind: &head.kind, body };
+        self.send(Piece::Record(record))
+    }
+
+    /// Counts a line of ours, if it is one.
+    pub(in crate::dump) fn count_line(&mut self) {
+        if let OwnDump::Open(count) = &mut self.own {
+            *count += 1;
+        }
     }
 }

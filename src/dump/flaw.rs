@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::OWN_VERSION;
 
-/// What is wrong with a piece of a dump. It is told as a lower-case fragment that follows the
+/// Flaw of a piece of a dump. It is told as a lower-case fragment that follows the
 /// [`Origin`](super::Origin), and is never a reason to stop with the other files.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {

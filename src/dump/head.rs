@@ -18,7 +18,7 @@ pub struct ClaimedType {
     pub kind: String,
 }
 
-/// What is known of an object or of a list. Filled member by member, and used again for the next.
+/// Head of an object or of a list. Filled member by member, and used again for the next.
 #[derive(Debug, Default)]
 pub(super) struct ObjectHead {
     pub(super) api_version: String,
@@ -34,10 +34,10 @@ pub(super) struct ObjectHead {
     doubled: bool,
 }
 
-/// What became of the member `items`.
+/// Outcome of reading the member `items`.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ItemsMember {
-    /// There is none.
+    /// The member is absent.
     #[default]
     Absent,
     /// `null`, which is how Go writes a list that was never filled.

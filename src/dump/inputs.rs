@@ -1,15 +1,16 @@
 //! Opens files, folders and standard input, one after the other.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::delivery::PieceSink;
 use super::flaw::{DumpError, Flaw};
 use super::packing::{Packing, Unpacker};
-use super::summary::FileSummary;
+use super::piece::FileSummary;
 use super::window::{Halt, WindowLimits};
-use super::{Input, layout, wording};
+use super::{Input, packing, wording};
 
 /// Reads all inputs.
 pub(super) fn read<'s>(
@@ -28,7 +29,7 @@ pub(super) fn read<'s>(
             Input::Stdin => unwrap.stream("stdin", stdin, Packing::default()),
             Input::Path(path) => path_input(&mut unwrap, path)?,
         };
-        layout::settle(&mut unwrap.summaries[before..]);
+        packing::settle_layouts(&mut unwrap.summaries[before..]);
         if end.is_err() {
             break;
         }
@@ -63,7 +64,7 @@ fn folder(unwrap: &mut Unpacker, entries: Vec<(PathBuf, fs::FileType)>) -> Resul
             }
             continue;
         }
-        if !layout::holds_objects(&shown) && !layout::is_timestamp(&shown) {
+        if !packing::holds_objects(&shown) && !packing::is_timestamp(&shown) {
             continue;
         }
         // Links to files are followed, links to folders are not: they can go in circles.

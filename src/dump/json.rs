@@ -9,9 +9,9 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use super::delivery::Delivery;
 use super::flaw::Flaw;
 use super::head::{HeadKey, HeadMetadata, ItemsMember, NullableText, ObjectHead};
-use super::skim::{self, Skimmed};
+use super::piece::Skimmed;
 use super::window::{Filled, Halt, Position, Window, newlines};
-use super::wording;
+use super::{piece, wording};
 
 /// Reads all documents of a file.
 pub(super) fn read(window: &mut Window, out: &mut Delivery, skim: bool) -> Result<(), Halt> {
@@ -28,7 +28,7 @@ struct JsonReader<'w, 'r, 's> {
     skim: bool,
 }
 
-/// What an object turned out to be.
+/// Shape of an object, once its members were walked.
 enum Shape {
     /// It ends before this byte.
     Object(usize),
@@ -36,7 +36,7 @@ enum Shape {
     List(usize),
 }
 
-/// What may come next within an object.
+/// Next token within an object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Token {
     KeyOrEnd,
@@ -210,12 +210,12 @@ impl JsonReader<'_, '_, '_> {
 
     /// Finds the item at hand by its indentation, if it has the shape that kubectl writes.
     fn skim(&mut self) -> Result<Option<SkimmedItem>, Halt> {
-        if !self.skim || !self.window.starts_with(skim::START)? {
+        if !self.skim || !self.window.starts_with(piece::ITEM_START)? {
             return Ok(None);
         }
-        let Some(end) = self.window.find(&skim::END)? else { return Ok(None) };
-        let end = end + skim::END.needle().len();
-        Ok(skim::head(&self.window.bytes()[..end]).map(|found| (found, end)))
+        let Some(end) = self.window.find(&piece::ITEM_END)? else { return Ok(None) };
+        let end = end + piece::ITEM_END.needle().len();
+        Ok(piece::skim_item(&self.window.bytes()[..end]).map(|found| (found, end)))
     }
 
     fn rest_of_list(&mut self, head: &mut ObjectHead) -> Result<(), Halt> {

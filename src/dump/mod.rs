@@ -31,13 +31,9 @@ mod packing;
 mod flaw;
 mod head;
 mod json;
-mod layout;
 mod piece;
-mod skim;
-mod summary;
 #[cfg(test)]
 mod tests;
-mod timestamp;
 mod inputs;
 mod window;
 mod wording;
@@ -50,10 +46,11 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 pub(crate) use flaw::DumpError;
-pub(crate) use piece::{Broken, DumpObject, Origin, OwnRecord, Piece};
 #[cfg(test)]
-pub(crate) use summary::FileFormat;
-pub(crate) use summary::{FileLayout, FileScope, FileSummary, ListSummary};
+pub(crate) use piece::FileFormat;
+pub(crate) use piece::{
+    Broken, DumpObject, FileLayout, FileScope, FileSummary, ListSummary, Origin, OwnRecord, Piece,
+};
 pub(crate) use wording::{FieldStep, explain, path_of_misfit};
 pub(crate) use writer::{DumpWriter, Replace, private_file, private_file_beside};
 

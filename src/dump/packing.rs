@@ -1,14 +1,18 @@
-//! Unpacks gzip and tar, and chooses the parser for the text inside.
+//! Unpacks gzip and tar, and chooses the parser for the text inside; tells by the paths of files which
+//! layout of known tools they have.
 
-use std::io::{self, Read};
+use std::io;
+use std::io::Read;
+use std::path::Path;
 
+use chrono::{DateTime, Utc};
 use flate2::read::MultiGzDecoder;
 
 use super::delivery::{Delivery, PieceSink};
 use super::flaw::Flaw;
-use super::summary::{FileFormat, FileSummary};
+use super::piece::{FileFormat, FileLayout, FileScope, FileSummary};
 use super::window::{Filled, Halt, Position, Window, WindowLimits};
-use super::{json, layout, wording, yaml};
+use super::{json, wording, yaml};
 
 /// A tar header's magic stands here.
 const TAR_MAGIC: usize = 257;
@@ -17,7 +21,7 @@ const BLOCK: usize = 512;
 /// A longer name than any file system knows; it is read into memory.
 const LONGEST_NAME: u64 = 64 << 10;
 
-/// What has been unwrapped so far.
+/// Layers of packing that have been unwrapped so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Packing {
     /// Whether the file was merely found, in a folder or an archive.
@@ -40,7 +44,7 @@ pub(super) struct Unpacker<'s> {
     pub(super) limits: WindowLimits,
 }
 
-/// What the first bytes promise.
+/// Packed form that the first bytes promise.
 enum PackedForm {
     Gzip,
     Tar,
@@ -65,7 +69,7 @@ impl Unpacker<'_> {
             PackedForm::Tar if !wrapping.archive => self.archive(name, &mut source, wrapping),
             PackedForm::Gzip | PackedForm::Tar => self.refuse(name, Flaw::Nested),
             PackedForm::Refused(flaw) => self.refuse(name, flaw),
-            PackedForm::Text if layout::is_timestamp(name) && wrapping.found => {
+            PackedForm::Text if is_timestamp(name) && wrapping.found => {
                 self.timestamp(name, &mut source);
                 Ok(())
             }
@@ -116,7 +120,7 @@ impl Unpacker<'_> {
     fn timestamp(&mut self, name: &str, source: &mut PeekedSource) {
         let mut text = String::new();
         let read = source.take(LONGEST_NAME).read_to_string(&mut text);
-        let Some(time) = read.ok().and_then(|_| layout::parse_timestamp(&text)) else { return };
+        let Some(time) = read.ok().and_then(|_| parse_timestamp(&text)) else { return };
         let mut delivery = Delivery::new(name, true, 0, self.sink);
         delivery.summary().format = FileFormat::Timestamp;
         delivery.summary().taken_at = Some(time);
@@ -189,7 +193,7 @@ impl Unpacker<'_> {
             }
             let path = long_name.take().unwrap_or_else(|| entry.path_bytes().into_owned());
             let path = shown(&path);
-            if !layout::holds_objects(&path) && !layout::is_timestamp(&path) {
+            if !holds_objects(&path) && !is_timestamp(&path) {
                 continue;
             }
             let inner = format!("{name}!{path}");
@@ -319,4 +323,93 @@ impl<R: Read> Read for ArchiveTail<R> {
         self.zeros = last.map_or(self.zeros + read, |last| read - last - 1);
         Ok(read)
     }
+}
+
+/// Returns whether a file that nobody named is worth opening. Logs, pages and notes are not.
+///
+/// Archives are not either: a must-gather holds archives of older looks at the same cluster,
+/// and objects of two times must not be mixed.
+pub(super) fn holds_objects(path: &str) -> bool {
+    let name = path.rsplit(['/', '\\', '!']).next().unwrap_or(path).to_ascii_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    let kind = Path::new(name).extension().and_then(|kind| kind.to_str());
+    !name.starts_with('.') && matches!(kind, Some("json" | "yaml" | "yml" | "ndjson" | "jsonl"))
+}
+
+/// Returns whether this is where a must-gather notes when it was taken.
+pub(super) fn is_timestamp(path: &str) -> bool {
+    path.rsplit(['/', '\\', '!']).next() == Some("timestamp")
+}
+
+/// Returns when a must-gather was taken.
+///
+/// It notes two times as Go prints them, the begin and the end of the gathering. Taken is the
+/// earliest: a later one would make everything seem older than it was when it was looked at, and
+/// old is what is acted upon. That an object may then seem to come from the future is harmless.
+pub(super) fn parse_timestamp(text: &str) -> Option<DateTime<Utc>> {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let times: Option<Vec<_>> = lines.map(go_time).collect();
+    times?.into_iter().min()
+}
+
+/// Parses `2024-05-02 10:11:12.123456789 +0200 CEST m=+0.214463842`.
+fn go_time(line: &str) -> Option<DateTime<Utc>> {
+    let mut words = line.split_whitespace();
+    let (date, time, offset) = (words.next()?, words.next()?, words.next()?);
+    let time = format!("{date} {time} {offset}");
+    let time = DateTime::parse_from_str(&time, "%Y-%m-%d %H:%M:%S%.f %z").ok()?;
+    Some(time.to_utc())
+}
+
+/// Says of each file of one input who laid it out, and of which part of the cluster it speaks.
+pub(super) fn settle_layouts(files: &mut [FileSummary]) {
+    // `kubectl cluster-info dump` writes `<folder>/<namespace>/replication-controllers.json`. No
+    // other tool writes this kind with a hyphen, and it does so for every namespace.
+    let roots: Vec<String> = files
+        .iter()
+        .filter_map(|file| file.path.strip_suffix("/replication-controllers.json"))
+        .map(|folder| match folder.rfind(['/', '!']) {
+            Some(end) => folder[..=end].to_owned(),
+            None => String::new(),
+        })
+        .collect();
+    for file in files {
+        if let Some(inside) = roots.iter().find_map(|root| file.path.strip_prefix(root.as_str())) {
+            file.layout = FileLayout::ClusterInfoDump;
+            file.scope = match inside.split('/').collect::<Vec<_>>()[..] {
+                [_] => FileScope::Cluster,
+                [namespace, _] => FileScope::Namespace(namespace.to_owned()),
+                _ => FileScope::Unknown,
+            };
+        } else if let Some(scope) = gathered(&file.path) {
+            file.layout = FileLayout::Gathered;
+            file.scope = scope;
+        } else if is_timestamp(&file.path) {
+            file.layout = FileLayout::Gathered;
+        }
+    }
+}
+
+/// Returns the scope that a path stands for, of a must-gather or of crust-gather
+/// (`cluster-scoped-resources/GROUP/…`, `cluster/GROUP-VERSION/KIND/…`, `namespaces/NAMESPACE/GROUP/…`),
+/// of a support bundle of Troubleshoot (`cluster-resources/pvs.json`,
+/// `cluster-resources/pods/NAMESPACE.json`) or of Sonobuoy (`resources/cluster/…`,
+/// `resources/ns/NAMESPACE/…`).
+fn gathered(path: &str) -> Option<FileScope> {
+    let parts: Vec<&str> = path.split(['/', '\\', '!']).collect();
+    parts.iter().enumerate().find_map(|(at, part)| match (*part, &parts[at + 1..]) {
+        ("cluster-scoped-resources", [_, _, ..])
+        | ("cluster", [_, _, _])
+        | ("cluster-resources", [_])
+        | ("resources", ["cluster", _]) => Some(FileScope::Cluster),
+        // In the first two the object of the namespace itself is there too.
+        ("namespaces", [namespace, _, ..]) | ("resources", ["ns", namespace, _]) => {
+            Some(FileScope::Namespace((*namespace).to_owned()))
+        }
+        // Of custom resources there are more folders, one in another.
+        ("cluster-resources", [_, file]) => {
+            Some(FileScope::Namespace(file.split('.').next().unwrap_or_default().to_owned()))
+        }
+        _ => None,
+    })
 }

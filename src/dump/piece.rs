@@ -1,11 +1,21 @@
-//! Pieces of a dump as the caller gets them: objects, records, and what is broken.
+//! What the caller gets of a dump: pieces, a summary of each file that was read, and items of a list
+//! that kubectl printed, which are found by their indentation without parsing them.
+//!
+//! `kubectl get -o json` indents by four and sorts the members, so an item of a list begins with its
+//! version and its kind, and ends with the first brace that stands eight deep: no line within an
+//! item is indented so little, and no text in JSON holds a line break. What looks otherwise is read
+//! in the ordinary way. What looks so is not checked here, only found.
 
 use std::fmt;
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, LazyLock};
+
+use chrono::{DateTime, Utc};
+use memchr::memmem;
+use memchr::memmem::Finder;
 
 use super::flaw::Flaw;
-use super::head::ClaimedType;
-use super::skim::Skimmed;
+use super::head::{ClaimedType, HeadMetadata, NullableText, ObjectHead};
 
 /// One piece of a dump. It lives only while the sink looks at it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,9 +36,9 @@ pub enum Piece<'a> {
 pub struct DumpObject<'a> {
     /// Where it stands.
     pub origin: Origin,
-    /// Its own, or that of the typed list it is in.
+    /// API version of the object, or that of the typed list it is in.
     pub api_version: &'a str,
-    /// Its own, or that of the typed list it is in.
+    /// Kind of the object, or that of the typed list it is in.
     pub kind: &'a str,
     /// Empty for what lives in no namespace.
     pub namespace: &'a str,
@@ -36,9 +46,10 @@ pub struct DumpObject<'a> {
     pub name: &'a str,
     /// Empty if there is none, or if it stands where a skimmed body does not show it.
     pub uid: &'a str,
-    /// The same goes for this.
+    /// `metadata.resourceVersion`. Empty if there is none, or if a skimmed body does not show it.
     pub resource_version: &'a str,
-    /// `metadata.creationTimestamp` as it is written. The same goes for this.
+    /// `metadata.creationTimestamp` as it is written. Empty if there is none, or if a
+    /// skimmed body does not show it.
     pub created: &'a str,
     /// The whole object as valid JSON. What an item leaves to its list (`apiVersion`, `kind`) is
     /// missing here too.
@@ -103,4 +114,201 @@ impl fmt::Display for Origin {
         }
         Ok(())
     }
+}
+
+/// What was found in one file, or in one file of an archive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSummary {
+    /// The name that [`Origin`] prints.
+    pub path: Arc<str>,
+    /// How it is written.
+    pub format: FileFormat,
+    /// Which tool laid out the folder or archive it comes from.
+    pub layout: FileLayout,
+    /// Which part of the cluster its place in that layout promises.
+    pub scope: FileScope,
+    /// When the dump was taken, where the layout says so. Read by the clock of the machine that
+    /// took it, not by that of the API server.
+    pub taken_at: Option<DateTime<Utc>>,
+    /// Objects delivered.
+    pub objects: u64,
+    /// Lines of our own delivered.
+    pub records: u64,
+    /// Pieces delivered as broken.
+    pub broken: u64,
+    /// Documents passed over in silence: valid, without `kind`, `apiVersion` and a name, in a file
+    /// that nobody named. Folders of diagnostics are full of them.
+    pub foreign: u64,
+    /// The lists that began in this file, whether they have items or not.
+    pub lists: Vec<ListSummary>,
+    /// Whether the file was read to its end, and its end is really there. A single bad object
+    /// does not change this; it spoils its list only.
+    pub intact: bool,
+}
+
+/// A list. Only a typed one (`PersistentVolumeList`) is evidence of what it does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListSummary {
+    /// Where it begins.
+    pub origin: Origin,
+    /// Empty when the list names none.
+    pub api_version: String,
+    /// `List`, `PersistentVolumeList`…; empty when the list names none.
+    pub kind: String,
+    /// Objects delivered.
+    pub items: u64,
+    /// Items delivered as broken.
+    pub broken: u64,
+    /// Whether it says that more pages follow it.
+    pub continues: bool,
+    /// Whether all that the API server had to say is here: the list ends, no pages follow it, every
+    /// item could be read, and so could the file. The last of several pages looks complete as well.
+    pub complete: bool,
+}
+
+impl ListSummary {
+    /// Returns the kind of which this is evidence, present or absent: `PersistentVolume` for a
+    /// `PersistentVolumeList`, nothing for a plain `List`.
+    pub fn of(&self) -> Option<&str> {
+        self.kind.strip_suffix("List").filter(|kind| !kind.is_empty())
+    }
+}
+
+/// How a file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileFormat {
+    /// JSON: an object, a list, several one after the other, one in each line.
+    Json,
+    /// YAML: one document or several.
+    Yaml,
+    /// The dump of [`DumpWriter`](super::DumpWriter).
+    OwnDump,
+    /// A must-gather's note of when it was taken.
+    Timestamp,
+    /// Nothing could be made of it.
+    Unknown,
+}
+
+/// Which tool laid out a folder or an archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileLayout {
+    /// None that is known.
+    Loose,
+    /// `oc adm must-gather`, `oc adm inspect` or crust-gather.
+    Gathered,
+    /// `kubectl cluster-info dump`, which holds neither volumes nor claims.
+    ClusterInfoDump,
+}
+
+/// The part of the cluster that a file speaks of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FileScope {
+    /// Its place does not say. A typed list in it may be that of one namespace.
+    Unknown,
+    /// What lives in no namespace.
+    Cluster,
+    /// One namespace.
+    Namespace(String),
+}
+
+/// What is looked for in every item: to prepare a search takes longer than to search.
+pub(super) type SearchedText = LazyLock<Finder<'static>>;
+
+macro_rules! wanted {
+    ($text:literal) => {
+        LazyLock::new(|| Finder::new($text))
+    };
+}
+
+/// What an item begins with.
+pub(super) const ITEM_START: &[u8] = b"{\n            \"apiVersion\": \"";
+/// What it ends with.
+pub(super) static ITEM_END: SearchedText = wanted!(b"\n        }");
+
+const KIND: &[u8] = b",\n            \"kind\": \"";
+const METADATA: &[u8] = b",\n            \"metadata\": {";
+static METADATA_END: SearchedText = wanted!(b"\n            }");
+static NAME: SearchedText = wanted!(b"\n                \"name\": \"");
+static NAMESPACE: SearchedText = wanted!(b"\n                \"namespace\": \"");
+static UID: SearchedText = wanted!(b"\n                \"uid\": \"");
+static CREATED: SearchedText = wanted!(b"\n                \"creationTimestamp\": \"");
+static VERSION: SearchedText = wanted!(b"\n                \"resourceVersion\": \"");
+/// Where a member of an item begins.
+static MEMBER: SearchedText = wanted!(b"\n            \"");
+/// The members that stand at its beginning.
+const MEMBERS: [&[u8]; 3] = [b"apiVersion\"", b"kind\"", b"metadata\""];
+static MANAGED: SearchedText = wanted!(b"\n                \"managedFields\": [\n");
+static MANAGED_END: SearchedText = wanted!(b"\n                ],");
+
+/// What is known of an object that was cut out by its indentation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Skimmed {
+    /// Where in the body `metadata.managedFields` stands, with the comma behind it; empty if it was not
+    /// found. The body without it is the object without it.
+    pub managed_fields: Range<usize>,
+}
+
+/// Reads the head of an item, if all of it stands where kubectl puts it.
+pub(super) fn skim_item(item: &[u8]) -> Option<(ObjectHead, Skimmed)> {
+    let (api_version, rest) = text(item.strip_prefix(ITEM_START)?)?;
+    let (kind, rest) = text(rest.strip_prefix(KIND)?)?;
+    let metadata = rest.strip_prefix(METADATA)?;
+    // A list in a list, or an error of the API server.
+    if kind.ends_with("List") || kind == "Status" {
+        return None;
+    }
+    let before = item.len() - metadata.len();
+    let mut managed_fields = 0..0;
+    let mut from = 0;
+    if let Some(start) = MANAGED.find(metadata) {
+        let end = start + MANAGED_END.find(&metadata[start..])? + MANAGED_END.needle().len();
+        managed_fields = before + start..before + end;
+        from = end;
+    }
+    let end = from + METADATA_END.find(&metadata[from..])?;
+    // If the metadata ends before its managed fields, these are somebody else's.
+    if METADATA_END.find(&metadata[..managed_fields.start.saturating_sub(before)]).is_some() {
+        return None;
+    }
+    // The same member twice, as when two items have run into one: not for this shortcut to judge.
+    let again = |at: usize| {
+        MEMBERS.iter().any(|member| metadata[at + MEMBER.needle().len()..].starts_with(member))
+    };
+    if MEMBER.find_iter(&metadata[end..]).any(|at| again(end + at)) {
+        return None;
+    }
+    // Of what is sorted by name, this alone stands before the managed fields.
+    let created = optional(&metadata[..end], &CREATED)?;
+    let metadata = &metadata[from..end];
+    let (name, _) = text(&metadata[NAME.find(metadata)? + NAME.needle().len()..])?;
+    let meta = HeadMetadata {
+        name: NullableText(name),
+        namespace: optional(metadata, &NAMESPACE)?,
+        uid: optional(metadata, &UID)?,
+        resource_version: optional(metadata, &VERSION)?,
+        created,
+        ..HeadMetadata::default()
+    };
+    Some((ObjectHead::known(api_version, kind, meta), Skimmed { managed_fields }))
+}
+
+/// Reads a member that may be missing. One of this name anywhere else may be deeper, or may have lost
+/// its indentation.
+fn optional(metadata: &[u8], name: &Finder) -> Option<NullableText> {
+    let needle = name.needle();
+    if let Some(at) = name.find(metadata) {
+        return Some(NullableText(text(&metadata[at + needle.len()..])?.0));
+    }
+    // The key alone, since blanks around the colon may be others than kubectl's.
+    let key = needle.trim_ascii_start();
+    let key = &key[..=1 + memchr::memchr(b'"', &key[1..])?];
+    memmem::find(metadata, key).is_none().then(NullableText::default)
+}
+
+/// Reads a text without escapes that is not empty, and what follows it.
+fn text(rest: &[u8]) -> Option<(String, &[u8])> {
+    let end = memchr::memchr(b'"', rest)?;
+    let text = str::from_utf8(&rest[..end]).ok()?;
+    let plain = !text.is_empty() && !text.contains(|c: char| c == '\\' || c.is_control());
+    plain.then(|| (text.to_owned(), &rest[end + 1..]))
 }

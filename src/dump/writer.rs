@@ -1,9 +1,9 @@
 //! Writes our own dump file: one JSON object in each line, a header first, an end line last.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process;
+use std::{fs, io, process};
 
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;

@@ -22,9 +22,9 @@ const NAME: &str = "kubectl-storage-announced-";
 pub const VETOES: &str = "kubectl-storage-vetoes";
 /// The label of both.
 pub const RECORD: &str = "storage.kubectl.dev/record";
-/// Its value for announcements.
+/// Value of the label for announcements.
 pub const ANNOUNCEMENT: &str = "announcement";
-/// Its value for vetoes.
+/// Value of the label for vetoes.
 pub const VETO: &str = "veto";
 /// The key of what all volumes of a batch have in common.
 const BATCH: &str = "batch";
@@ -48,7 +48,7 @@ struct BatchRecord {
     cluster: Option<String>,
 }
 
-/// What was announced of one volume.
+/// Announcement of one volume.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct VolumeRecord {
@@ -56,7 +56,7 @@ struct VolumeRecord {
     version: u32,
     /// The name of the volume.
     volume: String,
-    /// Its uid.
+    /// Uid.
     uid: String,
     /// `namespace/name` of the claim that its claimRef references.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,7 +88,7 @@ struct VetoRecord {
     version: u32,
     /// The name of the volume.
     volume: String,
-    /// Its uid.
+    /// Uid.
     uid: String,
     /// The record of the announcement that was vetoed.
     announced_in: String,
@@ -100,7 +100,7 @@ struct VetoRecord {
 /// A `ConfigMap` of an announcement as it was read.
 #[derive(Debug, Clone)]
 pub struct ReadBatch {
-    /// Its name.
+    /// Name.
     pub name: String,
     /// When it was created.
     pub created: Option<Time>,
@@ -108,7 +108,7 @@ pub struct ReadBatch {
     pub immutable: bool,
     /// Whether it is being deleted.
     pub deleting: bool,
-    /// Its keys and values.
+    /// Keys and values.
     pub data: BTreeMap<String, String>,
 }
 

@@ -3,10 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::{
-    line::{self, ParsedLine},
-    term::Term,
-};
+use super::line;
+use super::line::{ParsedLine, Term};
 
 /// Goes along a chain of lines, and tells whether each follows from the line before.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

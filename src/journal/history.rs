@@ -4,13 +4,14 @@ use std::collections::{BTreeSet, HashSet};
 
 use chrono::TimeDelta;
 
-use super::{Backend, Intent, Outcome, term::Term};
+use super::line::Term;
+use super::{Backend, Intent, Outcome};
 use crate::model::{JournalEntryNumber, JournalPlace, Time, Uid};
 
 /// A request that was about to be sent, and its outcomes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Its number in the journal.
+    /// Number in the journal.
     pub sequence: u64,
     /// When it was recorded, by the API server's clock.
     pub at: Option<Time>,
@@ -20,7 +21,7 @@ pub struct Entry {
     pub term: Option<Term>,
     /// The intent.
     pub intent: Intent,
-    /// Its outcomes, in the order in which they were recorded.
+    /// Outcomes, in the order in which they were recorded.
     pub outcomes: Vec<EntryOutcome>,
 }
 

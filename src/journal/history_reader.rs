@@ -4,27 +4,20 @@
 //! all others stay readable. The hash chain shows that a line in the middle was changed or removed;
 //! it cannot show that for the last lines.
 
-mod line_place;
-
-use std::{
-    fs::{self, File, TryLockError},
-    io::{self, BufRead as _, BufReader, Read as _},
-    path::Path,
-    thread,
-    time::Duration,
-};
+use std::fs::{File, TryLockError};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::time::Duration;
+use std::{fmt, fs, io, thread};
 
 use hashbrown::HashMap;
 
-use self::line_place::LinePlace;
-use super::{
-    Entry, EntryOutcome, History, JOURNAL, JournalConsequence, JournalError,
-    chain::{ChainDoubt, ChainLink},
-    error::RecordedIn,
-    history::{HistoryDoubt, SKEW},
-    line::{self, JournalLine, LineBody, ParsedLine},
-    segment::Segment,
-};
+use super::chain::{ChainDoubt, ChainLink};
+use super::error::RecordedIn;
+use super::history::{HistoryDoubt, SKEW};
+use super::line::{JournalLine, LineBody, ParsedLine};
+use super::segment::Segment;
+use super::{Entry, EntryOutcome, History, JOURNAL, JournalConsequence, JournalError, line};
 use crate::model::{Time, escape_control, format_time};
 
 /// How often the lock is tried while another run appends, and the pause between tries. A reader
@@ -125,7 +118,7 @@ impl HistoryReader {
         self.strange && !self.known
     }
 
-    /// What it says was done.
+    /// Converts the lines that were read to a history.
     fn into_history(self) -> History {
         self.history
     }
@@ -229,7 +222,7 @@ impl HistoryReader {
         }
     }
 
-    /// What was missing until now was recorded before this.
+    /// Dates the doubts that have no time yet: what is missing was recorded before `before`.
     fn date_doubts(&mut self, before: Time) {
         if let Some(undated) = self.history.doubts.last_mut().filter(|it| it.before.is_none()) {
             undated.before = Some(before);
@@ -367,6 +360,43 @@ impl HistoryReader {
                 "lines of a newer kubectl-storage (version {version} of the journal) cannot be read: \
                  {count}, from {first}; what they record of other entries is missing"
             ));
+        }
+    }
+}
+
+/// Where a line is: in the file, or in a segment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct LinePlace {
+    /// The number of the line, from 1.
+    number: usize,
+    /// The number of the segment.
+    segment: Option<u32>,
+}
+
+impl fmt::Display for LinePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}", self.number)?;
+        match self.segment {
+            Some(segment) => write!(f, " of segment {segment}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl LinePlace {
+    /// What holds the line.
+    const fn medium(&self) -> &'static str {
+        match self.segment {
+            Some(_) => "ConfigMap",
+            None => "file",
+        }
+    }
+
+    /// How a line comes to be cut off: a `ConfigMap` is written whole or not at all.
+    const fn cut_by(&self) -> &'static str {
+        match self.segment {
+            Some(_) => "the ConfigMap was edited",
+            None => "a run was killed while writing it",
         }
     }
 }

@@ -46,13 +46,13 @@ pub struct KeptBackendRecord {
     pub handle: String,
     /// The name of the volume that referenced it.
     pub volume: String,
-    /// Its uid.
+    /// Uid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
     /// `namespace/name` of the claim to which it was bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
-    /// Its storage class.
+    /// Storage class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_class: Option<String>,
     /// `spec.capacity.storage`.

@@ -1,4 +1,5 @@
-//! The format of the lines of the journal: version 1.
+//! The format of the lines of the journal: version 1; what has become of an intent, and the epoch of
+//! the leader that recorded it.
 //!
 //! Each line is a JSON object with `version`, `sequence` (its own), `previous` (the SHA-256 of the
 //! line before, without its line break; of nothing for the first), `at` (the API server's time,
@@ -15,12 +16,11 @@
 
 use std::fmt::Write as _;
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use super::outcome::Outcome;
-use super::term::{Author, Term};
 use crate::model::{ObjectRef, Time, format_time, parse_time};
 
 /// Version of the lines.
@@ -368,4 +368,60 @@ mod object {
         let key = ObjectKey { kind, namespace, name: named.name.into() };
         Ok(ObjectRef { key, uid: named.uid.as_deref().and_then(Uid::parse) })
     }
+}
+
+/// The outcome of an intent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The API server answered with success; the effect is not verified yet. The only outcome after
+    /// which another follows.
+    Sent,
+    /// The effect of the request is verified.
+    Done,
+    /// Not sent, or not admitted: a check, admission or RBAC refused it.
+    Refused,
+    /// Another client changed the object first; nothing was written.
+    Stale,
+    /// The API server answered with an error; nothing was written.
+    Failed,
+    /// No answer came: it may have been carried out or not.
+    Unanswered,
+    /// The request was carried out; its effect was not verified before the deadline.
+    Pending,
+}
+
+impl Outcome {
+    /// Public name of the outcome.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Done => "done",
+            Self::Refused => "refused",
+            Self::Stale => "stale",
+            Self::Failed => "failed",
+            Self::Unanswered => "unanswered",
+            Self::Pending => "pending",
+        }
+    }
+}
+
+/// The time for which one process leads without a break. Of two terms of one Lease the later one has
+/// more transitions; a Lease that was deleted and created again has another uid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Term {
+    /// The uid of the Lease.
+    pub lease: String,
+    /// How often the holder had changed when it began.
+    pub transitions: u64,
+}
+
+/// What each line of the journal in a cluster says of where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Author {
+    /// The uid of the cluster: that of its namespace `kube-system`. A restored segment has that of
+    /// the cluster in which it was recorded.
+    pub(crate) cluster: String,
+    /// The epoch of the leader that appends; `None` for a person's command.
+    pub(crate) term: Option<Term>,
 }

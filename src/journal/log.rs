@@ -11,11 +11,10 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use super::line::{Author, LinePosition, ParsedLine};
 use super::{
     Intent, JOURNAL, JournalConsequence, JournalError, Outcome, create_private_file,
-    create_private_folder,
-    line::{self, LinePosition, ParsedLine},
-    term::Author,
+    create_private_folder, line,
 };
 use crate::dump::private_file;
 use crate::model::Time;
@@ -29,10 +28,10 @@ const CHUNK: u64 = 64 * 1024;
 /// How many folders above the cluster's folder may be new too.
 const NEW_FOLDERS: usize = 3;
 
-/// What is appended as one line.
+/// Record that is appended as one line.
 #[derive(Debug)]
 pub enum JournalRecord {
-    /// What is about to be sent.
+    /// Request that is about to be sent.
     Intent {
         /// The id of the run.
         run: String,
@@ -60,7 +59,7 @@ pub enum JournalRecord {
 }
 
 impl JournalRecord {
-    /// What it means that it cannot be appended.
+    /// Consequence for a write of not being able to append the record.
     pub(super) const fn consequence(&self) -> JournalConsequence {
         match self {
             Self::Intent { .. } | Self::Term { .. } => JournalConsequence::NothingSent,

@@ -7,7 +7,7 @@
 //! - [`SegmentLog`] does so to the segments. It knows no API server: what stores them is a
 //!   [`SegmentStore`], which `apply` implements.
 //! - [`history()`] reads the file, [`history_of_segments`] the segments, whatever happened to them since.
-//! - [`rate`] counts what was done lately, for limits that a restart must not lift; `destroying` tells
+//! - [`rate`] counts what was done lately, for limits that a restart must not lift, and tells
 //!   which requests may destroy something.
 //! - [`kept_backend`] is the format of the record of kept backend volumes in the cluster, for the
 //!   code that reads it and for the code that writes it.
@@ -21,19 +21,16 @@
 
 pub(crate) mod announcement;
 pub(crate) mod chain;
-mod destroying;
 pub(crate) mod error;
 pub mod history;
 pub(crate) mod history_reader;
 pub(crate) mod kept_backend;
 pub(crate) mod line;
 pub(crate) mod log;
-pub(crate) mod outcome;
 pub mod rate;
 pub(crate) mod segment;
 pub(crate) mod segment_log;
 pub(crate) mod sightings;
-pub(crate) mod term;
 
 use std::{
     env, fs, io,
@@ -48,13 +45,11 @@ pub use error::{JournalConsequence, JournalError, SegmentFailure};
 pub use history::{Entry, EntryOutcome, History, HistoryDoubt};
 pub use history_reader::history;
 pub(crate) use history_reader::history_of_segments;
-pub use line::{Backend, Intent, SentRequest};
+pub use line::{Backend, Intent, Outcome, SentRequest, Term};
 pub use log::{JournalRecord, Log};
-pub use outcome::Outcome;
 pub(crate) use segment::{Segment, SegmentEnd, SegmentStore, SegmentWrite};
 pub use segment_log::Opening;
 pub(crate) use segment_log::{SegmentBounds, SegmentLog};
-pub use term::Term;
 
 /// The name of the journal in the folder of a cluster.
 const JOURNAL: &str = "journal.jsonl";

@@ -1,14 +1,15 @@
-//! How much was done lately, by the journal: limits that rest on it outlive a restart.
+//! How much was done lately, by the journal: limits that rest on it outlive a restart; and which
+//! recorded requests may destroy something. The request itself tells, so that this holds for lines of
+//! older versions as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::TimeDelta;
+use serde_json::Value;
 
-use super::{
-    History,
-    history::{Entry, SKEW},
-};
-use crate::model::{Time, escape_control};
+use super::history::{Entry, SKEW};
+use super::{History, Intent};
+use crate::model::{Kind, Time, escape_control};
 
 /// For how long a change counts.
 const WINDOW: TimeDelta = TimeDelta::hours(1);
@@ -21,7 +22,7 @@ const WINDOW: TimeDelta = TimeDelta::hours(1);
 pub struct Rate {
     /// All changes.
     pub changes: usize,
-    /// Those that may destroy something ([`Intent::may_destroy`](super::Intent::may_destroy)).
+    /// Changes that may destroy something ([`Intent::may_destroy`](super::Intent::may_destroy)).
     pub destroying: usize,
     /// All changes, by the command or reconciler that asked for them.
     pub by_command: BTreeMap<String, usize>,
@@ -87,13 +88,56 @@ fn last_record(entry: &Entry) -> Option<Time> {
     entry.outcomes.iter().filter_map(|it| it.at).chain(entry.at).max()
 }
 
+/// Actions that destroy nothing, whatever they were asked for.
+const SAVING: [&str; 9] = [
+    "record-announcement",
+    "announce",
+    "record-veto",
+    "reserve-volume",
+    "bind-volume",
+    "create-claim",
+    "add-finalizer",
+    "create-snapshot",
+    "remove-owner-references",
+];
+
+/// What only the guard is made of.
+const GUARD_KINDS: [Kind; 2] =
+    [Kind::ValidatingAdmissionPolicy, Kind::ValidatingAdmissionPolicyBinding];
+
+impl Intent {
+    /// Whether the request has a controller delete a backend volume, if the volume is Released or becomes it.
+    pub fn reclaims(&self) -> bool {
+        const POLICY: &str = "persistentVolumeReclaimPolicy";
+        let body = &self.request.body;
+        let sets = |it: &Value| {
+            let path = it["path"].as_str().unwrap_or_default();
+            it["op"] != "test" && path.ends_with(POLICY) && it["value"] == "Delete"
+        };
+        // That of a volume with the policy Delete does not set it again.
+        self.action == "condemn-volume"
+            || body["spec"][POLICY] == "Delete"
+            || body.as_array().is_some_and(|operations| operations.iter().any(sets))
+    }
+
+    /// Whether the request deletes an object, has a backend volume deleted, or lets others do that: all
+    /// requests but those that are known not to.
+    pub fn may_destroy(&self) -> bool {
+        match &*self.action {
+            _ if GUARD_KINDS.contains(&self.object.key.kind) => false,
+            "set-reclaim-policy" | "create-volume" => self.reclaims(),
+            action => !SAVING.contains(&action),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
+    use super::super::history::HistoryDoubt;
+    use super::super::{EntryOutcome, Intent, Outcome, SentRequest};
     use super::*;
-    use crate::journal::history::HistoryDoubt;
-    use crate::journal::{EntryOutcome, Intent, Outcome, SentRequest};
     use crate::model::{Kind, ObjectKey, ObjectRef};
 
     fn time(seconds: i64) -> Time {
@@ -249,5 +293,54 @@ mod tests {
         let distrusted = Some("it was recorded in another cluster".to_owned());
         let history = History { distrusted: distrusted.clone(), ..History::default() };
         assert_eq!(rate(&history, time(0)).incomplete, distrusted);
+    }
+
+    #[test]
+    fn what_is_not_known_to_save_may_destroy() {
+        let policy = |op: &str, to: &str| {
+            json!([
+                {"op": "test", "path": "/spec/persistentVolumeReclaimPolicy", "value": "Delete"},
+                {"op": op, "path": "/spec/persistentVolumeReclaimPolicy", "value": to},
+            ])
+        };
+        let created = |policy: &str| json!({"spec": {"persistentVolumeReclaimPolicy": policy}});
+        let volume = Kind::PersistentVolume;
+        for (kind, action, body, reclaims, may_destroy) in [
+            (volume, "set-reclaim-policy", policy("replace", "Delete"), true, true),
+            (volume, "set-reclaim-policy", policy("replace", "Retain"), false, false),
+            (volume, "set-reclaim-policy", policy("test", "Delete"), false, false),
+            (volume, "condemn-volume", policy("test", "Delete"), true, true),
+            (volume, "create-volume", created("Delete"), true, true),
+            (volume, "create-volume", created("Retain"), false, false),
+            (volume, "delete-volume", json!({"preconditions": {}}), false, true),
+            (volume, "remove-finalizer", json!([]), false, true),
+            (volume, "reserve-volume", json!([]), false, false),
+            (volume, "of a later version", Value::Null, false, true),
+            (Kind::Namespace, "delete-with-claims", Value::Null, false, true),
+            (Kind::ValidatingAdmissionPolicy, "delete", Value::Null, false, false),
+        ] {
+            let intent = Intent {
+                command: "gc".to_owned(),
+                object: ObjectRef { key: ObjectKey::cluster_wide(kind, "a"), uid: None },
+                action: action.to_owned(),
+                because: String::new(),
+                request: SentRequest {
+                    method: String::new(),
+                    path: String::new(),
+                    content_type: String::new(),
+                    body,
+                },
+                pre_image: None,
+                backend: None,
+                capacity: None,
+                keeps: false,
+                adds_finalizer: None,
+                removes_finalizer: None,
+                undoes: None,
+            };
+            let body = &intent.request.body;
+            assert_eq!(intent.reclaims(), reclaims, "{action} {body}");
+            assert_eq!(intent.may_destroy(), may_destroy, "{action} {body}");
+        }
     }
 }

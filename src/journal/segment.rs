@@ -25,9 +25,9 @@ const SKEW: TimeDelta = TimeDelta::minutes(10);
 /// A segment as it is stored. `V` tells one state of it from the next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Segment<V> {
-    /// Its number, from 1.
+    /// Number, from 1.
     pub(crate) number: u32,
-    /// Its lines, each with its line break.
+    /// Lines, each with its line break.
     pub(crate) text: String,
     /// Whether nothing is appended to it any more.
     pub(crate) closed: bool,
@@ -40,7 +40,7 @@ pub(crate) struct Segment<V> {
 }
 
 impl<V> Segment<V> {
-    /// Its lines, without their line breaks.
+    /// Lines of the segment, without their line breaks.
     pub(super) fn lines(&self) -> impl Iterator<Item = &[u8]> {
         lines(&self.text)
     }
@@ -82,7 +82,7 @@ pub(crate) fn shown(namespace: &str) -> String {
 /// A segment as it is to be stored.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentWrite<'a, V> {
-    /// Its number.
+    /// Number.
     pub(crate) number: u32,
     /// All its lines.
     pub(crate) text: &'a str,

@@ -1,4 +1,5 @@
-//! Appends to the journal in a cluster.
+//! Appends to the journal in a cluster: its end, read again and followed, who may append to it, and
+//! what is stored next after it.
 //!
 //! - What is appended replaces exactly the state that was read. Where another run was first, its lines
 //!   are read, and the record is rendered again after them.
@@ -12,22 +13,18 @@
 //!   after it was given up, it is recorded that nothing was sent.
 //! - Nothing is appended to what was recorded in another cluster, or beyond a gap.
 
-mod known_end;
-mod next_segment;
-
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 
-use super::{
-    JournalConsequence, JournalError, Outcome, SegmentFailure,
-    chain::{ChainDoubt, ChainEnd},
-    log::JournalRecord,
-    segment::{Segment, SegmentEnd, SegmentStore, SegmentWrite, number_after},
-    term::{Author, Term},
-};
+use super::chain::{ChainBar, ChainDoubt, ChainEnd, TermStanding};
+use super::error::RecordedIn;
+use super::line::Author;
+use super::log::JournalRecord;
+use super::segment::{Segment, SegmentEnd, SegmentStore, SegmentWrite, lines, number_after};
+use super::{JournalConsequence, JournalError, Outcome, SegmentFailure, Term, line};
 
 /// How often a line is sent before it is given up: each conflict means that another run was first.
 const TRIES: u32 = 10;
@@ -91,11 +88,11 @@ struct KnownEnd<V> {
     is_stale: bool,
     /// Records that may be stored, although they were given up: sequences and lines.
     given_up: Vec<(u64, Vec<u8>)>,
-    /// Those of them that are stored, and of which it is not recorded that nothing was sent.
+    /// Abandoned records that are stored, and of which it is not recorded that nothing was sent.
     stored_late: Vec<u64>,
 }
 
-/// What is stored next.
+/// Content of the segment as it is stored next.
 struct NextSegment {
     number: u32,
     text: String,
@@ -106,7 +103,7 @@ struct NextSegment {
     lines: Vec<Vec<u8>>,
 }
 
-/// What was sent, and of which it is not known whether it is stored: the first sequence, and the lines.
+/// Lines that were sent, and of which it is not known whether they are stored: the first sequence, and the lines.
 type Unresolved = Option<(u64, Vec<Vec<u8>>)>;
 
 impl<S: SegmentStore> SegmentLog<S> {
@@ -360,5 +357,184 @@ impl<S: SegmentStore> SegmentLog<S> {
             sleep(after.unwrap_or_default().min(patience) + pause / 2 + pause * spread / 1000)
                 .await;
         }
+    }
+}
+
+impl<S: SegmentStore> SegmentLog<S> {
+    /// Reads what other runs have appended, or this one without an answer, and returns these lines.
+    async fn read_again(
+        &self,
+        known: &mut KnownEnd<S::Version>,
+    ) -> Result<Vec<Vec<u8>>, SegmentFailure> {
+        let mut added = Vec::new();
+        if let Some(before) = &known.last {
+            let changed =
+                || SegmentFailure::Changed { place: self.store.shown(Some(before.number)) };
+            let now = self.read(before.number).await?.ok_or_else(changed)?;
+            let rest = now.text.strip_prefix(&*before.text).ok_or_else(changed)?;
+            let rest = match before.text.is_empty() || before.text.ends_with('\n') {
+                true => rest,
+                false if rest.is_empty() => rest,
+                false => rest.strip_prefix('\n').ok_or_else(changed)?,
+            };
+            self.follow(known, now.number, lines(rest))?;
+            added.extend(lines(rest).map(<[u8]>::to_vec));
+            known.last = Some(now);
+        }
+        while known.last.as_ref().is_none_or(|it| it.closed) {
+            let Some(number) = number_after(known.last.as_ref().map_or(0, |it| it.number)) else {
+                break;
+            };
+            let Some(now) = self.read(number).await? else { break };
+            self.follow(known, number, now.lines())?;
+            added.extend(now.lines().map(<[u8]>::to_vec));
+            known.last = Some(now);
+        }
+        known.is_stale = false;
+        let (stored, given_up) = std::mem::take(&mut known.given_up)
+            .into_iter()
+            .partition(|(_, line)| added.contains(line));
+        let stored: Vec<(u64, Vec<u8>)> = stored;
+        known.given_up = given_up;
+        known.stored_late.extend(stored.into_iter().map(|(of, _)| of));
+        Ok(added)
+    }
+
+    async fn read(&self, number: u32) -> Result<Option<Segment<S::Version>>, SegmentFailure> {
+        let read = self.store.read(number).await;
+        let place = || self.store.shown(Some(number));
+        read.map_err(|reason| SegmentFailure::Unreadable { place: place(), reason })
+    }
+
+    fn follow<'l>(
+        &self,
+        known: &mut KnownEnd<S::Version>,
+        number: u32,
+        lines: impl Iterator<Item = &'l [u8]>,
+    ) -> Result<(), SegmentFailure> {
+        let place = || self.store.shown(Some(number));
+        for line in lines {
+            match known.chain.follow(line) {
+                Ok(None) => {}
+                Ok(Some(doubt)) => {
+                    known.doubt.get_or_insert((number, doubt));
+                }
+                Err(ChainBar::Newer(version)) => {
+                    return Err(SegmentFailure::Newer { place: place(), version });
+                }
+                Err(ChainBar::OtherCluster(recorded)) => {
+                    let (place, recorded) = (place(), RecordedIn(recorded));
+                    let cluster = self.author.cluster.clone();
+                    return Err(SegmentFailure::OtherCluster { place, recorded, cluster });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails where nothing may be written over the last segment, where a later leader has appended or
+    /// is elected, and where a leader cannot know that.
+    async fn admit(&self, known: &KnownEnd<S::Version>) -> Result<(), SegmentFailure> {
+        if let Some((last, defect)) =
+            known.last.as_ref().and_then(|it| Some((it, it.defect.clone()?)))
+        {
+            let place = self.store.shown(Some(last.number));
+            return Err(SegmentFailure::Defect { place, defect });
+        }
+        let Some(own) = &self.author.term else { return Ok(()) };
+        if let Some((number, doubt)) = known.doubt {
+            return Err(SegmentFailure::Doubtful { place: self.store.shown(Some(number)), doubt });
+        }
+        let over = || SegmentFailure::Overtaken { place: self.shown() };
+        match known.chain.standing(own) {
+            TermStanding::Follows => Ok(()),
+            TermStanding::Over => Err(over()),
+            // What is appended then replaces the state in which the other Lease was the last one.
+            TermStanding::OtherLease => match self.store.lease().await {
+                Ok(Some(lease)) if lease == own.lease => Ok(()),
+                Ok(_) => Err(over()),
+                Err(reason) => {
+                    Err(SegmentFailure::Unreadable { place: "the Lease".into(), reason })
+                }
+            },
+        }
+    }
+
+    /// Asks whether the last segment may be replaced, and the next one created.
+    async fn rehearse(&self, known: &KnownEnd<S::Version>) -> Result<(), SegmentFailure> {
+        let number = known.last.as_ref().map_or(0, |it| it.number);
+        let next = number_after(number).map(|number| SegmentWrite {
+            number,
+            text: "",
+            closed: false,
+            over: None,
+        });
+        let open = known.last.as_ref().filter(|it| !it.closed).map(|it| SegmentWrite {
+            number,
+            text: &it.text,
+            closed: false,
+            over: Some(&it.version),
+        });
+        for write in open.into_iter().chain(next) {
+            let place = self.store.shown(Some(write.number));
+            match self.store.write(write, true).await {
+                // Whoever was first is read before the first line is appended.
+                SegmentEnd::Stored(_) | SegmentEnd::Overtaken => {}
+                SegmentEnd::Refused(reason) | SegmentEnd::Unanswered { reason, .. } => {
+                    return Err(SegmentFailure::Unwritable { place, reason });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<S: SegmentStore> SegmentLog<S> {
+    /// Renders what is stored next.
+    fn next(
+        &self,
+        known: &KnownEnd<S::Version>,
+        records: &[JournalRecord],
+    ) -> Result<NextSegment, SegmentFailure> {
+        let SegmentBounds { full, longest, .. } = self.bounds;
+        let last = known.last.as_ref();
+        let open = last.filter(|it| !it.closed);
+        let unwritable = |reason: &dyn std::fmt::Display| SegmentFailure::Unwritable {
+            place: self.shown(),
+            reason: reason.to_string(),
+        };
+        let none_left = || unwritable(&"no number is left");
+        let number = match (open, last) {
+            (Some(open), _) => open.number,
+            (None, last) => number_after(last.map_or(0, |it| it.number)).ok_or_else(none_left)?,
+        };
+        let mut text = open.map_or_else(String::new, |it| it.text.clone());
+        if !text.is_empty() && !text.ends_with('\n') {
+            // It was edited: what it holds stays as evidence, on a line of its own.
+            text.push('\n');
+        }
+        let (mut sequence, mut previous) = (known.chain.sequence, known.chain.previous());
+        let mut lines = Vec::new();
+        for record in records {
+            sequence = sequence.checked_add(1).ok_or_else(none_left)?;
+            let line = record.line(sequence, &previous, Some(&self.author));
+            let line = line.map_err(|error| unwritable(&error))?;
+            if line.len() > longest {
+                if lines.is_empty() {
+                    let (place, length) = (self.store.shown(Some(number)), line.len());
+                    return Err(SegmentFailure::TooLong { place, length, longest });
+                }
+                break;
+            }
+            previous = line::hash(&line);
+            text.push_str(&String::from_utf8_lossy(&line));
+            text.push('\n');
+            lines.push(line);
+            if text.len() >= full {
+                break;
+            }
+        }
+        let (is_known, closed) = (open.is_some(), text.len() >= full);
+        Ok(NextSegment { number, text, closed, is_known, lines })
     }
 }

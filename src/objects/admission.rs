@@ -4,17 +4,15 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{
-    Folded, Folder, ObjectMeta, SlimObject,
-    label_selector::LabelSelector,
-    slim::{is_default, or_default, slim},
-};
+use super::meta::LabelSelector;
+use super::slim::{is_default, or_default, slim};
+use super::{Folded, Folder, ObjectMeta, SlimObject};
 use crate::model::{self, GUARD_NAME, Kind, Row};
 
 slim! {
     /// A `ValidatingAdmissionPolicy`.
     pub struct ValidatingAdmissionPolicy {
-        /// Its metadata.
+        /// Metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
         /// The desired state.
@@ -33,13 +31,13 @@ slim! {
         /// The requests that it looks at.
         #[prost(message, optional, tag = "2")]
         pub match_constraints: Option<MatchResources>,
-        /// What has to be true.
+        /// Condition that has to be true.
         #[prost(message, repeated, tag = "3")]
         pub validations: Vec<Validation>,
         /// Whether an error refuses or passes: `Fail` or `Ignore`.
         #[prost(string, optional, tag = "4")]
         pub failure_policy: Option<String>,
-        /// What it adds to the audit log.
+        /// Entries that the policy adds to the audit log.
         #[prost(message, repeated, tag = "5")]
         pub audit_annotations: Vec<AuditAnnotation>,
         /// Further conditions of the requests that it looks at.
@@ -97,17 +95,17 @@ slim! {
 
     /// What a policy adds to the audit log.
     pub struct AuditAnnotation {
-        /// Its key.
+        /// Key.
         #[prost(string, tag = "1")]
         pub key: String,
-        /// Its value.
+        /// Value.
         #[prost(string, tag = "2")]
         pub value_expression: String,
     }
 
     /// A condition of the requests that a policy looks at.
     pub struct MatchCondition {
-        /// Its name.
+        /// Name.
         #[prost(string, tag = "1")]
         pub name: String,
         /// The expression.
@@ -117,7 +115,7 @@ slim! {
 
     /// A part of expressions.
     pub struct Variable {
-        /// Its name.
+        /// Name.
         #[prost(string, tag = "1")]
         pub name: String,
         /// The expression.
@@ -142,7 +140,7 @@ slim! {
         pub expression_warnings: Vec<ExpressionWarning>,
     }
 
-    /// What is wrong with the types of an expression.
+    /// Type error of an expression.
     pub struct ExpressionWarning {
         /// The field of the expression.
         #[prost(string, tag = "2")]
@@ -154,7 +152,7 @@ slim! {
 
     /// A `ValidatingAdmissionPolicyBinding`.
     pub struct ValidatingAdmissionPolicyBinding {
-        /// Its metadata.
+        /// Metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
         /// The desired state.
@@ -164,10 +162,10 @@ slim! {
 
     /// `spec` of a binding.
     pub struct BindingSpec {
-        /// Its policy.
+        /// Policy.
         #[prost(string, tag = "1")]
         pub policy_name: String,
-        /// Its parameters.
+        /// Parameters.
         #[prost(message, optional, tag = "2")]
         pub param_ref: Option<ParamRef>,
         /// The requests that it is about.

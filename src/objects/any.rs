@@ -25,7 +25,7 @@ pub trait AnyObject: Send {
     /// [`SlimObject::row`]
     fn row(&self, folder: &mut Folder) -> Folded;
 
-    /// What of it could not be read when it was decoded: how far it reaches, and what it is.
+    /// Damage that was met while decoding: how far it reaches, and what it is.
     fn odd(&self) -> Option<(Doubt, String)>;
 
     /// Returns [`SlimObject::document`] of a version in JSON.
@@ -96,7 +96,7 @@ impl<T: SlimObject> AnyObject for T {
 pub struct Reduced {
     /// The change that it makes; `None` for an object that is only counted.
     pub change: Result<Option<Change>, FoldError>,
-    /// What of it could not be read.
+    /// Damage that was met while decoding.
     pub odd: Option<Box<OddObject>>,
     /// The object as a document, if it is to be saved.
     pub document: Option<Result<Box<RawValue>, serde_json::Error>>,

@@ -3,11 +3,9 @@
 
 use std::fmt::Write;
 
-use super::{
-    Folder, ManagedMeta,
-    node_affinity::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm},
-    volume_source::{AzureFile, Fc, PersistentVolumeSpec},
-};
+use super::volume_source::{AzureFile, Fc, PersistentVolumeSpec};
+use super::volume_source::{NodeSelector, NodeSelectorRequirement, NodeSelectorTerm};
+use super::{Folder, ManagedMeta};
 use crate::model::{BackendKey, migrated_driver};
 
 /// The labels and node requirements with a zone, in order of precedence: csi-translation-lib

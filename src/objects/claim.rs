@@ -1,21 +1,24 @@
-//! `PersistentVolumeClaim`.
+//! `PersistentVolumeClaim`, `StorageClass` and `VolumeAttributesClass`.
 
 use std::collections::BTreeMap;
 
-use super::{
-    Folded, Folder, ManagedMeta, SlimObject,
-    label_selector::LabelSelector,
-    meta,
-    scalar::{Quantity, Timestamp, storage},
-    slim::slim,
-    unshared,
+use bytes::{Buf, BufMut};
+use prost::encoding::{DecodeContext, WireType, bool, message, skip_field, string};
+use prost::{DecodeError, Message};
+use serde::{Deserialize, Serialize};
+
+use super::meta::LabelSelector;
+use super::slim::{
+    AllowList, Entries, Quantity, Timestamp, is_default, only_objects, or_default, slim, storage,
 };
+use super::{Folded, Folder, ManagedMeta, ObjectMeta, SlimObject, meta, unshared};
 use crate::model::{Access, AccessModes, Claim, ClaimCondition, ClaimPhase, DataSource, Row};
+use crate::{drivers, model};
 
 slim! {
     /// A `PersistentVolumeClaim`.
     pub struct PersistentVolumeClaim {
-        /// Its metadata.
+        /// Metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ManagedMeta,
         /// The desired state.
@@ -62,13 +65,13 @@ slim! {
         /// Its API group.
         #[prost(string, optional, tag = "1")]
         pub api_group: Option<String>,
-        /// Its kind.
+        /// Kind.
         #[prost(string, tag = "2")]
         pub kind: String,
-        /// Its name.
+        /// Name.
         #[prost(string, tag = "3")]
         pub name: String,
-        /// Its namespace, if it is not that of the claim.
+        /// Namespace, if it is not that of the claim.
         #[prost(string, optional, tag = "4")]
         pub namespace: Option<String>,
     }
@@ -82,13 +85,13 @@ slim! {
 
     /// `status` of a claim.
     pub struct PersistentVolumeClaimStatus {
-        /// Its phase.
+        /// Phase.
         #[prost(string, tag = "1")]
         pub phase: String,
         /// The capacity, under `storage`.
         #[prost(btree_map = "string, message", tag = "3")]
         pub capacity: BTreeMap<String, Quantity>,
-        /// Its conditions.
+        /// Conditions.
         #[prost(message, repeated, tag = "4")]
         pub conditions: Vec<PersistentVolumeClaimCondition>,
         /// The state of an expansion, under `storage`.
@@ -98,7 +101,7 @@ slim! {
 
     /// A condition of a claim.
     pub struct PersistentVolumeClaimCondition {
-        /// Its type.
+        /// Type.
         #[prost(string, tag = "1")]
         pub r#type: String,
         /// `True`, `False` or `Unknown`.
@@ -188,5 +191,147 @@ impl SlimObject for PersistentVolumeClaim {
             condition.since = condition.since.map(|since| row.metadata.since_creation(since));
         }
         Folded::Row(Row::Claim(Box::new(row)))
+    }
+}
+
+/// A `StorageClass`. Its protobuf form is written by hand, since most parameters are not stored.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", remote = "Self")]
+pub struct StorageClass {
+    /// Metadata.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub metadata: ObjectMeta,
+    /// The provisioner of its volumes.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub provisioner: String,
+    /// The parameters that decide what deletion of its volumes does.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub parameters: Entries<ClassParameters>,
+    /// The reclaim policy of its volumes.
+    #[serde(skip_serializing_if = "is_default")]
+    pub reclaim_policy: Option<String>,
+    /// Whether its claims can be expanded.
+    #[serde(skip_serializing_if = "is_default")]
+    pub allow_volume_expansion: Option<bool>,
+    /// When its volumes are provisioned and bound.
+    #[serde(skip_serializing_if = "is_default")]
+    pub volume_binding_mode: Option<String>,
+}
+
+only_objects!(StorageClass);
+
+/// Allows the parameters that decide what any known driver deletes. Others may hold passwords.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClassParameters;
+
+impl AllowList for ClassParameters {
+    fn allows(key: &str) -> bool {
+        drivers::is_class_parameter(key)
+    }
+}
+
+impl Message for StorageClass {
+    fn encode_raw(&self, buf: &mut impl BufMut) {
+        message::encode(1, &self.metadata, buf);
+        string::encode(2, &self.provisioner, buf);
+        self.parameters.encode(3, buf);
+        if let Some(policy) = &self.reclaim_policy {
+            string::encode(4, policy, buf);
+        }
+        if let Some(allowed) = &self.allow_volume_expansion {
+            bool::encode(6, allowed, buf);
+        }
+        if let Some(mode) = &self.volume_binding_mode {
+            string::encode(7, mode, buf);
+        }
+    }
+
+    fn merge_field(
+        &mut self,
+        tag: u32,
+        wire_type: WireType,
+        buf: &mut impl Buf,
+        ctx: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        match tag {
+            1 => message::merge(wire_type, &mut self.metadata, buf, ctx),
+            2 => string::merge(wire_type, &mut self.provisioner, buf, ctx),
+            3 => self.parameters.merge(wire_type, buf, ctx),
+            4 => string::merge(wire_type, self.reclaim_policy.get_or_insert_default(), buf, ctx),
+            6 => {
+                let allowed = self.allow_volume_expansion.get_or_insert_default();
+                bool::merge(wire_type, allowed, buf, ctx)
+            }
+            7 => {
+                string::merge(wire_type, self.volume_binding_mode.get_or_insert_default(), buf, ctx)
+            }
+            _ => skip_field(wire_type, tag, buf, ctx),
+        }
+    }
+
+    fn encoded_len(&self) -> usize {
+        let text =
+            |tag, it: &Option<String>| it.as_ref().map_or(0, |it| string::encoded_len(tag, it));
+        message::encoded_len(1, &self.metadata)
+            + string::encoded_len(2, &self.provisioner)
+            + self.parameters.encoded_len(3)
+            + text(4, &self.reclaim_policy)
+            + self.allow_volume_expansion.as_ref().map_or(0, |it| bool::encoded_len(6, it))
+            + text(7, &self.volume_binding_mode)
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+slim! {
+    /// A `VolumeAttributesClass`.
+    pub struct VolumeAttributesClass {
+        /// Metadata.
+        #[prost(message, required, tag = "1")]
+        pub metadata: ObjectMeta,
+        /// The driver that it applies to.
+        #[prost(string, tag = "2")]
+        pub driver_name: String,
+    }
+}
+
+impl SlimObject for StorageClass {
+    fn lacks(&self) -> Option<&'static str> {
+        self.provisioner.is_empty().then_some("provisioner")
+    }
+
+    fn row(&self, folder: &mut Folder) -> Folded {
+        let row = model::StorageClass {
+            metadata: self.metadata.fold(folder),
+            provisioner: folder.text(&self.provisioner),
+            parameters: self
+                .parameters
+                .iter()
+                .map(|(key, value)| (folder.text(key), folder.text(value)))
+                .collect(),
+            reclaim_policy: self.reclaim_policy.as_ref().map(|policy| folder.text(policy)),
+            is_default: [meta::DEFAULT_CLASS, meta::BETA_DEFAULT_CLASS]
+                .iter()
+                .any(|key| self.metadata.annotation(key) == Some("true")),
+            waits_for_consumer: self.volume_binding_mode.as_deref() == Some("WaitForFirstConsumer"),
+            allows_expansion: self.allow_volume_expansion == Some(true),
+        };
+        Folded::Row(Row::Class(Box::new(row)))
+    }
+}
+
+impl SlimObject for VolumeAttributesClass {
+    fn lacks(&self) -> Option<&'static str> {
+        self.driver_name.is_empty().then_some("driverName")
+    }
+
+    fn row(&self, folder: &mut Folder) -> Folded {
+        let row = model::AttributesClass {
+            metadata: self.metadata.fold(folder),
+            driver: folder.text(&self.driver_name),
+        };
+        Folded::Row(Row::AttributesClass(Box::new(row)))
     }
 }

@@ -33,7 +33,7 @@ const TEMPLATES: &str = "dataVolumeTemplates";
 /// Where a path in a claim begins, in the address of a model.
 const CLAIM_URL: &str = "pvc://";
 
-/// What was found in a custom resource.
+/// Custom resource, reduced to the claims that it names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CustomObject {
     namespace: String,

@@ -52,7 +52,7 @@ impl Environment {
         self.set().map(|(name, value)| format!("{name}={value}"))
     }
 
-    /// Those with a literal value.
+    /// Variables with a literal value.
     fn set(&self) -> impl Iterator<Item = &(String, String)> {
         self.variables.iter().filter(|(_, value)| !value.is_empty())
     }

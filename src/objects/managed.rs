@@ -12,7 +12,8 @@ use prost::{
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Map, Value, json};
 
-use super::{Folder, scalar::Timestamp, slim::slim};
+use super::Folder;
+use super::slim::{Timestamp, slim};
 use crate::model::{self, FieldManager, ManagedField};
 /// Whether a kind stores `metadata.managedFields`.
 pub trait KeepManagedFields:

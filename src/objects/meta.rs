@@ -1,23 +1,20 @@
 //! `metadata` in several sizes: names and owners, the same for pods, and the fields that are
-//! judged, with or without `managedFields`.
+//! managed; references to objects, and label selectors.
 
 use std::collections::BTreeMap;
 
 use bytes::{Buf, BufMut};
-use prost::{
-    DecodeError, Message,
-    encoding::{DecodeContext, WireType, int64, message, skip_field, string},
-};
+use prost::encoding::{DecodeContext, WireType, int64, message, skip_field, string};
+use prost::{DecodeError, Message};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Folder, ObjectIdentity,
-    entries::{AllowList, Entries, EveryKey},
-    managed::{self, KeepManagedFields, ManagedFields, NoManagedFields},
-    scalar::Timestamp,
-    slim::{is_default, only_objects, or_default, slim},
+use super::managed::{KeepManagedFields, ManagedFields, NoManagedFields};
+use super::slim::{
+    AllowList, Entries, EveryKey, Timestamp, is_default, only_objects, or_default, slim,
 };
-use crate::model::{self, ANNOUNCED, Metadata, RareAnnotations, Uid};
+use super::{Folder, ObjectIdentity, managed};
+use crate::model;
+use crate::model::{ANNOUNCED, ClaimKey, ClaimRef, Metadata, RareAnnotations, Selector, Uid};
 
 pub(super) const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 pub(super) const MIGRATED_TO: &str = "pv.kubernetes.io/migrated-to";
@@ -40,12 +37,12 @@ pub(super) const BETA_DEFAULT_CLASS: &str = "storageclass.beta.kubernetes.io/is-
 pub(super) const DEFAULT_SNAPSHOT_CLASS: &str = "snapshot.storage.kubernetes.io/is-default-class";
 const IGNORE: &str = "storage.kubectl.dev/ignore";
 const KEEP_UNTIL: &str = "storage.kubectl.dev/keep-until";
-/// By this Argo CD knows what it applied, unless it is configured to use a label.
+/// Annotation by which Argo CD knows what it applied, unless it is configured to use a label.
 const TRACKED_BY_ARGO_CD: &str = "argocd.argoproj.io/tracking-id";
 
-/// Of the downscalers that run by a schedule, py-kube-downscaler and those that follow it.
+/// Prefix of annotations of the downscalers that run by a schedule, py-kube-downscaler and those that follow it.
 const DOWNSCALER: &str = "downscaler/";
-/// What they write on an object to say when it may run, or how many replicas it had.
+/// Annotations that downscalers write on an object to say when it may run, or how many replicas it had.
 const DOWNSCALED: [&str; 5] =
     ["original-replicas", "uptime", "downtime", "upscale-period", "downscale-period"];
 
@@ -86,16 +83,16 @@ impl AllowList for StorageAnnotations {
 slim! {
     /// `metadata` of kinds of which only names, times and owners are read.
     pub struct BriefMeta {
-        /// Its name.
+        /// Name.
         #[prost(string, tag = "1")]
         pub name: String,
-        /// Its namespace; empty for cluster-wide kinds.
+        /// Namespace; empty for cluster-wide kinds.
         #[prost(string, tag = "3")]
         pub namespace: String,
-        /// Its uid.
+        /// Uid.
         #[prost(string, tag = "5")]
         pub uid: String,
-        /// Its version.
+        /// Version.
         #[prost(string, tag = "6")]
         pub resource_version: String,
         /// When it was created.
@@ -104,23 +101,23 @@ slim! {
         /// Since when it is Terminating.
         #[prost(message, required, tag = "9")]
         pub deletion_timestamp: Timestamp,
-        /// Its owners.
+        /// Owners.
         #[prost(message, repeated, tag = "13")]
         pub owner_references: Vec<OwnerReference>,
     }
 
     /// `metadata` of a pod.
     pub struct PodMeta {
-        /// Its name.
+        /// Name.
         #[prost(string, tag = "1")]
         pub name: String,
-        /// Its namespace.
+        /// Namespace.
         #[prost(string, tag = "3")]
         pub namespace: String,
-        /// Its uid.
+        /// Uid.
         #[prost(string, tag = "5")]
         pub uid: String,
-        /// Its version.
+        /// Version.
         #[prost(string, tag = "6")]
         pub resource_version: String,
         /// When it was created.
@@ -132,10 +129,10 @@ slim! {
         /// How many seconds its containers have to end.
         #[prost(int64, optional, tag = "10")]
         pub deletion_grace_period_seconds: Option<i64>,
-        /// Its labels.
+        /// Labels.
         #[prost(btree_map = "string, string", tag = "11")]
         pub labels: BTreeMap<String, String>,
-        /// Its owners.
+        /// Owners.
         #[prost(message, repeated, tag = "13")]
         pub owner_references: Vec<OwnerReference>,
     }
@@ -148,10 +145,10 @@ slim! {
         /// `kind` of the owner.
         #[prost(string, tag = "1")]
         pub kind: String,
-        /// Its name.
+        /// Name.
         #[prost(string, tag = "3")]
         pub name: String,
-        /// Its uid.
+        /// Uid.
         #[prost(string, tag = "4")]
         pub uid: String,
         /// Whether the owner is the managing controller.
@@ -164,7 +161,7 @@ slim! {
 
     /// The metadata of an object of any kind.
     pub struct PartialObjectMetadata {
-        /// Its metadata.
+        /// Metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
     }
@@ -232,16 +229,16 @@ impl BriefMeta {
 #[serde(default, rename_all = "camelCase", remote = "Self")]
 #[serde(bound(serialize = "M: KeepManagedFields", deserialize = "M: KeepManagedFields"))]
 pub struct ObjectMeta<M = NoManagedFields> {
-    /// Its name.
+    /// Name.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub name: String,
-    /// Its namespace; empty for cluster-wide kinds.
+    /// Namespace; empty for cluster-wide kinds.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub namespace: String,
-    /// Its uid.
+    /// Uid.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub uid: String,
-    /// Its version.
+    /// Version.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub resource_version: String,
     /// How often its desired state has changed.
@@ -253,13 +250,13 @@ pub struct ObjectMeta<M = NoManagedFields> {
     /// Since when it is Terminating.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub deletion_timestamp: Timestamp,
-    /// Its labels.
+    /// Labels.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub labels: Entries<EveryKey>,
-    /// Those of its annotations that are read.
+    /// Annotations that are read.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub annotations: Entries<StorageAnnotations>,
-    /// Its owners.
+    /// Owners.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub owner_references: Vec<OwnerReference>,
     /// The finalizers that block its deletion.
@@ -382,5 +379,76 @@ impl<M> ObjectMeta<M> {
     /// Returns the text fields with their tags. Go writes empty ones too.
     fn texts(&self) -> [(u32, &String); 4] {
         [(1, &self.name), (3, &self.namespace), (5, &self.uid), (6, &self.resource_version)]
+    }
+}
+
+slim! {
+    /// A reference to an object.
+    pub struct ObjectReference {
+        /// Kind.
+        #[prost(string, tag = "1")]
+        pub kind: String,
+        /// Namespace.
+        #[prost(string, tag = "2")]
+        pub namespace: String,
+        /// Name.
+        #[prost(string, tag = "3")]
+        pub name: String,
+        /// Uid.
+        #[prost(string, tag = "4")]
+        pub uid: String,
+        /// Its API group and version.
+        #[prost(string, tag = "5")]
+        pub api_version: String,
+    }
+}
+
+impl ObjectReference {
+    /// Returns the reference as one to a claim, whatever its kind.
+    pub(super) fn fold_claim(&self, folder: &mut Folder) -> ClaimRef {
+        let namespace = folder.text(&self.namespace);
+        ClaimRef {
+            key: ClaimKey { namespace, name: self.name.as_str().into() },
+            uid: Uid::parse(&self.uid),
+        }
+    }
+}
+
+slim! {
+    /// A selector of objects.
+    pub struct LabelSelector {
+        /// The labels that an object must have.
+        #[prost(btree_map = "string, string", tag = "1")]
+        pub match_labels: BTreeMap<String, String>,
+        /// The expressions that an object must match.
+        #[prost(message, repeated, tag = "2")]
+        pub match_expressions: Vec<LabelSelectorRequirement>,
+    }
+
+    /// One expression of a selector.
+    pub struct LabelSelectorRequirement {
+        /// The label.
+        #[prost(string, tag = "1")]
+        pub key: String,
+        /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
+        #[prost(string, tag = "2")]
+        pub operator: String,
+        /// The values.
+        #[prost(string, repeated, tag = "3")]
+        pub values: Vec<String>,
+    }
+}
+
+impl LabelSelector {
+    /// The expressions alone; `None` if there are none.
+    pub(super) fn fold_expressions(&self) -> Option<Selector> {
+        let alone = Self { match_expressions: self.match_expressions.clone(), ..Self::default() };
+        (!self.match_expressions.is_empty()).then(|| alone.fold())
+    }
+
+    pub(super) fn fold(&self) -> Selector {
+        let labels = self.match_labels.iter().map(|(key, value)| (&**key, &**value));
+        let expressions = &self.match_expressions;
+        Selector::of(labels, expressions.iter().map(|it| (&*it.key, &*it.operator, &*it.values)))
     }
 }

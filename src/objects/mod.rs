@@ -7,41 +7,27 @@
 //! quantity that does not parse is unknown, and the folder notes the field.
 //!
 //! - `any`: the list of all kinds, and objects of any kind.
-//! - `slim`, `scalar`, `entries`, `environment`: how slim types are declared; times and quantities;
-//!   maps; environment variables.
+//! - `slim`, `environment`: how slim types are declared, with times, quantities and maps; environment
+//!   variables.
 //! - `odd`: objects of which something is not of the type that Kubernetes gives it.
-//! - `meta`, `managed`, `object_reference`, `node_affinity`, `volume_source`, `csi_source`, `backend`: parts that
-//!   kinds share.
+//! - `meta`, `managed`, `volume_source`, `backend`: parts that kinds share.
 //! - `custom_object`: a custom resource of any kind, of which only the claims are kept that it names.
 //! - `admission`: the objects of the guard, with every field that decides what they do.
-//! - One file for each kind or two.
+//! - One file for kinds that are read together.
 
 mod admission;
 mod any;
-mod attachment;
 mod backend;
 mod claim;
-mod class;
-mod csi_source;
 mod custom_object;
-mod driver;
-mod entries;
 mod environment;
-mod event;
-mod label_selector;
-mod lease;
 mod managed;
 mod meta;
 mod node;
-mod node_affinity;
-mod object_reference;
 mod odd;
 mod pod;
-mod pod_volume;
-mod scalar;
 mod slim;
 mod snapshot;
-mod statefulset;
 mod volume;
 mod volume_source;
 mod workload;
@@ -59,23 +45,18 @@ use thiserror::Error;
 
 pub(crate) use admission::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
 pub(crate) use any::{AnyObject, Reduced, decoding, decoding_of, keeps_managed_fields};
-pub(crate) use attachment::VolumeAttachment;
-pub(crate) use claim::PersistentVolumeClaim;
-pub(crate) use class::{StorageClass, VolumeAttributesClass};
+pub(crate) use claim::{PersistentVolumeClaim, StorageClass, VolumeAttributesClass};
 pub(crate) use custom_object::CustomObject;
-pub(crate) use driver::{CsiDriver, CsiNode};
-pub(crate) use event::{Event, OWN_COMPONENT};
-pub(crate) use lease::Lease;
 pub(crate) use meta::{BriefMeta, ManagedMeta, ObjectMeta, PartialObjectMetadata, PodMeta};
-pub(crate) use node::{Namespace, Node};
+pub(crate) use node::{CsiDriver, CsiNode, Event, Lease, Namespace, Node, OWN_COMPONENT};
 pub(crate) use pod::Pod;
 pub(crate) use snapshot::{
     VolumeGroupSnapshotContent, VolumeSnapshot, VolumeSnapshotClass, VolumeSnapshotContent,
 };
-pub(crate) use statefulset::StatefulSet;
-pub(crate) use volume::PersistentVolume;
+pub(crate) use volume::{PersistentVolume, VolumeAttachment};
 pub(crate) use workload::{
-    CronJob, DaemonSet, Deployment, HorizontalPodAutoscaler, Job, ReplicaSet, ReplicationController,
+    CronJob, DaemonSet, Deployment, HorizontalPodAutoscaler, Job, ReplicaSet,
+    ReplicationController, StatefulSet,
 };
 
 use crate::model::{
@@ -137,7 +118,7 @@ pub struct ObjectIdentity<'a> {
 /// What an object was reduced to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Folded {
-    /// Its row.
+    /// Row of the object.
     Row(Row),
     /// No row, since it has nothing to do with storage: it is only counted.
     Counted,
@@ -146,13 +127,13 @@ pub enum Folded {
 /// Why an object could not be folded.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FoldError {
-    /// It has no name.
+    /// The object has no name.
     #[error("a {kind} without metadata.name")]
     NoName {
-        /// Its kind.
+        /// Kind.
         kind: Kind,
     },
-    /// It has no namespace, although its kind is namespaced.
+    /// The object has no namespace, although its kind is namespaced.
     #[error("{object} has no metadata.namespace")]
     NoNamespace {
         /// The object, without its namespace.

@@ -11,7 +11,7 @@ use crate::cluster::Doubt;
 use crate::dump::{FieldStep, explain, path_of_misfit};
 use crate::model::Kind;
 
-/// From so many places on an object is read by its names only.
+/// Number of odd places from which on an object is read by its names only.
 const MOST_PLACES: usize = 32;
 
 /// An object without what could not be read of it.

@@ -1,14 +1,22 @@
-//! `Pod`, and `PodSpec`, which pods share with the templates of workloads.
+//! `Pod`, `PodSpec`, which pods share with the templates of workloads, and the volumes in it: a claim,
+//! or storage that the pod names itself.
 
-use super::{
-    Folded, Folder, PodMeta, SlimObject, environment::Environment, meta, pod_volume::PodVolume,
-    slim::slim,
+use serde::{Deserialize, Serialize};
+
+use super::environment::Environment;
+use super::slim::{Present, is_default, only_objects, or_default, slim};
+use super::volume_source::{
+    AzureDisk, AzureFile, Cephfs, Csi, Fc, FlexVolume, GcePersistentDisk, Glusterfs, InlineCsi,
+    Iscsi, Nfs, NodePath, PersistentVolumeSource, PersistentVolumeSpec, Rbd, VolumeId,
+    VsphereVolume,
 };
-use crate::drivers::{self, UNREAD};
+use super::{Folded, Folder, ManagedMeta, PodMeta, SlimObject, backend, meta};
+use crate::drivers::{INLINE, UNREAD};
 use crate::model::{
-    self, ControllerRole, InlineVolumes, Labels, PodPhase, PodUse, REGISTRAR, Row, Sidecars, Uid,
-    beginning, image_name,
+    ControllerRole, InlineVolume, InlineVolumes, Labels, MountedClaim, PodPhase, PodUse, REGISTRAR,
+    Row, Sidecars, Uid, beginning, image_name,
 };
+use crate::{drivers, model};
 
 /// How much is kept of what the scheduler wrote, in bytes: with many nodes it gives many
 /// reasons, the most frequent ones not first.
@@ -17,7 +25,7 @@ const LONGEST: usize = 1000;
 slim! {
     /// A `Pod`.
     pub struct Pod {
-        /// Its metadata.
+        /// Metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: PodMeta,
         /// The desired state.
@@ -30,16 +38,16 @@ slim! {
 
     /// `spec` of a pod.
     pub struct PodSpec {
-        /// Its volumes.
+        /// Volumes.
         #[prost(message, repeated, tag = "1")]
         pub volumes: Vec<PodVolume>,
-        /// Its init containers; those with a restart policy keep running.
+        /// Init containers; those with a restart policy keep running.
         #[prost(message, repeated, tag = "20")]
         pub init_containers: Vec<Container>,
-        /// Its containers.
+        /// Containers.
         #[prost(message, repeated, tag = "2")]
         pub containers: Vec<Container>,
-        /// Its service account.
+        /// Service account.
         #[prost(string, tag = "8")]
         pub service_account_name: String,
         /// The node that it is scheduled to.
@@ -49,7 +57,7 @@ slim! {
 
     /// A container: its image and command, and a few variables of its environment.
     pub struct Container {
-        /// Its name in the pod.
+        /// Name in the pod.
         #[prost(string, tag = "1")]
         pub name: String,
         /// The image.
@@ -61,24 +69,24 @@ slim! {
         /// The command's arguments.
         #[prost(string, repeated, tag = "4")]
         pub args: Vec<String>,
-        /// Those of its environment variables that are read.
+        /// Environment variables that are read.
         #[prost(message, required, tag = "7")]
         pub env: Environment,
     }
 
     /// `status` of a pod.
     pub struct PodStatus {
-        /// Its phase.
+        /// Phase.
         #[prost(string, tag = "1")]
         pub phase: String,
-        /// Its conditions.
+        /// Conditions.
         #[prost(message, repeated, tag = "2")]
         pub conditions: Vec<PodCondition>,
     }
 
     /// A condition of a pod.
     pub struct PodCondition {
-        /// Its type.
+        /// Type.
         #[prost(string, tag = "1")]
         pub r#type: String,
         /// `True`, `False` or `Unknown`.
@@ -95,7 +103,7 @@ impl PodStatus {
         self.conditions.iter().any(|it| it.r#type == "Ready" && it.status == "True")
     }
 
-    /// What the scheduler wrote when it found no node.
+    /// Message of the scheduler when it found no node.
     fn unschedulable(&self) -> Option<Box<str>> {
         let rejects = |it: &&PodCondition| it.r#type == "PodScheduled" && it.status == "False";
         let message = &self.conditions.iter().find(rejects)?.message;
@@ -265,7 +273,7 @@ impl PodSpec {
         self.sidecars_that(folder, Container::is_sidecar)
     }
 
-    /// The same for the template of a `DaemonSet`, which may run the node plugin of a driver. Its
+    /// Sidecars in the template of a `DaemonSet`, which may run the node plugin of a driver. Its
     /// pods are as many as the nodes, and tell nothing else.
     pub(super) fn sidecars_of_nodes(&self, folder: &mut Folder) -> Option<Sidecars> {
         self.sidecars_that(folder, |it| it.is_sidecar() || it.is_registrar())
@@ -331,12 +339,172 @@ impl Container {
     }
 }
 
+/// Declares both forms of a pod's volume from one list of sources.
+macro_rules! pod_volume_sources {
+    ($($field:ident: $type:ty = $tag:tt, $json:tt;)*) => {
+        slim! {
+            /// Where a pod's volume comes from: one of these fields is set.
+            pub struct PodVolumeSource {
+                $(
+                    #[doc = concat!("`", $json, "`.")]
+                    #[serde(rename = $json)]
+                    #[prost(message, optional, tag = $tag)]
+                    pub $field: Option<$type>,
+                )*
+            }
+        }
+
+        /// A pod's volume as JSON writes it. `#[serde(flatten)]` would buffer unknown fields.
+        #[derive(Default, Serialize, Deserialize)]
+        #[serde(default, rename_all = "camelCase", remote = "Self")]
+        struct FlatVolume {
+            #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+            name: String,
+            $(
+                #[serde(rename = $json, skip_serializing_if = "is_default")]
+                $field: Option<$type>,
+            )*
+        }
+
+        only_objects!(FlatVolume);
+
+        impl From<FlatVolume> for PodVolume {
+            fn from(flat: FlatVolume) -> Self {
+                Self { name: flat.name, source: PodVolumeSource { $($field: flat.$field,)* } }
+            }
+        }
+
+        impl From<PodVolume> for FlatVolume {
+            fn from(volume: PodVolume) -> Self {
+                Self { name: volume.name, $($field: volume.source.$field,)* }
+            }
+        }
+    };
+}
+
+pod_volume_sources! {
+    host_path: NodePath = "1", "hostPath";
+    gce_persistent_disk: GcePersistentDisk = "3", "gcePersistentDisk";
+    aws_elastic_block_store: VolumeId = "4", "awsElasticBlockStore";
+    nfs: Nfs = "7", "nfs";
+    iscsi: Iscsi = "8", "iscsi";
+    glusterfs: Glusterfs = "9", "glusterfs";
+    persistent_volume_claim: ClaimName = "10", "persistentVolumeClaim";
+    rbd: Rbd = "11", "rbd";
+    flex_volume: FlexVolume = "12", "flexVolume";
+    cinder: VolumeId = "13", "cinder";
+    cephfs: Cephfs = "14", "cephfs";
+    fc: Fc = "17", "fc";
+    azure_file: AzureFile = "18", "azureFile";
+    vsphere_volume: VsphereVolume = "20", "vsphereVolume";
+    azure_disk: AzureDisk = "22", "azureDisk";
+    portworx_volume: VolumeId = "24", "portworxVolume";
+    csi: InlineCsi = "28", "csi";
+    ephemeral: Present = "29", "ephemeral";
+}
+
+slim! {
+    /// A reference to a claim.
+    pub struct ClaimName {
+        /// Name.
+        #[prost(string, tag = "1")]
+        pub claim_name: String,
+    }
+}
+
+/// A pod's volume, which JSON writes as one object and protobuf as two.
+#[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
+#[serde(from = "FlatVolume", into = "FlatVolume")]
+pub struct PodVolume {
+    /// Name in the pod.
+    #[prost(string, tag = "1")]
+    pub name: String,
+    /// Source.
+    #[prost(message, required, tag = "2")]
+    pub source: PodVolumeSource,
+}
+
+impl PodVolume {
+    /// Returns the name of the claim that it references.
+    pub(super) fn claim(&self) -> Option<&str> {
+        Some(&self.source.persistent_volume_claim.as_ref()?.claim_name)
+    }
+
+    /// Returns the path on the node that it mounts.
+    pub(super) fn host_path(&self) -> Option<&NodePath> {
+        self.source.host_path.as_ref()
+    }
+
+    /// Returns the claim that it uses. The claim of an ephemeral volume is named after the pod and
+    /// the volume.
+    pub(super) fn mounted(&self, pod: &str) -> Option<MountedClaim> {
+        if let Some(claim) = self.claim() {
+            Some(MountedClaim { claim: claim.into(), ephemeral: false })
+        } else if self.source.ephemeral.is_some() {
+            Some(MountedClaim { claim: format!("{pod}-{}", self.name).into(), ephemeral: true })
+        } else {
+            None
+        }
+    }
+
+    /// Returns the storage that it names without a claim. Paths are on the node of the pod; where
+    /// that is empty, on a node that is not known.
+    pub(super) fn inline(&self, node: &str, folder: &mut Folder) -> Option<InlineVolume> {
+        let spec = PersistentVolumeSpec {
+            source: self.source.of_volume(),
+            ..PersistentVolumeSpec::default()
+        };
+        let mut backend = backend::key(&ManagedMeta::default(), &spec, folder)?;
+        if let Some(path) = &self.source.host_path {
+            backend.handle = backend::path_on_node(&path.path, node).into();
+        }
+        let attributes = self.source.csi.as_ref().map(|csi| csi.attributes(&backend, folder));
+        Some(InlineVolume {
+            name: folder.text(&self.name),
+            backend,
+            attributes: attributes.unwrap_or_default(),
+        })
+    }
+}
+
+impl PodVolumeSource {
+    /// Converts the source to what a PersistentVolume would write.
+    fn of_volume(&self) -> PersistentVolumeSource {
+        let csi = self.csi.as_ref().map(|csi| Csi {
+            driver: csi.driver.clone(),
+            // An ephemeral volume has no handle: its attributes say what it names, if anything.
+            volume_handle: INLINE.to_owned(),
+            volume_attributes: csi.volume_attributes.clone(),
+            node_publish_secret_ref: None,
+        });
+        PersistentVolumeSource {
+            csi,
+            host_path: self.host_path.clone(),
+            gce_persistent_disk: self.gce_persistent_disk.clone(),
+            aws_elastic_block_store: self.aws_elastic_block_store.clone(),
+            nfs: self.nfs.clone(),
+            iscsi: self.iscsi.clone(),
+            glusterfs: self.glusterfs.clone(),
+            rbd: self.rbd.clone(),
+            flex_volume: self.flex_volume.clone(),
+            cinder: self.cinder.clone(),
+            cephfs: self.cephfs.clone(),
+            fc: self.fc.clone(),
+            azure_file: self.azure_file.clone(),
+            vsphere_volume: self.vsphere_volume.clone(),
+            azure_disk: self.azure_disk.clone(),
+            portworx_volume: self.portworx_volume.clone(),
+            ..PersistentVolumeSource::default()
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
+    use super::super::AnyObject as _;
     use super::*;
-    use crate::objects::AnyObject as _;
 
     #[test]
     fn pods_of_every_publisher_of_sidecars_are_kept() {

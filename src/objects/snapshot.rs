@@ -1,10 +1,9 @@
 //! `VolumeSnapshot`, `VolumeSnapshotContent` and `VolumeGroupSnapshotContent`. Custom resources are
 //! served as JSON only; the tags are those of external-snapshotter's types.
 
-use super::{
-    Folded, Folder, ObjectMeta, SlimObject, meta, object_reference::ObjectReference, slim::slim,
-    unshared,
-};
+use super::meta::ObjectReference;
+use super::slim::slim;
+use super::{Folded, Folder, ObjectMeta, SlimObject, meta, unshared};
 use crate::model::{
     self, Bytes, Kind, Row, SNAPSHOT_CLAIM_UID, SnapshotContent, SnapshotSource, Text, Uid,
 };
@@ -12,7 +11,7 @@ use crate::model::{
 slim! {
     /// A `VolumeSnapshot` (v1).
     pub struct VolumeSnapshot {
-        /// Its metadata.
+        /// Metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
         /// The desired state.
@@ -62,7 +61,7 @@ slim! {
 
     /// A `VolumeSnapshotContent` (v1).
     pub struct VolumeSnapshotContent {
-        /// Its metadata.
+        /// Metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
         /// The desired state.
@@ -115,7 +114,7 @@ slim! {
     /// A `VolumeGroupSnapshotContent`. The fields that are read are the same in v1beta1, v1beta2
     /// and v1.
     pub struct VolumeGroupSnapshotContent {
-        /// Its metadata.
+        /// Metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
         /// The desired state.
@@ -156,7 +155,7 @@ slim! {
 slim! {
     /// A `VolumeSnapshotClass` (v1). Its parameters are not read: they can name Secrets.
     pub struct VolumeSnapshotClass {
-        /// Its metadata.
+        /// Metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
         /// The driver that takes its snapshots.

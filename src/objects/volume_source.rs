@@ -1,17 +1,21 @@
-//! `PersistentVolumeSource`: where the data of a volume is; and `spec`, which JSON writes as one
-//! object and protobuf as two.
+//! Where the data of a volume is: `PersistentVolumeSource`, the source `csi` of volumes and pods, and
+//! `spec.nodeAffinity`.
 
 use std::collections::BTreeMap;
 
+use bytes::{Buf, BufMut};
+use prost::encoding::{DecodeContext, WireType, message, skip_field, string};
+use prost::{DecodeError, Message};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    csi_source::Csi,
-    node_affinity::VolumeNodeAffinity,
-    object_reference::ObjectReference,
-    scalar::Quantity,
-    slim::{Present, is_default, only_objects, or_default, slim},
-};
+use super::Folder;
+use super::meta::ObjectReference;
+use super::slim::Quantity;
+use super::slim::{AllowList, Entries};
+use super::slim::{Present, is_default, only_objects, or_default, slim};
+use crate::drivers;
+use crate::drivers::PUBLISH_SECRET;
+use crate::model::{Attributes, BackendKey, NodeAffinity, NodeRequirement, NodeTerm};
 
 /// Declares both forms of `spec` from one list of sources.
 macro_rules! sources {
@@ -129,7 +133,7 @@ sources! {
 #[derive(Clone, PartialEq, prost::Message, Serialize, Deserialize)]
 #[serde(from = "FlatSpec", into = "FlatSpec")]
 pub struct PersistentVolumeSpec {
-    /// Its capacity, under `storage`.
+    /// Capacity, under `storage`.
     #[prost(btree_map = "string, message", tag = "1")]
     pub capacity: BTreeMap<String, Quantity>,
     /// Where its data is.
@@ -147,13 +151,13 @@ pub struct PersistentVolumeSpec {
     /// What its controller does after the claim is deleted.
     #[prost(string, tag = "5")]
     pub persistent_volume_reclaim_policy: String,
-    /// Its class.
+    /// Class.
     #[prost(string, tag = "6")]
     pub storage_class_name: String,
     /// The nodes that can reach it.
     #[prost(message, required, tag = "9")]
     pub node_affinity: VolumeNodeAffinity,
-    /// Its volume attributes class.
+    /// Volume attributes class.
     #[prost(string, optional, tag = "10")]
     pub volume_attributes_class_name: Option<String>,
 }
@@ -247,7 +251,7 @@ slim! {
         /// The image.
         #[prost(string, tag = "2")]
         pub image: String,
-        /// Its pool; `rbd` where none is written.
+        /// Pool; `rbd` where none is written.
         #[prost(string, tag = "4")]
         pub pool: String,
     }
@@ -284,5 +288,219 @@ slim! {
         /// The path of the disk.
         #[prost(string, tag = "1")]
         pub volume_path: String,
+    }
+}
+
+/// The attribute that csi-provisioner sets on every volume that it provisions.
+pub(super) const PROVISIONER_IDENTITY: &str = "storage.kubernetes.io/csiProvisionerIdentity";
+
+/// `csi`. Its protobuf form is written by hand, since most attributes are not stored.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", remote = "Self")]
+pub struct Csi {
+    /// The driver.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub driver: String,
+    /// The volume handle.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub volume_handle: String,
+    /// The attributes that prove dynamic provisioning or decide what is mounted.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub volume_attributes: Entries<VolumeAttributes>,
+    /// The Secret with which nodes mount it, and some drivers delete it.
+    #[serde(skip_serializing_if = "is_default")]
+    pub node_publish_secret_ref: Option<SecretReference>,
+}
+
+slim! {
+    /// A reference to a Secret in any namespace.
+    pub struct SecretReference {
+        /// Name.
+        #[prost(string, tag = "1")]
+        pub name: String,
+        /// Namespace.
+        #[prost(string, tag = "2")]
+        pub namespace: String,
+    }
+}
+
+/// `csi` of a pod's volume, which has no handle.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", remote = "Self")]
+pub struct InlineCsi {
+    /// The driver.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub driver: String,
+    /// The attributes that decide what is mounted.
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
+    pub volume_attributes: Entries<VolumeAttributes>,
+}
+
+only_objects!(Csi);
+only_objects!(InlineCsi);
+
+/// Allows the attribute that proves dynamic provisioning, and those that decide what any known
+/// driver mounts. Others may hold what nobody should read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct VolumeAttributes;
+
+impl AllowList for VolumeAttributes {
+    fn allows(key: &str) -> bool {
+        key == PROVISIONER_IDENTITY || key != PUBLISH_SECRET && drivers::is_attribute(key)
+    }
+}
+
+impl Csi {
+    /// Returns the attributes that decide what a volume names.
+    pub(super) fn attributes(&self, backend: &BackendKey, folder: &mut Folder) -> Attributes {
+        let secret = self.node_publish_secret_ref.as_ref();
+        let secret = secret.map(|it| format!("{}/{}", it.namespace, it.name));
+        let secret = secret.as_deref().map(|it| (PUBLISH_SECRET, it));
+        deciding(self.volume_attributes.iter().chain(secret), backend, folder)
+    }
+}
+
+impl InlineCsi {
+    /// Returns the attributes that decide what a volume names.
+    pub(super) fn attributes(&self, backend: &BackendKey, folder: &mut Folder) -> Attributes {
+        deciding(self.volume_attributes.iter(), backend, folder)
+    }
+}
+
+fn deciding<'a>(
+    attributes: impl Iterator<Item = (&'a str, &'a str)>,
+    backend: &BackendKey,
+    folder: &mut Folder,
+) -> Attributes {
+    let pairs = attributes.filter(|(key, _)| *key != PROVISIONER_IDENTITY);
+    let pairs = pairs.map(|(key, value)| (folder.text(key), value.into()));
+    drivers::attributes_that_matter(backend, pairs.collect())
+}
+
+impl Message for InlineCsi {
+    fn encode_raw(&self, buf: &mut impl BufMut) {
+        string::encode(1, &self.driver, buf);
+        self.volume_attributes.encode(4, buf);
+    }
+
+    fn merge_field(
+        &mut self,
+        tag: u32,
+        wire_type: WireType,
+        buf: &mut impl Buf,
+        ctx: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        match tag {
+            1 => string::merge(wire_type, &mut self.driver, buf, ctx),
+            4 => self.volume_attributes.merge(wire_type, buf, ctx),
+            _ => skip_field(wire_type, tag, buf, ctx),
+        }
+    }
+
+    fn encoded_len(&self) -> usize {
+        string::encoded_len(1, &self.driver) + self.volume_attributes.encoded_len(4)
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Message for Csi {
+    fn encode_raw(&self, buf: &mut impl BufMut) {
+        string::encode(1, &self.driver, buf);
+        string::encode(2, &self.volume_handle, buf);
+        self.volume_attributes.encode(5, buf);
+        if let Some(secret) = &self.node_publish_secret_ref {
+            message::encode(8, secret, buf);
+        }
+    }
+
+    fn merge_field(
+        &mut self,
+        tag: u32,
+        wire_type: WireType,
+        buf: &mut impl Buf,
+        ctx: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        match tag {
+            1 => string::merge(wire_type, &mut self.driver, buf, ctx),
+            2 => string::merge(wire_type, &mut self.volume_handle, buf, ctx),
+            5 => self.volume_attributes.merge(wire_type, buf, ctx),
+            8 => {
+                let secret = self.node_publish_secret_ref.get_or_insert_default();
+                message::merge(wire_type, secret, buf, ctx)
+            }
+            _ => skip_field(wire_type, tag, buf, ctx),
+        }
+    }
+
+    fn encoded_len(&self) -> usize {
+        let secret = self.node_publish_secret_ref.as_ref();
+        string::encoded_len(1, &self.driver)
+            + string::encoded_len(2, &self.volume_handle)
+            + self.volume_attributes.encoded_len(5)
+            + secret.map_or(0, |it| message::encoded_len(8, it))
+    }
+
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+slim! {
+    /// `spec.nodeAffinity`.
+    pub struct VolumeNodeAffinity {
+        /// The nodes that can reach the volume.
+        #[prost(message, optional, tag = "1")]
+        pub required: Option<NodeSelector>,
+    }
+
+    /// Terms of which a node must match one.
+    pub struct NodeSelector {
+        /// The terms.
+        #[prost(message, repeated, tag = "1")]
+        pub node_selector_terms: Vec<NodeSelectorTerm>,
+    }
+
+    /// One term, of which a node must match every requirement.
+    pub struct NodeSelectorTerm {
+        /// Requirements on labels.
+        #[prost(message, repeated, tag = "1")]
+        pub match_expressions: Vec<NodeSelectorRequirement>,
+        /// Requirements on fields.
+        #[prost(message, repeated, tag = "2")]
+        pub match_fields: Vec<NodeSelectorRequirement>,
+    }
+
+    /// One requirement.
+    pub struct NodeSelectorRequirement {
+        /// The label or field.
+        #[prost(string, tag = "1")]
+        pub key: String,
+        /// `In`, `NotIn`…
+        #[prost(string, tag = "2")]
+        pub operator: String,
+        /// The values.
+        #[prost(string, repeated, tag = "3")]
+        pub values: Vec<String>,
+    }
+}
+
+impl NodeSelector {
+    pub(super) fn fold(&self, folder: &mut Folder) -> NodeAffinity {
+        let mut all = |requirements: &[NodeSelectorRequirement]| {
+            let one = |requirement: &NodeSelectorRequirement| NodeRequirement {
+                key: folder.text(&requirement.key),
+                operator: folder.text(&requirement.operator),
+                values: folder.texts(&requirement.values),
+            };
+            requirements.iter().map(one).collect()
+        };
+        let term = |term: &NodeSelectorTerm| NodeTerm {
+            labels: all(&term.match_expressions),
+            fields: all(&term.match_fields),
+        };
+        NodeAffinity { terms: self.node_selector_terms.iter().map(term).collect() }
     }
 }

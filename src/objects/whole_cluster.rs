@@ -6,7 +6,7 @@ use super::{Folded, Folder, decoding};
 use crate::cluster::{Change, Cluster, Dirty, Reach};
 use crate::model::{Answer, Kind, OwnerKey, Question, Row, Uid};
 
-/// What is known of an object by kind and name in the namespace `shop`: its uid, if it exists.
+/// Existence of an object by kind and name in the namespace `shop`: its uid, if it exists.
 pub(crate) fn existence(
     api_version: &str,
     kind: &str,

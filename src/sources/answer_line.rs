@@ -1,13 +1,17 @@
-//! An answer, in our own dumps: the question about a single object, and what was answered.
+//! An answer, in our own dumps: the question, and what was answered: of a single object, of what is
+//! recorded of announcements, or of the custom resources that use claims.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::announcements_line::SavedAnnouncements;
-use super::custom_users_line::SavedCustomUsers;
+use crate::journal::announcement;
+use crate::journal::announcement::{ReadBatch, parse_veto, veto_value};
 use crate::model::{
-    Answer, Interner, Kind, ObjectKey, OwnerKey, OwnerObject, OwnerReference, Question, Row, Uid,
+    AnnouncedBatch, Announcements, Answer, CustomKind, CustomUser, CustomUsers, Interner, Kind,
+    NamedBy, NamedClaim, ObjectKey, OwnerKey, OwnerObject, OwnerReference, Question, Row, Uid,
+    UnlistedKind, Veto, VoidBatch, format_time, parse_time,
 };
 
 /// A question with its answer.
@@ -287,5 +291,292 @@ impl SavedOwner {
             cluster_wide: self.cluster_wide,
             owners: self.owner_references.into_iter().map(reference).collect(),
         }
+    }
+}
+
+/// What is recorded of announcements: the keys and values of the records, as they were read.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SavedAnnouncements {
+    batches: Vec<SavedBatch>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    vetoes: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    void: Vec<SavedVoid>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct SavedBatch {
+    name: String,
+    created: String,
+    data: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct SavedVoid {
+    name: String,
+    reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    created: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    uids: Vec<String>,
+}
+
+impl SavedAnnouncements {
+    /// Puts them into their saved form.
+    pub fn new(all: &Announcements) -> Self {
+        let batch = |it: &AnnouncedBatch| SavedBatch {
+            name: it.name.to_string(),
+            created: format_time(&it.created),
+            data: announcement::data(it.grace, it.cluster.as_deref(), it.volumes.iter()),
+        };
+        let void = |it: &VoidBatch| SavedVoid {
+            name: it.name.to_string(),
+            reason: it.reason.to_string(),
+            created: it.created.as_ref().map(format_time),
+            uids: it.uids.iter().map(Uid::to_string).collect(),
+        };
+        let veto = |it: &Veto| (it.uid.to_string(), veto_value(it));
+        Self {
+            batches: all.batches.iter().map(batch).collect(),
+            vetoes: all.vetoes.iter().map(veto).collect(),
+            void: all.void.iter().map(void).collect(),
+        }
+    }
+
+    /// Takes them out of their saved form.
+    ///
+    /// # Errors
+    /// When a batch is none of ours, or of another version.
+    pub fn into_announcements(self) -> Result<Announcements, String> {
+        let batch = |it: SavedBatch| {
+            let created = parse_time(&it.created).ok().flatten();
+            ReadBatch { name: it.name, created, immutable: true, deleting: false, data: it.data }
+                .parse()
+        };
+        let void = |it: SavedVoid| VoidBatch {
+            name: it.name.into(),
+            reason: it.reason.into(),
+            created: it.created.and_then(|it| parse_time(&it).ok().flatten()),
+            uids: it.uids.iter().filter_map(|it| Uid::parse(it)).collect(),
+        };
+        Ok(Announcements {
+            batches: self.batches.into_iter().map(batch).collect::<Result<_, String>>()?,
+            vetoes: self.vetoes.iter().filter_map(|(key, it)| parse_veto(key, it)).collect(),
+            void: self.void.into_iter().map(void).collect(),
+        })
+    }
+}
+
+/// The custom resources of a namespace that use claims.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SavedCustomUsers {
+    items: Vec<SavedUser>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unlisted: Vec<SavedUnlisted>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SavedUser {
+    group: String,
+    kind: String,
+    name: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    cluster_wide: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    finished: bool,
+    #[serde(default)]
+    claims: Vec<SavedName>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct SavedName {
+    name: String,
+    by: SavedNaming,
+    field: String,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum SavedNaming {
+    OwnName,
+    Field,
+    Template,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct SavedUnlisted {
+    group: String,
+    kind: String,
+    reason: String,
+}
+
+impl SavedCustomUsers {
+    /// Puts them into their saved form.
+    pub fn new(users: &CustomUsers) -> Self {
+        let item = |user: &CustomUser| SavedUser {
+            group: user.kind.group.to_owned(),
+            kind: user.kind.kind.to_owned(),
+            name: user.name.to_string(),
+            cluster_wide: user.cluster_wide,
+            finished: user.finished,
+            claims: user.claims.iter().map(SavedName::new).collect(),
+        };
+        let unlisted = |it: &UnlistedKind| SavedUnlisted {
+            group: it.kind.group.to_owned(),
+            kind: it.kind.kind.to_owned(),
+            reason: it.reason.to_string(),
+        };
+        Self {
+            items: users.users.iter().map(item).collect(),
+            unlisted: users.unlisted.iter().map(unlisted).collect(),
+        }
+    }
+
+    /// Takes them out of their saved form.
+    ///
+    /// # Errors
+    /// When a kind is not known: another version wrote it.
+    pub fn into_users(self) -> Result<CustomUsers, String> {
+        let known = |group: &str, kind: &str| {
+            CustomKind::find(group, kind)
+                .ok_or_else(|| format!("{kind} of {group} is not a kind that uses claims"))
+        };
+        let user = |it: SavedUser| {
+            Ok(CustomUser {
+                kind: known(&it.group, &it.kind)?,
+                name: it.name.into(),
+                cluster_wide: it.cluster_wide,
+                finished: it.finished,
+                claims: it.claims.into_iter().map(SavedName::into_name).collect(),
+            })
+        };
+        let unlisted = |it: SavedUnlisted| {
+            Ok(UnlistedKind { kind: known(&it.group, &it.kind)?, reason: it.reason.into() })
+        };
+        Ok(CustomUsers {
+            users: self.items.into_iter().map(user).collect::<Result<_, String>>()?,
+            unlisted: self.unlisted.into_iter().map(unlisted).collect::<Result<_, String>>()?,
+        })
+    }
+}
+
+impl SavedName {
+    fn new(claim: &NamedClaim) -> Self {
+        let by = match claim.by {
+            NamedBy::OwnName => SavedNaming::OwnName,
+            NamedBy::Field => SavedNaming::Field,
+            NamedBy::Template => SavedNaming::Template,
+        };
+        Self { name: claim.name.to_string(), by, field: claim.field.to_string() }
+    }
+
+    fn into_name(self) -> NamedClaim {
+        let by = match self.by {
+            SavedNaming::OwnName => NamedBy::OwnName,
+            SavedNaming::Field => NamedBy::Field,
+            SavedNaming::Template => NamedBy::Template,
+        };
+        NamedClaim { name: self.name.into(), by, field: self.field.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::model::{AnnouncedVolume, Answer, ClaimKey, Interner, Question, Row, Time};
+
+    #[test]
+    fn what_was_recorded_of_announcements_is_read_back() {
+        let uid = Uid::parse("493c02a7-f4e6-5ec4-8e0b-fc87ae581be5").expect("a uid");
+        let all = Announcements {
+            batches: vec![AnnouncedBatch {
+                name: "kubectl-storage-announced-1".into(),
+                created: Time::from_timestamp(1_800_000_000, 0).expect("a time"),
+                grace: Duration::from_secs(60),
+                cluster: Some("c".into()),
+                volumes: vec![AnnouncedVolume {
+                    name: "pv-1".into(),
+                    uid: uid.clone(),
+                    claim: Some(ClaimKey { namespace: "shop".into(), name: "data".into() }),
+                    claim_uid: None,
+                    driver: "d".into(),
+                    handle: "h".into(),
+                    place: "p".into(),
+                    proposal: "q".into(),
+                    notices: vec!["n".into()],
+                    effect: "e".into(),
+                }],
+            }],
+            vetoes: vec![Veto {
+                volume: "pv-2".into(),
+                uid: uid.clone(),
+                batch: "b".into(),
+                found: None,
+            }],
+            void: vec![VoidBatch {
+                name: "x".into(),
+                reason: "it is not immutable".into(),
+                created: Time::from_timestamp(1_800_000_001, 0),
+                uids: vec![uid.clone()],
+            }],
+        };
+        let question = Question::Announcements { namespace: "kube-system".into() };
+        let answer = Answer::Announcements(Arc::new(all));
+        let text = serde_json::to_string(&SavedAnswer::new(&question, &answer)).expect("JSON");
+        let line: SavedAnswer = serde_json::from_str(&text).expect("the same form");
+        let row = line.into_row(&mut Interner::default());
+        assert_eq!(row, Ok(Row::Answer(question, answer)));
+    }
+
+    #[test]
+    fn custom_users_are_read_back() {
+        let kind = |group, name| CustomKind::find(group, name).expect("it is in the table");
+        let claim = |by, field: &str| NamedClaim { name: "root".into(), by, field: field.into() };
+        let user = |kind, claims| CustomUser {
+            kind,
+            name: "vm".into(),
+            cluster_wide: false,
+            finished: true,
+            claims,
+        };
+        let users = CustomUsers {
+            users: vec![
+                user(
+                    kind("cdi.kubevirt.io", "DataVolume"),
+                    [claim(NamedBy::OwnName, "metadata.name")].into(),
+                ),
+                user(
+                    kind("apps.kruise.io", "StatefulSet"),
+                    [claim(NamedBy::Template, "t"), claim(NamedBy::Field, "f")].into(),
+                ),
+                user(kind("postgresql.cnpg.io", "Cluster"), [].into()),
+            ],
+            unlisted: vec![UnlistedKind {
+                kind: kind("keda.sh", "ScaledJob"),
+                reason: "forbidden".into(),
+            }],
+        };
+        let text = serde_json::to_string(&SavedCustomUsers::new(&users)).expect("it is JSON");
+        let read: SavedCustomUsers = serde_json::from_str(&text).expect("it is JSON");
+        assert_eq!(read.into_users().as_ref(), Ok(&users));
+
+        // As a line of a dump.
+        let question = Question::CustomUsers { namespace: "shop".into() };
+        let answer = Answer::Users(Arc::new(users));
+        let text = serde_json::to_string(&SavedAnswer::new(&question, &answer));
+        let read: SavedAnswer =
+            serde_json::from_str(&text.expect("it is JSON")).expect("it is JSON");
+        let row = read.into_row(&mut Interner::default());
+        assert_eq!(row, Ok(Row::Answer(question, answer)));
+        let later = r#"{"items": [{"group": "later.example.com", "kind": "Thing", "name": "x"}]}"#;
+        let later: SavedCustomUsers = serde_json::from_str(later).expect("it is JSON");
+        let error = "Thing of later.example.com is not a kind that uses claims".to_owned();
+        assert_eq!(later.into_users(), Err(error));
     }
 }

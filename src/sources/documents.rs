@@ -4,14 +4,12 @@
 //! A dump of ours says itself how far each kind was seen. Of any other only what it shows is
 //! known: see [`KindEvidence`] for what counts as having seen all of a kind.
 
-mod api_versions;
+mod kinds;
 mod conclusion;
 mod decoder;
-mod newest_time;
 mod seen_beside;
 #[cfg(test)]
 mod tests;
-mod untyped;
 mod versions;
 
 use std::{
@@ -21,17 +19,19 @@ use std::{
     sync::Arc,
 };
 
-use api_versions::{ServedKind, claimed_kind, served_kind};
+use self::kinds::{ServedKind, claimed_kind, served_kind};
+use self::seen_beside::NewestTime;
 use decoder::{DecodingNotes, DecodingQueue};
-use newest_time::NewestTime;
 use seen_beside::SeenBeside;
 
-use super::{answer_line::SavedAnswer, intake::Intake, kept_backend_line, records};
+use super::answer_line::SavedAnswer;
+use super::intake::Intake;
+use super::records;
 use crate::cluster::{Coverage, Reach};
 use crate::dump::{self, Broken, DumpError, Input, Piece};
 use crate::model::{Interner, Kind, Text, Time};
 
-/// What the user says of a dump.
+/// Statements of the user about a dump.
 #[derive(Debug, Clone, Default)]
 pub struct DumpOptions {
     /// The kinds that judgements need.
@@ -109,7 +109,7 @@ impl Occurrences {
     }
 }
 
-/// What is learned while reading.
+/// State of reading dumps.
 #[derive(Default)]
 struct DumpReading {
     interner: Interner,
@@ -246,7 +246,7 @@ impl DumpReading {
         object: &dump::DumpObject<'_>,
         queue: &mut DecodingQueue,
     ) -> ControlFlow<()> {
-        let kinds = untyped::kinds(object);
+        let kinds = kinds::kinds(object);
         if let [kind] = kinds[..] {
             return self.of_kind(kind, object, queue);
         }
@@ -296,8 +296,8 @@ impl DumpReading {
                 let (volume, finalizer) = added.into_parts(&mut self.interner)?;
                 return Ok(queue.added_finalizer(volume, finalizer));
             }
-            kept_backend_line::KEPT_BACKEND => {
-                let line = parse::<kept_backend_line::KeptBackendLine>(record.body)?;
+            records::KEPT_BACKEND => {
+                let line = parse::<records::KeptBackendLine>(record.body)?;
                 return Ok(queue.kept(line.into_backend(&mut self.interner)?));
             }
             // A line of a later version: what it says is not needed to understand the rest.

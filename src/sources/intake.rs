@@ -1,20 +1,22 @@
-//! `Intake`: owns a `Cluster` while it is read; saves, folds and applies what arrives.
+//! `Intake`: owns a `Cluster` while it is read; saves, folds and applies what arrives, and remembers
+//! how the deletion of volumes was seen.
 
 use std::collections::BTreeMap;
 
-use super::{
-    answer_line::SavedAnswer, deletion_witness::DeletionWitness, kept_backend_line, records,
-};
+use super::answer_line::SavedAnswer;
+use super::records;
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::dump::{DumpError, DumpWriter};
-use crate::model::{Answer, KeptBackend, Kind, ObjectKey, Question, Row, Text, Time, Uid, Volume};
+use crate::model::{
+    Answer, KeptBackend, Kind, ObjectKey, Question, ReclaimPolicy, Row, Text, Time, Uid, Volume,
+};
 use crate::objects::{AnyObject, Folder, Reduced};
 
 /// Owns a cluster while it is read.
 pub struct Intake {
-    /// What was seen so far.
+    /// Cluster as far as it was read.
     pub cluster: Cluster,
-    /// What has to be judged.
+    /// Subjects that have to be judged.
     pub dirty: Dirty,
     folder: Folder,
     saving: Option<DumpWriter>,
@@ -193,8 +195,8 @@ impl Intake {
     /// When it cannot be saved.
     pub fn kept(&mut self, kept: KeptBackend) -> Result<(), DumpError> {
         if let Some(saving) = &mut self.saving {
-            let line = kept_backend_line::KeptBackendLine::new(&kept);
-            saving.record(kept_backend_line::KEPT_BACKEND, &line)?;
+            let line = records::KeptBackendLine::new(&kept);
+            saving.record(records::KEPT_BACKEND, &line)?;
         }
         self.apply(Change::Seen(Row::Kept(Box::new(kept))));
         Ok(())
@@ -278,5 +280,43 @@ impl Intake {
         }
         saving.record(records::TAKEN, &records::DumpMoment::new(&self.cluster))?;
         saving.finish().map(Some)
+    }
+}
+
+/// The volumes that were seen Terminating, by their uid.
+#[derive(Debug)]
+pub(super) struct DeletionWitness {
+    finalizer: Text,
+    seen: BTreeMap<Uid, WitnessedDeletion>,
+}
+
+/// How the deletion of a volume was seen.
+#[derive(Debug, Default)]
+struct WitnessedDeletion {
+    /// The volume, Terminating and with the finalizer.
+    protected: Option<Box<Volume>>,
+    /// Whether its policy was ever another than Delete meanwhile.
+    kept: bool,
+}
+
+impl DeletionWitness {
+    /// Begins to remember which Terminating volumes had a finalizer.
+    pub(super) fn of(finalizer: &str) -> Self {
+        Self { finalizer: finalizer.into(), seen: BTreeMap::new() }
+    }
+
+    pub(super) fn look(&mut self, volume: &Volume) {
+        let (Some(uid), Some(_)) = (&volume.metadata.uid, volume.metadata.deleting) else { return };
+        let seen = self.seen.entry(uid.clone()).or_default();
+        seen.kept |= volume.reclaim_policy != ReclaimPolicy::Delete;
+        if seen.protected.is_none() && volume.metadata.finalizers.contains(&self.finalizer) {
+            seen.protected = Some(Box::new(volume.clone()));
+        }
+    }
+
+    /// The volume as it was when the finalizer was seen beside its `deletionTimestamp`, unless its
+    /// policy was seen to be another than Delete.
+    pub(super) fn protected(&self, uid: &Uid) -> Option<&Volume> {
+        self.seen.get(uid).filter(|it| !it.kept)?.protected.as_deref()
     }
 }

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use super::election::{Bid, Election, ElectionPace};
-use super::probes::Probes;
+use super::run::Probes;
 use crate::apply::{LEASE_GAP, LeaseWrite, LeaseWriter, Moment, Unattended, run_id};
 use crate::client::Connection;
 use crate::journal::Term;

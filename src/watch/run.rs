@@ -1,17 +1,19 @@
-//! The edge of the loop: waits for changes and for time to pass, asks, and hands over the news.
+//! The edge of the loop: waits for changes and for time to pass, asks, and hands over the news; and
+//! what a kubelet asks: whether the loop turns, and whether the first look is over.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
+use super::judging::settle;
 use super::policy::WatchPolicy;
 use super::reconciler::{News, Reconciler};
 use super::refresh::{AnswerAges, Records};
-use super::settle::settle;
 use crate::client::Reader;
 use crate::cluster::{Cluster, Dirty};
 use crate::dump::DumpError;
@@ -44,7 +46,7 @@ pub(crate) struct Watching {
     pub(crate) policies: Option<mpsc::Receiver<Arc<WatchPolicy>>>,
 }
 
-/// What the loop tells.
+/// News that the loop hands to its listener.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     /// Findings and gaps that are new.
@@ -68,7 +70,7 @@ impl Told {
     }
 }
 
-/// Who is told what the loop finds: what goes to people, to the cluster, to a chat.
+/// Receiver of what the loop finds: what goes to people, to the cluster, to a chat.
 pub(crate) trait Listener: Send {
     /// Takes in what is new, after the first look and after everything that was judged, even if
     /// nothing is. The loop waits for it: whatever takes long is left to a task of its own.
@@ -214,6 +216,56 @@ impl LoopClock {
     }
 }
 
+/// How long a turn of the loop may take before it counts as stuck. It waits for ten seconds at
+/// most, and for answers of a silent server for some more.
+const STUCK: Duration = Duration::from_secs(180);
+
+/// Readiness and liveness of the loop, which a kubelet asks for and a leader must have.
+#[derive(Debug)]
+pub(crate) struct Probes {
+    turned: Mutex<Instant>,
+    ready: AtomicBool,
+    stuck: Duration,
+}
+
+impl Default for Probes {
+    fn default() -> Self {
+        Self::stuck_after(STUCK)
+    }
+}
+
+impl Probes {
+    /// Probes of a loop that counts as stuck when one turn takes so long.
+    pub(super) fn stuck_after(stuck: Duration) -> Self {
+        Self { turned: Mutex::new(Instant::now()), ready: AtomicBool::new(false), stuck }
+    }
+
+    /// Notes that the loop turns.
+    pub(super) fn turned(&self) {
+        *self.turned.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Notes that every kind was listed, or is known as a gap: the first look is over.
+    pub(super) fn looked(&self) {
+        self.ready.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether every kind was listed or is known as a gap.
+    pub(super) fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Relaxed)
+    }
+
+    /// Whether the loop turns. What the API server does is no part of it.
+    pub(super) fn is_alive(&self) -> bool {
+        self.is_alive_at(Instant::now())
+    }
+
+    fn is_alive_at(&self, now: Instant) -> bool {
+        let turned = *self.turned.lock().unwrap_or_else(PoisonError::into_inner);
+        now.saturating_duration_since(turned) < self.stuck
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,5 +287,15 @@ mod tests {
             // It is not asked again at once.
             assert!(!clock.was_asleep());
         }
+    }
+
+    #[test]
+    fn a_loop_that_turns_no_more_is_dead() {
+        let probes = Probes::default();
+        let now = Instant::now();
+        assert!(probes.is_alive_at(now + STUCK / 2));
+        assert!(!probes.is_alive_at(now + STUCK * 2));
+        probes.turned();
+        assert!(probes.is_alive() && !probes.is_ready());
     }
 }

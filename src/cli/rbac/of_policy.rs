@@ -9,15 +9,10 @@ use super::{
     reconciler::{self, Place},
     role, rules,
 };
-use crate::{
-    model::{Kind, Recording, Text},
-    watch::policy::{
-        WatchPolicy,
-        acting::{ReconcilerMode, ReconcilerName},
-        leader_election::LeaderElectionPolicy,
-        report::ReportPolicy,
-    },
-};
+use crate::model::{Kind, Recording, Text};
+use crate::watch::policy::WatchPolicy;
+use crate::watch::policy::acting::{ReconcilerMode, ReconcilerName};
+use crate::watch::policy::report::{LeaderElectionPolicy, ReportPolicy};
 
 /// What a policy needs where it reports.
 pub(super) fn rights_of_policy(policy: &WatchPolicy) -> BTreeSet<Right<'static>> {

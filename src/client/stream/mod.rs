@@ -2,11 +2,10 @@
 //! the list.
 //!
 //! The decoders are synchronous and know nothing of HTTP: bytes are pushed in chunks of any size.
-//! `json` and `protobuf` decode the two encodings; `scan` finds the end of a JSON value.
+//! `json` and `protobuf` decode the two encodings; `json` finds the end of a JSON value.
 
 mod json;
 mod protobuf;
-mod scan;
 
 use std::fmt;
 
@@ -38,14 +37,14 @@ pub struct ListMeta {
     pub remaining: i64,
 }
 
-/// What a list must be to count.
+/// Kind and version that a list must have to count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedList {
     /// `apiVersion` of the list and of its items.
     pub api_version: String,
     /// The kind of its items.
     pub item: String,
-    /// Its kind; `None` for a custom resource, whose definition chooses it.
+    /// Kind; `None` for a custom resource, whose definition chooses it.
     pub kind: Option<String>,
 }
 
@@ -83,11 +82,11 @@ impl ExpectedList {
 /// A list that was read to its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListEnd {
-    /// Its kind, such as `PodList`, or `List`.
+    /// Kind, such as `PodList`, or `List`.
     pub kind: String,
     /// Its API version.
     pub api_version: String,
-    /// Its metadata.
+    /// Metadata.
     pub meta: ListMeta,
     /// How many items it held, broken ones included.
     pub items: u64,
@@ -96,7 +95,7 @@ pub struct ListEnd {
 /// An item that could not be decoded. It does not end the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemError {
-    /// Its index in the list, from zero.
+    /// Index in the list, from zero.
     pub index: u64,
     /// Where it begins, in bytes of the decompressed document.
     pub offset: u64,
@@ -144,7 +143,7 @@ pub enum ListDecodeError {
     OtherList {
         /// The kind and the API version that were requested.
         expected: String,
-        /// Those of the document.
+        /// Kind and version of the document.
         found: String,
     },
     /// The list says that there are more items, and not how to get them.

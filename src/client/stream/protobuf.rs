@@ -5,8 +5,8 @@ use std::fmt;
 
 use prost::Message;
 
-use super::super::object_request::ProtobufNamed;
-use super::super::protobuf_envelope::{MAGIC, TypeMeta};
+use super::super::api_request::ProtobufNamed;
+use super::super::decoding::{MAGIC, TypeMeta};
 use super::{
     Decoding, ExpectedList, ItemPosition, ItemSink, ListDecodeError, ListEnd, ListMeta, joined,
 };

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use secrecy::{ExposeSecret, SecretString};
 use tempfile::TempDir;
 
+use super::super::kubeconfig::ConnectError;
 use super::server::{TestServer, json};
-use crate::client::connect_error::ConnectError;
 use crate::client::kubeconfig::{SelectedContext, select_context};
 use crate::client::{ConnectionOptions, Reader, connect};
 

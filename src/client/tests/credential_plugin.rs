@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use super::super::kubeconfig::ConnectError;
 use super::server::{TestServer, json, quick, reply};
-use crate::client::connect_error::ConnectError;
 use crate::client::{Connection, ConnectionOptions, ReadError, Reader, RequestTimeout, connect};
 
 const V1: &str = "client.authentication.k8s.io/v1";

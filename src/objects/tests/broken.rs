@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json as object};
 
+use super::super::slim::Timestamp;
 use super::*;
 use crate::cluster::Doubt;
-use crate::objects::scalar::Timestamp;
 
 /// What of an object could not be read, and its row.
 fn odd<O: SlimObject>(value: &Value) -> (Doubt, String, Folded) {

@@ -8,9 +8,7 @@
 mod broken;
 mod controllers;
 mod kinds;
-mod random;
 mod reading;
-mod users;
 
 use prost::Message;
 

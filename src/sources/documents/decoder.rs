@@ -3,25 +3,21 @@
 //! Decoding takes longer than finding. When the decoder lags behind, the reader decodes the batch that
 //! would have to wait. What is taken in, and in which order, is the same as with one thread.
 
-use std::{
-    hash::RandomState,
-    ops::{ControlFlow, Range},
-    panic, str,
-    sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel},
-    thread,
-};
+use std::hash::RandomState;
+use std::ops::{ControlFlow, Range};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel};
+use std::{panic, str, thread};
 
 use serde::de::IgnoredAny;
 
 use super::super::intake::Intake;
-use super::{
-    Occurrences,
-    versions::{ObjectStamp, ObjectVersions, VersionOrder},
-};
+use super::Occurrences;
+use super::versions::{ObjectStamp, ObjectVersions, VersionOrder};
 use crate::cluster::Reach;
-use crate::dump::{self, DumpError, Origin};
+use crate::dump::{DumpError, Origin};
 use crate::model::{Answer, KeptBackend, Kind, ObjectKey, Question, Sighting, Text, Uid};
-use crate::objects::{self, Folder, Reduced};
+use crate::objects::{Folder, Reduced};
+use crate::{dump, objects};
 
 /// Bytes that change hands at once.
 const BATCH: usize = 256 << 10;
@@ -42,10 +38,10 @@ pub(super) struct DecodingQueue {
     saving: bool,
 }
 
-/// What was found out while taking in.
+/// Notes made while taking in.
 #[derive(Default)]
 pub(super) struct DecodingNotes {
-    /// What was damaged, and may have been of any kind.
+    /// Damaged pieces that may have been of any kind.
     pub(super) damaged: Occurrences,
     pub(super) versions: ObjectVersions,
 }

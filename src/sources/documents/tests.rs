@@ -1,9 +1,7 @@
 //! Tests of what dumps prove, and what they do not.
 
-mod forms;
 mod kinds;
 mod lists;
-mod time;
 
 use std::{fs, path::Path};
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use tokio::sync::{OnceCell, watch};
 
-use super::gap_reason::gap_reason;
-use super::message::{Message, Outbox};
-use super::reach_requests::ReachRequests;
-use super::reach_watch::ReachWatch;
-use crate::client::{self, Decoding, Discovery, ListEvent, ListRequest, ReadError, Reader};
+use super::gap_reason;
+use super::reach_watch::{ReachRequests, ReachWatch};
+use super::{Message, Outbox};
+use crate::client::{Decoding, Discovery, ListEvent, ListRequest, ReadError, Reader};
 use crate::cluster::{Change, Coverage, Gap, Reach};
 use crate::model::{Kind, Text};
-use crate::objects::{self, AnyObject};
+use crate::objects::AnyObject;
+use crate::{client, objects};
 
 /// How the list of a kind ended.
 pub(super) enum ListedKind {

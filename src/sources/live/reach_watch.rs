@@ -1,16 +1,20 @@
-//! `ReachWatch`: watches what was listed, and lists it again when a watch is not enough.
+//! `ReachWatch`: watches what was listed, and lists it again when a watch is not enough; the list
+//! requests that together cover a reach, and how the watches are doing.
 
-use std::collections::BTreeSet;
-use std::time::Instant;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use futures::future::select_all;
-use tokio::{sync::watch, time::sleep};
+use futures::future::{BoxFuture, FutureExt as _, select_all};
+use tokio::sync::watch;
+use tokio::time::sleep;
 
-use super::gap_reason::gap_reason;
-use super::message::{Message, Outbox};
-use super::reach_requests::ReachRequests;
-use super::watch_health::WatchHealth;
-use crate::client::{self, ListRequest, ReadError, Reader, Watch, WatchEvent};
+use super::gap_reason;
+use super::{Message, Outbox};
+use crate::client;
+use crate::client::{
+    Decoding, ListEvent, ListRequest, ListSink, ReadError, Reader, Watch, WatchEvent,
+};
 use crate::cluster::{Change, Reach};
 use crate::model::{Kind, ObjectKey, Text};
 use crate::objects::{AnyObject, Folder, Reduced};
@@ -288,4 +292,194 @@ fn watch_request(request: &ListRequest, reach: &Reach) -> ListRequest {
         request.field_selector = Some("metadata.namespace!=kube-node-lease".to_owned());
     }
     request
+}
+
+/// The field selectors of the events that are read.
+pub const EVENTS: [&str; 5] = [
+    "involvedObject.kind=PersistentVolume",
+    "involvedObject.kind=PersistentVolumeClaim",
+    "involvedObject.kind=StatefulSet",
+    "involvedObject.kind=Pod,reason=FailedAttachVolume",
+    "involvedObject.kind=Pod,reason=FailedMount",
+];
+/// Objects per message: enough to make messages rare, few enough to keep memory flat. One chunk
+/// of bytes may hold a few more.
+const BATCH: usize = 64;
+
+/// The requests that list everything within a reach.
+#[derive(Clone)]
+pub(super) struct ReachRequests {
+    pub(super) reach: Reach,
+    version: String,
+    requests: Vec<ListRequest>,
+    decoding: Decoding<Box<dyn AnyObject>>,
+}
+
+impl ReachRequests {
+    pub(super) fn new(
+        reach: Reach,
+        version: &str,
+        page: Option<u32>,
+        decoding: Decoding<Box<dyn AnyObject>>,
+    ) -> Self {
+        let kind = reach.kind;
+        let mut request = ListRequest::of(kind, version);
+        request.namespace = reach.namespace.as_deref().map(str::to_owned);
+        request.page = page;
+        // Only these events are read, and there may be very many others.
+        let requests = match kind {
+            Kind::Event => {
+                let select = |selector: &str| ListRequest {
+                    field_selector: Some(selector.to_owned()),
+                    ..request.clone()
+                };
+                EVENTS.into_iter().map(select).collect()
+            }
+            _ => vec![request],
+        };
+        Self { reach, version: version.to_owned(), requests, decoding }
+    }
+
+    pub(super) fn decoding(&self) -> Decoding<Box<dyn AnyObject>> {
+        self.decoding
+    }
+
+    pub(super) fn requests(&self) -> &[ListRequest] {
+        &self.requests
+    }
+
+    /// Lists everything within reach, and returns the resource versions to watch from, one for each
+    /// request.
+    pub(super) async fn list(
+        &self,
+        reader: &Reader,
+        outbox: &Outbox,
+    ) -> Result<Vec<String>, ReadError> {
+        outbox.send(Message::Change(Change::Begin(self.reach.clone())));
+        let mut sink = ObjectBatches {
+            requests: self,
+            outbox,
+            folder: Folder::default(),
+            objects: Vec::with_capacity(BATCH),
+            others: Vec::new(),
+        };
+        let mut versions = Vec::with_capacity(self.requests.len());
+        let mut date = None;
+        for request in &self.requests {
+            let listed = client::list(reader, request, self.decoding, &mut sink).await?;
+            date = listed.date;
+            versions.push(listed.resource_version);
+            // These objects stay valid if the next request has to begin anew.
+            sink.send_all().await;
+        }
+        outbox.send(Message::Complete(self.reach.clone(), date));
+        Ok(versions)
+    }
+}
+
+/// Collects the objects of a list into messages.
+struct ObjectBatches<'a> {
+    requests: &'a ReachRequests,
+    outbox: &'a Outbox,
+    /// One for each list: its rows share what they repeat, and no list waits for another.
+    folder: Folder,
+    objects: Vec<Reduced>,
+    others: Vec<Message>,
+}
+
+impl ListSink<Box<dyn AnyObject>> for ObjectBatches<'_> {
+    fn event(&mut self, event: ListEvent<Box<dyn AnyObject>>) {
+        let reach = &self.requests.reach;
+        match event {
+            // Reduced where it was decoded, so that the same thread frees it at once.
+            ListEvent::Item(object) => {
+                let saving = self.outbox.saving().then_some(&*self.requests.version);
+                self.objects.push(Reduced::of(&*object, &mut self.folder, saving));
+            }
+            ListEvent::Broken(error) => {
+                let reason = format!("{}: {error}", reach.kind.plural());
+                self.others.push(Message::Broken(reach.clone(), reason));
+            }
+            // Of several requests only this one begins anew; what the others sent stays valid.
+            ListEvent::Restart if self.requests.requests.len() > 1 => self.objects.clear(),
+            ListEvent::Restart => {
+                self.objects.clear();
+                self.others.clear();
+                self.others.push(Message::Change(Change::Begin(reach.clone())));
+            }
+        }
+    }
+
+    fn flush(&mut self) -> BoxFuture<'_, ()> {
+        if self.objects.len() >= BATCH || !self.others.is_empty() {
+            return self.send_all().boxed();
+        }
+        std::future::ready(()).boxed()
+    }
+}
+
+impl ObjectBatches<'_> {
+    async fn send_all(&mut self) {
+        for message in std::mem::take(&mut self.others) {
+            self.outbox.send(message);
+        }
+        if !self.objects.is_empty() {
+            let batch = std::mem::replace(&mut self.objects, Vec::with_capacity(BATCH));
+            self.outbox.send_batch(&self.requests.reach, batch).await;
+        }
+    }
+}
+
+/// How the watches of one intake are doing. Cheap to clone; clones share what they know.
+#[derive(Debug, Clone, Default)]
+pub struct WatchHealth(Arc<Mutex<WatchCounts>>);
+
+#[derive(Debug, Default)]
+struct WatchCounts {
+    /// How often a watch began anew, by kind.
+    restarts: BTreeMap<Kind, u64>,
+    /// When a watch heard from the server last, by kind.
+    heard: BTreeMap<Kind, Instant>,
+}
+
+impl WatchHealth {
+    /// Notes that a watch of a kind heard from the server.
+    pub(super) fn heard(&self, kind: Kind) {
+        self.counts().heard.insert(kind, Instant::now());
+    }
+
+    /// Notes that a watch of a kind begins anew.
+    pub(super) fn restarted(&self, kind: Kind) {
+        *self.counts().restarts.entry(kind).or_default() += 1;
+    }
+
+    /// How often a watch began anew, by kind.
+    pub fn restarts(&self) -> BTreeMap<Kind, u64> {
+        self.counts().restarts.clone()
+    }
+
+    /// How long ago a watch heard from the server, an event or a bookmark, by kind.
+    pub fn silences(&self) -> BTreeMap<Kind, Duration> {
+        self.counts().heard.iter().map(|(kind, at)| (*kind, at.elapsed())).collect()
+    }
+
+    fn counts(&self) -> MutexGuard<'_, WatchCounts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clones_share_what_they_know() {
+        let health = WatchHealth::default();
+        let seen = health.clone();
+        health.restarted(Kind::Pod);
+        health.restarted(Kind::Pod);
+        health.heard(Kind::Node);
+        assert_eq!(seen.restarts(), [(Kind::Pod, 2)].into());
+        assert_eq!(seen.silences().into_keys().collect::<Vec<_>>(), [Kind::Node]);
+    }
 }

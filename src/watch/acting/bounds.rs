@@ -1,17 +1,20 @@
-//! How many changes there is room for, and the circuit breaker.
+//! How many changes there is room for, the circuit breaker, and what somebody else undoes again and
+//! again.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
 use chrono::TimeDelta;
 
+use super::Work;
 use crate::apply::Unattended;
-use crate::model::{Time, format_duration, format_time};
+use crate::model::{ObjectRef, Time, format_duration, format_time};
 
 /// So many volumes are no flood in a cluster of any size.
 const FEW: usize = 5;
 
-/// How much is done, and after how many judgements.
+/// Bounds of changes: how many, and after how many judgements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActingBounds {
     /// More changes than this are refused altogether; `None` where they wait for their turn.
@@ -22,7 +25,7 @@ pub(crate) struct ActingBounds {
     pub(crate) per_hour: usize,
     /// For how many judgements a proposal stands unchanged before it is carried out.
     pub(crate) judgements: u32,
-    /// How long after each other they are made.
+    /// Interval between these judgements.
     pub(crate) interval: Duration,
     /// How many percent of all volumes may become eligible within an hour.
     pub(crate) newly_eligible_percent: u8,
@@ -105,7 +108,7 @@ impl Breaker {
 }
 
 impl Breaker {
-    /// What helps against it.
+    /// Advice against what stopped the changes.
     pub(crate) fn help(&self) -> &'static str {
         match self {
             Self::Flood { .. } => "after a look at them, `gc --announce` announces them",
@@ -145,9 +148,36 @@ impl fmt::Display for Breaker {
     }
 }
 
+/// For how long a change counts.
+const WINDOW: Duration = Duration::from_secs(3600);
+/// How often something is done to an object within [`WINDOW`] at most.
+const MOST: usize = 3;
+
+/// When which work has changed which object.
+#[derive(Debug, Default)]
+pub(crate) struct Repeats(BTreeMap<(Work, ObjectRef), Vec<Duration>>);
+
+impl Repeats {
+    /// Notes that an object was changed, by a clock that is never set.
+    pub(crate) fn note(&mut self, work: Work, object: &ObjectRef, at: Duration) {
+        self.0.retain(|_, times| {
+            times.retain(|then| at.saturating_sub(*then) < WINDOW);
+            !times.is_empty()
+        });
+        self.0.entry((work, object.clone())).or_default().push(at);
+    }
+
+    /// Whether it was changed so often that somebody undoes it.
+    pub(crate) fn are_enough(&self, work: Work, object: &ObjectRef, at: Duration) -> bool {
+        let times = self.0.get(&(work, object.clone())).map_or(&[][..], Vec::as_slice);
+        times.iter().filter(|then| at.saturating_sub(**then) < WINDOW).count() >= MOST
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Kind, ObjectKey};
 
     #[test]
     fn there_is_room_for_a_run_and_for_an_hour() {
@@ -197,5 +227,26 @@ mod tests {
         let expected = "the clock of the API server is 3d8h ahead of that of this machine";
         assert_eq!(told.as_deref(), Some(expected));
         assert!(of(-TimeDelta::minutes(11)).is_some_and(|it| it.contains("11m behind that of")));
+    }
+
+    #[test]
+    fn three_times_an_hour_is_enough() {
+        let volume = |name| ObjectRef {
+            key: ObjectKey::cluster_wide(Kind::PersistentVolume, name),
+            uid: None,
+        };
+        let (fought, other) = (volume("fought"), volume("other"));
+        let at = |minutes: u64| Duration::from_secs(minutes * 60);
+        let mut repeats = Repeats::default();
+        for minutes in [0, 1, 2] {
+            assert!(!repeats.are_enough(Work::Rescue, &fought, at(minutes)));
+            repeats.note(Work::Rescue, &fought, at(minutes));
+        }
+        assert!(repeats.are_enough(Work::Rescue, &fought, at(3)));
+        assert!(!repeats.are_enough(Work::Rescue, &other, at(3)));
+        assert!(!repeats.are_enough(Work::Retention, &fought, at(3)));
+        assert!(!repeats.are_enough(Work::Rescue, &fought, at(60)));
+        repeats.note(Work::Rescue, &other, at(200));
+        assert_eq!(repeats.0.len(), 1);
     }
 }

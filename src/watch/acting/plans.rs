@@ -1,25 +1,25 @@
-//! The plan of each [`Work`]: that of a command without danger flags, and less.
+//! The plan of each [`Work`]: that of a command without danger flags, and less; and which proposals
+//! stood unchanged, for how many judgements.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::bounds::Eligible;
-use super::counts::AnnouncementCounts;
-use super::{Breaker, Work};
+use super::{AnnouncementCounts, Breaker, Work};
 use crate::cluster::{Cx, Subject};
-use crate::facts::{self, AnnouncementStatus};
+use crate::facts::AnnouncementStatus;
 use crate::journal::History;
 use crate::model::{ObjectRef, Settings, Threshold, Time};
 use crate::plan::{
-    self, FinalizerSelection, GcSelection, Plan, ProposedChange, Purpose, RefusedObject,
-    WhenReclaimed,
+    FinalizerSelection, GcSelection, Plan, ProposedChange, Purpose, RefusedObject, WhenReclaimed,
 };
 use crate::remedies::Announcing;
-use crate::rules;
+use crate::{facts, plan, rules};
 
 /// Within which volumes count as newly eligible.
 const NEWLY: chrono::Duration = chrono::Duration::hours(1);
 
-/// What a policy or flags say of work, beside the settings of judgements.
+/// Terms of work, which a policy or flags state beside the settings of judgements.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct WorkTerms {
     /// The grace period of what is announced. What others announced for shorter is not due earlier.
@@ -193,10 +193,56 @@ pub(crate) fn breaker(cx: &Cx, announced: &Plan, percent: u8) -> Option<Breaker>
     Breaker::of(eligible, percent)
 }
 
+/// Proposals of consecutive judgements.
+#[derive(Debug, Default)]
+pub(crate) struct Candidates(BTreeMap<(&'static str, ObjectRef), Candidate>);
+
+#[derive(Debug)]
+struct Candidate {
+    change: ProposedChange,
+    judgements: u32,
+    /// Place in the last plan.
+    place: usize,
+}
+
+impl Candidates {
+    /// Takes in the proposals of one more judgement. One that is not made any more is forgotten, and
+    /// one that is another now begins anew.
+    pub(crate) fn judge(&mut self, changes: Vec<ProposedChange>) {
+        let mut known = std::mem::take(&mut self.0);
+        for (place, change) in changes.into_iter().enumerate() {
+            let key = (change.purpose.id(), change.object.clone());
+            let before = known.remove(&key).filter(|it| is_same(&it.change, &change));
+            let judgements = before.map_or(0, |it| it.judgements).saturating_add(1);
+            self.0.insert(key, Candidate { change, judgements, place });
+        }
+    }
+
+    /// Whether nothing is proposed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The proposals that stood for so many judgements, in the order of the plan.
+    pub(crate) fn settled(&self, judgements: u32) -> Vec<ProposedChange> {
+        let settled = self.0.values().filter(|it| it.judgements >= judgements);
+        let mut settled: Vec<_> = settled.collect();
+        settled.sort_by_key(|it| it.place);
+        settled.into_iter().map(|it| it.change.clone()).collect()
+    }
+}
+
+/// Whether the same would be done to the same object, with the same consequences. What is merely shown beside it may
+/// differ.
+fn is_same(a: &ProposedChange, b: &ProposedChange) -> bool {
+    a.purpose == b.purpose && a.object == b.object && a.proposal == b.proposal
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::parse_time;
+    use crate::model::{Effect, Kind, ObjectKey, Proposal, Uid, Undo, parse_time};
+    use crate::plan::{ObjectDetails, Purpose};
 
     #[test]
     fn what_was_announced_before_a_gap_waits_for_a_whole_grace_period_after_it() {
@@ -222,5 +268,69 @@ mod tests {
             let ends = terms.end_of(at("11:00"), minutes(grace));
             assert_eq!(ends, at(end), "{counts_from:?} {grace}");
         }
+    }
+
+    fn change(name: &str, what: &str) -> ProposedChange {
+        ProposedChange {
+            purpose: Purpose::Retain,
+            object: ObjectRef {
+                key: ObjectKey::cluster_wide(Kind::PersistentVolume, name),
+                uid: None,
+            },
+            about: ObjectDetails::default(),
+            proposal: Proposal {
+                steps: Vec::new(),
+                effect: Effect { what: what.to_owned(), risk: String::new() },
+                undo: Undo::Revert,
+                notices: Vec::new(),
+                relies_on: Vec::new(),
+                keeps_backend: false,
+            },
+        }
+    }
+
+    fn settled(candidates: &Candidates, judgements: u32) -> Vec<String> {
+        let settled = candidates.settled(judgements);
+        settled.iter().map(|it| it.object.key.name.to_string()).collect()
+    }
+
+    #[test]
+    fn only_what_stays_the_same_settles() {
+        let mut candidates = Candidates::default();
+        assert!(candidates.is_empty());
+        candidates.judge(vec![change("stays", "a"), change("changes", "a"), change("flaps", "a")]);
+        assert_eq!(settled(&candidates, 1), ["stays", "changes", "flaps"]);
+        candidates.judge(vec![change("stays", "a"), change("changes", "b")]);
+        assert_eq!(settled(&candidates, 2), ["stays"]);
+        candidates.judge(vec![change("stays", "a"), change("changes", "b"), change("flaps", "a")]);
+        assert_eq!(settled(&candidates, 2), ["stays", "changes"]);
+        assert_eq!(settled(&candidates, 3), ["stays"]);
+        candidates.judge(Vec::new());
+        assert!(candidates.is_empty());
+    }
+
+    #[test]
+    fn another_object_of_the_same_name_begins_anew() {
+        let mut candidates = Candidates::default();
+        let mut other = change("a", "a");
+        other.object.uid = Uid::parse("9c6d9a3e-0000-4000-8000-000000000001");
+        candidates.judge(vec![change("a", "a")]);
+        candidates.judge(vec![other]);
+        assert_eq!(candidates.settled(2), []);
+        assert_eq!(candidates.settled(1).len(), 1);
+    }
+
+    #[test]
+    fn a_new_notice_is_another_proposal_and_another_age_is_not() {
+        let mut candidates = Candidates::default();
+        candidates.judge(vec![change("a", "a")]);
+        let mut aged = change("a", "a");
+        aged.about.terminating = true;
+        candidates.judge(vec![aged]);
+        assert_eq!(settled(&candidates, 2), ["a"]);
+        let mut noticed = change("a", "a");
+        noticed.proposal.notices.push("somebody uses it".to_owned());
+        candidates.judge(vec![noticed]);
+        assert!(settled(&candidates, 2).is_empty());
     }
 }

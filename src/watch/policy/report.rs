@@ -1,14 +1,16 @@
-//! `report:` of the policy file: where findings are told.
+//! `report:` and `leaderElection:` of the policy file: where findings are told, and by which of several
+//! processes.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use serde::de::{self, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, de};
 
-use crate::model::Severity;
+use super::values::{LeaseName, NamespaceName};
+use crate::model::{Severity, Text};
 
 /// Where findings are told besides the log. What is absent is off.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -125,11 +127,35 @@ fn severity<'de, D: Deserializer<'de>>(from: D) -> Result<Severity, D::Error> {
     from.deserialize_str(Named)
 }
 
+/// Of the processes with the same Lease one reports, and the others stand by: they judge all the
+/// same, and serve metrics.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
+pub struct LeaderElectionPolicy {
+    /// The namespace of the Lease; that of the journal, unless it says otherwise.
+    namespace: Option<NamespaceName>,
+    /// The name of the Lease, `kubectl-storage-watch` unless it says otherwise: policies that differ need Leases that do.
+    name: Option<LeaseName>,
+}
+
+impl LeaderElectionPolicy {
+    /// The name of the Lease.
+    pub(crate) fn name(&self) -> &str {
+        self.name.as_ref().map_or(LeaseName::DEFAULT, |it| &*it.0)
+    }
+
+    /// The namespace of the Lease, if the policy names it.
+    pub(crate) fn namespace(&self) -> Option<Text> {
+        self.namespace.as_ref().map(|it| Text::clone(&it.0))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<ReportPolicy, String> {
+    fn parse<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
         serde_yaml::from_str(text).map_err(|error| error.to_string())
     }
 
@@ -164,7 +190,7 @@ webhook: {urlFile: /etc/hook/url, severity: low}",
 
     #[test]
     fn high_is_what_nobody_named() {
-        let policy = parse("{events: {}, webhook: {urlFile: a}}").expect("a policy");
+        let policy: ReportPolicy = parse("{events: {}, webhook: {urlFile: a}}").expect("a policy");
         assert_eq!(policy.events.map(|it| it.severity), Some(Severity::High));
         assert_eq!(policy.webhook.map(|it| it.severity), Some(Severity::High));
     }
@@ -188,7 +214,7 @@ webhook: {urlFile: /etc/hook/url, severity: low}",
             ("webhook: {urlFile: 'https://example.com/s3cret'}", "the path of a file"),
             ("webhook: {url: 'https://example.com'}", "unknown field `url`"),
         ] {
-            let refused = parse(text).expect_err(text);
+            let refused = parse::<ReportPolicy>(text).expect_err(text);
             assert!(refused.contains(error), "{text}: {refused}");
             assert!(!refused.contains("s3cret"), "{refused}");
         }
@@ -205,8 +231,48 @@ webhook: {urlFile: /etc/hook/url, severity: low}",
             ("[::]:1", false),
             ("10.0.0.1:1", false),
         ] {
-            let policy = parse(&format!("metrics: {{address: '{address}'}}")).expect("a policy");
+            let policy: ReportPolicy =
+                parse(&format!("metrics: {{address: '{address}'}}")).expect("a policy");
             assert_eq!(policy.metrics.map(|it| it.is_local()), Some(is), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_lease_has_the_name_of_the_program_unless_the_policy_says_otherwise() {
+        const NAME: &str = "kubectl-storage-watch";
+        for (text, namespace, name) in [
+            ("{}", None, NAME),
+            ("{namespace: storage}", Some("storage"), NAME),
+            ("{name: kubectl-storage-watch}", None, NAME),
+            ("{name: kubectl-storage-watch-shop}", None, "kubectl-storage-watch-shop"),
+        ] {
+            let policy: LeaderElectionPolicy = parse(text).expect(text);
+            assert_eq!((policy.namespace().as_deref(), policy.name()), (namespace, name), "{text}");
+        }
+        assert!(
+            parse::<LeaderElectionPolicy>("{namespace: A_b}")
+                .is_err_and(|it| it.contains("not a valid name"))
+        );
+        assert!(
+            parse::<LeaderElectionPolicy>("{nam: a}").is_err_and(|it| it.contains("unknown field"))
+        );
+    }
+
+    #[test]
+    fn the_lease_of_another_program_is_refused() {
+        for name in [
+            "kube-controller-manager",
+            "external-provisioner-leader-disk-example-com",
+            "kubectl-storage-watcher",
+            "kubectl-storage-watch-",
+            "kubectl-storage-watch-A",
+            "kubectl-storage-watch-a..b",
+            "kubectl-storage-watch/a",
+            "''",
+        ] {
+            let refused =
+                parse::<LeaderElectionPolicy>(&format!("{{name: {name}}}")).expect_err(name);
+            assert!(refused.contains("is not a valid name of a Lease"), "{name}: {refused}");
         }
     }
 }

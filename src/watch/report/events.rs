@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::queue::{MOST, Queue, SinkCounts};
-use super::token_bucket::TokenBucket;
-use super::told_findings::{Telling, ToldFindings};
+use super::queue::{MOST, Queue, SinkCounts, Telling, TokenBucket, ToldFindings};
 use crate::apply::{EventWriter, FindingNotice, NoticeEnd, NoticeError};
 use crate::client::Connection;
 use crate::model::{FindingEvent, Severity, Time, escape_control};
@@ -153,10 +151,10 @@ async fn send(
 
 #[cfg(test)]
 mod tests {
+    use super::super::queue::tests::{cleared, finding};
     use super::*;
     use crate::client::test_server::{TestReply, TestServer, reply};
     use crate::model::parse_time;
-    use crate::watch::report::told_findings::tests::{cleared, finding};
 
     fn noon() -> Option<Time> {
         parse_time("2026-11-21T12:00:00Z").ok().flatten()

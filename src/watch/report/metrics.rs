@@ -1,7 +1,12 @@
-//! `Metrics`: the numbers of now, and their text.
+//! The metrics: their names, types, labels and what they say, which `docs/watch-reports.md` shows; and
+//! their numbers of now.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,22 +14,22 @@ use std::time::Duration;
 use chrono::Utc;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, text};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use super::families::{self, MetricFamily, older_text};
+use super::super::acting::{ActingCounts, ActingNumbers};
+use super::super::leader::Leadership;
 use super::queue::SinkCounts;
 use crate::model::{Kind, RuleId, Severity, Text, Time};
 use crate::rules::{StoragePool, StorageTotals, Totals};
 use crate::sources::live::WatchHealth;
-use crate::watch::acting::{ActingCounts, ActingNumbers};
-use crate::watch::leader::Leadership;
 
-/// Of a judgement, in seconds.
+/// Buckets of the duration of a judgement, in seconds.
 const BUCKETS: [f64; 9] = [0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0];
-/// What stands for all namespaces that have no label of their own.
+/// Label of all namespaces that have none of their own.
 const OTHER: &str = "other";
 
 /// The numbers of now. Clones share them.
@@ -124,7 +129,7 @@ impl Metrics {
         text
     }
 
-    /// The same in the older text format.
+    /// Metrics in the older text format.
     pub(super) fn text(&self) -> String {
         older_text(&self.open_metrics())
     }
@@ -181,12 +186,12 @@ impl Numbers {
 
     fn encode(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
         let version = env!("CARGO_PKG_VERSION");
-        gauges(encoder, &families::BUILD_INFO, [(vec![version], 1.0)])?;
+        gauges(encoder, &BUILD_INFO, [(vec![version], 1.0)])?;
         let findings = self.labelled_findings();
         let findings = findings.iter().map(|((rule, severity, namespace), count)| {
             (vec![*rule, severity.name(), *namespace], number(*count as u64))
         });
-        gauges(encoder, &families::FINDINGS, findings)?;
+        gauges(encoder, &FINDINGS, findings)?;
         let pools = |of: fn(&StorageTotals) -> u64| {
             self.storage.iter().filter(move |(_, totals)| of(totals) > 0).map(
                 move |(pool, totals)| {
@@ -196,8 +201,8 @@ impl Numbers {
             )
         };
         for (family, of) in [
-            (&families::RELEASED, (|it| it.released) as fn(&StorageTotals) -> u64),
-            (&families::LEAKING, |it| it.leaking),
+            (&RELEASED, (|it| it.released) as fn(&StorageTotals) -> u64),
+            (&LEAKING, |it| it.leaking),
         ] {
             let samples: Vec<_> = pools(of).collect();
             let samples = samples.iter().map(|(it, value)| (vec![&*it[0], &*it[1]], *value));
@@ -205,52 +210,52 @@ impl Numbers {
         }
         let oldest = self.oldest_released();
         let oldest = oldest.iter().map(|(class, since)| (vec![*class], seconds(*since)));
-        gauges(encoder, &families::OLDEST_RELEASED, oldest)?;
+        gauges(encoder, &OLDEST_RELEASED, oldest)?;
         let gaps = self.gaps.iter().map(|kind| (vec![kind.plural()], 1.0));
-        gauges(encoder, &families::GAP, gaps)?;
+        gauges(encoder, &GAP, gaps)?;
         let now = Utc::now();
         let silences = self.health.as_ref().map(WatchHealth::silences).unwrap_or_default();
         let heard = silences
             .iter()
             .map(|(kind, silence)| (vec![kind.plural()], seconds(now) - silence.as_secs_f64()));
-        gauges(encoder, &families::VIEW, heard)?;
+        gauges(encoder, &VIEW, heard)?;
         let restarts = self.health.as_ref().map(WatchHealth::restarts).unwrap_or_default();
         let restarts = restarts.iter().map(|(kind, count)| (vec![kind.plural()], *count));
-        counters(encoder, &families::WATCH_RESTARTS, restarts)?;
+        counters(encoder, &WATCH_RESTARTS, restarts)?;
         let last = self.last_judgement.map(|it| (vec![], seconds(it)));
-        gauges(encoder, &families::LAST_JUDGEMENT, last)?;
-        self.judgements.encode(describe(encoder, &families::JUDGEMENTS)?)?;
-        counters(encoder, &families::JUDGED, [(vec![], self.judged)])?;
-        counters(encoder, &families::FULL_PASSES, [(vec![], self.full_passes)])?;
-        counters(encoder, &families::DEFECTS, [(vec![], self.defects)])?;
+        gauges(encoder, &LAST_JUDGEMENT, last)?;
+        self.judgements.encode(describe(encoder, &JUDGEMENTS)?)?;
+        counters(encoder, &JUDGED, [(vec![], self.judged)])?;
+        counters(encoder, &FULL_PASSES, [(vec![], self.full_passes)])?;
+        counters(encoder, &DEFECTS, [(vec![], self.defects)])?;
         // Asked now: a loop that is stuck would not tell that it leads no more.
         let leads = f64::from(u8::from(self.leadership.leads()));
         let lease = self.leadership.lease();
         let leads = lease.map(|it| (vec![&*it.namespace, &*it.name], leads));
-        gauges(encoder, &families::LEADER, leads)?;
+        gauges(encoder, &LEADER, leads)?;
         let reports = self.sinks.iter().flat_map(|(sink, counts)| {
             counts.by_outcome().map(|(outcome, count)| (vec![*sink, outcome], count))
         });
-        counters(encoder, &families::REPORTS, reports)?;
+        counters(encoder, &REPORTS, reports)?;
         self.acting.as_ref().map_or(Ok(()), |it| encode_acting(encoder, &it.now()))
     }
 }
 
-/// What came of acting.
+/// Encodes the counters of acting.
 fn encode_acting(encoder: &mut DescriptorEncoder, acting: &ActingNumbers) -> fmt::Result {
     let changes = acting.changes.iter();
     let changes =
         changes.map(|((reconciler, outcome), count)| (vec![*reconciler, *outcome], *count));
-    counters(encoder, &families::CHANGES, changes)?;
+    counters(encoder, &CHANGES, changes)?;
     let last = acting.last_change.map(|it| (vec![], seconds(it)));
-    gauges(encoder, &families::LAST_CHANGE, last)?;
+    gauges(encoder, &LAST_CHANGE, last)?;
     let known = acting.announcements;
-    gauges(encoder, &families::ANNOUNCED, known.map(|it| (vec![], number(it.announced))))?;
-    gauges(encoder, &families::DUE, known.map(|it| (vec![], number(it.due))))?;
-    gauges(encoder, &families::VETOED, known.map(|it| (vec![], number(it.vetoed))))?;
+    gauges(encoder, &ANNOUNCED, known.map(|it| (vec![], number(it.announced))))?;
+    gauges(encoder, &DUE, known.map(|it| (vec![], number(it.due))))?;
+    gauges(encoder, &VETOED, known.map(|it| (vec![], number(it.vetoed))))?;
     let flag = |it: Option<bool>| it.map(|it| (vec![], f64::from(u8::from(it))));
-    gauges(encoder, &families::PAUSED, flag(acting.paused))?;
-    gauges(encoder, &families::BREAKER_OPEN, flag(acting.breaker_open))
+    gauges(encoder, &PAUSED, flag(acting.paused))?;
+    gauges(encoder, &BREAKER_OPEN, flag(acting.breaker_open))
 }
 
 impl Collector for Metrics {
@@ -317,5 +322,93 @@ fn encode_all<'a, T: EncodeMetric>(
     Ok(())
 }
 
-#[cfg(test)]
-mod tests;
+/// All samples of one name.
+#[derive(Debug)]
+pub(super) struct MetricFamily {
+    /// Name, of a counter without `_total`.
+    pub(super) name: &'static str,
+    /// Type.
+    pub(super) kind: MetricType,
+    /// The names of its labels.
+    pub(super) labels: &'static [&'static str],
+    /// Help text.
+    pub(super) help: &'static str,
+}
+
+macro_rules! families {
+    ($($name:ident: $kind:ident $text:literal [$($label:literal),*] $help:literal;)+) => {
+        $(pub(super) static $name: MetricFamily = MetricFamily {
+            name: concat!("kubectl_storage_", $text),
+            kind: MetricType::$kind,
+            labels: &[$($label),*],
+            help: $help,
+        };)+
+
+        /// All of them, in the order of an exposition.
+        pub(super) static FAMILIES: &[&MetricFamily] = &[$(&$name),+];
+    };
+}
+
+families! {
+    BUILD_INFO: Gauge "build_info" ["version"] "Which version this is.";
+    FINDINGS: Gauge "findings" ["id", "severity", "namespace"]
+        "Findings that are there, as in the summary of an audit.";
+    RELEASED: Gauge "released_bytes" ["storageclass", "driver"] "Capacity of Released volumes.";
+    LEAKING: Gauge "leaking_bytes" ["storageclass", "driver"]
+        "Capacity of backend volumes that are leaked or about to be.";
+    OLDEST_RELEASED: Gauge "oldest_released_timestamp_seconds" ["storageclass"]
+        "Since when the volume is Released that has been for longest, where that is known.";
+    GAP: Gauge "gap" ["resource"] "Whether not all of this resource could be read.";
+    VIEW: Gauge "view_timestamp_seconds" ["resource"]
+        "When the watch of this resource heard from the API server last.";
+    WATCH_RESTARTS: Counter "watch_restarts" ["resource"]
+        "How often a watch of this resource began anew, which the API server asks for now and then.";
+    LAST_JUDGEMENT: Gauge "last_judgement_timestamp_seconds" []
+        "When it was judged last what had changed.";
+    JUDGEMENTS: Histogram "judgement_duration_seconds" []
+        "How long a judgement took, with the questions that it asked.";
+    JUDGED: Counter "judged_subjects" [] "Objects that were judged, each time anew.";
+    FULL_PASSES: Counter "full_passes" [] "How often everything was judged from scratch.";
+    DEFECTS: Counter "defects" []
+        "Findings that only a full pass changed, which is a defect of this program.";
+    LEADER: Gauge "leader" ["lease_namespace", "lease"]
+        "Whether this process sends reports, where there is an election: only the one that holds this Lease does.";
+    REPORTS: Counter "reports" ["sink", "outcome"]
+        "Findings that were sent to a sink, given up after errors, or left out for want of room.";
+    CHANGES: Counter "watch_changes" ["reconciler", "outcome"]
+        "Changes that reconcilers made or did not make, by what came of each.";
+    LAST_CHANGE: Gauge "watch_last_change_timestamp_seconds" [] "When a reconciler changed something last.";
+    ANNOUNCED: Gauge "watch_announced" [] "Volumes that are announced and whose grace period runs.";
+    DUE: Gauge "watch_due" [] "Volumes that are announced, unchanged, and whose grace period is over.";
+    VETOED: Gauge "watch_vetoed" [] "Volumes whose announcement somebody vetoed.";
+    PAUSED: Gauge "watch_paused" [] "Whether reconcilers that could act may change nothing, because of `watch pause`.";
+    BREAKER_OPEN: Gauge "watch_breaker_open" []
+        "Whether nothing is announced or reclaimed: too many volumes became reclaimable within an hour, or it is uncertain what time it is, or what happened.";
+}
+
+impl MetricFamily {
+    /// Its name in the older text format, and in queries.
+    pub(super) fn full_name(&self) -> String {
+        match self.kind {
+            MetricType::Counter => format!("{}_total", self.name),
+            _ => self.name.to_owned(),
+        }
+    }
+}
+
+/// Turns the text of `OpenMetrics` into the older one that every Prometheus reads: counters are
+/// described by their full names, and there is no end mark.
+pub(super) fn older_text(open_metrics: &str) -> String {
+    let mut text = String::with_capacity(open_metrics.len());
+    for line in open_metrics.lines().filter(|line| *line != "# EOF") {
+        let described = ["# HELP ", "# TYPE "].into_iter().find_map(|mark| {
+            let (name, rest) = line.strip_prefix(mark)?.split_once(' ')?;
+            Some((mark, FAMILIES.iter().find(|it| it.name == name)?, rest))
+        });
+        let _ = match described {
+            Some((mark, family, rest)) => writeln!(text, "{mark}{} {rest}", family.full_name()),
+            None => writeln!(text, "{line}"),
+        };
+    }
+    text
+}

@@ -4,28 +4,18 @@
 //! there is counted and logged.
 //!
 //! - here: [`Reporters`], which hands everything on.
-//! - `families`: the table of metrics; `metrics`: their numbers; `server` serves them, with
-//!   `metrics_access` and `certificate`.
-//! - `told_findings`: which findings were told, so that each is told once; `queue`, `token_bucket`.
+//! - `metrics`: the table of metrics, and their numbers; `server` serves them.
+//! - `queue`: what waits to be sent, which findings were told, and how often something is sent.
 //! - `events`: Events about the objects, which `apply` writes.
-//! - `webhook`: messages, which `webhook_message` words and `webhook_post` posts.
+//! - `webhook`: messages to a chat, how they are worded and posted.
 
-mod certificate;
 mod events;
-mod families;
 mod metrics;
-mod metrics_access;
 mod queue;
 mod server;
 #[cfg(test)]
-mod test_authority;
-#[cfg(test)]
 mod tests;
-mod told_findings;
-mod token_bucket;
 mod webhook;
-mod webhook_message;
-mod webhook_post;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -33,21 +23,18 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-pub(crate) use certificate::CertificateError;
+pub(crate) use server::CertificateError;
 
-use self::certificate::ServerCertificate;
 use self::events::{EventPace, EventReporter};
 use self::metrics::Metrics;
-use self::metrics_access::MetricsReviewer;
 use self::queue::SinkCounts;
-use self::server::{Served, Serves};
+use self::server::{MetricsReviewer, Served, ServerCertificate, Serves};
 use self::webhook::{WebhookPace, WebhookReporter};
 use super::acting::ActingCounts;
 use super::leader::Leadership;
 use super::policy::report::{MetricsPolicy, ReportPolicy};
-use super::probes::Probes;
 use super::reconciler::Reconciler;
-use super::run::{Listener, Told};
+use super::run::{Listener, Probes, Told};
 use crate::client::{Connection, Reader};
 use crate::cluster::Cluster;
 use crate::journal::Term;
@@ -88,7 +75,7 @@ pub(crate) struct Reporters {
     totals_of: Option<u64>,
 }
 
-/// Where to tell how the watches are doing.
+/// Handle by which the metrics learn how the watches are doing.
 pub(crate) struct WatchedMetrics(Metrics);
 
 impl WatchedMetrics {
@@ -145,7 +132,7 @@ impl Reporters {
         Ok(reporters)
     }
 
-    /// Where to tell how the watches are doing, as soon as there are any.
+    /// Handle for telling how the watches are doing, as soon as there are any.
     pub(crate) fn watched(&self) -> WatchedMetrics {
         WatchedMetrics(self.metrics.clone())
     }

@@ -1,15 +1,19 @@
-//! `Queue`: what waits to be sent. Whoever fills it never waits.
+//! What waits to be sent to one place, which of it was told there before, and how often something may
+//! be sent.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
+
+use crate::model::{ClearedFinding, Finding, FindingEvent, ObjectRef, RuleId, Severity};
 
 /// How many findings wait for a sink at most.
 pub(super) const MOST: usize = 1000;
 
-/// What waits to be sent, in order. Clones share it.
+/// Items that wait to be sent, in order. Clones share them.
 #[derive(Debug)]
 pub(super) struct Queue<T>(Arc<Waiting<T>>);
 
@@ -20,7 +24,7 @@ struct Waiting<T> {
     most: usize,
 }
 
-/// What has become of what was to be told at one place.
+/// Counters of findings that were to be told at one place.
 #[derive(Debug, Default)]
 pub(super) struct SinkCounts {
     sent: AtomicU64,
@@ -105,16 +109,102 @@ impl SinkCounts {
         self.dropped.fetch_add(count as u64, Ordering::Relaxed);
     }
 
-    /// How many there were, by what has become of them.
+    /// Numbers of findings by outcome.
     pub(super) fn by_outcome(&self) -> [(&'static str, u64); 3] {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         [("sent", of(&self.sent)), ("failed", of(&self.failed)), ("dropped", of(&self.dropped))]
     }
 }
 
+/// Findings that were told at one place.
+#[derive(Debug)]
+pub(super) struct ToldFindings {
+    severity: Severity,
+    told: BTreeSet<(RuleId, ObjectRef)>,
+}
+
+/// News that is to be told at one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Telling<'a> {
+    /// The finding was not told before.
+    Appeared(&'a Finding),
+    /// The finding was told, and has cleared.
+    Cleared(&'a ClearedFinding),
+}
+
+impl ToldFindings {
+    /// Tells findings of a severity and worse.
+    pub(super) fn new(severity: Severity) -> Self {
+        Self { severity, told: BTreeSet::new() }
+    }
+
+    /// Tells findings of another severity from now on.
+    pub(super) fn set_severity(&mut self, severity: Severity) {
+        self.severity = severity;
+    }
+
+    /// Returns what is to be told. A finding that has become worse is told when it is bad enough.
+    pub(super) fn sift<'a>(&mut self, events: &'a [FindingEvent]) -> Vec<Telling<'a>> {
+        let mut telling = Vec::new();
+        for event in events {
+            match event {
+                FindingEvent::Appeared(it) | FindingEvent::Changed(it) => {
+                    let key = (it.rule, it.object.clone());
+                    if it.severity <= self.severity && self.told.insert(key) {
+                        telling.push(Telling::Appeared(it));
+                    }
+                }
+                FindingEvent::Cleared(it) => {
+                    if self.told.remove(&(it.rule, it.object.clone())) {
+                        telling.push(Telling::Cleared(it));
+                    }
+                }
+            }
+        }
+        telling
+    }
+}
+
+/// Rate limit: so many at once, and then one every so often.
+#[derive(Debug)]
+pub(super) struct TokenBucket {
+    burst: f64,
+    per_second: f64,
+    tokens: f64,
+    at: Instant,
+}
+
+impl TokenBucket {
+    /// A full bucket that holds `burst`, and gains one token in each `every`.
+    pub(super) fn new(burst: u32, every: Duration) -> Self {
+        let burst = f64::from(burst);
+        Self { burst, per_second: every.as_secs_f64().recip(), tokens: burst, at: Instant::now() }
+    }
+
+    /// Gives back the token that was taken last: nothing was sent.
+    pub(super) fn give_back(&mut self) {
+        self.tokens = (self.tokens + 1.0).min(self.burst);
+    }
+
+    /// Whether nothing was taken from it for as long as it takes to fill.
+    pub(super) fn is_full(&self, now: Instant) -> bool {
+        let passed = now.saturating_duration_since(self.at).as_secs_f64();
+        self.tokens + passed * self.per_second >= self.burst
+    }
+
+    /// Takes a token, and returns how long to wait until it is there.
+    pub(super) fn take(&mut self, now: Instant) -> Duration {
+        let passed = now.saturating_duration_since(self.at).as_secs_f64();
+        self.tokens = (self.tokens + passed * self.per_second).min(self.burst) - 1.0;
+        self.at = now;
+        Duration::from_secs_f64((-self.tokens).max(0.0) / self.per_second)
+    }
+}
+
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use crate::model::{Kind, ObjectKey, Verdict, VerdictState};
 
     #[tokio::test]
     async fn what_has_no_room_is_refused_and_the_rest_keeps_its_order() {
@@ -137,5 +227,67 @@ mod tests {
         tokio::task::yield_now().await;
         assert!(queue.push("a"));
         assert_eq!(task.await.expect("because it does not panic"), ["a"]);
+    }
+
+    /// A finding about a volume.
+    pub(in crate::watch::report) fn finding(name: &str, severity: Severity) -> Box<Finding> {
+        let key = ObjectKey::cluster_wide(Kind::PersistentVolume, name);
+        Box::new(Finding {
+            rule: "pv-failed",
+            severity,
+            object: ObjectRef { key, uid: None },
+            summary: "reclaim failed".to_owned(),
+            age: None,
+            evidence: Vec::new(),
+            related: Vec::new(),
+            caused_by: Vec::new(),
+            verdict: Verdict { state: VerdictState::ReportOnly, reason: "none".to_owned() },
+            offer: None,
+            volume: None,
+        })
+    }
+
+    /// That it has cleared.
+    pub(in crate::watch::report) fn cleared(name: &str, severity: Severity) -> FindingEvent {
+        let Finding { rule, object, .. } = *finding(name, severity);
+        FindingEvent::Cleared(ClearedFinding { rule, severity, object, left_out: false })
+    }
+
+    #[test]
+    fn each_is_told_once_until_it_has_cleared() {
+        let mut told = ToldFindings::new(Severity::High);
+        let mut told = |event: FindingEvent| match told.sift(&[event])[..] {
+            [] => "",
+            [Telling::Appeared(_)] => "appeared",
+            [Telling::Cleared(_)] => "cleared",
+            _ => "more",
+        };
+        let appeared = |severity| FindingEvent::Appeared(finding("a", severity));
+        let changed = |severity| FindingEvent::Changed(finding("a", severity));
+        assert_eq!(told(appeared(Severity::Medium)), "");
+        assert_eq!(told(cleared("a", Severity::Medium)), "");
+        assert_eq!(told(appeared(Severity::Medium)), "");
+        // It has become worse.
+        assert_eq!(told(changed(Severity::High)), "appeared");
+        assert_eq!(told(changed(Severity::Critical)), "");
+        assert_eq!(told(cleared("a", Severity::Critical)), "cleared");
+        assert_eq!(told(appeared(Severity::Critical)), "appeared");
+    }
+
+    #[test]
+    fn a_burst_goes_out_at_once_and_the_rest_in_turn() {
+        let mut bucket = TokenBucket::new(3, Duration::from_secs(2));
+        let begun = bucket.at;
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        let waits: Vec<_> = (0..5).map(|_| bucket.take(at(0)).as_secs()).collect();
+        assert_eq!(waits, [0, 0, 0, 2, 4]);
+        assert_eq!(bucket.take(at(6)).as_secs(), 0);
+        assert_eq!(bucket.take(at(6)).as_secs(), 2);
+        bucket.give_back();
+        assert_eq!(bucket.take(at(6)).as_secs(), 2);
+        assert!(!bucket.is_full(at(13)) && bucket.is_full(at(14)));
+        // It holds no more than a burst.
+        let waits: Vec<_> = (0..4).map(|_| bucket.take(at(1000)).as_secs()).collect();
+        assert_eq!(waits, [0, 0, 0, 2]);
     }
 }

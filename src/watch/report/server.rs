@@ -1,10 +1,12 @@
-//! Serves `/metrics`, `/healthz` and `/readyz`, at one address or at two.
+//! Serves `/metrics`, `/healthz` and `/readyz`, at one address or at two: its certificate, and who may
+//! read the metrics: whoever may `get` the path `/metrics` of the API server.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::net::IpAddr;
-use std::sync::Arc;
-use std::time::Duration;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{ACCEPT, ALLOW, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -14,23 +16,29 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use sha2::{Digest as _, Sha256};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use super::certificate::ServerCertificate;
+use super::super::policy::report::TlsPolicy;
+use super::super::run::Probes;
 use super::metrics::Metrics;
-use super::metrics_access::{MetricsAccess, MetricsReviewer, ReviewFailure};
-use crate::watch::probes::Probes;
+use super::queue::TokenBucket;
+use crate::client::{ReadError, Reader, may_get, review_token};
 
 /// How many connections are served at a time. One more ends the oldest: whoever opens many and is silent keeps nobody
 /// out.
 const CONNECTIONS: usize = 256;
 /// How long a connection lasts at most.
 const LONGEST: Duration = Duration::from_secs(60);
-/// How long a client may take to begin: with TLS, or with a request.
+/// How long a client may take to begin, with TLS or with a request, and how long the API server may
+/// take to answer a review.
 const PATIENCE: Duration = Duration::from_secs(10);
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -43,7 +51,7 @@ pub(super) enum Serves {
     Both,
 }
 
-/// What is served.
+/// Content that is served.
 pub(super) struct Served {
     pub(super) serves: Serves,
     pub(super) metrics: Metrics,
@@ -180,10 +188,243 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
     answer
 }
 
+/// How long the answer of a review counts.
+const COUNTS: Duration = Duration::from_secs(60);
+/// How long whoever was allowed to read is asked about at once.
+const WELCOME: Duration = Duration::from_secs(3600);
+/// How many tokens are remembered.
+const MOST: usize = 256;
+/// Of so many tokens that nobody knows the API server is asked at once for each address, and then of one every so often: it
+/// has other things to answer, such as who leads.
+const STRANGERS: u32 = 10;
+const EVERY: Duration = Duration::from_secs(2);
+const PATH: &str = "/metrics";
+
+/// Whether whoever has a token may read the metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MetricsAccess {
+    /// Yes.
+    Allowed,
+    /// The token is nobody's.
+    Unauthorized,
+    /// The token is of somebody who may not read.
+    Forbidden,
+}
+
+/// Asks the API server, and remembers its answers for a while.
+pub(super) struct MetricsReviewer {
+    reader: Reader,
+    known: Mutex<KnownTokens>,
+}
+
+/// Answers about tokens that are remembered.
+struct KnownTokens {
+    /// By the digest of the token.
+    answers: BTreeMap<[u8; 32], (Instant, MetricsAccess)>,
+    /// By the address of who has them: one that sends many keeps no other one out.
+    strangers: BTreeMap<IpAddr, TokenBucket>,
+}
+
+impl KnownTokens {
+    /// Answer that counts of this token now; `Err` where it may not be asked about now.
+    fn look(
+        &mut self,
+        digest: &[u8; 32],
+        peer: IpAddr,
+        now: Instant,
+    ) -> Result<Option<MetricsAccess>, ()> {
+        match self.answers.get(digest) {
+            Some((at, access)) if now.duration_since(*at) < COUNTS => return Ok(Some(*access)),
+            Some((_, MetricsAccess::Allowed)) => return Ok(None),
+            Some(_) | None => {}
+        }
+        if self.strangers.len() >= MOST && !self.strangers.contains_key(&peer) {
+            // Whoever has not asked for a while may ask at once again.
+            self.strangers.retain(|_, bucket| !bucket.is_full(now));
+            if self.strangers.len() >= MOST {
+                return Err(());
+            }
+        }
+        let bucket =
+            self.strangers.entry(peer).or_insert_with(|| TokenBucket::new(STRANGERS, EVERY));
+        if bucket.take(now).is_zero() {
+            return Ok(None);
+        }
+        bucket.give_back();
+        Err(())
+    }
+
+    /// Remembers an answer. Those who may not read make room for those who may.
+    fn remember(&mut self, digest: [u8; 32], now: Instant, access: MetricsAccess) {
+        let counts = |access| if access == MetricsAccess::Allowed { WELCOME } else { COUNTS };
+        self.answers.retain(|_, (at, access)| now.duration_since(*at) < counts(*access));
+        if self.answers.len() >= MOST && access == MetricsAccess::Allowed {
+            let refused = |it: &(&[u8; 32], &(Instant, MetricsAccess))| it.1.1 != access;
+            let refused = self.answers.iter().find(refused).map(|(digest, _)| *digest);
+            refused.and_then(|it| self.answers.remove(&it));
+        }
+        if self.answers.len() < MOST || self.answers.contains_key(&digest) {
+            self.answers.insert(digest, (now, access));
+        }
+    }
+}
+
+/// Why nobody knows.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReviewFailure {
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    #[error("the API server does not answer")]
+    Silent,
+    #[error("the API server was asked about too many tokens that nobody knows")]
+    TooMany,
+}
+
+impl MetricsReviewer {
+    /// Asks with this reader.
+    pub(super) fn new(reader: Reader) -> Self {
+        let known = KnownTokens { answers: BTreeMap::new(), strangers: BTreeMap::new() };
+        Self { reader, known: Mutex::new(known) }
+    }
+
+    /// Whether whoever has this token may read the metrics, who asks from an address.
+    ///
+    /// # Errors
+    /// When the API server does not tell, such as for want of the right to ask it.
+    pub(super) async fn review(
+        &self,
+        token: &str,
+        peer: IpAddr,
+    ) -> Result<MetricsAccess, ReviewFailure> {
+        let digest: [u8; 32] = Sha256::digest(token).into();
+        let now = Instant::now();
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(access) =
+            known().look(&digest, peer, now).map_err(|()| ReviewFailure::TooMany)?
+        {
+            return Ok(access);
+        }
+        let asked = timeout(PATIENCE, self.ask(token)).await;
+        let access = asked.map_err(|_| ReviewFailure::Silent)??;
+        known().remember(digest, now, access);
+        Ok(access)
+    }
+
+    async fn ask(&self, token: &str) -> Result<MetricsAccess, ReadError> {
+        let Some(user) = review_token(&self.reader, token).await? else {
+            return Ok(MetricsAccess::Unauthorized);
+        };
+        Ok(match may_get(&self.reader, &user, PATH).await? {
+            true => MetricsAccess::Allowed,
+            false => MetricsAccess::Forbidden,
+        })
+    }
+}
+
+/// Why there is no certificate.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CertificateError {
+    /// A file cannot be read.
+    #[error("failed to read {file}: {reason}")]
+    File { file: String, reason: String },
+    /// Certificate and key do not fit together.
+    #[error("the certificate cannot be used: {0}")]
+    Unfit(#[from] rustls::Error),
+    /// None could be made.
+    #[error("no certificate could be made: {0}")]
+    Unmade(#[from] rcgen::Error),
+}
+
+/// Where the certificate comes from.
+pub(super) struct ServerCertificate {
+    files: Option<TlsPolicy>,
+    /// What was read of them last, be it in use or not; `None` while they cannot be read.
+    current: Mutex<(Option<PemFiles>, Arc<ServerConfig>)>,
+}
+
+/// Contents of the files of certificate and key.
+type PemFiles = [Vec<u8>; 2];
+
+impl ServerCertificate {
+    /// Takes the certificate of these files; without files, makes one that nobody signed and that
+    /// ends with this process.
+    ///
+    /// # Errors
+    /// [`CertificateError`]
+    pub(super) fn new(files: Option<&TlsPolicy>) -> Result<Self, CertificateError> {
+        let (pem, config) = match files {
+            Some(files) => {
+                let pem = read(files)?;
+                let config = parse(files, &pem)?;
+                (Some(pem), config)
+            }
+            None => (None, own()?),
+        };
+        Ok(Self { files: files.cloned(), current: Mutex::new((pem, Arc::new(config))) })
+    }
+
+    /// Certificate that is in use. Files that hold something else are taken, whatever their time is; those that are
+    /// broken or gone are told once, and what was in use stays.
+    pub(super) fn current(&self) -> Arc<ServerConfig> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(files) = &self.files {
+            let pem = read(files);
+            if pem.as_ref().ok() != current.0.as_ref() {
+                let parsed = pem.as_ref().map_err(ToString::to_string);
+                let parsed = parsed.and_then(|it| parse(files, it).map_err(|it| it.to_string()));
+                match parsed {
+                    Ok(config) => current.1 = Arc::new(config),
+                    Err(error) => tracing::warn!(%error, "the earlier certificate stays in use"),
+                }
+                current.0 = pem.ok();
+            }
+        }
+        Arc::clone(&current.1)
+    }
+}
+
+fn read(files: &TlsPolicy) -> Result<PemFiles, CertificateError> {
+    let of = |file: &Path| std::fs::read(file).map_err(|error| failed(file, &error));
+    Ok([of(&files.cert_file)?, of(&files.key_file)?])
+}
+
+fn parse(files: &TlsPolicy, [chain, key]: &PemFiles) -> Result<ServerConfig, CertificateError> {
+    let chain = CertificateDer::pem_slice_iter(chain).collect::<Result<_, _>>();
+    let chain = chain.map_err(|error| failed(&files.cert_file, &error))?;
+    let key = PrivateKeyDer::from_pem_slice(key);
+    config(chain, key.map_err(|error| failed(&files.key_file, &error))?)
+}
+
+fn failed(file: &Path, reason: &dyn std::fmt::Display) -> CertificateError {
+    CertificateError::File { file: file.display().to_string(), reason: reason.to_string() }
+}
+
+fn own() -> Result<ServerConfig, CertificateError> {
+    let names = vec!["localhost".to_owned()];
+    let made = rcgen::generate_simple_self_signed(names)?;
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    config(vec![made.cert.der().clone()], key.into())
+}
+
+fn config(
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+) -> Result<ServerConfig, CertificateError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config =
+        ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    Ok(config.with_no_client_auth().with_single_cert(chain, key)?)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
     use std::sync::atomic::{AtomicBool, Ordering};
 
+    use rustls::pki_types::ServerName;
+    use tokio_rustls::{TlsAcceptor, TlsConnector};
+
+    use super::super::tests::TestAuthority;
     use super::*;
     use crate::client::test_server::{TestReply, TestServer, json, reply};
     use crate::watch::leader::Leadership;
@@ -339,6 +580,87 @@ mod tests {
             let request = Request::get("/metrics").header(ACCEPT, accept).body(());
             let answer = answer(&served, &request.expect("because it is a request"), PEER).await;
             assert_eq!(answer.headers()[CONTENT_TYPE], kind);
+        }
+    }
+
+    /// Whether whoever trusts an authority is served.
+    async fn is_served(certificate: &ServerCertificate, authority: &TestAuthority) -> bool {
+        let (client, server) = tokio::io::duplex(1 << 16);
+        let acceptor = TlsAcceptor::from(certificate.current());
+        let serving = tokio::spawn(async move { acceptor.accept(server).await.map(drop) });
+        let name = ServerName::try_from("localhost").expect("because it is a name");
+        let connector = TlsConnector::from(Arc::new(authority.trusted()));
+        let is_served = connector.connect(name, client).await.is_ok();
+        let _ = serving.await;
+        is_served
+    }
+
+    #[tokio::test]
+    async fn a_secret_that_is_replaced_is_taken_and_a_broken_one_is_not() {
+        let authorities = ["one", "two", "three"].map(TestAuthority::new);
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        // As a kubelet does (`atomic_writer.go`): the files are links into a folder that is replaced.
+        let replace = |generation: &str, [chain, key]: [&str; 2]| {
+            std::fs::create_dir(at(generation)).expect("a folder");
+            std::fs::write(at(generation).join("tls.crt"), chain).expect("a file");
+            std::fs::write(at(generation).join("tls.key"), key).expect("a file");
+            symlink(generation, at("..data_tmp")).expect("a link");
+            std::fs::rename(at("..data_tmp"), at("..data")).expect("it is replaced");
+        };
+        let pem: Vec<_> = authorities.iter().map(|it| it.sign("localhost", false).pem()).collect();
+        let both = |number: usize| [&*pem[number][0], &*pem[number][1]];
+        replace("..1", both(0));
+        for name in ["tls.crt", "tls.key"] {
+            symlink(format!("..data/{name}"), at(name)).expect("a link");
+        }
+        let files = TlsPolicy { cert_file: at("tls.crt"), key_file: at("tls.key") };
+        let certificate = ServerCertificate::new(Some(&files)).expect("because it is one");
+        let served = async || {
+            let mut served = Vec::new();
+            for (number, authority) in authorities.iter().enumerate() {
+                if is_served(&certificate, authority).await {
+                    served.push(number);
+                }
+            }
+            served
+        };
+        assert_eq!(served().await, [0]);
+        replace("..2", both(1));
+        assert_eq!(served().await, [1]);
+        // The key of another one, none at all, and no files.
+        replace("..3", [&pem[2][0], &pem[1][1]]);
+        assert_eq!(served().await, [1]);
+        replace("..4", ["", ""]);
+        assert_eq!(served().await, [1]);
+        std::fs::remove_file(at("..data")).expect("it is there");
+        assert_eq!(served().await, [1]);
+        replace("..5", both(2));
+        assert_eq!(served().await, [2]);
+    }
+
+    #[test]
+    fn what_cannot_serve_is_refused_at_the_beginning() {
+        let [chain, key] = TestAuthority::new("one").sign("localhost", false).pem();
+        let [_, other] = TestAuthority::new("one").sign("localhost", false).pem();
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        let files = TlsPolicy { cert_file: at("tls.crt"), key_file: at("tls.key") };
+        for (chain, key, why) in [
+            (None, None, "failed to read"),
+            (Some(&*chain), None, "tls.key"),
+            (Some(&*chain), Some(""), "tls.key"),
+            (Some(&*chain), Some(&*other), "the certificate cannot be used"),
+            (Some(""), Some(&*key), "the certificate cannot be used"),
+        ] {
+            for (name, text) in [("tls.crt", chain), ("tls.key", key)] {
+                let _ = std::fs::remove_file(at(name));
+                if let Some(text) = text {
+                    std::fs::write(at(name), text).expect("a file");
+                }
+            }
+            let error = ServerCertificate::new(Some(&files)).err().expect(why).to_string();
+            assert!(error.contains(why), "{error}");
         }
     }
 }

@@ -1,21 +1,37 @@
-//! Findings as messages to a chat.
+//! Findings as messages to a chat: what they say, and how they are posted to a URL that is a secret.
 
-use std::path::PathBuf;
+#[cfg(test)]
+mod tests;
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::{Method, Request, Uri};
+use http_body_util::Full;
+use hyper_rustls::{ConfigBuilderExt as _, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::legacy::connect::{Connect, HttpConnector};
+use hyper_util::rt::TokioExecutor;
+use rustls::ClientConfig;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
-use super::queue::{MOST, Queue, SinkCounts};
-use super::told_findings::{Telling, ToldFindings};
-use super::webhook_message::{WebhookItem, render};
-use super::webhook_post::{PostError, post};
-use crate::model::{FindingEvent, Time};
-use crate::watch::leader::Leadership;
-use crate::watch::policy::report::WebhookPolicy;
+use super::super::leader::Leadership;
+use super::super::policy::report::WebhookPolicy;
+use super::queue::{MOST, Queue, SinkCounts, Telling, ToldFindings};
+use crate::client::ProxyEnv;
+use crate::model::{FindingEvent, Time, escape_control, shorten};
+use crate::output::{publish, wire};
 
-/// How a message is sent.
+/// Timing of messages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WebhookPace {
     /// How long an answer may take.
@@ -100,7 +116,7 @@ impl WebhookReporter {
     }
 }
 
-/// What sends.
+/// Sender of messages, which owns the queue's other end.
 struct Sender {
     queue: Queue<WebhookItem>,
     url_file: Arc<Mutex<PathBuf>>,
@@ -152,144 +168,244 @@ impl Sender {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::client::test_server::{TestReply, TestServer, reply};
-    use crate::model::Severity;
-    use crate::watch::report::told_findings::tests::finding;
+/// How many findings a message names; the rest is counted.
+const LINES: usize = 20;
+/// How many findings a message holds as fields.
+const FIELDS: usize = 100;
+/// How long a line is, in characters.
+const LINE: usize = 300;
 
-    const QUICK: WebhookPace = WebhookPace {
-        timeout: Duration::from_millis(300),
-        pause: Duration::from_millis(5),
-        longest_pause: Duration::from_millis(50),
-        give_up: Duration::from_secs(60),
-    };
+/// One finding in a message.
+#[derive(Debug, Clone)]
+pub(super) struct WebhookItem {
+    is_first: bool,
+    is_cleared: bool,
+    line: String,
+    event: wire::FindingEvent,
+}
 
-    struct Hook {
-        server: TestServer,
-        reporter: WebhookReporter,
-        counts: Arc<SinkCounts>,
-        folder: tempfile::TempDir,
-    }
-
-    impl Hook {
-        async fn start(
-            pace: WebhookPace,
-            answer: impl Fn(usize) -> TestReply + Send + Sync + 'static,
-        ) -> Self {
-            let server = TestServer::start(move |asked| answer(asked.nth)).await;
-            let folder = tempfile::tempdir().expect("a folder");
-            let url_file = folder.path().join("url");
-            std::fs::write(&url_file, format!("{}/secret/path\n", server.url)).expect("a file");
-            let counts = Arc::default();
-            let policy = WebhookPolicy { url_file, severity: Severity::High };
-            let reporter = WebhookReporter::start(
-                &policy,
-                "c",
-                pace,
-                Arc::clone(&counts),
-                Leadership::alone(),
-            );
-            Self { server, reporter, counts, folder }
-        }
-
-        fn tell(&mut self, names: std::ops::Range<usize>) {
-            let found = names.map(|it| finding(&it.to_string(), Severity::High));
-            let events: Vec<_> = found.map(FindingEvent::Appeared).collect();
-            self.reporter.hear(&events, None, false);
-        }
-
-        async fn until(&self, expected: [u64; 3]) {
-            let numbers = || self.counts.by_outcome().map(|(_, count)| count);
-            for _ in 0..3000 {
-                if numbers() == expected {
-                    return;
-                }
-                sleep(Duration::from_millis(10)).await;
+impl WebhookItem {
+    /// Says what has become of a finding; `is_first` where it is the first look of this process.
+    pub(super) fn of(event: FindingEvent, now: Option<Time>, is_first: bool) -> Self {
+        let (is_cleared, line) = match &event {
+            FindingEvent::Appeared(it) | FindingEvent::Changed(it) => {
+                let what = shorten(&escape_control(&it.summary), LINE);
+                (false, format!("{} {} {}: {what}", it.severity.name(), it.rule, it.object))
             }
-            panic!("{:?} instead of {expected:?}", numbers());
+            FindingEvent::Cleared(it) => {
+                // What a policy leaves out may still be there.
+                let what = if it.left_out { "not reported any more" } else { "cleared" };
+                (true, format!("{what}: {} {} {}", it.severity.name(), it.rule, it.object))
+            }
+        };
+        Self { is_first, is_cleared, line, event: publish::finding_event(event, now) }
+    }
+}
+
+/// Builds the body of a message.
+pub(super) fn render(cluster: &str, items: &[WebhookItem]) -> Value {
+    let count = |is: fn(&WebhookItem) -> bool| items.iter().filter(|it| is(it)).count();
+    let parts = [
+        (count(|it| it.is_first && !it.is_cleared), "there at the start"),
+        (count(|it| !it.is_first && !it.is_cleared), "appeared"),
+        (count(|it| it.is_cleared), "cleared"),
+    ];
+    let parts = parts.iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<_> = parts.map(|(count, what)| format!("{count} {what}")).collect();
+    let mut text = format!("kubectl storage, {cluster}: findings: {}", parts.join(", "));
+    for item in items.iter().take(LINES) {
+        text.push_str("\n• ");
+        text.push_str(&item.line);
+    }
+    if items.len() > LINES {
+        let more = items.len() - LINES;
+        write!(text, "\nand {more} more").expect("because writing to a string does not fail");
+    }
+    let fields: Vec<_> = items.iter().take(FIELDS).map(|it| &it.event).collect();
+    json!({
+        "text": escape_slack(&text),
+        "cluster": cluster,
+        "findings": fields,
+        "omitted": items.len().saturating_sub(FIELDS),
+    })
+}
+
+/// Escapes the three characters that Slack takes for markup.
+fn escape_slack(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// The longest URL.
+const LONGEST: usize = 4096;
+
+/// Why a message was not taken. No text of it holds the URL.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum PostError {
+    /// The file cannot be read, or holds no URL: somebody may be about to mend it.
+    #[error("the URL in {file}: {reason}")]
+    Url { file: String, reason: String },
+    /// No answer came.
+    #[error("{0}")]
+    Unanswered(String),
+    /// The server may take it later.
+    #[error("the server answered {code}")]
+    Later { code: u16, after: Option<Duration> },
+    /// The server asks to send it elsewhere.
+    #[error("the server answered {code}: a redirect is not followed")]
+    Redirect { code: u16 },
+    /// The server does not take it.
+    #[error("the server answered {code}")]
+    Refused { code: u16 },
+}
+
+impl PostError {
+    /// Whether to try again, and when, if the server said that.
+    #[expect(clippy::option_option, reason = "two questions, of which one may have no answer")]
+    pub(super) fn retry(&self) -> Option<Option<Duration>> {
+        match self {
+            Self::Url { .. } | Self::Unanswered(_) => Some(None),
+            Self::Later { after, .. } => Some(*after),
+            Self::Redirect { .. } | Self::Refused { .. } => None,
         }
     }
+}
 
-    #[tokio::test]
-    async fn nothing_is_lost_while_the_server_is_in_trouble() {
-        let mut hook = Hook::start(QUICK, |nth| match nth {
-            0 => reply(500, "", ""),
-            1 => TestReply::Hang(Vec::new()),
-            2 => TestReply::Cut(Vec::new()),
-            3 => reply(429, "retry-after: 1\r\n", ""),
-            _ => reply(200, "", "ok"),
-        })
-        .await;
-        hook.tell(0..1);
-        hook.until([0, 0, 0]).await;
-        hook.tell(1..3);
-        hook.until([3, 0, 0]).await;
-        let asked = hook.server.asked();
-        assert!(asked.iter().all(|it| it.path == "/secret/path"), "{asked:?}");
-        let bodies = asked.iter().map(|it| it.body.as_str()).collect::<Vec<_>>().join("\n");
-        assert!(["pv/0", "pv/1", "pv/2"].iter().all(|it| bodies.contains(it)), "{bodies}");
-        // What waited meanwhile came in one message.
-        assert!((5..=6).contains(&asked.len()), "{}", asked.len());
-    }
+/// Posts a message to the URL in a file.
+///
+/// # Errors
+/// [`PostError`]
+pub(super) async fn post(url_file: &Path, body: &str, patience: Duration) -> Result<(), PostError> {
+    post_by(&ProxyEnv::read(), &trust_of_machine, url_file, body, patience).await
+}
 
-    #[tokio::test]
-    async fn no_redirect_is_followed_and_a_refusal_is_final() {
-        let other = TestServer::start(|_| reply(200, "", "")).await;
-        let location = format!("location: {}\r\n", other.url);
-        let mut hook = Hook::start(QUICK, move |nth| match nth {
-            0 => reply(302, &location, ""),
-            1 => reply(404, "", ""),
-            _ => reply(200, "", ""),
-        })
-        .await;
-        for number in 0..3 {
-            hook.tell(number..number + 1);
-            hook.until(if number < 2 { [0, number as u64 + 1, 0] } else { [1, 2, 0] }).await;
+/// Posts a message by these proxies, to whom is trusted.
+async fn post_by(
+    proxies: &ProxyEnv,
+    trust: Trust<'_>,
+    url_file: &Path,
+    body: &str,
+    patience: Duration,
+) -> Result<(), PostError> {
+    let wrong = |reason: String| PostError::Url { file: url_file.display().to_string(), reason };
+    let secret = read_url(url_file).map_err(wrong)?;
+    let url: Uri = secret.expose_secret().parse().map_err(|_| wrong("it is no URL".to_owned()))?;
+    check(&url).map_err(|reason| wrong(reason.to_owned()))?;
+    // The path is the secret of most webhooks, and some libraries name it in their errors.
+    let unanswered = |error: &dyn Error| PostError::Unanswered(redact(&causes(error), &url));
+    let request = Request::builder()
+        .method(Method::POST)
+        .uri(url.clone())
+        .header(CONTENT_TYPE, "application/json")
+        .header(USER_AGENT, concat!("kubectl-storage/", env!("CARGO_PKG_VERSION")))
+        .body(Full::new(Bytes::from(body.to_owned())))
+        .map_err(|_| wrong("it is no URL".to_owned()))?;
+    let answer = timeout(patience, deliver(request, &url, proxies, trust)).await;
+    let Ok(answer) = answer else {
+        let seconds = patience.as_secs_f32();
+        return Err(PostError::Unanswered(format!("no answer came within {seconds}s")));
+    };
+    let head = answer.map_err(|error| unanswered(&*error))?;
+    let code = head.status.as_u16();
+    match code {
+        200..=299 => Ok(()),
+        300..=399 => Err(PostError::Redirect { code }),
+        408 | 425 | 429 | 500..=599 => {
+            let after = head.headers.get(RETRY_AFTER).and_then(|it| it.to_str().ok());
+            let after = after.and_then(|it| it.trim().parse().ok()).map(Duration::from_secs);
+            Err(PostError::Later { code, after })
         }
-        assert_eq!(hook.server.asked().len(), 3);
-        assert!(other.asked().is_empty());
+        _ => Err(PostError::Refused { code }),
     }
+}
 
-    #[tokio::test]
-    async fn a_server_that_stays_away_costs_nothing_but_messages() {
-        let pace = WebhookPace { give_up: Duration::from_millis(200), ..QUICK };
-        let mut hook = Hook::start(pace, |_| reply(503, "", "")).await;
-        hook.tell(0..1200);
-        hook.until([0, 1000, 200]).await;
+/// Whom to trust, read anew for each message.
+type Trust<'a> = &'a (dyn Fn() -> Result<ClientConfig, Box<dyn Error + Send + Sync>> + Sync);
+
+/// Trusts whom this machine trusts, or `SSL_CERT_FILE`.
+fn trust_of_machine() -> Result<ClientConfig, Box<dyn Error + Send + Sync>> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider);
+    let config = config.with_safe_default_protocol_versions()?.with_native_roots()?;
+    Ok(config.with_no_client_auth())
+}
+
+/// Sends a request: with TLS and by a proxy, as its URL asks for.
+async fn deliver(
+    request: Request<Full<Bytes>>,
+    url: &Uri,
+    proxies: &ProxyEnv,
+    trust: Trust<'_>,
+) -> Result<http::response::Parts, Box<dyn Error + Send + Sync>> {
+    let mut plain = HttpConnector::new();
+    if url.scheme_str() == Some("http") {
+        return Ok(send(plain, request).await?);
     }
+    plain.enforce_http(false);
+    let tls = HttpsConnectorBuilder::new().with_tls_config(trust()?).https_only().enable_http1();
+    let Some(proxy) = proxies.proxy_for(url) else {
+        return Ok(send(tls.wrap_connector(plain), request).await?);
+    };
+    let proxy: Uri = proxy.parse().map_err(|_| "the proxy's URL is wrong")?;
+    Ok(send(tls.wrap_connector(Tunnel::new(proxy, plain)), request).await?)
+}
 
-    #[tokio::test]
-    async fn what_waits_when_the_policy_changes_is_sent_where_the_new_one_says() {
-        let mut hook = Hook::start(QUICK, |_| reply(503, "", "")).await;
-        hook.tell(0..3);
-        hook.until([0, 0, 0]).await;
-        let other = TestServer::start(|_| reply(200, "", "")).await;
-        let url_file = hook.folder.path().join("other");
-        std::fs::write(&url_file, format!("{}/other", other.url)).expect("a file");
-        hook.reporter.follow(&WebhookPolicy { url_file, severity: Severity::Critical });
-        hook.until([3, 0, 0]).await;
-        let bodies: String = other.asked().iter().map(|it| it.body.as_str()).collect();
-        assert!(["pv/0", "pv/1", "pv/2"].iter().all(|it| bodies.contains(it)), "{bodies}");
-        // What comes now is looked at by the new policy, and what was told stays told.
-        hook.tell(0..4);
-        let worse = FindingEvent::Changed(finding("4", Severity::Critical));
-        hook.reporter.hear(&[worse], None, false);
-        hook.until([4, 0, 0]).await;
-        let last = other.asked().pop().expect("it was asked").body;
-        assert!(last.contains("pv/4") && !last.contains("pv/3"), "{last}");
+async fn send<C>(
+    connector: C,
+    request: Request<Full<Bytes>>,
+) -> Result<http::response::Parts, hyper_util::client::legacy::Error>
+where
+    C: Connect + Clone + Send + Sync + 'static,
+{
+    let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector);
+    client.request(request).await.map(|answer| answer.into_parts().0)
+}
+
+/// Reads the URL, without the line end after it.
+fn read_url(file: &Path) -> Result<SecretString, String> {
+    use std::io::Read as _;
+    let mut text = String::new();
+    let opened = std::fs::File::open(file).map_err(|error| error.to_string())?;
+    let read = opened.take(LONGEST as u64 + 1).read_to_string(&mut text);
+    read.map_err(|error| error.to_string())?;
+    match text.trim() {
+        "" => Err("the file is empty".to_owned()),
+        _ if text.len() > LONGEST => Err(format!("it is longer than {LONGEST} bytes")),
+        url => Ok(SecretString::from(url)),
     }
+}
 
-    #[tokio::test]
-    async fn the_url_is_read_again_when_it_changes() {
-        let mut hook = Hook::start(QUICK, |_| reply(200, "", "")).await;
-        let file = hook.folder.path().join("url");
-        std::fs::remove_file(&file).expect("it is there");
-        hook.tell(0..1);
-        sleep(Duration::from_millis(50)).await;
-        std::fs::write(&file, format!("{}/other", hook.server.url)).expect("a file");
-        hook.until([1, 0, 0]).await;
-        assert_eq!(hook.server.asked()[0].path, "/other");
+fn check(url: &Uri) -> Result<(), &'static str> {
+    if !matches!(url.scheme_str(), Some("https" | "http")) {
+        return Err("it does not begin with https:// or http://");
+    }
+    match url.authority() {
+        None => Err("it has no host"),
+        Some(authority) if authority.as_str().contains('@') => Err("it holds a password"),
+        Some(_) => Ok(()),
+    }
+}
+
+/// An error with its causes.
+fn causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+/// A text without the parts of a URL.
+fn redact(text: &str, url: &Uri) -> String {
+    let mut text = text.replace(&url.to_string(), "<url>");
+    let path = url.path_and_query().map_or("/", |it| it.as_str());
+    if path.len() > 1 {
+        text = text.replace(path, "<path>");
+    }
+    match url.host() {
+        Some(host) => text.replace(host, "<host>"),
+        None => text,
     }
 }

@@ -5,7 +5,7 @@ use super::{Source, assert_none, sources, words};
 /// Files that read the code of an answer: what counts as absence is decided in the first three, for
 /// reads and for writes; the others do not talk to an API server.
 const READERS: [&str; 5] = [
-    "src/client/error_status.rs",
+    "src/client/decoding.rs",
     "src/client/reader.rs",
     "src/client/read_error.rs",
     "src/apply/writer.rs",

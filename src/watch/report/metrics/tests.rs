@@ -2,8 +2,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::apply::Moment;
-use crate::journal::Outcome;
-use crate::journal::Term;
+use crate::journal::{Outcome, Term};
 use crate::watch::acting::{AnnouncementCounts, Work};
 use crate::watch::leader::Standing;
 
@@ -39,7 +38,7 @@ fn namespaces_have_labels_only_when_asked_for_and_not_too_many() {
         ("pv-failed", high, Some("d"), 4),
     ];
     metrics.total(totals(&found));
-    let all = || samples(&metrics.text(), &families::FINDINGS);
+    let all = || samples(&metrics.text(), &FINDINGS);
     assert_eq!(all(), [r#"{id="pv-failed",severity="high"} 7.0"#]);
     metrics.label_namespaces(NonZeroUsize::new(2));
     assert_eq!(
@@ -65,7 +64,7 @@ fn namespaces_have_labels_only_when_asked_for_and_not_too_many() {
 
 #[test]
 fn whether_it_leads_is_asked_when_the_metrics_are_and_nobody_who_is_alone_says_so() {
-    let leader = |metrics: &Metrics| samples(&metrics.text(), &families::LEADER);
+    let leader = |metrics: &Metrics| samples(&metrics.text(), &LEADER);
     assert!(leader(&metrics()).is_empty());
     let (standing, leadership) = Leadership::of_test(Standing::Unknown);
     let metrics = Metrics::new(leadership, Vec::new());
@@ -117,23 +116,55 @@ fn both_texts_say_the_same() {
     assert!(older.contains("# TYPE kubectl_storage_defects_total counter\n"), "{older}");
     for text in [&open, &older] {
         assert!(text.contains("kubectl_storage_defects_total 2\n"), "{text}");
-        assert_eq!(samples(text, &families::GAP), [r#"{resource="pods"} 1.0"#]);
-        assert_eq!(
-            samples(text, &families::RELEASED),
-            [r#"{storageclass="fast \"\\\n",driver="d"} 7.0"#]
-        );
-        assert!(samples(text, &families::LEAKING).is_empty());
-        assert_eq!(samples(text, &families::REPORTS)[0], r#"{sink="events",outcome="sent"} 2"#);
+        assert_eq!(samples(text, &GAP), [r#"{resource="pods"} 1.0"#]);
+        assert_eq!(samples(text, &RELEASED), [r#"{storageclass="fast \"\\\n",driver="d"} 7.0"#]);
+        assert!(samples(text, &LEAKING).is_empty());
+        assert_eq!(samples(text, &REPORTS)[0], r#"{sink="events",outcome="sent"} 2"#);
         assert!(text.contains("kubectl_storage_judgement_duration_seconds_count 1\n"));
-        assert_eq!(
-            samples(text, &families::CHANGES),
-            [r#"{reconciler="rescue",outcome="done"} 1"#]
-        );
+        assert_eq!(samples(text, &CHANGES), [r#"{reconciler="rescue",outcome="done"} 1"#]);
         for line in ["announced 1.0", "due 2.0", "vetoed 3.0", "paused 1.0", "breaker_open 0.0"] {
             assert!(text.contains(&format!("kubectl_storage_watch_{line}\n")), "{text}");
         }
     }
-    for family in families::FAMILIES.iter().filter(|it| it.labels.is_empty()) {
+    for family in FAMILIES.iter().filter(|it| it.labels.is_empty()) {
         assert!(older.contains(&format!("# HELP {} ", family.full_name())), "{older}");
+    }
+}
+
+/// The table of metrics in the documentation.
+fn table() -> String {
+    let mut table = "| metric | type | labels | what it says |\n|---|---|---|---|\n".to_owned();
+    for family in FAMILIES {
+        let labels: Vec<_> = family.labels.iter().map(|it| format!("`{it}`")).collect();
+        let (name, kind) = (family.full_name(), family.kind.as_str());
+        let line = format!("| `{name}` | {kind} | {} | {} |\n", labels.join(", "), family.help);
+        table.push_str(&line);
+    }
+    table
+}
+
+#[test]
+fn the_documentation_lists_every_metric() {
+    const BEGIN: &str = "<!-- metrics: generated -->\n";
+    const END: &str = "<!-- end of metrics -->";
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/watch-reports.md");
+    let page = std::fs::read_to_string(path).expect("the page");
+    let (before, rest) = page.split_once(BEGIN).expect("where the table begins");
+    let (_, after) = rest.split_once(END).expect("where the table ends");
+    let expected = format!("{before}{BEGIN}{}{END}{after}", table());
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path, &expected).expect("the page");
+    } else {
+        assert_eq!(page, expected, "UPDATE=1 writes it");
+    }
+}
+
+#[test]
+fn names_follow_the_conventions() {
+    for family in FAMILIES {
+        let lower = |it: &str| it.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        assert!(lower(family.name) && family.labels.iter().all(|it| lower(it)), "{family:?}");
+        assert!(!family.name.ends_with("_total"), "{family:?}");
+        assert!(family.help.ends_with('.') && !family.help.contains('\\'), "{family:?}");
     }
 }

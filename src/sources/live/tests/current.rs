@@ -6,17 +6,17 @@ use std::time::Duration;
 use serde_json::{Value, json as value};
 use tokio::time::timeout;
 
+use super::super::{LiveOptions, Return};
 use super::{
     CLAIMS, PODS, VOLUMES, WatchedCluster, bookmark, claim, cut, event, expired, list, open, over,
 };
+use crate::client;
+use crate::client::ReadLimits;
 use crate::client::test_server::{TestReply, begun, chunk, json, quick, reply};
-use crate::client::{self, ReadLimits};
 use crate::cluster::{Cx, Facts};
 use crate::model::{ClaimKey, Kind, Settings, Text};
-use crate::sources::{
-    intake::Intake,
-    live::{self, LiveOptions, Return},
-};
+use crate::sources::intake::Intake;
+use crate::sources::live;
 
 #[tokio::test]
 async fn what_comes_changes_and_goes_is_seen() {

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use serde_json::json as value;
 
+use super::super::Return;
 use super::{CLAIMS, WatchedCluster, claim, event, expired, list, open, over};
 use crate::client::test_server::{TestReply, json, quick, reply, unserved};
 use crate::cluster::Coverage;
 use crate::model::Kind;
-use crate::sources::live::Return;
 
 const IN_SHOP: &str = "/api/v1/namespaces/shop/persistentvolumeclaims";
 const IN_KEPT: &str = "/api/v1/namespaces/kept/persistentvolumeclaims";

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Cluster, object_key};
-use crate::cluster::{Dirty, Subject, rows::Tables};
+use super::store::{Cluster, object_key};
+use super::table::Tables;
+use super::{Dirty, Subject};
 use crate::model::{
     AdmissionObject, Answer, Attachment, AttributesClass, BackendKey, Claim, CsiNode, KeptBackend,
     Kind, Lease, Namespace, ObjectId, ObjectKey, PodUse, Question, SnapshotContent, StatefulSet,
