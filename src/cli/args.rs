@@ -12,7 +12,7 @@ use clap::{
 };
 use clap_complete::ArgValueCandidates;
 
-use super::{Failure, complete};
+use super::{Failure, completion};
 use crate::{
     client::{ConnectionOptions, RequestTimeout},
     model::{
@@ -269,7 +269,7 @@ pub fn reconciler() -> impl TypedValueParser<Value = ReconcilerName> {
 
 /// Candidates for `--threshold`.
 pub fn threshold_candidates() -> ArgValueCandidates {
-    ArgValueCandidates::new(complete::thresholds)
+    ArgValueCandidates::new(completion::thresholds)
 }
 
 /// What `-n` and `-l` narrow to.

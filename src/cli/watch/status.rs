@@ -1,7 +1,6 @@
 //! `watch status`: whether `watch` may act, who leads, and what was done last.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use clap::Args;
 
@@ -10,9 +9,8 @@ use crate::{
     cli::{
         Exit, Failure,
         args::{ConnectionArgs, JOURNAL_NAMESPACE, WATCH_NAMESPACE, namespace},
-        connecting::connect,
-        policy::refused,
-        terminal,
+        collect::connect,
+        policy_refused, terminal,
     },
     client::{Connection, Reader},
     model::{escape_control, format_time},
@@ -50,7 +48,8 @@ impl WatchPlaceArgs {
         let Some(path) = &self.filename else {
             return Ok(self.namespace.as_deref().unwrap_or(WATCH_NAMESPACE).to_owned());
         };
-        let file = PolicyFile::open(PolicySource::parse(path)).map_err(|error| refused(&error))?;
+        let file =
+            PolicyFile::open(PolicySource::parse(path)).map_err(|error| policy_refused(&error))?;
         let here = self.namespace.as_deref().unwrap_or(context);
         Ok(file.policy().places(here).records.to_string())
     }
