@@ -1,4 +1,4 @@
-//! `kubectl storage audit`.
+//! `kubectl storage audit`: one report, or with `--watch` the same audit continuously.
 
 use std::{collections::BTreeSet, ops::ControlFlow, path::PathBuf};
 

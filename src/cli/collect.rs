@@ -1,4 +1,4 @@
-//! Reads a cluster, live or from dumps, asks the open questions, and judges it: what commands share.
+//! Reads a cluster, live or from dumps, asks the open questions, and judges it, once or followed: what commands share.
 
 mod recall;
 mod tell;

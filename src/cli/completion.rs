@@ -1,7 +1,8 @@
-//! `kubectl storage completion SHELL`, and `completion install` for kubectl itself.
+//! Completion: scripts of shells that ask the program, `completion install` for kubectl itself, and what
+//! both get to hear.
 
 use std::{
-    ffi::OsString,
+    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -9,7 +10,7 @@ use std::{
 use clap::{Args, ValueEnum};
 use clap_complete::{
     CompletionCandidate,
-    aot::{self, Shell},
+    env::{Bash, EnvCompleter, Fish, Powershell, Zsh},
 };
 
 use super::{Exit, Failure, terminal};
@@ -17,6 +18,13 @@ use crate::{
     model::{Kind, Severity, Threshold},
     rules::REGISTRY,
 };
+
+/// The name under which the scripts complete the program, and find it in `$PATH`.
+const PROGRAM: &str = "kubectl-storage";
+/// The variable with which a script says which shell asks.
+const ASKS: &str = "KUBECTL_STORAGE_COMPLETE";
+/// The shells that have a script.
+const SHELLS: [&dyn EnvCompleter; 4] = [&Bash, &Zsh, &Fish, &Powershell];
 
 /// Arguments of `completion`.
 #[derive(Debug, Args)]
@@ -37,25 +45,27 @@ enum CompletionTarget {
 
 impl CompletionArgs {
     pub(super) fn run(&self, called: &str) -> Result<Exit, Failure> {
-        let shell = match self.what {
-            CompletionTarget::Bash => Shell::Bash,
-            CompletionTarget::Zsh => Shell::Zsh,
-            CompletionTarget::Fish => Shell::Fish,
-            CompletionTarget::Powershell => Shell::PowerShell,
+        let script = match self.what {
+            CompletionTarget::Bash => script("bash"),
+            CompletionTarget::Zsh => script("zsh"),
+            CompletionTarget::Fish => script("fish"),
+            CompletionTarget::Powershell => script("powershell"),
             CompletionTarget::Install => return install(called),
         };
-        let script = script(shell);
         terminal::print(|out| out.write_all(&script)).map_err(Failure::error)?;
         Ok(Exit::Done)
     }
 }
 
-/// Returns the completion script for the program under its own name.
-pub fn script(shell: Shell) -> Vec<u8> {
+/// Returns the script with which a shell asks the program for completions; nothing for other shells.
+pub fn script(shell: &str) -> Vec<u8> {
     let mut script = Vec::new();
-    let mut command = super::command("kubectl-storage").bin_name("kubectl-storage");
-    aot::generate(shell, &mut command, "kubectl-storage", &mut script);
-    script
+    if let Some(shell) = SHELLS.into_iter().find(|it| it.is(shell)) {
+        // Nothing fails to write into memory.
+        let _ = shell.write_registration(ASKS, PROGRAM, PROGRAM, PROGRAM, &mut script);
+    }
+    let text = String::from_utf8_lossy(&script);
+    format!("{}\n", text.trim()).into_bytes()
 }
 
 /// kubectl runs `kubectl_complete-NAME` to complete `kubectl NAME`; krew cannot install it.
@@ -115,8 +125,29 @@ fn failed(link: &Path, error: std::io::Error) -> Failure {
 /// kubectl's directive "no file names".
 const NO_FILES: &str = ":4";
 
-/// Answers if the program was called by kubectl to complete a command line.
+/// Answers a script of a shell, or kubectl, if one of them asks how a command line could go on.
 pub fn answer(arguments: &[OsString]) -> Option<ExitCode> {
+    let printed = match std::env::var(ASKS) {
+        Ok(shell) => answer_shell(&shell, arguments)?,
+        Err(_) => answer_kubectl(arguments)?,
+    };
+    Some(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Answers the script of a shell, which passes the typed words behind `--`.
+fn answer_shell(shell: &str, arguments: &[OsString]) -> Option<std::io::Result<()>> {
+    let shell = SHELLS.into_iter().find(|it| it.is(shell))?;
+    let words = arguments.iter().skip_while(|it| *it != OsStr::new("--")).skip(1);
+    let words: Vec<_> = words.cloned().collect();
+    let mut command = super::command(&words.first()?.to_string_lossy());
+    let folder = std::env::current_dir().ok();
+    let mut answer = Vec::new();
+    let completed = shell.write_complete(&mut command, words, folder.as_deref(), &mut answer);
+    Some(completed.and_then(|()| terminal::print(|out| out.write_all(&answer))))
+}
+
+/// Answers kubectl, which calls the program as `kubectl_complete-…`.
+fn answer_kubectl(arguments: &[OsString]) -> Option<std::io::Result<()>> {
     let called = Path::new(arguments.first()?).file_stem()?.to_str()?;
     let plugin = called.strip_prefix("kubectl_complete-")?;
     // What was typed so far; kubectl passes an empty word when the cursor stands after a space.
@@ -126,7 +157,7 @@ pub fn answer(arguments: &[OsString]) -> Option<ExitCode> {
     let mut command = super::command(&format!("kubectl-{plugin}"));
     let candidates =
         clap_complete::engine::complete(&mut command, words, index, None).unwrap_or_default();
-    let printed = terminal::print(|out| {
+    Some(terminal::print(|out| {
         for candidate in &candidates {
             let value = candidate.get_value().to_string_lossy();
             match candidate.get_help() {
@@ -135,8 +166,7 @@ pub fn answer(arguments: &[OsString]) -> Option<ExitCode> {
             }
         }
         writeln!(out, "{NO_FILES}")
-    });
-    Some(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }))
 }
 
 /// Ids of findings, with their titles.

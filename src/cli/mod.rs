@@ -1,4 +1,6 @@
 //! The command line: flags in, exit code out. The only module that knows a terminal.
+//!
+//! Signals: during writes the first ends the run after the current step, the second at once; what watches is told first.
 
 mod acting;
 mod args;

@@ -1,4 +1,5 @@
-//! Writes to stdout and stderr, where a closed pipe is no error.
+//! Stdout and stderr, where a closed pipe is no error, and where threads write what goes on, so that whoever does not
+//! read holds up nothing else.
 
 use std::{
     collections::VecDeque,

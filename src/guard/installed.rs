@@ -1,4 +1,4 @@
-//! What a cluster has of the guard, and the writes that install or remove it.
+//! What a cluster has of the guard, what is wrong with it, and the writes that install or remove it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

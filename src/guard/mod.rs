@@ -12,7 +12,7 @@
 //! # What the policies rest on
 //!
 //! - One match condition for all policies: controllers pass, people and listed accounts do not
-//!   (`expression::people`). Errors in it would refuse everybody (`failurePolicy: Fail`), so that every field
+//!   (`policy::people`). Errors in it would refuse everybody (`failurePolicy: Fail`), so that every field
 //!   stands behind `has()` (R-VAP-4).
 //! - A DELETE whose preconditions are the uid and resourceVersion of the object is the signature of
 //!   `kubectl storage delete`: kubectl sends none, and nothing stays behind.

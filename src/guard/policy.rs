@@ -1,5 +1,8 @@
 //! The policies: one for each kind, because the API server checks the types of an expression
 //! against every kind that its policy matches.
+//!
+//! Their expressions are CEL. Objects and options reach it as maps (R-VAP-1, apiserver `condition.go`): a field that is
+//! absent is an error to read. Every field stands behind `has()`, unless the API server always sets it.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Prints findings as they appear, change and clear, in any format.
+//! Prints findings as they appear, change and clear, in any format; what waits for a reader is folded.
 
 use std::{
     collections::BTreeMap,

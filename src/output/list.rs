@@ -1,5 +1,7 @@
-//! Reports as JSON and YAML, written while their findings are made: a hundred thousand findings are
+//! Documents as JSON and YAML. Reports are written while their findings are made: a hundred thousand findings are
 //! never in memory at once.
+//!
+//! YAML quotes what readers of YAML 1.1 take for booleans: kubectl reads `off` as `false`.
 
 use std::{
     cell::RefCell,

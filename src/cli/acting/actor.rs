@@ -1,4 +1,4 @@
-//! What is done, when, and within which bounds.
+//! Acts: what is done when, within which bounds, and what is told of it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

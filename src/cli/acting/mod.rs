@@ -3,13 +3,11 @@
 //! The loop finds what there is to do, at no cost; before anything is done about it the cluster is listed anew, judged
 //! several times, planned and changed by the same code as the commands.
 //!
+//! What is done within which bounds, and for what there are findings by the loop, is here.
+//!
 //! - `session`: the look before anything is changed.
-//! - `permit`: whether anything may be changed now.
-//! - `room`: how many changes there is room for, where several go on side by side.
-//! - `terms`: what is done, and within which bounds.
-//! - `actor`: what is done, and when.
-//! - `news`: what is told of that.
-//! - `wanted`: hears from the loop for what there are findings.
+//! - `permit`: whether anything may be changed now, and how much of it.
+//! - `actor`: what is done, and when, and what is told of that.
 //! - `following`: `-w` on a command.
 
 mod actor;

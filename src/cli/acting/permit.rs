@@ -1,4 +1,4 @@
-//! Whether anything may be changed now: this process leads, nobody has paused it, and nobody has ended it.
+//! Whether anything may be changed now, and how much: this process leads, nobody has paused or ended it, and the hour has room.
 
 use std::{
     convert::Infallible,

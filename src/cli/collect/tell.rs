@@ -1,4 +1,4 @@
-//! What is told of a look on stderr: what was not read, and what else there is to know.
+//! What is told of a look on stderr, in as few lines as possible: what was not read or not understood, and what else there is to know.
 
 use std::collections::BTreeMap;
 

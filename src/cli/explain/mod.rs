@@ -1,4 +1,4 @@
-//! `kubectl storage explain ID|KIND/NAME`.
+//! `kubectl storage explain ID|KIND/NAME`: an object, a finding, or the drivers of a cluster.
 
 mod named;
 
@@ -10,7 +10,7 @@ pub(super) use named::not_found;
 
 use super::{
     Exit, Failure,
-    args::{ConnectionArgs, unknown_rule},
+    args::{ConnectionArgs, format, unknown_rule},
     collect::{Collected, collect, dump_failure, tell, tell_notes},
     reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
     terminal,
@@ -84,21 +84,9 @@ impl ExplainArgs {
     }
 
     fn format(&self) -> Result<Format, Failure> {
-        let parsed = self.output.parse::<Format>();
-        let format = parsed.map_err(|error| Failure::usage(error.to_string()))?;
-        match format {
-            Format::Table | Format::Json | Format::Yaml => Ok(format),
-            Format::Wide
-            | Format::Name
-            | Format::JsonPath(_)
-            | Format::JsonPathAsJson(_)
-            | Format::JsonPathFile(_)
-            | Format::CustomColumns(_)
-            | Format::CustomColumnsFile(_) => Err(Failure::usage(format!(
-                "explain does not print {:?}; its formats are table, json and yaml",
-                self.output
-            ))),
-        }
+        format(&self.output, &[Format::Table, Format::Json, Format::Yaml], |it| {
+            format!("explain does not print {it}; its formats are table, json and yaml")
+        })
     }
 
     fn settings(&self) -> Settings {

@@ -1,4 +1,5 @@
-//! Rights in one namespace: the journal in the cluster, and what `watch pause` and `watch status` use.
+//! Rights in one namespace: the journal in the cluster, what `watch pause` and `watch status` use, and the records of
+//! kept backend volumes, announcements and vetoes.
 
 use std::collections::{BTreeMap, BTreeSet};
 

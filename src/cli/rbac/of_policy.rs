@@ -1,4 +1,5 @@
-//! What a policy of `watch` needs: where it reports, to be elected, and where it acts.
+//! What a policy of `watch` needs: where it reports, to be elected, and where its reconcilers act, of which each has roles
+//! of its own, beside what `watch` reads anyway.
 
 use std::collections::{BTreeMap, BTreeSet};
 

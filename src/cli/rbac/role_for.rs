@@ -1,4 +1,4 @@
-//! The commands for which there is a role, and what each reads and writes.
+//! The commands for which there is a role, and what each reads and writes, always or only on some clusters.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! `kubectl storage retention`.
+//! `kubectl storage retention`: its subcommands, of which `set` is here.
 
 mod manifest;
 pub(super) mod named;

@@ -1,4 +1,4 @@
-//! Which sets are meant: by name, by namespace and by label.
+//! Which sets are meant, by name, namespace and label, and what deleting one does to its claims.
 
 use crate::{
     cli::{

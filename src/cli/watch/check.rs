@@ -1,4 +1,5 @@
-//! `watch --check`: validates a policy, looks once, and says what would be reported now, and where.
+//! `watch --check`: validates a policy, looks once, and says what would be reported now, where, and what contradicts
+//! the cluster.
 
 use std::collections::BTreeMap;
 

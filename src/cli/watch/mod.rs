@@ -1,12 +1,10 @@
 //! `kubectl storage watch`: the audit that goes on by a policy file, for a process that nobody looks at.
 //!
 //! - `act`: reconcilers that act, or say what they would do.
-//! - `check`: `--check`, which validates and looks once.
+//! - `check`: `--check`, which validates and looks once, and what of a policy only a cluster can contradict.
 //! - `log`: log lines, and what is logged of what the loop tells.
 //! - `pause`, `status`: whether it may act, and what it did.
-//! - `place`: what of a policy only a cluster can contradict.
 //! - `print`: the objects with which it runs in a cluster.
-//! - `reload`: the policy file while it is in force.
 
 mod act;
 mod check;

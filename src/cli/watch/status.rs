@@ -8,7 +8,7 @@ use crate::{
     apply::{StoredLease, cluster_history, cluster_journal, journal_namespaces, leases},
     cli::{
         Exit, Failure,
-        args::{ConnectionArgs, JOURNAL_NAMESPACE, WATCH_NAMESPACE, namespace},
+        args::{ConnectionArgs, JOURNAL_NAMESPACE, WATCH_NAMESPACE, format, namespace},
         collect::connect,
         policy_refused, terminal,
     },
@@ -188,14 +188,9 @@ impl StatusArgs {
     }
 
     fn format(&self) -> Result<Format, Failure> {
-        let parsed = self.output.parse::<Format>();
-        match parsed.map_err(|error| Failure::usage(error.to_string()))? {
-            format @ (Format::Table | Format::Json | Format::Yaml) => Ok(format),
-            _ => Err(Failure::usage(format!(
-                "unsupported format {:?}; a status is printed as table, json or yaml",
-                self.output
-            ))),
-        }
+        format(&self.output, &[Format::Table, Format::Json, Format::Yaml], |it| {
+            format!("unsupported format {it}; a status is printed as table, json or yaml")
+        })
     }
 }
 

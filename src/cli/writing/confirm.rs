@@ -1,4 +1,4 @@
-//! Asks for confirmation at a terminal, of what may be asked about.
+//! Asks for confirmation at a terminal, of what may be asked about, after telling what earlier runs left unfinished.
 
 use std::io::{self, IsTerminal as _};
 

@@ -1,4 +1,4 @@
-//! `kubectl storage delete`.
+//! `kubectl storage delete`: claims, or a StatefulSet or namespace with its claims.
 
 use clap::{ArgGroup, Args, ValueEnum};
 use serde_json::Value;

@@ -22,7 +22,7 @@ use clap::{Args, ValueEnum};
 use super::{
     Exit, Failure, Interrupt,
     acting::{ActingTerms, Following},
-    args::{ConnectionArgs, JournalPlaceArgs},
+    args::{ConnectionArgs, JournalPlaceArgs, format},
     collect::{ClusterSource, Collected, collect},
     reading::dumps,
 };
@@ -204,20 +204,11 @@ fn field_manager(name: &str) -> Result<String, String> {
 impl WriteArgs {
     /// Parses `-o`.
     pub(super) fn format(&self) -> Result<Format, Failure> {
-        let parsed = self.output.parse::<Format>();
-        let format = parsed.map_err(|error| Failure::usage(error.to_string()))?;
-        match format {
-            Format::Table | Format::Json | Format::Yaml | Format::Name => Ok(format),
-            Format::Wide
-            | Format::JsonPath(_)
-            | Format::JsonPathAsJson(_)
-            | Format::JsonPathFile(_)
-            | Format::CustomColumns(_)
-            | Format::CustomColumnsFile(_) => Err(Failure::usage(format!(
-                "unsupported format {:?}; plans and receipts are printed as table, json, yaml or name",
-                self.output
-            ))),
-        }
+        format(&self.output, &[Format::Table, Format::Json, Format::Yaml, Format::Name], |it| {
+            format!(
+                "unsupported format {it}; plans and receipts are printed as table, json, yaml or name"
+            )
+        })
     }
 
     /// Takes over how long to wait for what follows a change, where the user said so, and where the

@@ -1,5 +1,7 @@
 //! `kind: GuardStatus` and `kind: GuardChanges`: what a cluster has of the guard, what `guard` writes there, and
 //! both as text.
+//!
+//! Scripts rest on the shapes: fields are added, never renamed.
 
 mod status;
 

@@ -1,4 +1,4 @@
-//! The public shape of what `retention` shows, and its text for people.
+//! The public shape of what `retention` shows, filled from what was judged, and its text for people.
 
 mod rows;
 mod screen;

@@ -1,4 +1,4 @@
-//! The table for scripts, one line for each claim.
+//! Claims for scripts, one line for each, and groups of claims that say the same.
 
 use std::io::{self, Write};
 

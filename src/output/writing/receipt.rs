@@ -1,4 +1,4 @@
-//! `kind: Receipt`: the outcome of every change of a plan.
+//! `kind: Receipt` and `kind: Journal`: the outcome of every change of a plan, and what is recorded of it.
 
 use std::io::{self, Write};
 

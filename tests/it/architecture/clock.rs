@@ -44,7 +44,7 @@ const STOPWATCH: [(&str, &str); 33] = [
     ("src/cli/acting/actor.rs", "when to look again"),
     ("src/cli/acting/permit.rs", "how old the answer is that nobody has paused it"),
     ("src/cli/acting/session.rs", "how old a look is"),
-    ("src/cli/writing/guard/proof.rs", "how long to wait until what was installed is in force"),
+    ("src/cli/writing/guard/status.rs", "how long to wait until what was installed is in force"),
     ("src/client/credential.rs", "how long the failure of a credential plugin is remembered"),
     ("src/client/open_response.rs", "how long the body of an answer may take"),
     ("src/client/reader.rs", "how long an answer took"),

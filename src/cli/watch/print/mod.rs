@@ -1,10 +1,6 @@
 //! `watch print`: the objects with which it runs in a cluster, as YAML.
 //!
-//! - `objects`: all of them, in the order in which they are applied.
-//! - `installation`: what is installed, and what they have in common.
-//! - `workload`: the Deployment.
-//! - `mounted`: the Secrets that hold the files of a policy.
-//! - `monitoring`: the objects of the Prometheus operator.
+//! `workload` has the Deployment, and the Secrets that hold the files of a policy.
 
 mod workload;
 

@@ -1,4 +1,4 @@
-//! The Deployment: pods of the restricted standard, spread over nodes.
+//! The Deployment: pods of the restricted standard, spread over nodes, with the Secrets that a policy names.
 
 use std::path::Path;
 

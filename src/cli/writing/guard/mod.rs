@@ -14,7 +14,7 @@ use write::{InstallArgs, UninstallArgs};
 use crate::{
     cli::{
         Exit, Failure, Interrupt,
-        args::{ConnectionArgs, secret},
+        args::{ConnectionArgs, format, secret},
         collect::connect,
         terminal,
     },
@@ -89,16 +89,15 @@ enum GuardFormat {
 impl GuardOutput {
     /// Parses the format. `command` is what does not print others.
     fn format(&self, command: &str) -> Result<GuardFormat, Failure> {
-        match self.output.parse::<Format>() {
-            Ok(Format::Table) => Ok(GuardFormat::Text),
-            Ok(Format::Json) => Ok(GuardFormat::Json),
-            Ok(Format::Yaml) => Ok(GuardFormat::Yaml),
-            Ok(_) => Err(Failure::usage(format!(
-                "{command} does not print {:?}; its formats are table, json and yaml",
-                self.output
-            ))),
-            Err(error) => Err(Failure::usage(error.to_string())),
-        }
+        let known = [Format::Table, Format::Json, Format::Yaml];
+        let refusal = |it: &str| {
+            format!("{command} does not print {it}; its formats are table, json and yaml")
+        };
+        Ok(match format(&self.output, &known, refusal)? {
+            Format::Json => GuardFormat::Json,
+            Format::Yaml => GuardFormat::Yaml,
+            _ => GuardFormat::Text,
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! `guard status`: whether the guard is what it should be, is in force, and where.
+//! `guard status`: whether the guard is what it should be, where it refuses, and whether dry runs prove it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `guard install`.
+//! `guard install` and `guard uninstall`: the writes, confirmed, recorded and proven.
 
 use std::sync::Arc;
 
