@@ -74,7 +74,7 @@ fn show(collected: &Collected, settings: &Settings, file: &PolicyFile) -> std::i
         escape_control(&file.source().name()),
     ));
     if reported == NOWHERE {
-        terminal::note(&format!("note: {}", ONLY_COUNTED));
+        terminal::note(&format!("note: {ONLY_COUNTED}"));
     }
     Ok(())
 }
