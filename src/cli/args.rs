@@ -12,13 +12,14 @@ use clap::{
 };
 use clap_complete::ArgValueCandidates;
 
-use super::{Failure, complete};
+use super::{Failure, completion};
 use crate::{
     client::{ConnectionOptions, RequestTimeout},
     model::{
         AskedEntry, JournalPlace, Kind, Recording, Scope, Selector, Settings, Text, Threshold,
         escape_control, is_namespace_name, nearest, parse_duration,
     },
+    output::format::{Format, FormatError},
     rules::REGISTRY,
     watch::policy::acting::ReconcilerName,
 };
@@ -90,7 +91,7 @@ pub struct ConnectionArgs {
 }
 
 impl ConnectionArgs {
-    /// What they mean.
+    /// Converts to the options of a connection in a namespace.
     pub fn options(&self, namespace: Option<&str>) -> ConnectionOptions {
         ConnectionOptions {
             kubeconfig: self.kubeconfig.clone(),
@@ -119,7 +120,7 @@ impl ConnectionArgs {
     }
 }
 
-/// A duration that is an age: with a unit, and longer than nothing.
+/// An age as a flag gives it: a duration with a unit, longer than nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct MinimumAge(pub Duration);
 
@@ -150,7 +151,7 @@ impl FromStr for ThresholdSetting {
 }
 
 impl ThresholdSetting {
-    /// Takes them over; of two for one threshold the last counts.
+    /// Takes over all thresholds that were given; of two for one threshold the last counts.
     pub fn take_all(given: &[Self], settings: &mut Settings) {
         for Self(threshold, duration) in given {
             settings.thresholds.set(*threshold, *duration);
@@ -167,7 +168,7 @@ pub struct RecordArgs {
 }
 
 impl RecordArgs {
-    /// Puts it into the settings, whatever else they say of records.
+    /// Sets the namespace of the record in the settings, whatever else they say of records.
     pub fn take_into(&self, settings: &mut Settings) {
         settings.recording.namespace = self.record_namespace.as_str().into();
     }
@@ -193,7 +194,7 @@ impl JournalPlaceArgs {
         Ok(found.map_err(|error| Failure::usage(error.to_string()))?.map(|it| it.sequence))
     }
 
-    /// Puts it into the settings, whatever else they say of records.
+    /// Sets the place of the journal in the settings, whatever else they say of records.
     pub fn take_into(&self, settings: &mut Settings) {
         settings.recording.cluster_journal = self.namespace();
     }
@@ -216,7 +217,7 @@ pub struct StorageArgs {
 }
 
 impl StorageArgs {
-    /// Puts it into the settings.
+    /// Sets both assertions in the settings.
     pub fn take_into(&self, settings: &mut Settings) {
         let exclusive = self.backend_exclusive.iter();
         settings.backend_exclusive = exclusive.map(|it| it.as_str().into()).collect();
@@ -267,12 +268,29 @@ pub fn reconciler() -> impl TypedValueParser<Value = ReconcilerName> {
         .try_map(|name| ReconcilerName::parse(&name).ok_or("no such reconciler"))
 }
 
-/// Candidates for `--threshold`.
-pub fn threshold_candidates() -> ArgValueCandidates {
-    ArgValueCandidates::new(complete::thresholds)
+/// Parses `-o` of a command that prints in these formats; `refusal` says so of another one, which it gets quoted.
+///
+/// # Errors
+/// When it is no format, or another one.
+pub fn format(
+    output: &str,
+    known: &[Format],
+    refusal: impl FnOnce(&str) -> String,
+) -> Result<Format, Failure> {
+    let format: Format =
+        output.parse().map_err(|error: FormatError| Failure::usage(error.to_string()))?;
+    match known.contains(&format) {
+        true => Ok(format),
+        false => Err(Failure::usage(refusal(&format!("{output:?}")))),
+    }
 }
 
-/// What `-n` and `-l` narrow to.
+/// Candidates for `--threshold`.
+pub fn threshold_candidates() -> ArgValueCandidates {
+    ArgValueCandidates::new(completion::thresholds)
+}
+
+/// Returns the scope to which `-n` and `-l` narrow.
 ///
 /// # Errors
 /// When the selector does not parse.

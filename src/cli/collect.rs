@@ -1,29 +1,29 @@
-//! Reads a cluster, live or from dumps, asks the open questions, and judges it: what commands share.
+//! Reads a cluster, live or from dumps, asks the open questions, and judges it, once or followed: what commands share.
 
-mod failure;
 mod recall;
 mod tell;
 
 use std::{
     collections::BTreeSet,
+    fmt::Write as _,
     io,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use futures::try_join;
-
-pub(super) use self::failure::dump_failure;
-use self::failure::live_failure;
-pub(super) use self::tell::{
-    notes, tell, tell_gaps, tell_notes, tell_permissions, tell_read_again,
+use indicatif::{ProgressBar, ProgressStyle};
+pub(super) use tell::{
+    gap_lines, gap_names, notes, tell, tell_gaps, tell_notes, tell_permissions, tell_read_again,
 };
+use tokio::sync::mpsc;
 
-use super::{Failure, args::ConnectionArgs, connecting::connect, progress::ProgressLine};
+use super::{Exit, Failure, args::ConnectionArgs};
 use crate::{
-    client::{Connection, Reader},
+    client::{self, Connection, Reader},
     cluster::Cx,
-    dump::{DumpWriter, Input, Replace},
+    dump::{DumpError, DumpWriter, Input, Replace},
     facts,
     model::{Kind, ObjectKey, Question, Settings, Text, Time},
     remedies::snapshot_first,
@@ -32,9 +32,11 @@ use crate::{
         DumpHeader, answers,
         documents::{self, DumpOptions},
         intake::Intake,
-        live::{self, LiveOptions, Return},
+        live::{self, LiveError, LiveOptions, Return},
     },
-    watch::{self, ROUNDS, judging},
+    watch::{
+        self, News, Pace, ROUNDS, Reconciler, Records, Watching, judging, policy::WatchPolicy,
+    },
 };
 
 /// Where to look.
@@ -316,4 +318,108 @@ impl Collected {
         answers::ask(&live.reader, questions, &mut self.intake).await.map_err(dump_failure)?;
         Ok(true)
     }
+}
+
+/// Looks for the first time.
+pub(super) async fn look(
+    connection: &ConnectionArgs,
+    namespace: Option<&str>,
+    settings: &Settings,
+    save: Option<&Path>,
+) -> Result<Collected, Failure> {
+    collect(ClusterSource::Followed { connection, namespace }, settings, save).await
+}
+
+/// Begins to follow what was looked at: everything that was found has appeared.
+pub(super) fn begin(collected: &mut Collected, settings: Settings) -> (Reconciler, News) {
+    let assessor = std::mem::take(&mut collected.assessor);
+    let cluster = &collected.intake.cluster;
+    let mut reconciler = Reconciler::new(settings, assessor, cluster, Pace::default());
+    let news = reconciler.report(cluster);
+    (reconciler, news)
+}
+
+/// What goes on after the first look.
+pub(super) fn go_on(
+    collected: Collected,
+    reconciler: Reconciler,
+    policies: Option<mpsc::Receiver<Arc<WatchPolicy>>>,
+) -> Result<Watching, Failure> {
+    let Collected { intake, journal, live, .. } = collected;
+    let live = live.and_then(|live| Some((live.reader, live.watches?)));
+    let Some((reader, watches)) = live else {
+        return Err(Failure::usage("a dump cannot be watched"));
+    };
+    let namespace = reconciler.settings().recording.namespace.clone();
+    let records = Records { folder: journal, namespace };
+    Ok(Watching { reader, watches, intake, reconciler, records, policies })
+}
+
+const USER_AGENT: &str = concat!("kubectl-storage/", env!("CARGO_PKG_VERSION"));
+
+/// Prepares a connection; the namespace is what `-n` said.
+pub(super) async fn connect(
+    connection: &ConnectionArgs,
+    namespace: Option<&str>,
+) -> Result<Connection, Failure> {
+    let connected = client::connect(&connection.options(namespace), USER_AGENT).await;
+    connected.map_err(|error| {
+        let hint = error.hint();
+        Failure::error(error).hint(hint)
+    })
+}
+
+/// Shows how many objects of each kind were read so far. Invisible where stderr is no terminal.
+pub struct ProgressLine(ProgressBar);
+
+impl ProgressLine {
+    /// Begins to show.
+    pub fn start() -> Self {
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(100));
+        bar.set_message("connecting");
+        Self(bar)
+    }
+
+    /// Shows what was read so far.
+    pub fn show(&self, intake: &Intake) {
+        if self.0.is_hidden() {
+            return;
+        }
+        let mut line = String::from("reading");
+        for (kind, count) in intake.seen() {
+            let _ = write!(line, "  {} {count}", kind.plural());
+        }
+        self.0.set_message(line);
+    }
+}
+
+impl Drop for ProgressLine {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// The failure to read a cluster at all.
+fn live_failure(error: LiveError) -> Failure {
+    match error {
+        LiveError::Read(error) => {
+            let hint = error.hint();
+            Failure::error(error).hint(hint)
+        }
+        LiveError::Save(error) => dump_failure(error),
+    }
+}
+
+/// The failure to read or to save a dump.
+pub(super) fn dump_failure(error: DumpError) -> Failure {
+    let hint = error.hint();
+    let exit = match error {
+        DumpError::StdinTwice => Exit::Usage,
+        _ => Exit::Error,
+    };
+    Failure { exit, ..Failure::error(error) }.hint(hint)
 }

@@ -3,7 +3,7 @@
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::{
-    Exit, Failure,
+    Exit, Failure, Interrupt,
     args::{ConnectionArgs, display_name},
     audit::AuditArgs,
     completion::CompletionArgs,
@@ -15,7 +15,7 @@ use super::{
     version::VersionArgs,
     watch::WatchArgs,
     writing::{
-        Interrupt, apply::ApplyArgs, delete::DeleteArgs, disown::DisownArgs,
+        apply::ApplyArgs, delete::DeleteArgs, disown::DisownArgs,
         fix_finalizers::FixFinalizersArgs, gc::GcArgs, guard::GuardArgs, journal::JournalArgs,
         orphan::OrphanArgs, rebind::RebindArgs, retain::RetainArgs, undo::UndoArgs,
     },

@@ -1,11 +1,30 @@
-//! `kubectl storage completion SHELL`, and `completion install` for kubectl itself.
+//! Completion: scripts of shells that ask the program, `completion install` for kubectl itself, and what
+//! both get to hear.
 
-use std::path::{Path, PathBuf};
+use std::{
+    ffi::{OsStr, OsString},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::{Args, ValueEnum};
-use clap_complete::aot::{self, Shell};
+use clap_complete::{
+    CompletionCandidate,
+    env::{Bash, EnvCompleter, Fish, Powershell, Zsh},
+};
 
 use super::{Exit, Failure, terminal};
+use crate::{
+    model::{Kind, Severity, Threshold},
+    rules::REGISTRY,
+};
+
+/// The name under which the scripts complete the program, and find it in `$PATH`.
+const PROGRAM: &str = "kubectl-storage";
+/// The variable with which a script says which shell asks.
+const ASKS: &str = "KUBECTL_STORAGE_COMPLETE";
+/// The shells that have a script.
+const SHELLS: [&dyn EnvCompleter; 4] = [&Bash, &Zsh, &Fish, &Powershell];
 
 /// Arguments of `completion`.
 #[derive(Debug, Args)]
@@ -26,25 +45,27 @@ enum CompletionTarget {
 
 impl CompletionArgs {
     pub(super) fn run(&self, called: &str) -> Result<Exit, Failure> {
-        let shell = match self.what {
-            CompletionTarget::Bash => Shell::Bash,
-            CompletionTarget::Zsh => Shell::Zsh,
-            CompletionTarget::Fish => Shell::Fish,
-            CompletionTarget::Powershell => Shell::PowerShell,
+        let script = match self.what {
+            CompletionTarget::Bash => script("bash"),
+            CompletionTarget::Zsh => script("zsh"),
+            CompletionTarget::Fish => script("fish"),
+            CompletionTarget::Powershell => script("powershell"),
             CompletionTarget::Install => return install(called),
         };
-        let script = script(shell);
         terminal::print(|out| out.write_all(&script)).map_err(Failure::error)?;
         Ok(Exit::Done)
     }
 }
 
-/// Returns the completion script for the program under its own name.
-pub fn script(shell: Shell) -> Vec<u8> {
+/// Returns the script with which a shell asks the program for completions; nothing for other shells.
+pub fn script(shell: &str) -> Vec<u8> {
     let mut script = Vec::new();
-    let mut command = super::command("kubectl-storage").bin_name("kubectl-storage");
-    aot::generate(shell, &mut command, "kubectl-storage", &mut script);
-    script
+    if let Some(shell) = SHELLS.into_iter().find(|it| it.is(shell)) {
+        // Nothing fails to write into memory.
+        let _ = shell.write_registration(ASKS, PROGRAM, PROGRAM, PROGRAM, &mut script);
+    }
+    let text = String::from_utf8_lossy(&script);
+    format!("{}\n", text.trim()).into_bytes()
 }
 
 /// kubectl runs `kubectl_complete-NAME` to complete `kubectl NAME`; krew cannot install it.
@@ -99,4 +120,78 @@ fn make_link(program: &Path, link: &Path) -> std::io::Result<()> {
 
 fn failed(link: &Path, error: std::io::Error) -> Failure {
     Failure::error(anyhow::Error::new(error).context(format!("failed to write {}", link.display())))
+}
+
+/// kubectl's directive "no file names".
+const NO_FILES: &str = ":4";
+
+/// Answers a script of a shell, or kubectl, if one of them asks how a command line could go on.
+pub fn answer(arguments: &[OsString]) -> Option<ExitCode> {
+    let printed = match std::env::var(ASKS) {
+        Ok(shell) => answer_shell(&shell, arguments)?,
+        Err(_) => answer_kubectl(arguments)?,
+    };
+    Some(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Answers the script of a shell, which passes the typed words behind `--`.
+fn answer_shell(shell: &str, arguments: &[OsString]) -> Option<std::io::Result<()>> {
+    let shell = SHELLS.into_iter().find(|it| it.is(shell))?;
+    let words = arguments.iter().skip_while(|it| *it != OsStr::new("--")).skip(1);
+    let words: Vec<_> = words.cloned().collect();
+    let mut command = super::command(&words.first()?.to_string_lossy());
+    let folder = std::env::current_dir().ok();
+    let mut answer = Vec::new();
+    let completed = shell.write_complete(&mut command, words, folder.as_deref(), &mut answer);
+    Some(completed.and_then(|()| terminal::print(|out| out.write_all(&answer))))
+}
+
+/// Answers kubectl, which calls the program as `kubectl_complete-…`.
+fn answer_kubectl(arguments: &[OsString]) -> Option<std::io::Result<()>> {
+    let called = Path::new(arguments.first()?).file_stem()?.to_str()?;
+    let plugin = called.strip_prefix("kubectl_complete-")?;
+    // What was typed so far; kubectl passes an empty word when the cursor stands after a space.
+    let mut words = vec![OsString::from(format!("kubectl-{plugin}"))];
+    words.extend(arguments.iter().skip(1).cloned());
+    let index = words.len() - 1;
+    let mut command = super::command(&format!("kubectl-{plugin}"));
+    let candidates =
+        clap_complete::engine::complete(&mut command, words, index, None).unwrap_or_default();
+    Some(terminal::print(|out| {
+        for candidate in &candidates {
+            let value = candidate.get_value().to_string_lossy();
+            match candidate.get_help() {
+                Some(help) => writeln!(out, "{value}\t{help}")?,
+                None => writeln!(out, "{value}")?,
+            }
+        }
+        writeln!(out, "{NO_FILES}")
+    }))
+}
+
+/// Ids of findings, with their titles.
+pub fn rule_ids() -> Vec<CompletionCandidate> {
+    REGISTRY
+        .iter()
+        .map(|rule| CompletionCandidate::new(rule.id).help(Some(rule.title.into())))
+        .collect()
+}
+
+/// Names of thresholds, each with the equals sign.
+pub fn thresholds() -> Vec<CompletionCandidate> {
+    let of = |it: Threshold| {
+        CompletionCandidate::new(format!("{}=", it.name())).help(Some(it.about().into()))
+    };
+    Threshold::ALL.into_iter().map(of).collect()
+}
+
+/// Names of severities.
+pub fn severities() -> Vec<CompletionCandidate> {
+    Severity::ALL.into_iter().map(|it| CompletionCandidate::new(it.name())).collect()
+}
+
+/// Names of resources that a dump can hold, and `all`.
+pub fn resources() -> Vec<CompletionCandidate> {
+    let plural = Kind::ALL.into_iter().filter(|kind| kind.is_listed()).map(Kind::plural);
+    plural.chain(["all"]).map(CompletionCandidate::new).collect()
 }

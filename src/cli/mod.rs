@@ -1,23 +1,16 @@
 //! The command line: flags in, exit code out. The only module that knows a terminal.
+//!
+//! Signals: during writes the first ends the run after the current step, the second at once; what watches is told first.
 
 mod acting;
 mod args;
 mod audit;
 mod collect;
 mod commands;
-mod complete;
 mod completion;
-mod connecting;
 mod dump;
-mod event_printer;
 mod examples;
-mod exit;
 mod explain;
-mod follow;
-mod gaps;
-mod line_queue;
-mod policy;
-mod progress;
 mod rbac;
 mod retention;
 mod reading;
@@ -26,20 +19,26 @@ mod version;
 mod watch;
 mod writing;
 
-use std::process::ExitCode;
+use std::{
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use clap::FromArgMatches as _;
-
 use commands::Cli;
 pub use commands::command;
 pub use completion::script as completion_script;
-pub use exit::{Exit, Failure};
-use writing::{Ending, Interrupt};
+use tokio::sync::Notify;
+
+use crate::{model::escape_control, watch::policy::PolicyError};
 
 /// Runs the command line, and returns the exit code.
 pub fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().collect();
-    if let Some(code) = complete::answer(&arguments) {
+    if let Some(code) = completion::answer(&arguments) {
         return code;
     }
     let exit = match run(arguments) {
@@ -139,4 +138,149 @@ async fn terminated() {
 #[cfg(not(unix))]
 async fn terminated() {
     std::future::pending().await
+}
+
+/// Exit codes; part of the public interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Exit {
+    /// Done.
+    Done = 0,
+    /// An error.
+    Error = 1,
+    /// The command line makes no sense.
+    Usage = 2,
+    /// Findings at or above `--fail-on`.
+    Findings = 3,
+    /// Something was not seen.
+    Incomplete = 4,
+    /// Refused or not confirmed; nothing changed.
+    Refused = 5,
+    /// Applied in part, pending, or outcome unknown.
+    Unfinished = 6,
+    /// Ctrl-C.
+    Interrupted = 130,
+    /// SIGTERM.
+    Terminated = 143,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command failed, with the exit code and what to do next.
+#[derive(Debug)]
+pub struct Failure {
+    /// The exit code.
+    pub exit: Exit,
+    /// What went wrong.
+    pub error: anyhow::Error,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    /// An error that is nobody's usage mistake.
+    pub fn error(error: impl Into<anyhow::Error>) -> Self {
+        Self { exit: Exit::Error, error: error.into(), hint: None }
+    }
+
+    /// A mistake on the command line.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self { exit: Exit::Usage, error: anyhow::anyhow!(message.into()), hint: None }
+    }
+
+    /// Adds what to do next.
+    #[must_use]
+    pub fn hint(mut self, hint: Option<impl Into<String>>) -> Self {
+        self.hint = hint.map(Into::into);
+        self
+    }
+}
+
+/// Tells everything that is wrong with a policy; the last of it is the failure.
+fn policy_refused(error: &PolicyError) -> Failure {
+    let mut lines = error.lines();
+    let last = lines.pop().unwrap_or_default();
+    for line in lines {
+        terminal::note(&format!("error: {}", escape_control(&line)));
+    }
+    Failure { exit: policy_exit(error), ..Failure::usage(last) }
+}
+
+/// A file that cannot be read is no mistake in it.
+fn policy_exit(error: &PolicyError) -> Exit {
+    match error {
+        PolicyError::Unreadable { .. } => Exit::Error,
+        PolicyError::Refused(_) => Exit::Usage,
+    }
+}
+
+/// What signals, and commands that do not end at once, know of each other. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct Interrupt(Arc<Flags>);
+
+#[derive(Debug, Default)]
+struct Flags {
+    writing: AtomicBool,
+    ordered: AtomicBool,
+    asked: AtomicBool,
+    stopped: AtomicBool,
+    signals: Notify,
+}
+
+/// How a command ends after a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// At once.
+    Now,
+    /// By itself, without delay: it waits for signals.
+    Ordered,
+    /// After the current step.
+    AfterStep,
+}
+
+impl Interrupt {
+    /// Says that writing begins: from now on a signal asks first.
+    fn begin(&self) {
+        self.0.writing.store(true, Ordering::SeqCst);
+    }
+
+    /// Says that writing has ended: there is nothing to finish any more.
+    fn finish(&self) {
+        self.0.writing.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether somebody has asked for the end, or it has come.
+    fn asked(&self) -> bool {
+        self.0.asked.load(Ordering::SeqCst) || self.0.stopped.load(Ordering::SeqCst)
+    }
+
+    /// Says that the command ends without a signal: nothing else is to begin. The first signal is still the first.
+    fn stop(&self) {
+        self.0.stopped.store(true, Ordering::SeqCst);
+    }
+
+    /// Says that the command waits for [signals](Self::ordered) and ends by itself.
+    fn order(&self) {
+        self.0.ordered.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits for a signal.
+    async fn ordered(&self) {
+        self.0.signals.notified().await;
+    }
+
+    /// Takes a signal.
+    pub fn signal(&self) -> Ending {
+        let first = !self.0.asked.swap(true, Ordering::SeqCst);
+        self.0.signals.notify_one();
+        match first {
+            true if self.0.writing.load(Ordering::SeqCst) => Ending::AfterStep,
+            true if self.0.ordered.load(Ordering::SeqCst) => Ending::Ordered,
+            _ => Ending::Now,
+        }
+    }
 }

@@ -1,32 +1,26 @@
 //! `kubectl storage rbac`: prints the smallest role for a command, or the rights that are missing.
 
-mod announcement;
 mod check;
-mod conditional;
-mod guard;
 mod namespaced;
 mod of_policy;
-mod reconciler;
 mod role_for;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use clap::Args;
+use namespaced::{NamespacedRights, namespaced};
+pub(super) use of_policy::{acting_roles, watch_roles};
+use of_policy::{lease_rules, rights_of_policy};
+use role_for::RoleFor;
 use serde::Serialize;
 
-pub(super) use self::of_policy::{acting_roles, watch_roles};
-use self::{
-    namespaced::{NamespacedRights, namespaced},
-    of_policy::{lease_rules, rights_of_policy},
-    role_for::RoleFor,
-};
 use super::{
     Exit, Failure,
     args::{ConnectionArgs, JournalPlaceArgs, WATCH_NAMESPACE, namespace, reconciler, secret},
-    collect,
-    policy::refused,
-    terminal,
+    collect, policy_refused, terminal,
 };
 use crate::{
     journal::kept_backend::CONFIG_MAP,
@@ -113,7 +107,7 @@ fn custom_users() -> impl Iterator<Item = Right<'static>> {
 /// worth the right to read all of them.
 fn rights(command: RoleFor) -> Vec<Right<'static>> {
     if command == RoleFor::Guard {
-        return guard::rights();
+        return role_for::guard_rights();
     }
     if command.is_of_pause() {
         // It needs little besides what is in its namespace.
@@ -326,7 +320,7 @@ fn of_records(command: RoleFor, name: &str, namespace: &str) -> RbacRole {
             name: format!("{name}-records"),
             namespace: Some(namespace.to_owned()),
         },
-        rules: announcement::rules(command),
+        rules: namespaced::record_rules(command),
     }
 }
 
@@ -336,7 +330,7 @@ impl RbacArgs {
             None => None,
             Some(path) if self.command == RoleFor::Watch => {
                 let file = PolicyFile::open(PolicySource::parse(path));
-                Some(file.map_err(|error| refused(&error))?.policy().clone())
+                Some(file.map_err(|error| policy_refused(&error))?.policy().clone())
             }
             Some(_) => return Err(Failure::usage("a policy is only that of `rbac watch`")),
         };
@@ -379,9 +373,9 @@ impl RbacArgs {
                 right.write(out)?;
             }
             if self.command == RoleFor::Guard {
-                guard::write_unproven(out)?;
+                role_for::write_unproven(out)?;
             }
-            for right in acting.iter().flat_map(|it| reconciler::conditional(*it)) {
+            for right in acting.iter().flat_map(|it| of_policy::acting_conditional(*it)) {
                 right.write(out)?;
             }
             if self.command == RoleFor::Disown || acting.contains(&ReconcilerName::Rescue) {

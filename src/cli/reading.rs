@@ -9,7 +9,7 @@ use super::{
     Failure,
     args::{ConnectionArgs, MinimumAge, RecordArgs, ThresholdSetting, threshold_candidates},
     collect::{ClusterSource, Collected},
-    complete,
+    completion,
 };
 use crate::{
     dump::Input,
@@ -28,7 +28,7 @@ pub struct DumpSourceArgs {
     taken_at: Option<String>,
     /// Assert that the dump contains every object of these kinds, or of `all` kinds
     #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "filename",
-          add = ArgValueCandidates::new(complete::resources))]
+          add = ArgValueCandidates::new(completion::resources))]
     complete: Vec<String>,
 }
 

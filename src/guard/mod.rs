@@ -12,7 +12,7 @@
 //! # What the policies rest on
 //!
 //! - One match condition for all policies: controllers pass, people and listed accounts do not
-//!   (`expression::people`). Errors in it would refuse everybody (`failurePolicy: Fail`), so that every field
+//!   (`policy::people`). Errors in it would refuse everybody (`failurePolicy: Fail`), so that every field
 //!   stands behind `has()` (R-VAP-4).
 //! - A DELETE whose preconditions are the uid and resourceVersion of the object is the signature of
 //!   `kubectl storage delete`: kubectl sends none, and nothing stays behind.
@@ -23,22 +23,19 @@
 //! - Each policy also refuses the creation of objects with the name [`PROBE`], which is how a dry
 //!   run proves that it is in force.
 
-mod expression;
-mod fault;
 mod installed;
-mod label;
 mod object;
 mod options;
-mod passes;
 mod policy;
 mod probe;
 
-pub use fault::{Fault, TypeCheck, faults, is_installed};
-pub use installed::{Difference, Installed, Step, differences, installation, removal};
-pub use label::{GUARD_LABEL, NamespaceMode};
+pub use installed::{
+    Difference, Fault, Installed, Step, TypeCheck, differences, faults, installation, is_installed,
+    removal,
+};
 pub use object::{GuardKind, GuardObject, is_ours, objects};
+use options::PEOPLE;
 pub use options::{BREAK_GLASS, GuardMode, GuardOptions, OptionsError};
-pub use passes::passes;
 pub use policy::PROBE;
 pub use probe::{Probe, ProbeAnswer, ProbeVerdict, probes};
 
@@ -64,3 +61,82 @@ pub const NOT_STOPPED: [&str; 9] = [
      PersistentVolume named pvc-UID with that uid of a deleted claim, and what is deleted in the backend \
      itself",
 ];
+
+/// The label of a namespace.
+pub const GUARD_LABEL: &str = "storage.kubectl.dev/guard";
+
+/// What the guard does in a namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NamespaceMode {
+    /// It refuses.
+    Deny,
+    /// It warns: the namespace has no label, or the label `warn`.
+    Warn,
+    /// It does nothing.
+    Off,
+    /// The label has a value that the guard does not know: it warns.
+    Unknown,
+}
+
+impl NamespaceMode {
+    /// Returns what a value of the label means.
+    pub fn of(label: Option<&str>) -> Self {
+        match label {
+            Some("deny") => Self::Deny,
+            Some("off") => Self::Off,
+            None | Some("warn") => Self::Warn,
+            Some(_) => Self::Unknown,
+        }
+    }
+}
+
+/// Returns why every request of a user passes the guard; `None` if it does not. The policies decide
+/// by themselves: this only explains what was seen.
+pub fn passes(options: &GuardOptions, user: &str, groups: &[String]) -> Option<String> {
+    let in_group = |group: &str| groups.iter().any(|it| it == group);
+    let is_denied = |(namespace, name): &(String, String)| {
+        user.strip_prefix("system:serviceaccount:") == Some(&*format!("{namespace}:{name}"))
+    };
+    if in_group(&options.break_glass) {
+        return Some(format!("{user} is in the break-glass group {}", options.break_glass));
+    }
+    if options.passed_users.contains(user) {
+        return Some(format!("--pass-user lists {user}"));
+    }
+    if PEOPLE.contains(&user) || options.denied_accounts.iter().any(is_denied) {
+        return None;
+    }
+    if in_group("system:serviceaccounts") {
+        return Some(format!("{user} is a service account that --deny-account does not list"));
+    }
+    user.starts_with("system:").then(|| format!("{user} begins with system:, as controllers do"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controllers_pass_and_people_do_not() {
+        let mut options = GuardOptions::default();
+        options.denied_accounts.insert(("ci".to_owned(), "deployer".to_owned()));
+        options.passed_users.insert("eks:addon-manager".to_owned());
+        let accounts = ["system:serviceaccounts", "system:authenticated"];
+        for (user, groups, pass) in [
+            ("kubernetes-admin", &["system:masters"][..], false),
+            ("ann@example.com", &["system:authenticated"], false),
+            ("system:admin", &["system:masters"], false),
+            ("system:anonymous", &["system:unauthenticated"], false),
+            ("system:kube-controller-manager", &["system:authenticated"], true),
+            ("system:node:n1", &["system:nodes"], true),
+            ("system:serviceaccount:kube-system:generic-garbage-collector", &accounts, true),
+            ("system:serviceaccount:ci:deployer", &accounts, false),
+            ("system:serviceaccount:ci:deployer2", &accounts, true),
+            ("eks:addon-manager", &[], true),
+            ("ann@example.com", &["storage.kubectl.dev:break-glass"], true),
+        ] {
+            let groups: Vec<_> = groups.iter().map(|it| (*it).to_owned()).collect();
+            assert_eq!(passes(&options, user, &groups).is_some(), pass, "{user}");
+        }
+    }
+}

@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::label::GUARD_LABEL;
-use super::options::{GuardMode, GuardOptions};
-use super::policy::Guarded;
+use super::{
+    GUARD_LABEL,
+    options::{GuardMode, GuardOptions},
+    policy::Guarded,
+};
 use crate::model::{Kind, ObjectKey};
 
 /// The label of objects that the tool manages.

@@ -3,10 +3,12 @@
 
 use serde_json::{Value, json};
 
-use super::label::GUARD_LABEL;
-use super::object::bindings;
-use super::options::{GuardMode, GuardOptions};
-use super::policy::{Guarded, PROBE};
+use super::{
+    GUARD_LABEL,
+    object::bindings,
+    options::{GuardMode, GuardOptions},
+    policy::{Guarded, PROBE},
+};
 use crate::client::collection_path;
 
 /// A dry run that a policy refuses, or warns about.

@@ -1,6 +1,5 @@
 //! Output: the public shapes (`wire`), what fills them (`publish`, `writing`, `guard`), and one file per format.
 
-mod cells;
 mod lines;
 pub(crate) mod columns;
 pub mod explanation;
@@ -9,11 +8,9 @@ pub mod retention;
 pub(crate) mod format;
 pub(crate) mod jsonpath;
 pub(crate) mod list;
-mod quoting;
 pub(crate) mod table;
 pub(crate) mod screen;
 pub(crate) mod report;
-pub(crate) mod event_backlog;
 pub(crate) mod event_stream;
 pub mod wire;
 pub(crate) mod publish;

@@ -8,6 +8,7 @@ use std::{
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
+pub(super) use super::table::{age_cell, resource_name, short_name};
 use super::{
     columns::Columns,
     format::Format,
@@ -18,8 +19,6 @@ use super::{
     wire::{Finding, ReportHead, ReportTail},
 };
 use crate::model::escape_control;
-
-pub(super) use super::cells::{age_cell, resource_name, short_name};
 
 /// A format with its templates parsed, so that nothing can go wrong half way through.
 #[derive(Debug)]

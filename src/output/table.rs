@@ -3,12 +3,16 @@
 //! A small table is laid out by comfy-table, which sees all of it. A large one is never held: its widths come from the first rows, the rest
 //! is written as it arrives, and a cell that is wider than its column borrows from the space after it.
 
-use std::borrow::Cow;
-use std::io::{self, Write};
+use std::{
+    borrow::Cow,
+    io::{self, Write},
+};
 
-use comfy_table::ColumnConstraint::LowerBoundary;
-use comfy_table::{ContentArrangement, Width, presets};
+use comfy_table::{ColumnConstraint::LowerBoundary, ContentArrangement, Width, presets};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::wire::{Age, ObjectReference};
+use crate::model::{Kind, format_age};
 
 /// Rows that are held to find the widths of the columns.
 const SAMPLE: usize = 10_000;
@@ -273,6 +277,35 @@ fn fitting(text: &str, room: usize) -> usize {
         fits = at + c.len_utf8();
     }
     fits
+}
+
+/// How people name an object.
+pub fn short_name(object: &ObjectReference) -> String {
+    let group = object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+    let short = Kind::parse(group, &object.kind).map_or("", Kind::short);
+    match &object.namespace {
+        Some(namespace) => format!("{short}/{namespace}/{}", object.name),
+        None => format!("{short}/{}", object.name),
+    }
+}
+
+/// The name of an object as kubectl's `-o name` has it.
+pub fn resource_name(object: &ObjectReference) -> String {
+    let group = object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+    match group {
+        "" => format!("{}/{}", object.kind.to_lowercase(), object.name),
+        group => format!("{}.{group}/{}", object.kind.to_lowercase(), object.name),
+    }
+}
+
+/// An age in a column: empty where the finding has none, `unknown` where its beginning is not known.
+pub fn age_cell(age: Option<&Age>, unknown: &str) -> String {
+    let Some(age) = age else { return String::new() };
+    match age.seconds {
+        None => unknown.to_owned(),
+        Some(seconds) if age.trust == "lower-bound" => format!(">{}", format_age(seconds)),
+        Some(seconds) => format_age(seconds),
+    }
 }
 
 #[cfg(test)]

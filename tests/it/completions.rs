@@ -1,6 +1,7 @@
-//! Completion: the scripts that are shipped, and what kubectl gets to hear.
+//! Completion: the scripts that are shipped and what they get to hear, and what kubectl gets to hear.
 
-use clap_complete::aot::Shell;
+use std::{collections::BTreeMap, process::Command};
+
 use kubectl_storage::{
     cli::completion_script,
     model::{Severity, Threshold},
@@ -9,27 +10,88 @@ use kubectl_storage::{
 
 use crate::support::{Call, binary, commands, expect_file, root};
 
+/// The shells, and the names under which their scripts are shipped.
+const SCRIPTS: [(&str, &str); 4] = [
+    ("bash", "kubectl-storage.bash"),
+    ("zsh", "_kubectl-storage"),
+    ("fish", "kubectl-storage.fish"),
+    ("powershell", "_kubectl-storage.ps1"),
+];
+
 #[test]
-fn the_shipped_scripts_are_those_of_the_command_line() {
-    for (shell, file) in [
-        (Shell::Bash, "kubectl-storage.bash"),
-        (Shell::Zsh, "_kubectl-storage"),
-        (Shell::Fish, "kubectl-storage.fish"),
-        (Shell::PowerShell, "_kubectl-storage.ps1"),
-    ] {
+fn the_shipped_scripts_ask_the_program() {
+    for (shell, file) in SCRIPTS {
         let script = String::from_utf8(completion_script(shell)).expect("scripts are text");
+        assert!(script.contains("KUBECTL_STORAGE_COMPLETE"), "{script}");
         expect_file(&root().join("completions").join(file), &script);
     }
 }
 
 #[test]
 fn the_program_prints_the_same_scripts() {
-    for (shell, file) in [("bash", "kubectl-storage.bash"), ("powershell", "_kubectl-storage.ps1")]
-    {
+    for (shell, file) in SCRIPTS {
         let ran = Call::new(["completion", shell]).run();
         assert_eq!(ran.code, Some(0));
         let shipped = crate::support::read(&root().join("completions").join(file));
         assert!(ran.stdout == shipped, "`completion {shell}` prints another script than {file}");
+    }
+}
+
+/// What the script of bash proposes for these words, of which the last is being typed.
+fn in_bash(words: &[&str]) -> Vec<String> {
+    let script = root().join("completions/kubectl-storage.bash");
+    let last = words.last().copied().unwrap_or_default();
+    let complete = format!(
+        r#"source {}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_TYPE=9
+        _clap_complete_kubectl_storage kubectl-storage "${{@: -1}}" "${{@: -2:1}}"
+        printf '%s\n' "${{COMPREPLY[@]}}""#,
+        script.display()
+    );
+    let binary = binary();
+    let folder = binary.parent().expect("it is in a folder");
+    let ran = Command::new("bash")
+        .args(["--norc", "--noprofile", "-c", &complete, "bash", "kubectl-storage"])
+        .args(words)
+        .env_clear()
+        .env("PATH", format!("{}:/usr/bin:/bin", folder.display()))
+        .current_dir(root().join("completions"))
+        .output()
+        .expect("bash runs");
+    assert!(ran.stderr.is_empty(), "{last}: {}", String::from_utf8_lossy(&ran.stderr));
+    let text = String::from_utf8(ran.stdout).expect("it prints UTF-8");
+    text.lines().filter(|it| !it.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn bash_completes_commands_flags_values_and_files() {
+    assert_eq!(in_bash(&["ver"]), ["version"]);
+    assert_eq!(in_bash(&["audit", "--older"]), ["--older-than"]);
+    assert_eq!(in_bash(&["guard", "install", "--vol"]), ["--volumes"]);
+    assert_eq!(in_bash(&["audit", "--fail-on", "hi"]), ["high"]);
+    assert_eq!(in_bash(&["completion", "p"]), ["powershell"]);
+    assert_eq!(in_bash(&["rbac", "watch-p"]), ["watch-pause"]);
+    assert_eq!(in_bash(&["explain", "pv-leak-i"]), ["pv-leak-imminent"]);
+    assert_eq!(in_bash(&["audit", "-f", "kubectl-storage.b"]), ["kubectl-storage.bash"]);
+    assert_eq!(in_bash(&["zzz"]), [""; 0]);
+}
+
+#[test]
+fn every_shell_gets_an_answer() {
+    for (shell, expected) in [
+        ("bash", "--older-than"),
+        ("zsh", "--older-than:Report volumes"),
+        ("fish", "--older-than\tReport volumes"),
+        ("powershell", "--older-than\tReport volumes"),
+    ] {
+        let mut call = Call::new(["--", "kubectl-storage", "audit", "--older"]);
+        call.env = BTreeMap::from([
+            ("KUBECTL_STORAGE_COMPLETE".to_owned(), shell.to_owned()),
+            ("_CLAP_COMPLETE_INDEX".to_owned(), "2".to_owned()),
+        ]);
+        let ran = call.run();
+        ran.is_decent(shell);
+        assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{shell}");
+        assert!(ran.stdout.starts_with(expected), "{shell}: {}", ran.stdout);
     }
 }
 

@@ -1,41 +1,46 @@
-//! What is done, when, and within which bounds.
+//! Acts: what is done when, within which bounds, and what is told of it.
 
-use std::collections::BTreeSet;
-use std::convert::Infallible;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    convert::Infallible,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::{sync::watch, time::sleep};
 
 use super::{
-    news::ActingNews,
-    permit::{Busy, Permit, TermPermit},
-    room::{Counting, HourRoom},
+    ActingTerms, PAUSE,
+    permit::{Busy, Counting, HourRoom, Permit, TermPermit},
     session::{Judged, Looked, Session},
-    terms::{ActingTerms, PAUSE},
 };
-use crate::apply::{Confirmed, JournalLeader, OpenJournal, Outcome, RunOptions};
-use crate::cli::{
-    Failure,
-    args::ConnectionArgs,
-    collect::Collected,
-    terminal,
-    writing::{
-        journal,
-        perform::{self, Execution},
+use crate::{
+    apply::{Confirmed, JournalLeader, OpenJournal, Outcome, Receipt, RunOptions},
+    cli::{
+        Failure,
+        args::ConnectionArgs,
+        collect::Collected,
+        terminal,
+        writing::{
+            journal,
+            perform::{self, Execution},
+        },
+    },
+    journal::{
+        Term,
+        rate::{Rate, rate},
+    },
+    model::{ObjectRef, Text},
+    output::writing,
+    plan::{Plan, ProposedChange, Purpose},
+    watch::{
+        acting::{
+            ActingCounts, AnnouncementCounts, Breaker, LeftAlone, Repeats, Wanted, Work,
+            WorkSchedule, WorkTerms, room,
+        },
+        policy::acting::ReconcilerName,
     },
 };
-use crate::journal::{
-    Term,
-    rate::{Rate, rate},
-};
-use crate::model::{ObjectRef, Text};
-use crate::plan::{Plan, ProposedChange, Purpose};
-use crate::watch::acting::{
-    ActingCounts, AnnouncementCounts, Repeats, Wanted, Work, WorkSchedule, WorkTerms, room,
-};
-use crate::watch::policy::acting::ReconcilerName;
 
 /// How soon it is asked again whether anything may be changed.
 const NOT_NOW: Duration = Duration::from_secs(3);
@@ -357,4 +362,51 @@ fn made(work: Work, rate: &Rate) -> Result<usize, &str> {
             Ok(bounded.filter_map(|it| rate.by_command.get(it.command())).sum())
         }
     }
+}
+
+/// Why something was not done, as it was told of each work since something was done: nothing is told twice.
+#[derive(Default)]
+pub(in crate::cli) struct ToldReasons(BTreeMap<Work, BTreeSet<String>>);
+
+/// More reasons of one work are not remembered: some of them name objects.
+const REMEMBERED: usize = 100;
+
+impl ToldReasons {
+    /// Whether this reason was not told yet.
+    pub(in crate::cli) fn is_new(&mut self, work: Work, reason: &str) -> bool {
+        let known = self.0.entry(work).or_default();
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        known.insert(reason.to_owned())
+    }
+
+    /// Forgets it: something was done.
+    pub(in crate::cli) fn forget(&mut self, work: Work) {
+        self.0.remove(&work);
+    }
+}
+
+/// What is told of what is done in the background.
+pub(in crate::cli) enum ActingNews<'a> {
+    /// A reconciler that only reports would make these changes.
+    Would { work: Work, changes: &'a [ProposedChange] },
+    /// Nothing is announced or reclaimed.
+    BreakerOpen { work: Work, breaker: &'a Breaker },
+    /// Changes wait, since so many were made within the hour.
+    NoRoom { work: Work, waiting: usize, made: usize },
+    /// Changes wait, since it is not known how many were made within the hour.
+    UnknownRate { work: Work, waiting: usize, why: &'a str },
+    /// So many changes at once are refused altogether.
+    TooMany { work: Work, count: usize },
+    /// Somebody else undoes again and again what was done to an object.
+    Undone { work: Work, object: &'a ObjectRef },
+    /// It was reclaimed, and somebody has set its reclaim policy back.
+    TakenBack { work: Work, object: &'a ObjectRef },
+    /// Volumes are not announced, although they are old enough.
+    LeftAlone { work: Work, left_alone: &'a LeftAlone },
+    /// Changes were made, or were not.
+    Changed { work: Work, receipt: &'a Receipt, shape: &'a writing::Receipt },
+    /// It could not look, or not write.
+    Failed { work: Work, message: String },
 }

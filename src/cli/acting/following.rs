@@ -1,35 +1,30 @@
 //! `-w` on commands that write: goes on until somebody ends it.
 
-use std::cell::RefCell;
-use std::convert::Infallible;
-use std::ops::ControlFlow;
-use std::pin::pin;
-use std::time::Duration;
+use std::{cell::RefCell, convert::Infallible, ops::ControlFlow, pin::pin, time::Duration};
 
 use tokio::time::timeout;
 
 use super::{
-    actor::{Actor, ActorPast},
-    news::{ActingNews, ToldReasons},
-    permit::{Busy, Permit},
-    room::HourRoom,
-    terms::ActingTerms,
-    wanted::WantedFindings,
+    ActingTerms, WantedFindings,
+    actor::{ActingNews, Actor, ActorPast, ToldReasons},
+    permit::{Busy, HourRoom, Permit},
 };
-use crate::apply::RunOptions;
-use crate::cli::{
-    Exit, Failure,
-    args::ConnectionArgs,
-    collect::{dump_failure, notes, tell_gaps},
-    follow, terminal,
-    writing::{Interrupt, perform},
-};
-use crate::cluster::Cluster;
-use crate::model::escape_control;
-use crate::output::{format::Format, list, writing};
-use crate::watch::{
-    Leadership, Reconciler, Told,
-    acting::{ActingCounts, LeftAlone, Work},
+use crate::{
+    apply::RunOptions,
+    cli::{
+        Exit, Failure, Interrupt,
+        args::ConnectionArgs,
+        collect::{self, dump_failure, notes, tell_gaps},
+        terminal,
+        writing::perform,
+    },
+    cluster::Cluster,
+    model::escape_control,
+    output::{format::Format, list, writing},
+    watch::{
+        Leadership, Reconciler, Told,
+        acting::{ActingCounts, LeftAlone, Work},
+    },
 };
 
 /// How long a change may go on after a signal: Kubernetes waits 30 seconds before it kills a pod.
@@ -79,14 +74,14 @@ impl Following<'_> {
         let judged = terms.judged.clone();
         let (mut findings, followed) = WantedFindings::by(terms);
         let act = async {
-            let mut collected = follow::look(connection, None, &judged, None).await?;
-            let (reconciler, news) = follow::begin(&mut collected, judged.clone());
+            let mut collected = collect::look(connection, None, &judged, None).await?;
+            let (reconciler, news) = collect::begin(&mut collected, judged.clone());
             for note in notes(&collected) {
                 terminal::note(&escape_control(&format!("note: {note}")));
             }
             tell_gaps("not read", collected.blind.iter().map(|it| &it.gap));
             findings.take_in(&Told { news, ..Told::default() });
-            let mut watching = follow::go_on(collected, reconciler, None)?;
+            let mut watching = collect::go_on(collected, reconciler, None)?;
             let (end, mut ended) = tokio::sync::mpsc::unbounded_channel();
             let told = RefCell::new(ToldReasons::default());
             let show = |news: ActingNews<'_>| {

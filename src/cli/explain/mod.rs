@@ -1,30 +1,31 @@
-//! `kubectl storage explain ID|KIND/NAME`.
+//! `kubectl storage explain ID|KIND/NAME`: an object, a finding, or the drivers of a cluster.
 
-mod finding;
 mod named;
 
+use std::io::{self, Write};
+
 use clap::Args;
+use named::NamedObject;
+pub(super) use named::not_found;
 
-pub(super) use self::named::not_found;
-
-use self::named::NamedObject;
 use super::{
     Exit, Failure,
-    args::ConnectionArgs,
+    args::{ConnectionArgs, format, unknown_rule},
     collect::{Collected, collect, dump_failure, tell, tell_notes},
     reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
     terminal,
 };
 use crate::{
-    model::{Kind, ObjectKey, Question, Settings},
+    model::{Kind, ObjectKey, Question, Settings, escape_control},
     output::{
         explanation::{self, ExplainedFindings},
         format::Format,
         list as write_list,
         publish::{self, ReportOrigin},
+        report::wrap,
         wire::Source,
     },
-    rules::{self, Explanation},
+    rules::{self, DriverLine, Explanation, REGISTRY, Rule},
     sources::answers,
     watch::ROUNDS,
 };
@@ -62,13 +63,13 @@ impl ExplainArgs {
         let format = self.format()?;
         let named = match &self.subject[..] {
             [] => {
-                terminal::print(finding::list).map_err(Failure::error)?;
+                terminal::print(list_findings).map_err(Failure::error)?;
                 return Ok(Exit::Done);
             }
             [word] if named::DRIVER.contains(&&**word) => return self.drivers(connection).await,
             [word] => match word.split_once('/') {
                 Some((kind, name)) => NamedObject::parse(kind, name)?,
-                None => return finding::explain(word),
+                None => return explain_finding(word),
             },
             [kind, name, ..] => NamedObject::parse(kind, name)?,
         };
@@ -83,21 +84,9 @@ impl ExplainArgs {
     }
 
     fn format(&self) -> Result<Format, Failure> {
-        let parsed = self.output.parse::<Format>();
-        let format = parsed.map_err(|error| Failure::usage(error.to_string()))?;
-        match format {
-            Format::Table | Format::Json | Format::Yaml => Ok(format),
-            Format::Wide
-            | Format::Name
-            | Format::JsonPath(_)
-            | Format::JsonPathAsJson(_)
-            | Format::JsonPathFile(_)
-            | Format::CustomColumns(_)
-            | Format::CustomColumnsFile(_) => Err(Failure::usage(format!(
-                "explain does not print {:?}; its formats are table, json and yaml",
-                self.output
-            ))),
-        }
+        format(&self.output, &[Format::Table, Format::Json, Format::Yaml], |it| {
+            format!("explain does not print {it}; its formats are table, json and yaml")
+        })
     }
 
     fn settings(&self) -> Settings {
@@ -140,7 +129,7 @@ impl ExplainArgs {
         note_unknown_drivers(&mut collected, &settings);
         let cluster = &collected.intake.cluster;
         let rows = rules::drivers(&collected.assessor.cx(cluster, &settings));
-        terminal::print(|out| finding::list_drivers(out, &rows)).map_err(Failure::error)?;
+        terminal::print(|out| list_drivers(out, &rows)).map_err(Failure::error)?;
         tell(&collected, "audit");
         let unseen = cluster.gaps().next().is_some();
         Ok(if unseen { Exit::Incomplete } else { Exit::Done })
@@ -239,4 +228,68 @@ fn whole(
     let journal = collected.journal.as_ref().map(|path| path.display().to_string());
     let about = publish::metadata(cluster, settings, ReportOrigin { source, journal });
     explanation::Explanation::new(explained, about, findings)
+}
+
+/// Explains what a finding means.
+fn explain_finding(id: &str) -> Result<Exit, Failure> {
+    let Some(rule) = rules::find(id) else {
+        if let Some(kind) = named::kind(id) {
+            return Err(Failure::usage(format!("{id} is a kind, and no object is named"))
+                .hint(Some(format!("explain {}/NAME", named::short(kind)))));
+        }
+        return Err(unknown_rule(id));
+    };
+    terminal::print(|out| print_rule(out, rule)).map_err(Failure::error)?;
+    Ok(Exit::Done)
+}
+
+/// Lists the ids of all findings.
+fn list_findings(out: &mut dyn Write) -> io::Result<()> {
+    let width = REGISTRY.iter().map(|rule| rule.id.len()).max().unwrap_or(0);
+    for rule in REGISTRY.iter() {
+        writeln!(out, "{:width$}   {:8}   {}", rule.id, rule.severity.name(), rule.title)?;
+    }
+    Ok(())
+}
+
+/// Lists drivers, each in a line.
+fn list_drivers(out: &mut dyn Write, rows: &[DriverLine]) -> io::Result<()> {
+    if rows.is_empty() {
+        return writeln!(out, "no driver and no provisioner was found");
+    }
+    for row in rows {
+        let volumes = match row.volumes {
+            1 => "1 volume".to_owned(),
+            many => format!("{many} volumes"),
+        };
+        let name = escape_control(&row.name);
+        writeln!(out, "{name}: {}, {volumes}, provisioner {}", row.title, row.provisioner)?;
+    }
+    writeln!(out, "\n`kubectl storage explain driver/NAME` shows more.")
+}
+
+/// The name of a kind that a rule checks.
+const fn checked(kind: Kind) -> &'static str {
+    match kind {
+        Kind::PartialObjectMetadata => "the owners of claims, of any kind",
+        _ => kind.plural(),
+    }
+}
+
+fn print_rule(out: &mut dyn Write, rule: &Rule) -> io::Result<()> {
+    writeln!(out, "{} ({})", rule.id, rule.severity.name())?;
+    let checks: Vec<_> = rule.looks_at().into_iter().map(checked).collect();
+    for (heading, text) in [
+        ("What it means", rule.title),
+        ("Why it is dangerous", rule.danger),
+        ("What the tool does and refuses", rule.remedy),
+        ("Reads", &checks.join(", ")),
+        ("Source", rule.source),
+    ] {
+        writeln!(out, "\n{heading}:")?;
+        for line in wrap(text, 76) {
+            writeln!(out, "  {line}")?;
+        }
+    }
+    Ok(())
 }

@@ -1,12 +1,11 @@
 //! Which object is meant, and which others may have been.
 
-use std::collections::BTreeSet;
-use std::io;
+use std::{collections::BTreeSet, io};
 
 use clap_complete::CompletionCandidate;
 
 use crate::{
-    cli::{Failure, complete},
+    cli::{Failure, completion},
     cluster::Cluster,
     drivers,
     model::{Kind, ObjectKey, Text, escape_control, nearest},
@@ -54,7 +53,7 @@ pub(super) fn candidates() -> Vec<CompletionCandidate> {
         let help = format!("a {}, followed by its name", kind.name());
         CompletionCandidate::new(short(kind)).help(Some(help.into()))
     };
-    complete::rule_ids().into_iter().chain(EXPLAINED.into_iter().map(kind)).collect()
+    completion::rule_ids().into_iter().chain(EXPLAINED.into_iter().map(kind)).collect()
 }
 
 impl NamedObject {

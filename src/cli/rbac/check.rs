@@ -5,14 +5,13 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 
 use super::{
-    NamespacedRights, Right, RoleFor, announcement,
-    conditional::ConditionalRight,
-    of_policy::{self, lease_rights, rights_of_policy},
-    reconciler::{self, Place},
+    NamespacedRights, Right, RoleFor, namespaced,
+    of_policy::{self, Place, lease_rights, rights_of_policy},
     rights,
+    role_for::ConditionalRight,
 };
 use crate::{
-    cli::{Exit, Failure, args::ConnectionArgs, connecting::connect, terminal},
+    cli::{Exit, Failure, args::ConnectionArgs, collect::connect, terminal},
     client::{self, AccessReview, Reader, ResourceAttributes},
     model::{CUSTOM_KINDS, Text},
     watch::policy::{RecordPlaces, WatchPolicy, acting::ReconcilerName},
@@ -48,7 +47,7 @@ pub(super) async fn check(
         !custom || served.versions(right.group, right.resource).is_some()
     };
     let of_policy = policy.map(rights_of_policy).unwrap_or_default();
-    let of_acting = acting.iter().flat_map(|it| reconciler::rights(*it));
+    let of_acting = acting.iter().flat_map(|it| of_policy::acting_rights(*it));
     let all: BTreeSet<_> = rights(command).into_iter().chain(of_policy).chain(of_acting).collect();
     let all = all.into_iter().map(|right| -> (Right<'_>, Option<Text>) { (right, None) });
     let places = places(policy, &connected.namespace);
@@ -57,13 +56,13 @@ pub(super) async fn check(
         lease_rights(election).map(|right| (right, Some(Text::clone(&places.lease))))
     });
     let of_announcements =
-        announcement::rights(command).map(|right| (right, Some(Text::from(records))));
+        namespaced::record_rights(command).map(|right| (right, Some(Text::from(records))));
     let of_namespaces = namespaced
         .iter()
         .flat_map(|it| it.rights.iter().map(|right| (*right, Some(Text::clone(&it.namespace)))));
-    let recorded = acting.iter().flat_map(|it| reconciler::namespaced(*it));
+    let recorded = acting.iter().flat_map(|it| of_policy::acting_records(*it));
     let reporting = of_policy::reporting(policy, acting);
-    let recorded = recorded.chain(reporting.into_iter().flat_map(reconciler::reporting));
+    let recorded = recorded.chain(reporting.into_iter().flat_map(of_policy::reporting_records));
     // Several need the same.
     let of_records: BTreeSet<(Right<'_>, Option<Text>)> = recorded
         .flat_map(|(place, rights)| {
@@ -105,7 +104,7 @@ pub(super) async fn check(
         }
     }
     print(&lacking)?;
-    let of_acting = acting.iter().flat_map(|it| reconciler::conditional(*it));
+    let of_acting = acting.iter().flat_map(|it| of_policy::acting_conditional(*it));
     let conditional: Vec<_> = command.conditional().iter().chain(of_acting).collect();
     for (index, right) in conditional.iter().enumerate() {
         if conditional[..index].contains(right) {

@@ -1,10 +1,12 @@
-//! Rights in one namespace: the journal in the cluster, and what `watch pause` and `watch status` use.
+//! Rights in one namespace: the journal in the cluster, what `watch pause` and `watch status` use, and the records of
+//! kept backend volumes, announcements and vetoes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Right, RoleFor};
+use super::{PolicyRule, Right, RoleFor};
 use crate::{
     cli::{Failure, args::JOURNAL_NAMESPACE},
+    journal::announcement::VETOES,
     model::{Kind, Text},
     watch::pause::PAUSE,
 };
@@ -107,4 +109,37 @@ pub(super) fn of_identity(command: RoleFor) -> Option<Right<'static>> {
 
 const fn config_map(verb: &'static str, name: Option<&'static str>) -> Right<'static> {
     Right { verb, group: "", resource: CONFIG_MAPS, name }
+}
+
+/// Each verb, and the one object that it is about: records of announcements have names that are not
+/// known before, and no right can be limited to a label.
+const RIGHTS: [(&str, Option<&str>); 4] =
+    [("create", None), ("list", None), ("get", Some(VETOES)), ("update", Some(VETOES))];
+
+/// The rights of a command to records, for a check.
+pub(super) fn record_rights(command: RoleFor) -> impl Iterator<Item = Right<'static>> {
+    let has = move |it: &(&str, Option<&str>)| {
+        command.announces()
+            || command.reads_announcements() && it.0 == "list"
+            // Whoever may create any ConfigMap could also write announcements, or resume `watch`.
+            || command.creates_record() && it.0 == "create"
+    };
+    let right = |(verb, name)| Right { verb, group: "", resource: CONFIG_MAPS, name };
+    RIGHTS.into_iter().filter(has).map(right)
+}
+
+/// The rules of the Role of the records of a command; none where it needs none.
+pub(super) fn record_rules(command: RoleFor) -> Vec<PolicyRule> {
+    let rule = |named: bool| PolicyRule {
+        api_groups: vec![""],
+        resources: vec![CONFIG_MAPS],
+        resource_names: named.then(|| VETOES.to_owned()).into_iter().collect(),
+        verbs: record_rights(command)
+            .filter(|it| it.name.is_some() == named)
+            .map(|it| it.verb)
+            .collect(),
+    };
+    let mut rules = vec![rule(false), rule(true)];
+    rules.retain(|it| !it.verbs.is_empty());
+    rules
 }

@@ -1,11 +1,10 @@
-//! The commands for which there is a role, and what each reads and writes.
+//! The commands for which there is a role, and what each reads and writes, always or only on some clusters.
+
+use std::io::{self, Write};
 
 use clap::ValueEnum;
 
-use super::conditional::{
-    ConditionalRight, DELETE_NAMESPACES, DELETE_SETS, DELETE_TO_DISOWN, FINALIZERS_TO_ADD_OWNERS,
-};
-use super::guard;
+use super::Right;
 use crate::{
     model::Kind,
     plan::RETENTION_APPLY,
@@ -200,7 +199,7 @@ impl RoleFor {
                 [of(&[&REBIND]), of(&[&SET_RETENTION]), volumes].concat()
             }
             Self::DestroyOrphan => vec![volumes("create")],
-            Self::Guard => guard::WRITES.to_vec(),
+            Self::Guard => GUARD_WRITES.to_vec(),
         }
     }
 }
@@ -209,4 +208,101 @@ impl RoleFor {
 pub(super) fn writes_of(remedies: &[&'static dyn RemedyDeclaration]) -> Vec<(&'static str, Kind)> {
     let writes = remedies.iter().flat_map(|remedy| remedy.writes());
     writes.filter_map(|(verb, what)| Some((*verb, Kind::parse_resource(what)?))).collect()
+}
+
+/// A right that a command needs only on some clusters or for some objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ConditionalRight {
+    pub(super) verb: &'static str,
+    pub(super) group: &'static str,
+    pub(super) resource: &'static str,
+    pub(super) reason: &'static str,
+}
+
+/// `gc_admission.go`, `gcPermissionsEnforcement.Validate`.
+pub(super) const DELETE_TO_DISOWN: ConditionalRight = ConditionalRight {
+    verb: "delete",
+    group: "",
+    resource: "persistentvolumeclaims",
+    reason: "with the admission plugin OwnerReferencesPermissionEnforcement, which OpenShift enables, only \
+             users who may delete a claim may change its owner references",
+};
+
+/// `delete sts NAME`.
+pub(super) const DELETE_SETS: ConditionalRight = ConditionalRight {
+    verb: "delete",
+    group: "apps",
+    resource: "statefulsets",
+    reason: "only `delete sts` needs it, which deletes claims with their StatefulSet",
+};
+
+/// `delete ns NAME`.
+pub(super) const DELETE_NAMESPACES: ConditionalRight = ConditionalRight {
+    verb: "delete",
+    group: "",
+    resource: "namespaces",
+    reason: "only `delete ns` needs it, which deletes everything in the namespace",
+};
+
+/// `gc_admission.go`, `gcPermissionsEnforcement.Validate`: an owner reference with
+/// `blockOwnerDeletion`.
+pub(super) const FINALIZERS_TO_ADD_OWNERS: ConditionalRight = ConditionalRight {
+    verb: "update",
+    group: "apps",
+    resource: "statefulsets/finalizers",
+    reason: "with the admission plugin OwnerReferencesPermissionEnforcement, which OpenShift enables, retention apply \
+             --add-owners may only add a reference that blocks the deletion of a StatefulSet whose finalizers you may update",
+};
+
+impl ConditionalRight {
+    /// Writes it as a rule that is commented out, with its reason.
+    pub(super) fn write(&self, out: &mut dyn std::io::Write) -> std::io::Result<()> {
+        writeln!(out, "# Not granted here: {}:", self.reason)?;
+        writeln!(out, "# - apiGroups: [{:?}]", self.group)?;
+        writeln!(out, "#   resources: [{}]", self.resource)?;
+        writeln!(out, "#   verbs: [{}]", self.verb)
+    }
+}
+
+const POLICY: Kind = Kind::ValidatingAdmissionPolicy;
+const BINDING: Kind = Kind::ValidatingAdmissionPolicyBinding;
+
+/// What it may write.
+pub(super) const GUARD_WRITES: [(&str, Kind); 6] = [
+    ("create", POLICY),
+    ("patch", POLICY),
+    ("delete", POLICY),
+    ("create", BINDING),
+    ("patch", BINDING),
+    ("delete", BINDING),
+];
+
+/// What it reads: the labels of namespaces decide where it refuses, the uid of kube-system is the
+/// cluster's, and Events say which controllers it refuses.
+const GUARD_READS: [(&str, Kind); 5] = [
+    ("list", POLICY),
+    ("list", BINDING),
+    ("get", Kind::Namespace),
+    ("list", Kind::Namespace),
+    ("list", Kind::Event),
+];
+
+/// Everything that it asks for.
+pub(super) fn guard_rights() -> Vec<Right<'static>> {
+    let right = |(verb, kind): (&'static str, Kind)| Right {
+        verb,
+        group: kind.group().name,
+        resource: kind.plural(),
+        name: None,
+    };
+    GUARD_WRITES.into_iter().chain(GUARD_READS).map(right).collect()
+}
+
+/// Writes what cannot be done with the rights of `guard`.
+pub(super) fn write_unproven(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "# Not granted here: `guard status` proves by dry runs that the guard is in force, which needs"
+    )?;
+    writeln!(out, "# create of the guarded kinds. Without it, that is not proven.")
 }

@@ -1,15 +1,19 @@
-//! Which sets are meant: by name, by namespace and by label.
+//! Which sets are meant, by name, namespace and label, and what deleting one does to its claims.
 
 use crate::{
     cli::{
         Failure,
         args::{ConnectionArgs, object_name, scope},
-        collect::Collected,
-        connecting::connect,
+        collect::{Collected, connect},
         explain::not_found,
+        terminal,
     },
     cluster::Cluster,
-    model::{Kind, ObjectKey, Scope, StatefulSet, Text},
+    model::{
+        Cascade, Kind, ObjectKey, ObjectRef, Scope, Settings, StatefulSet, Text, escape_control,
+    },
+    output::report::wrap,
+    remedies::delete_with_claims,
 };
 
 /// The sets that were asked for.
@@ -103,4 +107,32 @@ pub(super) fn only_namespace(cluster: &Cluster, name: &str) -> Result<String, Fa
         ))
         .hint(Some("choose one with -n NAMESPACE"))),
     }
+}
+
+/// Shows on stderr what becomes of each claim when a set is deleted: what the plan rests on.
+pub(in crate::cli) async fn show_deletion(
+    collected: &mut Collected,
+    settings: &Settings,
+    object: &ObjectRef,
+    cascade: Cascade,
+) -> Result<(), Failure> {
+    let foretold =
+        collected.make(settings, |cx| delete_with_claims::foretell(cx, object, cascade)).await?;
+    let lines = match foretold {
+        Ok(lines) if lines.is_empty() => return Ok(()),
+        Ok(lines) => lines,
+        Err(unseen) => vec![format!("not read: {}: {}", unseen.kind.plural(), unseen.reason)],
+    };
+    let key = &object.key;
+    terminal::note(&format!(
+        "if {key} is deleted with --cascade={}:",
+        cascade.policy().to_lowercase()
+    ));
+    let width = terminal::width().map_or(usize::MAX, usize::from);
+    for line in lines {
+        for part in wrap(&escape_control(&line), width) {
+            terminal::note(&part);
+        }
+    }
+    Ok(())
 }

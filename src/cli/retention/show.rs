@@ -8,7 +8,7 @@ use super::{named::NamedSets, tell_unread, unread};
 use crate::{
     cli::{
         Exit, Failure,
-        args::{ConnectionArgs, ThresholdSetting, threshold_candidates},
+        args::{ConnectionArgs, ThresholdSetting, format, threshold_candidates},
         collect::{Collected, collect, tell_notes},
         reading::{DumpSourceArgs, note_unknown_drivers},
         terminal,
@@ -126,19 +126,15 @@ impl ShowArgs {
     }
 
     fn format(&self) -> Result<Format, Failure> {
-        let parsed = self.output.parse::<Format>();
-        let format = parsed.map_err(|error| Failure::usage(error.to_string()))?;
-        match format {
-            Format::Table | Format::Wide | Format::Json | Format::Yaml | Format::Name => Ok(format),
-            Format::JsonPath(_)
-            | Format::JsonPathAsJson(_)
-            | Format::JsonPathFile(_)
-            | Format::CustomColumns(_)
-            | Format::CustomColumnsFile(_) => Err(Failure::usage(format!(
-                "retention does not print {:?}; its formats are table, wide, json, yaml and name",
-                self.output
-            ))),
-        }
+        format(
+            &self.output,
+            &[Format::Table, Format::Wide, Format::Json, Format::Yaml, Format::Name],
+            |it| {
+                format!(
+                    "retention does not print {it}; its formats are table, wide, json, yaml and name"
+                )
+            },
+        )
     }
 
     fn report(

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     cli::{
         Exit, Failure,
-        args::ConnectionArgs,
+        args::{ConnectionArgs, format},
         collect::{ClusterSource, Collected, collect, tell_notes},
         reading::{dumps, note_unknown_drivers},
         terminal,
@@ -137,15 +137,9 @@ impl SimulateArgs {
     }
 
     fn format(&self) -> Result<Format, Failure> {
-        let parsed = self.output.parse::<Format>();
-        let format = parsed.map_err(|error| Failure::usage(error.to_string()))?;
-        match format {
-            Format::Table | Format::Json | Format::Yaml => Ok(format),
-            _ => Err(Failure::usage(format!(
-                "retention simulate does not print {:?}; its formats are table, json and yaml",
-                self.output
-            ))),
-        }
+        format(&self.output, &[Format::Table, Format::Json, Format::Yaml], |it| {
+            format!("retention simulate does not print {it}; its formats are table, json and yaml")
+        })
     }
 
     /// The sets, by namespace and name, each with its manifest if it has one.

@@ -1,8 +1,6 @@
 //! Reconcilers that act or say what they would do: which findings call for them, and what is logged of them.
 
-use std::cell::RefCell;
-use std::convert::Infallible;
-use std::sync::Arc;
+use std::{cell::RefCell, convert::Infallible, sync::Arc};
 
 use futures::{StreamExt as _, stream::FuturesUnordered};
 use tokio::sync::watch;
@@ -11,12 +9,12 @@ use tracing::{error, info, warn};
 use crate::{
     apply::{DryRun, Outcome, RunOptions},
     cli::{
+        Interrupt,
         acting::{
             ActingNews, ActingTerms, Actor, ActorPast, Busy, FollowedFindings, HourRoom,
             PauseFollower, Permit, ReadPause, ToldReasons,
         },
         args::ConnectionArgs,
-        writing::Interrupt,
     },
     client::Connection,
     model::{Text, escape_control},

@@ -1,8 +1,8 @@
-//! `watch --check`: validates a policy, looks once, and says what would be reported now, and where.
+//! `watch --check`: validates a policy, looks once, and says what would be reported now, where, and what contradicts
+//! the cluster.
 
 use std::collections::BTreeMap;
 
-use super::place;
 use crate::{
     cli::{
         Exit, Failure,
@@ -10,9 +10,11 @@ use crate::{
         collect::{ClusterSource, Collected, collect, tell},
         terminal,
     },
-    model::{RuleId, Settings, Severity, escape_control},
+    cluster::{Cluster, Subject},
+    model::{Kind, RuleId, Settings, Severity, Text, escape_control, format_time, nearest},
     output::table::{GrowingTable, TableStyle},
-    watch::policy::PolicyFile,
+    rules,
+    watch::policy::{PolicyFile, report::ReportPolicy},
 };
 
 pub(super) async fn check(connection: &ConnectionArgs, file: &PolicyFile) -> Result<Exit, Failure> {
@@ -20,7 +22,7 @@ pub(super) async fn check(connection: &ConnectionArgs, file: &PolicyFile) -> Res
     let from = ClusterSource::Live { connection, namespace: None };
     let collected = collect(from, &settings, None).await?;
     let cluster = &collected.intake.cluster;
-    let mut wrong: Vec<_> = place::contradictions(cluster, &settings)
+    let mut wrong: Vec<_> = contradictions(cluster, &settings)
         .iter()
         .map(|it| format!("{}: {}", file.place(it.namespace.as_deref()), it.message))
         .collect();
@@ -32,7 +34,7 @@ pub(super) async fn check(connection: &ConnectionArgs, file: &PolicyFile) -> Res
     }
     show(&collected, &settings, file).map_err(Failure::error)?;
     let doubts = file.policy().doubts();
-    for line in doubts.into_iter().chain(place::ended(cluster, &settings)) {
+    for line in doubts.into_iter().chain(ended(cluster, &settings)) {
         terminal::note(&format!("note: {}", escape_control(&line)));
     }
     tell(&collected, "watch");
@@ -52,7 +54,7 @@ fn show(collected: &Collected, settings: &Settings, file: &PolicyFile) -> std::i
             severity.name().to_owned(),
             (*rule).to_owned(),
             count.to_string(),
-            place::reported_to(reports, Some(*severity)),
+            reported_to(reports, Some(*severity)),
         ]
     };
     let all: usize = counts.values().sum();
@@ -66,13 +68,84 @@ fn show(collected: &Collected, settings: &Settings, file: &PolicyFile) -> std::i
     let exempted = collected.assessor.totals(cluster, settings).exempted;
     let findings = if all == 1 { "1 finding".to_owned() } else { format!("{all} findings") };
     let exempted = if exempted > 0 { format!("; {exempted} exempted") } else { String::new() };
-    let reported = place::reported_to(reports, None);
+    let reported = reported_to(reports, None);
     terminal::note(&format!(
         "{}: valid; {findings} now{exempted}; reported to {reported}",
         escape_control(&file.source().name()),
     ));
-    if reported == place::NOWHERE {
-        terminal::note(&format!("note: {}", place::ONLY_COUNTED));
+    if reported == NOWHERE {
+        terminal::note(&format!("note: {ONLY_COUNTED}"));
     }
     Ok(())
+}
+
+/// What a policy says in vain.
+#[derive(Debug)]
+pub(super) struct Contradiction {
+    /// The namespace that does not exist; `None` for a selector that selects nothing.
+    pub(super) namespace: Option<Text>,
+    /// What is wrong.
+    pub(super) message: String,
+}
+
+/// What a policy says in vain: namespaces that do not exist, and a selector that selects nothing.
+pub(super) fn contradictions(cluster: &Cluster, settings: &Settings) -> Vec<Contradiction> {
+    let scope = &settings.scope;
+    let missing = scope.namespaces.iter().filter(|it| is_missing(cluster, it));
+    let no_namespace = |name: &Text| Contradiction {
+        namespace: Some(Text::clone(name)),
+        message: no_namespace(cluster, name),
+    };
+    let mut found: Vec<_> = missing.map(no_namespace).collect();
+    let is_selected = |it: &Subject| rules::in_scope(cluster, settings, it);
+    // Where no namespace exists, the selector is not to blame.
+    if !scope.selector.is_empty()
+        && (scope.namespaces.is_empty() || found.len() < scope.namespaces.len())
+        && !rules::subjects(cluster).iter().any(is_selected)
+    {
+        let message = format!("the selector {} selects no object", scope.selector);
+        found.push(Contradiction { namespace: None, message });
+    }
+    found
+}
+
+/// What a policy says that has had its time.
+pub(super) fn ended(cluster: &Cluster, settings: &Settings) -> Vec<String> {
+    let now = cluster.clock();
+    let ended = settings.scope.exemptions.iter().filter(|it| !it.applies_at(now));
+    let line = |it: &crate::model::Exemption| {
+        let until = it.until.as_ref().map(format_time).unwrap_or_default();
+        format!("the exemption of {} for {} ended at {until}", it.rule, it.object)
+    };
+    ended.map(line).collect()
+}
+
+/// Whether a namespace is known not to exist.
+fn is_missing(cluster: &Cluster, name: &Text) -> bool {
+    cluster.reach(Kind::Namespace, None).is_ok()
+        && !cluster.namespaces().any(|(_, it)| *it.metadata.name == **name)
+}
+
+fn no_namespace(cluster: &Cluster, name: &str) -> String {
+    let names = cluster.namespaces().map(|(_, it)| it.metadata.name.to_string());
+    match nearest(name, names).first() {
+        Some(near) => format!("namespace {name:?} does not exist; did you mean {near:?}?"),
+        None => format!("namespace {name:?} does not exist"),
+    }
+}
+
+/// What is printed where a policy reports nothing.
+pub(super) const NOWHERE: &str = "nowhere";
+/// What that means.
+pub(super) const ONLY_COUNTED: &str =
+    "the policy reports nowhere: findings are only counted in the log, and printed with -o json";
+
+/// Where findings of a severity are reported; without one, where any are.
+pub(super) fn reported_to(reports: &ReportPolicy, severity: Option<Severity>) -> String {
+    let reaches = |bound: Severity| severity.is_none_or(|it| it <= bound);
+    let events = reports.events.as_ref().is_some_and(|it| reaches(it.severity));
+    let webhook = reports.webhook.as_ref().is_some_and(|it| reaches(it.severity));
+    let all = [("events", events), ("metrics", reports.metrics.is_some()), ("webhook", webhook)];
+    let names: Vec<_> = all.into_iter().filter(|it| it.1).map(|it| it.0).collect();
+    if names.is_empty() { NOWHERE.to_owned() } else { names.join(", ") }
 }

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use tracing::level_filters::LevelFilter;
-use tracing::{error, info, warn};
+use tracing::{error, info, level_filters::LevelFilter, warn};
 use tracing_subscriber::{Layer as _, filter::Targets, fmt, layer::SubscriberExt as _};
 
-use super::place;
+use super::check;
 use crate::{
-    cli::{Failure, collect, gaps, policy::exit_of, terminal},
+    cli::{Failure, collect, policy_exit, terminal},
     cluster::Cluster,
     model::{FindingEvent, escape_control},
     watch::{
@@ -65,7 +64,7 @@ pub(super) fn refused(error: &PolicyError) -> Failure {
     for line in lines {
         error!("{}", escape_control(&line));
     }
-    Failure { exit: exit_of(error), ..Failure::usage(last) }
+    Failure { exit: policy_exit(error), ..Failure::usage(last) }
 }
 
 /// Logs what is not read, how many findings there are, and defects; not the findings themselves.
@@ -81,19 +80,19 @@ impl Listener for LogLines {
     fn hear(&mut self, told: &Told, cluster: &Cluster, reconciler: &Reconciler) {
         if let Some(policy) = &told.policy {
             self.tell_policy(policy);
-            for found in place::contradictions(cluster, reconciler.settings()) {
+            for found in check::contradictions(cluster, reconciler.settings()) {
                 warn!("policy: scope: {}", escape_control(&found.message));
             }
         }
         let kinds = collect::kinds();
-        for line in gaps::lines(told.news.gaps.lost.iter(), &kinds) {
+        for line in collect::gap_lines(told.news.gaps.lost.iter(), &kinds) {
             warn!("not read: {}", escape_control(&line));
         }
         if told.news.gaps.lost.iter().any(|it| it.reason.starts_with("forbidden")) {
             warn!("`rbac watch --check` lists the permissions that are missing");
         }
         if !told.news.gaps.read_again.is_empty() {
-            info!("read again: {}", gaps::names(&told.news.gaps.read_again, &kinds));
+            info!("read again: {}", collect::gap_names(&told.news.gaps.read_again, &kinds));
         }
         for note in &told.notes {
             warn!("{}", escape_control(note));
@@ -115,7 +114,7 @@ impl Listener for LogLines {
 
 impl LogLines {
     fn tell_policy(&mut self, policy: &Arc<WatchPolicy>) {
-        let reports_to = place::reported_to(&policy.report, None);
+        let reports_to = check::reported_to(&policy.report, None);
         let Some(begun) = &self.begun else {
             info!(%reports_to, "watching");
             self.begun = Some(Arc::clone(policy));

@@ -1,62 +1,52 @@
 //! `kubectl storage watch`: the audit that goes on by a policy file, for a process that nobody looks at.
 //!
 //! - `act`: reconcilers that act, or say what they would do.
-//! - `check`: `--check`, which validates and looks once.
+//! - `check`: `--check`, which validates and looks once, and what of a policy only a cluster can contradict.
 //! - `log`: log lines, and what is logged of what the loop tells.
 //! - `pause`, `status`: whether it may act, and what it did.
-//! - `place`: what of a policy only a cluster can contradict.
 //! - `print`: the objects with which it runs in a cluster.
-//! - `reload`: the policy file while it is in force.
 
 mod act;
 mod check;
 mod log;
 mod pause;
-mod place;
 mod print;
-mod reload;
 mod status;
 
-use std::convert::Infallible;
-use std::ops::ControlFlow;
-use std::path::PathBuf;
-use std::pin::pin;
-use std::sync::Arc;
-use std::time::Duration;
-
-use clap::{Args, Subcommand};
-use tokio::sync::mpsc;
-use tokio::time::sleep;
-use tracing::{info, warn};
-
-use self::{
-    act::Acting,
-    log::{LogFormat, LogLines},
-    pause::PauseArgs,
-    print::PrintArgs,
-    status::StatusArgs,
+use std::{
+    convert::Infallible, ops::ControlFlow, path::PathBuf, pin::pin, sync::Arc, time::Duration,
 };
+
+use act::Acting;
+use clap::{Args, Subcommand};
+use log::{LogFormat, LogLines};
+use pause::PauseArgs;
+use print::PrintArgs;
+use status::StatusArgs;
+use tokio::{sync::mpsc, task::spawn_blocking, time::sleep};
+use tracing::{error, info, warn};
+
 use super::{
-    Exit, Failure,
+    Exit, Failure, Interrupt,
     acting::{Busy, WantedFindings, ended, finish},
     args::ConnectionArgs,
-    collect::{Collected, dump_failure, notes},
-    connecting::connect,
-    event_printer::EventPrinter,
-    follow,
-    policy::refused,
-    terminal,
-    writing::Interrupt,
+    collect::{self, Collected, connect, dump_failure, notes},
+    policy_refused,
+    terminal::{self, EventPrinter},
 };
 use crate::{
     client::ReadError,
     cluster::Cluster,
     model::{Settings, Text, escape_control},
-    output::{event_stream::EventStream, publish, report::Printer, report::ReportStyle},
+    output::{
+        event_stream::EventStream,
+        publish,
+        report::{Printer, ReportStyle},
+    },
     watch::{
         Candidate, ElectionPace, Leadership, Listener, Probes, Reconciler, Told,
         acting::ActingCounts,
-        policy::{PolicyFile, PolicySource, WatchPolicy, report::ReportPolicy},
+        policy::{PolicyFile, PolicySource, Reloaded, WatchPolicy, report::ReportPolicy},
         report::Reporters,
     },
 };
@@ -126,14 +116,14 @@ impl WatchingArgs {
     ) -> Result<Exit, Failure> {
         let source = PolicySource::parse(&self.filename);
         if self.check {
-            let file = PolicyFile::open(source).map_err(|error| refused(&error))?;
+            let file = PolicyFile::open(source).map_err(|error| policy_refused(&error))?;
             return check::check(connection, &file).await;
         }
         log::start(self.log_format)?;
         let opened = PolicyFile::open(source);
         if let (Err(error), LogFormat::Text) = (&opened, self.log_format) {
             // At a terminal it reads as every other command's mistake does.
-            return Err(refused(error));
+            return Err(policy_refused(error));
         }
         let watched = match opened {
             Ok(file) => Box::pin(self.watch(connection, file, interrupt)).await,
@@ -188,7 +178,7 @@ impl WatchingArgs {
         let policy = Arc::new(file.policy().clone());
         let settings = policy.settings();
         if self.output.is_none() && policy.report == ReportPolicy::default() {
-            warn!("{}", place::ONLY_COUNTED);
+            warn!("{}", check::ONLY_COUNTED);
         }
         // Reports must not wait for what the loop reads.
         let reporting = connect(connection, None).await?;
@@ -221,14 +211,14 @@ impl WatchingArgs {
             listeners: vec![Box::new(LogLines::default()), Box::new(reporters), Box::new(findings)],
         };
         let mut collected = audience.first_look(connection, &settings).await?;
-        let (reconciler, news) = follow::begin(&mut collected, settings);
+        let (reconciler, news) = collect::begin(&mut collected, settings);
         let first =
             Told { news, policy: Some(policy), notes: notes(&collected), ..Told::default() };
         let cluster = &collected.intake.cluster;
         audience.tell(first, cluster, &reconciler);
         let (sender, policies) = mpsc::channel(1);
-        let reloading = reload::reload(file, sender);
-        let mut watching = follow::go_on(collected, reconciler, Some(policies))?;
+        let reloading = reload(file, sender);
+        let mut watching = collect::go_on(collected, reconciler, Some(policies))?;
         watched.follow(watching.watches.health());
         let tell = &mut |told: Told, cluster: &Cluster, reconciler: &Reconciler| {
             audience.tell(told, cluster, reconciler);
@@ -282,7 +272,7 @@ impl Audience {
     ) -> Result<Collected, Failure> {
         let mut pause = FIRST_PAUSE;
         loop {
-            let look = Box::pin(follow::look(connection, None, settings, None));
+            let look = Box::pin(collect::look(connection, None, settings, None));
             let failure = match self.wait_for(look).await {
                 Ok(collected) => return Ok(collected),
                 Err(failure) => failure,
@@ -329,4 +319,37 @@ impl Audience {
 fn json_lines() -> EventStream {
     let page = ReportStyle { headers: false, width: None, colour: false };
     EventStream::new(Printer::Json, page)
+}
+
+/// How often the file is looked at.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+/// Looks at the file for ever, hands over each policy that is accepted, and logs what is not.
+async fn reload(mut file: PolicyFile, policies: mpsc::Sender<Arc<WatchPolicy>>) -> Infallible {
+    loop {
+        sleep(INTERVAL).await;
+        // A file system may be slow.
+        let look = spawn_blocking(move || {
+            let found = file.reload();
+            (file, found)
+        });
+        let Ok((looked, found)) = look.await else { std::future::pending().await };
+        file = looked;
+        let policy = file.source().name();
+        let policy = escape_control(&policy);
+        match found {
+            Reloaded::Same => {}
+            Reloaded::New(accepted) => {
+                // The loop says when it is in force; it ends together with this.
+                let _ = policies.send(Arc::new(*accepted)).await;
+            }
+            Reloaded::Restored => info!(%policy, "the file holds the policy in force again"),
+            Reloaded::Refused(wrong) => {
+                for line in wrong.lines() {
+                    error!("{}", escape_control(&line));
+                }
+                error!(%policy, "the file is refused; the policy in force stays");
+            }
+        }
+    }
 }

@@ -5,7 +5,7 @@ use clap::Args;
 use super::status::{WatchPlaceArgs, tell_readers};
 use crate::{
     apply::{BACKGROUND_WAIT, ConfigMapWrite, RecordWriter, StoredConfigMap},
-    cli::{Exit, Failure, acting::HEARD, args::ConnectionArgs, connecting::connect, terminal},
+    cli::{Exit, Failure, acting::HEARD, args::ConnectionArgs, collect::connect, terminal},
     client::Connection,
     model::escape_control,
     watch::pause::{ABOUT_PAUSE, PAUSE, Pause, PauseRecord, foreign_keys, says_resumed},

@@ -1,7 +1,6 @@
 //! `watch status`: whether `watch` may act, who leads, and what was done last.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use clap::Args;
 
@@ -9,10 +8,9 @@ use crate::{
     apply::{StoredLease, cluster_history, cluster_journal, journal_namespaces, leases},
     cli::{
         Exit, Failure,
-        args::{ConnectionArgs, JOURNAL_NAMESPACE, WATCH_NAMESPACE, namespace},
-        connecting::connect,
-        policy::refused,
-        terminal,
+        args::{ConnectionArgs, JOURNAL_NAMESPACE, WATCH_NAMESPACE, format, namespace},
+        collect::connect,
+        policy_refused, terminal,
     },
     client::{Connection, Reader},
     model::{escape_control, format_time},
@@ -50,7 +48,8 @@ impl WatchPlaceArgs {
         let Some(path) = &self.filename else {
             return Ok(self.namespace.as_deref().unwrap_or(WATCH_NAMESPACE).to_owned());
         };
-        let file = PolicyFile::open(PolicySource::parse(path)).map_err(|error| refused(&error))?;
+        let file =
+            PolicyFile::open(PolicySource::parse(path)).map_err(|error| policy_refused(&error))?;
         let here = self.namespace.as_deref().unwrap_or(context);
         Ok(file.policy().places(here).records.to_string())
     }
@@ -189,14 +188,9 @@ impl StatusArgs {
     }
 
     fn format(&self) -> Result<Format, Failure> {
-        let parsed = self.output.parse::<Format>();
-        match parsed.map_err(|error| Failure::usage(error.to_string()))? {
-            format @ (Format::Table | Format::Json | Format::Yaml) => Ok(format),
-            _ => Err(Failure::usage(format!(
-                "unsupported format {:?}; a status is printed as table, json or yaml",
-                self.output
-            ))),
-        }
+        format(&self.output, &[Format::Table, Format::Json, Format::Yaml], |it| {
+            format!("unsupported format {it}; a status is printed as table, json or yaml")
+        })
     }
 }
 

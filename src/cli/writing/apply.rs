@@ -4,19 +4,21 @@ use std::{io::Read as _, path::PathBuf};
 
 use clap::Args;
 
-use super::{Interrupt, WriteArgs, perform};
-use crate::cli::{
-    Exit, Failure,
-    args::{ConnectionArgs, MinimumAge},
-    collect::{ClusterSource, Collected, collect},
+use super::{WriteArgs, perform};
+use crate::{
+    cli::{
+        Exit, Failure, Interrupt,
+        args::{ConnectionArgs, MinimumAge},
+        collect::{ClusterSource, Collected, collect},
+    },
+    cluster::Cx,
+    model::{
+        ClaimKey, Kind, ObjectKey, ObjectRef, Retention, Settings, Time, Uid, format_age,
+        format_duration,
+    },
+    output::writing::{self, Plan as SavedPlan, PlannedChange},
+    plan::{Plan, Purpose, RETENTION_APPLY},
 };
-use crate::cluster::Cx;
-use crate::model::{
-    ClaimKey, Kind, ObjectKey, ObjectRef, Retention, Settings, Time, Uid, format_age,
-    format_duration,
-};
-use crate::output::writing::{self, Plan as SavedPlan, PlannedChange};
-use crate::plan::{Plan, Purpose, RETENTION_APPLY};
 
 /// Arguments of `apply`.
 #[derive(Debug, Args)]

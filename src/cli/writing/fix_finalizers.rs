@@ -4,22 +4,22 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 
-use super::{
-    Interrupt, SavedArgs, SecretArgs, WriteArgs, journal, perform, saved_manifest, unread_manifest,
-};
-use crate::cli::{
-    Exit, Failure,
-    args::{
-        ConnectionArgs, RecordArgs, StorageArgs, ThresholdSetting, scope, threshold_candidates,
-        typed_objects,
+use super::{SavedArgs, SecretArgs, WriteArgs, journal, perform, saved_manifest, unread_manifest};
+use crate::{
+    cli::{
+        Exit, Failure, Interrupt,
+        args::{
+            ConnectionArgs, RecordArgs, StorageArgs, ThresholdSetting, scope, threshold_candidates,
+            typed_objects,
+        },
+        collect::{Collected, collect},
     },
-    collect::{Collected, collect},
+    journal::History,
+    model::{Kind, ObjectKey, Settings, Text, escape_control},
+    plan::{self, FinalizerSelection},
+    remedies::Recreation,
+    watch::acting::{Work, WorkTerms},
 };
-use crate::journal::History;
-use crate::model::{Kind, ObjectKey, Settings, Text, escape_control};
-use crate::plan::{self, FinalizerSelection};
-use crate::remedies::Recreation;
-use crate::watch::acting::{Work, WorkTerms};
 
 /// What it repairs.
 const KINDS: [Kind; 3] =

@@ -4,22 +4,24 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{Interrupt, SavedArgs, WriteArgs, perform};
-use crate::cli::{
-    Exit, Failure,
-    args::{
-        ConnectionArgs, MinimumAge, RecordArgs, StorageArgs, ThresholdSetting, object_name, scope,
-        threshold_candidates,
+use super::{SavedArgs, WriteArgs, perform};
+use crate::{
+    cli::{
+        Exit, Failure, Interrupt,
+        args::{
+            ConnectionArgs, MinimumAge, RecordArgs, StorageArgs, ThresholdSetting, object_name,
+            scope, threshold_candidates,
+        },
+        collect::{Collected, collect},
+        terminal,
     },
-    collect::{Collected, collect},
-    terminal,
+    facts,
+    model::{Kind, Settings, Text, Threshold, escape_control},
+    plan::{self, GcSelection, WhenReclaimed},
+    remedies::Announcing,
+    sources::answers,
+    watch::acting::{Work, WorkTerms},
 };
-use crate::facts;
-use crate::model::{Kind, Settings, Text, Threshold, escape_control};
-use crate::plan::{self, GcSelection, WhenReclaimed};
-use crate::remedies::Announcing;
-use crate::sources::answers;
-use crate::watch::acting::{Work, WorkTerms};
 
 /// The shortest age: what was announced needs no other.
 const YOUNGEST: Duration = Duration::from_secs(1);

@@ -7,7 +7,7 @@ use clap::Args;
 use crate::apply::{cluster_history, cluster_journal, journal_namespaces};
 use crate::cli::{
     Exit, Failure,
-    args::{ConnectionArgs, JOURNAL_NAMESPACES, JournalPlaceArgs},
+    args::{ConnectionArgs, JOURNAL_NAMESPACES, JournalPlaceArgs, format},
     collect::{ClusterSource, Collected, collect, dump_failure},
     terminal,
 };
@@ -79,14 +79,9 @@ impl JournalArgs {
     }
 
     fn format(&self) -> Result<Format, Failure> {
-        let parsed = self.output.parse::<Format>();
-        match parsed.map_err(|error| Failure::usage(error.to_string()))? {
-            format @ (Format::Table | Format::Json | Format::Yaml) => Ok(format),
-            _ => Err(Failure::usage(format!(
-                "unsupported format {:?}; a journal is printed as table, json or yaml",
-                self.output
-            ))),
-        }
+        format(&self.output, &[Format::Table, Format::Json, Format::Yaml], |it| {
+            format!("unsupported format {it}; a journal is printed as table, json or yaml")
+        })
     }
 
     fn of_all_clusters(&self) -> Result<Vec<ClusterJournal>, Failure> {

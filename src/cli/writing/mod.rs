@@ -7,38 +7,33 @@ pub(super) mod disown;
 pub(super) mod fix_finalizers;
 pub(super) mod gc;
 pub(super) mod guard;
-mod interrupt;
 pub(super) mod journal;
 pub(super) mod orphan;
-mod outcome;
 pub(super) mod perform;
 pub(super) mod rebind;
 pub(super) mod retain;
 pub(super) mod retention_apply;
 pub(super) mod undo;
-mod snapshot_first;
-mod unfinished;
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
 use super::{
-    Exit, Failure,
+    Exit, Failure, Interrupt,
     acting::{ActingTerms, Following},
-    args::{ConnectionArgs, JournalPlaceArgs},
+    args::{ConnectionArgs, JournalPlaceArgs, format},
     collect::{ClusterSource, Collected, collect},
     reading::dumps,
 };
 use crate::{
-    apply::{DryRun, RunOptions},
+    apply::{ChangeReceipt, DryRun, Outcome, Receipt, RunOptions},
     client::RequestTimeout,
     model::{Kind, ObjectKey, SecretAssertion, Settings, Threshold, escape_control},
     output::format::Format,
+    plan::{Plan, ProposedChange, RefusedObject},
     watch::acting::{ActingBounds, Work, WorkTerms},
 };
-
-pub use interrupt::{Ending, Interrupt};
 
 /// A dump to plan for, instead of a cluster.
 #[derive(Debug, Args)]
@@ -51,7 +46,7 @@ pub(super) struct SavedArgs {
     taken_at: Option<String>,
     /// Assert that the dump contains every object of these kinds, or of `all` kinds
     #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "filename",
-          add = clap_complete::ArgValueCandidates::new(crate::cli::complete::resources))]
+          add = clap_complete::ArgValueCandidates::new(super::completion::resources))]
     complete: Vec<String>,
 }
 
@@ -209,20 +204,11 @@ fn field_manager(name: &str) -> Result<String, String> {
 impl WriteArgs {
     /// Parses `-o`.
     pub(super) fn format(&self) -> Result<Format, Failure> {
-        let parsed = self.output.parse::<Format>();
-        let format = parsed.map_err(|error| Failure::usage(error.to_string()))?;
-        match format {
-            Format::Table | Format::Json | Format::Yaml | Format::Name => Ok(format),
-            Format::Wide
-            | Format::JsonPath(_)
-            | Format::JsonPathAsJson(_)
-            | Format::JsonPathFile(_)
-            | Format::CustomColumns(_)
-            | Format::CustomColumnsFile(_) => Err(Failure::usage(format!(
-                "unsupported format {:?}; plans and receipts are printed as table, json, yaml or name",
-                self.output
-            ))),
-        }
+        format(&self.output, &[Format::Table, Format::Json, Format::Yaml, Format::Name], |it| {
+            format!(
+                "unsupported format {it}; plans and receipts are printed as table, json, yaml or name"
+            )
+        })
     }
 
     /// Takes over how long to wait for what follows a change, where the user said so, and where the
@@ -301,6 +287,51 @@ impl WriteArgs {
     /// Whether nothing is to be written, whatever the plan says.
     fn only_plans(&self) -> bool {
         self.plan_out.is_some() || self.dry_run == DryRunFlag::Client
+    }
+}
+
+/// The exit code of a plan that is only shown.
+fn exit_of_plan(plan: &Plan, gaps: bool) -> Exit {
+    let nothing_else = plan.changes.iter().all(ProposedChange::only_records);
+    exit_of_refusals(&plan.refusals, nothing_else, gaps)
+}
+
+/// The exit code of what was done. Of several that apply, the first: 130, 1, 6, 5, 4, 0.
+fn exit_of_receipt(receipt: &Receipt, gaps: bool) -> Exit {
+    if receipt.interrupted {
+        return Exit::Interrupted;
+    }
+    // A veto that is recorded carries out nothing of what was asked for.
+    let recorded = |it: &&ChangeReceipt| it.outcome == Outcome::Done && it.change.only_records();
+    let recorded = receipt.done.iter().filter(recorded).count();
+    let done = receipt.count(Outcome::Done) - recorded;
+    let all = receipt.done.len() - recorded;
+    let partly = receipt.done.iter().any(|it| it.partly && it.outcome != Outcome::Done);
+    if partly || receipt.count(Outcome::Unanswered) + receipt.count(Outcome::Pending) > 0 {
+        return Exit::Unfinished;
+    }
+    match (done, all) {
+        (0, 1..) if receipt.count(Outcome::Failed) > 0 => Exit::Error,
+        (0, 1..) => Exit::Refused,
+        _ if done < all => Exit::Unfinished,
+        (0, _) => exit_of_refusals(&receipt.refusals, true, gaps),
+        // What was named and refused, or not seen, makes it a part of what was asked for.
+        _ if receipt.refusals.iter().any(|it| it.named || it.unseen) => Exit::Unfinished,
+        _ => exit_of_refusals(&receipt.refusals, false, gaps),
+    }
+}
+
+/// What was named must not be refused; what a filter chose may be. A refusal because something was
+/// not seen is never fine.
+fn exit_of_refusals(refusals: &[RefusedObject], nothing_else: bool, gaps: bool) -> Exit {
+    let named = refusals.iter().any(|it| it.named);
+    let unseen = refusals.iter().any(|it| it.unseen);
+    match (named, nothing_else) {
+        (true, true) => Exit::Refused,
+        (true, false) => Exit::Unfinished,
+        _ if unseen => Exit::Refused,
+        _ if gaps => Exit::Incomplete,
+        _ => Exit::Done,
     }
 }
 

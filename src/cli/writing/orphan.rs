@@ -2,14 +2,16 @@
 
 use clap::{ArgGroup, Args};
 
-use super::{Interrupt, SecretArgs, WriteArgs, journal, perform};
-use crate::cli::{
-    Exit, Failure,
-    args::ConnectionArgs,
-    collect::{ClusterSource, collect},
+use super::{SecretArgs, WriteArgs, journal, perform};
+use crate::{
+    cli::{
+        Exit, Failure, Interrupt,
+        args::ConnectionArgs,
+        collect::{ClusterSource, collect},
+    },
+    model::{AskedEntry, Text},
+    plan::{self, OrphanSource},
 };
-use crate::model::{AskedEntry, Text};
-use crate::plan::{self, OrphanSource};
 
 /// Arguments of `destroy-orphan`.
 #[derive(Debug, Args)]

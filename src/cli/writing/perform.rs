@@ -5,31 +5,33 @@ use std::{cell::RefCell, io::Write as _, path::Path, sync::Arc};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{
-    DryRunFlag, Interrupt, WriteArgs,
+    DryRunFlag, WriteArgs,
     confirm::{self, Confirmation},
-    journal as earlier, outcome, unfinished,
+    exit_of_plan, exit_of_receipt, journal as earlier,
 };
-use crate::apply::{
-    self, Confirmed, CurrentCluster, DryRun, JournalLeader, OpenJournal, PlanExecution, Receipt,
-    RunOptions, RunProgress, SendPermit,
+use crate::{
+    apply::{
+        self, Confirmed, CurrentCluster, DryRun, JournalLeader, OpenJournal, PlanExecution,
+        Receipt, RunOptions, RunProgress, SendPermit,
+    },
+    cli::{
+        Exit, Failure, Interrupt,
+        collect::{Collected, dump_failure, tell},
+        terminal,
+    },
+    client::Connection,
+    dump::private_file_beside,
+    journal::Log,
+    model::escape_control,
+    output::{
+        format::Format,
+        list,
+        wire::ObjectReference,
+        writing::{self, ReceiptContext},
+    },
+    plan::Plan,
+    remedies::RECORD_VETO_ID,
 };
-use crate::cli::{
-    Exit, Failure,
-    collect::{Collected, dump_failure, tell},
-    terminal,
-};
-use crate::client::Connection;
-use crate::dump::private_file_beside;
-use crate::journal::Log;
-use crate::model::escape_control;
-use crate::output::{
-    format::Format,
-    list,
-    wire::ObjectReference,
-    writing::{self, ReceiptContext},
-};
-use crate::plan::Plan;
-use crate::remedies::RECORD_VETO_ID;
 
 /// Shows a plan, asks, and carries it out.
 pub(in crate::cli) async fn perform(
@@ -42,7 +44,7 @@ pub(in crate::cli) async fn perform(
     let shape = writing::plan(&plan, &collected.intake.cluster);
     let gaps = !collected.blind.is_empty();
     let dump = collected.live.is_none();
-    unfinished::tell(&collected, &plan).await;
+    confirm::tell_unfinished(&collected, &plan).await;
     if dump || args.only_plans() {
         if let Some(path) = &args.plan_out {
             can_be_saved(&plan)?;
@@ -61,12 +63,12 @@ pub(in crate::cli) async fn perform(
         if dump && !args.only_plans() {
             terminal::note("planned from a dump: nothing was changed");
         }
-        return Ok(outcome::of_plan(&plan, gaps));
+        return Ok(exit_of_plan(&plan, gaps));
     }
     if plan.changes.is_empty() {
         show(&shape, format, gaps)?;
         tell(&collected, plan.command);
-        return Ok(outcome::of_plan(&plan, gaps));
+        return Ok(exit_of_plan(&plan, gaps));
     }
     within_bounds(&plan, args, collected.intake.cluster.count().0)?;
     confirm::by_the_same_clock(&plan, collected.intake.cluster.clock())?;
@@ -228,7 +230,7 @@ async fn carry_out(
         terminal::note(&format!("note: {}", escape_control(note)));
     }
     tell(&collected, command);
-    Ok(outcome::of_receipt(&receipt, !collected.blind.is_empty()))
+    Ok(exit_of_receipt(&receipt, !collected.blind.is_empty()))
 }
 
 /// Prints a plan as data.

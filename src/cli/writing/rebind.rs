@@ -4,15 +4,17 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Interrupt, SavedArgs, WriteArgs, journal, perform, saved_manifest};
-use crate::cli::{
-    Exit, Failure,
-    args::{ConnectionArgs, object_name},
-    collect::collect,
-    terminal,
+use super::{SavedArgs, WriteArgs, journal, perform, saved_manifest};
+use crate::{
+    cli::{
+        Exit, Failure, Interrupt,
+        args::{ConnectionArgs, object_name},
+        collect::collect,
+        terminal,
+    },
+    model::{ClaimKey, Kind, escape_control},
+    plan::{self, RebindRequest},
 };
-use crate::model::{ClaimKey, Kind, escape_control};
-use crate::plan::{self, RebindRequest};
 
 /// Arguments of `rebind`.
 #[derive(Debug, Args)]

@@ -4,13 +4,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Interrupt, WriteArgs, collect_named, perform};
-use crate::cli::{
-    Exit, Failure,
-    args::{ConnectionArgs, typed_objects},
+use super::{WriteArgs, collect_named, perform};
+use crate::{
+    cli::{
+        Exit, Failure, Interrupt,
+        args::{ConnectionArgs, typed_objects},
+    },
+    model::Kind,
+    plan,
 };
-use crate::model::Kind;
-use crate::plan;
 
 /// Arguments of `retain`.
 #[derive(Debug, Args)]

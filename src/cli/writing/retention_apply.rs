@@ -2,16 +2,18 @@
 
 use clap::{ArgGroup, Args};
 
-use super::{Interrupt, SavedArgs, WriteArgs, perform};
-use crate::cli::{
-    Exit, Failure,
-    args::{ConnectionArgs, MinimumAge, StorageArgs, ThresholdSetting, threshold_candidates},
-    collect::collect,
-    retention::named::NamedSets,
+use super::{SavedArgs, WriteArgs, perform};
+use crate::{
+    cli::{
+        Exit, Failure, Interrupt,
+        args::{ConnectionArgs, MinimumAge, StorageArgs, ThresholdSetting, threshold_candidates},
+        collect::collect,
+        retention::named::NamedSets,
+    },
+    model::{Settings, Text, Threshold},
+    plan,
+    watch::acting::{Work, WorkTerms},
 };
-use crate::model::{Settings, Text, Threshold};
-use crate::plan;
-use crate::watch::acting::{Work, WorkTerms};
 
 /// Arguments of `retention apply`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a danger of its own")]

@@ -2,16 +2,18 @@
 
 use clap::Args;
 
-use super::{Interrupt, WriteArgs, journal, perform};
-use crate::cli::{
-    Exit, Failure,
-    args::ConnectionArgs,
-    collect::{ClusterSource, collect},
-    terminal,
+use super::{WriteArgs, journal, perform};
+use crate::{
+    cli::{
+        Exit, Failure, Interrupt,
+        args::ConnectionArgs,
+        collect::{ClusterSource, collect},
+        terminal,
+    },
+    journal::History,
+    model::{AskedEntry, JournalPlace, escape_control},
+    plan,
 };
-use crate::journal::History;
-use crate::model::{AskedEntry, JournalPlace, escape_control};
-use crate::plan;
 
 /// Arguments of `undo`.
 #[derive(Debug, Args)]

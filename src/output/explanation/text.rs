@@ -2,13 +2,19 @@
 
 use std::io::{self, Write};
 
-use super::lines::{BOTTOM, LabelColumn, LabelledLines};
-use super::{Explanation, LastError, outcomes};
-use crate::model::{Severity, shorten};
-use crate::output::lines::Paint;
-use crate::output::report::short_name;
-use crate::output::screen::QUOTED_ERROR;
-use crate::output::wire::{CausedBy, Finding, Gap};
+use super::{
+    Explanation, LastError,
+    lines::{BOTTOM, LabelColumn, LabelledLines},
+};
+use crate::{
+    model::{Severity, shorten},
+    output::{
+        lines::Paint,
+        report::short_name,
+        screen::QUOTED_ERROR,
+        wire::{CausedBy, Finding, Gap},
+    },
+};
 
 /// The labels under a finding.
 const UNDER: LabelColumn = LabelColumn { indent: 2, width: 13 };
@@ -41,7 +47,7 @@ impl Explanation {
         self.related(lines)?;
         lines.list(BOTTOM, "Note:", self.screen.notes.iter().cloned())?;
         self.users(lines)?;
-        outcomes::print(lines, &self.outcomes)?;
+        super::print_outcomes(lines, &self.outcomes)?;
         self.unread(lines)
     }
 

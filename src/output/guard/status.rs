@@ -4,20 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::changes::{changes, rules};
-use super::shape::{
-    GuardBinding, GuardChange, GuardMetadata, GuardNamespaces, GuardOthers, GuardProof,
-    GuardRefused, GuardRules, GuardStatus, GuardTypeWarning, GuardTypes,
+use super::{
+    GuardBinding, GuardChange, GuardChanges, GuardLabel, GuardMetadata, GuardNamespaces,
+    GuardOthers, GuardProof, GuardRefused, GuardRules, GuardStatus, GuardTypeWarning, GuardTypes,
+    changes, rules,
 };
-use super::{GuardChanges, GuardLabel};
-use crate::facts::GuardRefusal;
-use crate::guard::{
-    GUARD_LABEL, GuardKind, GuardOptions, Installed, NOT_STOPPED, Probe, ProbeVerdict, Step,
-    TypeCheck,
+use crate::{
+    facts::GuardRefusal,
+    guard::{
+        GUARD_LABEL, GuardKind, GuardOptions, Installed, NOT_STOPPED, Probe, ProbeVerdict, Step,
+        TypeCheck,
+    },
+    model::{Time, format_time},
+    output::{publish::tool, wire::API_VERSION},
 };
-use crate::model::{Time, format_time};
-use crate::output::publish::tool;
-use crate::output::wire::API_VERSION;
 
 /// What a status is made of.
 pub struct StatusContext<'a> {

@@ -5,13 +5,19 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr as _;
 
-use super::groups::{ClaimGroup, groups, owner_word};
-use super::{Effect, RetentionOther, RetentionSet};
-use crate::model::{Severity, escape_control, format_bytes};
-use crate::output::cells::{age_cell, short_name};
-use crate::output::lines::{LONGEST_NAME, Paint, bounded, broken, command_lines};
-use crate::output::screen::ScreenStyle;
-use crate::output::wire::Finding;
+use super::{
+    Effect, RetentionOther, RetentionSet,
+    rows::{ClaimGroup, groups, owner_word},
+};
+use crate::{
+    model::{Severity, escape_control, format_bytes},
+    output::{
+        lines::{LONGEST_NAME, Paint, bounded, broken, command_lines},
+        screen::ScreenStyle,
+        table::{age_cell, short_name},
+        wire::Finding,
+    },
+};
 
 /// The columns before the names of claims, with their widths.
 const COLUMNS: [(&str, usize); 6] =

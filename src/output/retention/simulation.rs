@@ -5,16 +5,15 @@ use std::io::{self, Write};
 use serde::{Deserialize, Serialize};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{ClaimTotals, Effect, RetentionPolicyShown, publish::effect, screen::effect_word};
+use super::{ClaimTotals, Effect, RetentionPolicyShown, effect, screen::effect_word};
 use crate::{
     facts::retention::Ordinals,
     model::{ObjectKey, ObjectRef, StatefulSet, escape_control, format_bytes},
     output::{
-        cells::short_name,
         lines::{LONGEST_NAME, Paint, bounded, broken},
         publish::reference,
         screen::ScreenStyle,
-        table::{TableStyle, TextTable},
+        table::{TableStyle, TextTable, short_name},
         wire::{API_VERSION, Gap, ObjectReference, ReportMetadata},
     },
     rules::retention::SimulatedEffect,
@@ -361,7 +360,7 @@ pub(crate) fn print_screen(
 /// The names of claims, those of consecutive ordinals as the shell reads them.
 fn runs(claims: &[&SimulatedClaimEffect]) -> Vec<String> {
     let of_template = claims.iter().filter_map(|it| Some((&*it.object.name, it.ordinal?)));
-    let mut names = super::groups::runs(of_template);
+    let mut names = super::rows::runs(of_template);
     let others = claims.iter().filter(|it| it.ordinal.is_none());
     names.extend(others.map(|it| it.object.name.clone()));
     names

@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::publish::{age, cluster_identity, reference, tool, volume};
-use super::super::wire::{
-    API_VERSION, Age, ClusterIdentity, ObjectReference, Tool, Volume, is_zero,
-};
-use super::retention::{PlannedRetention, policy};
 use super::step::{PlannedStep, steps};
-use crate::cluster::Cluster;
-use crate::facts::BlockingFinalizer;
-use crate::model::{ObjectRef, Time, Undo, format_bytes, format_time};
-use crate::plan::{self as inner, ObjectDetails};
+use crate::{
+    cluster::Cluster,
+    facts::BlockingFinalizer,
+    model::{ObjectRef, Time, Undo, format_bytes, format_time},
+    output::{
+        publish::{age, cluster_identity, reference, tool, volume},
+        wire::{API_VERSION, Age, ClusterIdentity, ObjectReference, Tool, Volume, is_zero},
+    },
+    plan as inner,
+    plan::{ObjectDetails, Purpose},
+};
 
 /// What would be changed, and what would not, and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -270,8 +272,9 @@ impl Plan {
 
     /// Computes the digest over everything but itself.
     pub(super) fn digest(&self) -> String {
-        use sha2::{Digest as _, Sha256};
         use std::fmt::Write as _;
+
+        use sha2::{Digest as _, Sha256};
         let mut open = self.clone();
         open.metadata.digest = String::new();
         let text = serde_json::to_vec(&open).unwrap_or_default();
@@ -353,4 +356,26 @@ pub(super) fn undo(undo: Undo) -> String {
         }
         Undo::Never(why) => format!("never: {why}"),
     }
+}
+
+/// The retention policy that a StatefulSet is to have; what is absent stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedRetention {
+    /// `whenDeleted`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_deleted: Option<String>,
+    /// `whenScaled`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_scaled: Option<String>,
+}
+
+/// Returns the policy that a change gives to its set, as far as it was asked for.
+pub(super) fn policy(purpose: &Purpose) -> Option<PlannedRetention> {
+    let Purpose::SetRetention(request) = purpose else { return None };
+    Some(PlannedRetention {
+        when_deleted: request.when_deleted.as_ref().map(ToString::to_string),
+        when_scaled: request.when_scaled.as_ref().map(ToString::to_string),
+    })
 }

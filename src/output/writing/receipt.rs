@@ -1,16 +1,24 @@
-//! `kind: Receipt`: the outcome of every change of a plan.
+//! `kind: Receipt` and `kind: Journal`: the outcome of every change of a plan, and what is recorded of it.
+
+use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::super::publish::{cluster_identity, gap, reference, tool, volume};
-use super::super::wire::{
-    API_VERSION, ClusterIdentity, Gap, ObjectReference, Tool, Volume, is_zero,
-};
 use super::plan::{BackendVolume, RefusedChange, backend, refusal, undo};
-use crate::apply::{self as inner, Outcome};
-use crate::cluster::Cluster;
-use crate::model::{Bytes, format_bytes, format_time};
-use crate::rules::UnreadGap;
+use crate::{
+    apply as inner,
+    apply::Outcome,
+    cluster::Cluster,
+    journal::{self, Entry, History, Term},
+    model::{Bytes, escape_control, format_bytes, format_time},
+    output::{
+        publish::{cluster_identity, gap, reference, tool, volume},
+        report::{short_name, wrap},
+        wire::{API_VERSION, ClusterIdentity, Gap, ObjectReference, Tool, Volume, is_zero},
+    },
+    rules::UnreadGap,
+};
 
 /// What became of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -167,4 +175,264 @@ fn change(done: &inner::ChangeReceipt, dry_run: bool) -> DoneChange {
         entry: done.entry,
         undo: wrote.then(|| undo(done.change.proposal.undo)),
     }
+}
+
+/// What was done, by one or more clusters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Journal {
+    /// `storage.kubectl.dev/v1alpha1`.
+    pub api_version: String,
+    /// `Journal`.
+    pub kind: String,
+    /// What printed it.
+    pub metadata: JournalMetadata,
+    /// One for each cluster that was looked for.
+    pub journals: Vec<ClusterJournal>,
+}
+
+/// What printed a journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JournalMetadata {
+    /// The tool.
+    pub tool: Tool,
+}
+
+/// What was done to one cluster.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ClusterJournal {
+    /// The file that holds it, whose folder is named after the uid of the cluster's namespace
+    /// `kube-system`; or the `ConfigMap`s that do.
+    pub file: String,
+    /// The newest last.
+    pub entries: Vec<JournalEntry>,
+    /// What is wrong with the file.
+    pub notes: Vec<String>,
+}
+
+/// What was about to be sent, and what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct JournalEntry {
+    /// Its number in its journal.
+    pub entry: u64,
+    /// What `undo` and `journal` know it by: `12` in the file of a machine, `c12` in the cluster.
+    #[serde(default)]
+    pub name: String,
+    /// When, by the server's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// Which run.
+    pub run: String,
+    /// The epoch of the leader that recorded it; absent where a person's command did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub term: Option<LeaderTerm>,
+    /// The command that asked for it.
+    pub command: String,
+    /// What was written.
+    pub object: ObjectReference,
+    /// The kind of write.
+    pub action: String,
+    /// The remedy.
+    pub because: String,
+    /// What the volume names at the storage backend.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backend: Option<BackendVolume>,
+    /// The capacity of the volume.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<String>,
+    /// Whether the backend volume was left behind on purpose.
+    pub keeps_backend: bool,
+    /// The finalizer that was added.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adds_finalizer: Option<String>,
+    /// The finalizer that was removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removes_finalizer: Option<String>,
+    /// The entry that this one reverses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<u64>,
+    /// Whether a later one reversed it.
+    pub undone: bool,
+    /// What is known last: `open` where the run died before it could tell, else `sent`, `done`,
+    /// `refused`, `stale`, `failed`, `unanswered` or `pending`.
+    pub outcome: String,
+    /// Whether it is not known what became of it.
+    pub open: bool,
+    /// How its end is known, or why not.
+    pub detail: String,
+    /// What there is to look at, where it is not known what became of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub look: Option<String>,
+    /// Everything that was recorded of what became of it.
+    pub outcomes: Vec<JournalOutcome>,
+    /// What was sent, where a single entry was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<JournalRequest>,
+    /// The object as it was before, where a single entry was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pre_image: Option<Value>,
+}
+
+/// The epoch of a leader.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LeaderTerm {
+    /// The uid of the Lease.
+    pub lease: String,
+    /// How often its holder had changed.
+    pub transitions: u64,
+}
+
+/// What became of an entry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JournalOutcome {
+    /// When, by the server's clock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// What.
+    pub outcome: String,
+    /// The server's words, or what was seen.
+    pub detail: String,
+}
+
+/// What was sent, to the letter.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct JournalRequest {
+    /// `PATCH`, `POST` or `DELETE`.
+    pub method: String,
+    /// The path and the query.
+    pub path: String,
+    /// What the body is.
+    pub content_type: String,
+    /// The body.
+    pub body: Value,
+}
+
+/// Puts journals into their public shape.
+pub fn journal(journals: Vec<ClusterJournal>) -> Journal {
+    Journal {
+        api_version: API_VERSION.to_owned(),
+        kind: "Journal".to_owned(),
+        metadata: JournalMetadata { tool: tool() },
+        journals,
+    }
+}
+
+/// Puts an entry into its public shape; `whole` with its request and what the object was before.
+/// `look` says what there is to look at where it is open.
+pub fn journal_entry(
+    entry: &Entry,
+    history: &History,
+    whole: bool,
+    look: impl FnOnce(&Entry) -> String,
+) -> JournalEntry {
+    let intent = &entry.intent;
+    let last = entry.outcomes.last();
+    JournalEntry {
+        entry: entry.sequence,
+        name: history.numbered(entry.sequence).to_string(),
+        at: entry.at.as_ref().map(format_time),
+        run: entry.run.clone(),
+        term: entry.term.as_ref().map(leader_term),
+        command: intent.command.clone(),
+        object: reference(&intent.object),
+        action: intent.action.clone(),
+        because: intent.because.clone(),
+        backend: intent
+            .backend
+            .as_ref()
+            .map(|it| BackendVolume { driver: it.driver.clone(), handle: it.handle.clone() }),
+        capacity: intent.capacity.clone(),
+        keeps_backend: intent.keeps,
+        adds_finalizer: intent.adds_finalizer.clone(),
+        removes_finalizer: intent.removes_finalizer.clone(),
+        undoes: intent.undoes,
+        undone: history.undone().contains(&entry.sequence),
+        outcome: entry.last().map_or("open", journal::Outcome::name).to_owned(),
+        open: entry.is_open(),
+        detail: last.map(|it| it.detail.clone()).unwrap_or_default(),
+        look: entry.is_open().then(|| look(entry)),
+        outcomes: entry
+            .outcomes
+            .iter()
+            .map(|it| JournalOutcome {
+                at: it.at.as_ref().map(format_time),
+                outcome: it.outcome.name().to_owned(),
+                detail: it.detail.clone(),
+            })
+            .collect(),
+        request: whole.then(|| JournalRequest {
+            method: intent.request.method.clone(),
+            path: intent.request.path.clone(),
+            content_type: intent.request.content_type.clone(),
+            body: intent.request.body.clone(),
+        }),
+        pre_image: intent.pre_image.clone().filter(|_| whole),
+    }
+}
+
+/// Puts the epoch of a leader into its public shape.
+pub fn leader_term(term: &Term) -> LeaderTerm {
+    LeaderTerm { lease: term.lease.clone(), transitions: term.transitions }
+}
+
+/// Prints what was done, the newest last.
+///
+/// # Errors
+/// When writing fails.
+pub fn journal_table(out: &mut dyn Write, journal: &Journal, width: usize) -> io::Result<()> {
+    let several = journal.journals.len() > 1;
+    for of in &journal.journals {
+        if several {
+            writeln!(out, "{}", escape_control(&of.file))?;
+        }
+        if !of.entries.is_empty() {
+            writeln!(out, "{:<7}{:<22}{:<12}OBJECT", "ENTRY", "WHEN", "OUTCOME")?;
+        }
+        for entry in &of.entries {
+            let when = entry.at.as_deref().unwrap_or("?");
+            let object = short_name(&entry.object);
+            let object = escape_control(&object);
+            writeln!(out, "{:<7}{when:<22}{:<12}{object}", entry.name, entry.outcome)?;
+            for fact in facts(entry) {
+                for line in wrap(&escape_control(&fact), width.max(40) - 4) {
+                    writeln!(out, "    {line}")?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn facts(entry: &JournalEntry) -> Vec<String> {
+    let mut facts = Vec::new();
+    // What it undoes is in the same journal.
+    let place = entry.name.trim_end_matches(|it: char| it.is_ascii_digit());
+    let undoes = entry.undoes.map(|it| format!(", undoes entry {place}{it}")).unwrap_or_default();
+    let undone = if entry.undone { ", was undone" } else { "" };
+    let detail = match entry.detail.as_str() {
+        "" => String::new(),
+        detail => format!(": {detail}"),
+    };
+    facts.push(format!("{}, {}{undoes}{undone}{detail}", entry.command, entry.action));
+    facts.extend(entry.adds_finalizer.iter().map(|it| format!("adds finalizer {it}")));
+    facts.extend(entry.removes_finalizer.iter().map(|it| format!("removes finalizer {it}")));
+    if let Some(backend) = entry.backend.as_ref().filter(|_| entry.keeps_backend && !entry.undone) {
+        let capacity = entry.capacity.as_deref().unwrap_or("?");
+        facts.push(format!("keeps {} {}, {capacity}", backend.driver, backend.handle));
+    }
+    facts.extend(entry.look.clone());
+    if let Some(request) = &entry.request {
+        facts.push(format!("{} {}", request.method, request.path));
+        facts.push(request.body.to_string());
+    }
+    facts
 }

@@ -29,7 +29,7 @@ const DATE: [(&str, &str); 8] = [
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
-const STOPWATCH: [(&str, &str); 30] = [
+const STOPWATCH: [(&str, &str); 26] = [
     ("src/apply/receipt.rs", "how old something is that was read or judged"),
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/step/dry_run.rs", "how long to wait before expired Leases are read again"),
@@ -44,7 +44,7 @@ const STOPWATCH: [(&str, &str); 30] = [
     ("src/cli/acting/actor.rs", "when to look again"),
     ("src/cli/acting/permit.rs", "how old the answer is that nobody has paused it"),
     ("src/cli/acting/session.rs", "how old a look is"),
-    ("src/cli/writing/guard/proof.rs", "how long to wait until what was installed is in force"),
+    ("src/cli/writing/guard/status.rs", "how long to wait until what was installed is in force"),
     ("src/client/credential.rs", "how long the failure of a credential plugin is remembered"),
     ("src/client/reader.rs", "how long an answer took, and its body may take"),
     ("src/journal/segment_log.rs", "when a record is given up for which a write waits"),

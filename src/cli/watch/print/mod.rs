@@ -1,27 +1,21 @@
 //! `watch print`: the objects with which it runs in a cluster, as YAML.
 //!
-//! - `objects`: all of them, in the order in which they are applied.
-//! - `installation`: what is installed, and what they have in common.
-//! - `workload`: the Deployment.
-//! - `mounted`: the Secrets that hold the files of a policy.
-//! - `monitoring`: the objects of the Prometheus operator.
+//! `workload` has the Deployment, and the Secrets that hold the files of a policy.
 
-mod installation;
-mod monitoring;
-mod mounted;
-mod objects;
 mod workload;
 
 use std::path::PathBuf;
 
 use clap::Args;
+use serde_json::{Value, json};
+use workload::MountedSecret;
 
-use self::installation::Installation;
 use crate::{
     cli::{
         Exit, Failure,
         args::{WATCH_NAMESPACE, reconciler},
-        policy::refused,
+        policy_refused,
+        rbac::{acting_roles, watch_roles},
         terminal,
     },
     model::{escape_control, is_namespace_name},
@@ -98,7 +92,7 @@ impl PrintArgs {
     pub(super) fn run(self) -> Result<Exit, Failure> {
         let (policy, text) = if let Some(path) = &self.filename {
             let file = PolicyFile::open(PolicySource::parse(path));
-            let file = file.map_err(|error| refused(&error))?;
+            let file = file.map_err(|error| policy_refused(&error))?;
             (file.policy().clone(), file.text())
         } else {
             let policy = WatchPolicy::parse(&"the default policy", DEFAULT_POLICY);
@@ -182,7 +176,7 @@ impl PrintArgs {
                 }
             });
         }
-        let secrets = mounted::secrets(&policy.report).map_err(Failure::usage)?;
+        let secrets = workload::secrets(&policy.report).map_err(Failure::usage)?;
         Ok(Installation {
             namespace: self.namespace.clone(),
             image: self.image.clone(),
@@ -196,6 +190,176 @@ impl PrintArgs {
             monitoring: self.monitoring,
         })
     }
+}
+
+/// The name of every object but the namespace and the policy.
+const NAME: &str = "kubectl-storage-watch";
+/// The name of the `ConfigMap` with the policy. That of the others would be the one by which everybody
+/// can pause what acts, and with it the right to change the policy.
+const POLICY_NAME: &str = "kubectl-storage-watch-policy";
+/// The key of the policy in its `ConfigMap`, and the name of its file.
+const POLICY_FILE: &str = "policy.yaml";
+
+/// What is installed.
+#[derive(Debug)]
+struct Installation {
+    namespace: String,
+    image: String,
+    replicas: u32,
+    policy: WatchPolicy,
+    /// The policy as it was written.
+    text: String,
+    /// Where metrics are served, if they can be reached; probes too, if these have no port.
+    port: Option<u16>,
+    /// Where probes are served, if they can be reached.
+    probes: Option<u16>,
+    secrets: Vec<MountedSecret>,
+    /// Reconcilers that get their roles, besides those that the policy lets act.
+    act: Vec<ReconcilerName>,
+    monitoring: bool,
+}
+
+impl Installation {
+    /// The labels of all objects, by which pods are selected.
+    fn labels() -> Value {
+        json!({"app.kubernetes.io/name": "kubectl-storage", "app.kubernetes.io/component": "watch"})
+    }
+
+    /// The metadata of an object in the namespace.
+    fn metadata(&self) -> Value {
+        json!({"name": NAME, "namespace": self.namespace, "labels": Self::labels()})
+    }
+
+    /// An object in the namespace, of which one field is given.
+    fn object(&self, version: &str, kind: &str, (field, value): (&str, Value)) -> Value {
+        let mut object = json!({
+            "apiVersion": version,
+            "kind": kind,
+            "metadata": self.metadata(),
+        });
+        object[field] = value;
+        object
+    }
+}
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+const RBAC_V1: &str = "rbac.authorization.k8s.io/v1";
+
+impl Installation {
+    /// All objects.
+    ///
+    /// # Errors
+    /// When one cannot be written as JSON.
+    fn objects(&self) -> anyhow::Result<Vec<Value>> {
+        let mut objects = vec![
+            self.own_namespace(),
+            self.object("v1", "ServiceAccount", ("automountServiceAccountToken", json!(false))),
+        ];
+        for role in watch_roles(&self.policy)? {
+            objects.extend(self.bound(role));
+        }
+        let data = json!({POLICY_FILE: self.text});
+        let mut policy = self.object("v1", "ConfigMap", ("data", data));
+        policy["metadata"]["name"] = json!(POLICY_NAME);
+        objects.push(policy);
+        objects.push(self.object("apps/v1", "Deployment", ("spec", workload::spec(self))));
+        objects.push(self.disruption_budget());
+        if self.port.is_some() {
+            objects.push(self.service());
+        }
+        objects.push(self.network_policy());
+        for role in acting_roles(&self.policy, &self.act)? {
+            objects.extend(self.bound(role));
+        }
+        if self.monitoring {
+            objects.extend(monitoring_objects(self)?);
+        }
+        Ok(objects)
+    }
+
+    /// The namespace, in which no pod may do more than this one.
+    fn own_namespace(&self) -> Value {
+        let mut labels = Self::labels();
+        for mode in ["enforce", "audit", "warn"] {
+            labels[format!("pod-security.kubernetes.io/{mode}")] = json!("restricted");
+        }
+        json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": self.namespace, "labels": labels},
+        })
+    }
+
+    /// A role, and its binding to the service account. A Role without a namespace is that of the
+    /// Lease or of the journal, which is where the pod is.
+    fn bound(&self, mut role: Value) -> [Value; 2] {
+        let kind = role["kind"].as_str().unwrap_or_default().to_owned();
+        if kind == "Role" && role["metadata"]["namespace"].is_null() {
+            role["metadata"]["namespace"] = json!(self.namespace);
+        }
+        role["metadata"]["labels"] = Self::labels();
+        let binding = json!({
+            "apiVersion": RBAC_V1,
+            "kind": format!("{kind}Binding"),
+            "metadata": role["metadata"],
+            "roleRef": {"apiGroup": RBAC, "kind": kind, "name": role["metadata"]["name"]},
+            "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": self.namespace}],
+        });
+        [role, binding]
+    }
+
+    /// Never more than one pod at a time is evicted; one that is not ready never blocks a drain.
+    fn disruption_budget(&self) -> Value {
+        let spec = json!({
+            "maxUnavailable": 1,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "selector": {"matchLabels": Self::labels()},
+        });
+        self.object("policy/v1", "PodDisruptionBudget", ("spec", spec))
+    }
+
+    fn service(&self) -> Value {
+        let port = json!({"name": "metrics", "port": self.port, "targetPort": "metrics"});
+        let spec = json!({"selector": Self::labels(), "ports": [port]});
+        self.object("v1", "Service", ("spec", spec))
+    }
+
+    /// Nothing comes in but what asks for metrics. What goes out is not limited: where the API server
+    /// and a webhook are is not known here.
+    fn network_policy(&self) -> Value {
+        let port = self.port.map(|it| json!({"ports": [{"protocol": "TCP", "port": it}]}));
+        let spec = json!({
+            "podSelector": {"matchLabels": Self::labels()},
+            "policyTypes": ["Ingress"],
+            "ingress": port.into_iter().collect::<Vec<_>>(),
+        });
+        self.object("networking.k8s.io/v1", "NetworkPolicy", ("spec", spec))
+    }
+}
+
+/// The rules, as any Prometheus loads them.
+const ALERTS: &str = include_str!("../../../../deploy/alerts.yaml");
+
+/// The objects of the group `monitoring.coreos.com`.
+///
+/// # Errors
+/// When the rules that this program holds are no YAML.
+fn monitoring_objects(of: &Installation) -> Result<[Value; 2], serde_yaml::Error> {
+    let object =
+        |kind: &str, spec: Value| of.object("monitoring.coreos.com/v1", kind, ("spec", spec));
+    // Nothing here knows who signed the certificate: each process has its own, unless the policy says.
+    let endpoint = json!({
+        "port": "metrics",
+        "scheme": "https",
+        "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
+        "tlsConfig": {"insecureSkipVerify": true},
+    });
+    let monitor = json!({
+        "selector": {"matchLabels": Installation::labels()},
+        "endpoints": [endpoint],
+    });
+    let rules: Value = serde_yaml::from_str(ALERTS)?;
+    Ok([object("ServiceMonitor", monitor), object("PrometheusRule", rules)])
 }
 
 #[cfg(test)]

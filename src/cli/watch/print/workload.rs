@@ -1,11 +1,11 @@
-//! The Deployment: pods of the restricted standard, spread over nodes.
+//! The Deployment: pods of the restricted standard, spread over nodes, with the Secrets that a policy names.
+
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{
-    installation::{Installation, NAME, POLICY_FILE, POLICY_NAME},
-    mounted::{MountedSecret, POLICY_FOLDER},
-};
+use super::{Installation, NAME, POLICY_FILE, POLICY_NAME};
+use crate::watch::policy::report::ReportPolicy;
 
 /// The specification of the Deployment.
 pub(super) fn spec(of: &Installation) -> Value {
@@ -87,4 +87,139 @@ fn container(of: &Installation) -> Value {
         container["readinessProbe"] = probe("/readyz", 10);
     }
     container
+}
+
+/// The folder of the policy itself.
+pub(super) const POLICY_FOLDER: &str = "/etc/kubectl-storage/policy";
+
+/// A Secret that is mounted where the policy has its files.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct MountedSecret {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// The name of its volume.
+    pub(super) volume: &'static str,
+    /// Where it is mounted.
+    folder: String,
+    /// Its keys, and the names of their files.
+    files: Vec<(&'static str, String)>,
+}
+
+impl MountedSecret {
+    /// Its volume in the pod. Files keep their own names.
+    pub(super) fn volume(&self) -> Value {
+        let items = self.files.iter().map(|(key, path)| json!({"key": key, "path": path}));
+        let items: Vec<_> = items.collect();
+        json!({"name": self.volume, "secret": {"secretName": self.name, "items": items}})
+    }
+
+    /// Where the container has it. As a folder, not by subPath: only then is it kept up to date.
+    pub(super) fn mount(&self) -> Value {
+        json!({"name": self.volume, "mountPath": self.folder, "readOnly": true})
+    }
+
+    /// That pods wait for it, for the user.
+    pub(super) fn needed(&self, namespace: &str) -> String {
+        let keys: Vec<_> = self.files.iter().map(|it| it.0).collect();
+        let keys = keys.join(" and ");
+        let name = self.name;
+        format!("pods start once Secret {name} with {keys} exists in namespace {namespace}")
+    }
+}
+
+/// The Secrets with the files that a policy names.
+///
+/// # Errors
+/// Why a file cannot be mounted.
+pub(super) fn secrets(report: &ReportPolicy) -> Result<Vec<MountedSecret>, String> {
+    let mut secrets = Vec::new();
+    if let Some(webhook) = &report.webhook {
+        let (folder, file) = place_in_secret("report.webhook.urlFile", &webhook.url_file)?;
+        let files = vec![("url", file)];
+        secrets.push(MountedSecret {
+            name: "kubectl-storage-webhook",
+            volume: "webhook",
+            folder,
+            files,
+        });
+    }
+    if let Some(tls) = report.metrics.as_ref().and_then(|it| it.tls.as_ref()) {
+        let (folder, certificate) = place_in_secret("report.metrics.tls.certFile", &tls.cert_file)?;
+        let (of_key, key) = place_in_secret("report.metrics.tls.keyFile", &tls.key_file)?;
+        if of_key != folder {
+            return Err("report.metrics.tls: certFile and keyFile must be in one folder, where \
+                        their Secret is mounted"
+                .to_owned());
+        }
+        let files = vec![("tls.crt", certificate), ("tls.key", key)];
+        secrets.push(MountedSecret { name: "kubectl-storage-tls", volume: "tls", folder, files });
+    }
+    match &secrets[..] {
+        [one, other] if one.folder == other.folder => Err(format!(
+            "report.webhook.urlFile and report.metrics.tls must be in different folders, not both in {}",
+            one.folder
+        )),
+        _ => Ok(secrets),
+    }
+}
+
+/// The folder and the name of a file that is to be mounted.
+fn place_in_secret(key: &str, file: &Path) -> Result<(String, String), String> {
+    let path = file.to_string_lossy();
+    let named = path.rsplit_once('/').filter(|(_, name)| !matches!(*name, "" | "." | ".."));
+    let (folder, name) = named.unwrap_or_default();
+    let is_plain = folder.starts_with('/')
+        && !folder.contains(':')
+        && folder.split('/').skip(1).all(|it| !matches!(it, "" | "." | ".."));
+    let is_ours = folder == POLICY_FOLDER
+        || ["/proc", "/sys", "/dev", "/var/run/secrets", "/var/lib/kubectl-storage"].iter().any(
+            |it| {
+                folder.strip_prefix(it).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            },
+        );
+    match is_plain && !is_ours {
+        true => Ok((folder.to_owned(), name.to_owned())),
+        false => Err(format!(
+            "{key}: {path:?} cannot be mounted from a Secret; name it by an absolute path in a folder of its own, such as /etc/kubectl-storage/secret/file"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_mounted_where_a_folder_of_their_own_is() {
+        let of = |path: &str| place_in_secret("key", Path::new(path));
+        assert_eq!(of("/etc/hook/url"), Ok(("/etc/hook".to_owned(), "url".to_owned())));
+        for path in [
+            "url",
+            "a/url",
+            "/url",
+            "/etc/../url",
+            "/etc//url",
+            "/etc/a:b/url",
+            "/etc/hook/",
+            "/etc/hook/..",
+            "/etc/kubectl-storage/policy/url",
+            "/proc/self/url",
+            "/var/run/secrets/kubernetes.io/serviceaccount/url",
+        ] {
+            assert!(of(path).is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn two_secrets_are_not_mounted_in_one_folder() {
+        let of = |text: &str| {
+            let report: ReportPolicy = serde_yaml::from_str(text).expect(text);
+            secrets(&report)
+        };
+        let tls = "metrics: {address: '0.0.0.0:1', tls: {certFile: /a/c, keyFile: /a/k}}\n";
+        assert_eq!(of(tls).map(|it| it.len()), Ok(1));
+        assert_eq!(of(&format!("{tls}webhook: {{urlFile: /b/u}}")).map(|it| it.len()), Ok(2));
+        assert!(of(&format!("{tls}webhook: {{urlFile: /a/u}}")).is_err());
+        assert!(of(&tls.replace("/a/k", "/b/k")).is_err());
+    }
 }

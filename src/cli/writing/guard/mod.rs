@@ -1,11 +1,6 @@
 //! `kubectl storage guard`: has the API server itself refuse deletes that lose data.
 
-mod diff;
-mod install;
-mod print;
-mod proof;
 mod status;
-mod uninstall;
 mod write;
 
 use std::collections::BTreeSet;
@@ -13,26 +8,28 @@ use std::collections::BTreeSet;
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use serde_json::Value;
+use status::StatusArgs;
+use write::{InstallArgs, UninstallArgs};
 
-use self::{
-    diff::DiffArgs, install::InstallArgs, print::PrintArgs, status::StatusArgs,
-    uninstall::UninstallArgs,
-};
-use super::Interrupt;
-use crate::cli::{
-    Exit, Failure,
-    args::{ConnectionArgs, secret},
-    connecting::connect,
-    terminal,
-};
-use crate::client::{self, Connection, ListForm, ListRequest, ReadError, Reader, list_json};
-use crate::guard::{GUARD_LABEL, GuardKind, GuardMode, GuardOptions, Installed, NamespaceMode};
-use crate::model::{Kind, ObjectKey, Time, escape_control};
-use crate::output::{
-    format::Format,
-    guard::{GuardLabel, GuardNamespaces},
-    list,
-    report::wrap,
+use crate::{
+    cli::{
+        Exit, Failure, Interrupt,
+        args::{ConnectionArgs, format, secret},
+        collect::connect,
+        terminal,
+    },
+    client::{self, Connection, ListForm, ListRequest, ReadError, Reader, list_json},
+    guard::{
+        GUARD_LABEL, GuardKind, GuardMode, GuardOptions, Installed, NamespaceMode, installation,
+        objects,
+    },
+    model::{Kind, ObjectKey, Time, escape_control},
+    output::{
+        format::Format,
+        guard::{self, GuardChanges, GuardLabel, GuardNamespaces, difference_lines},
+        list,
+        report::wrap,
+    },
 };
 
 /// Arguments of `guard`.
@@ -92,16 +89,15 @@ enum GuardFormat {
 impl GuardOutput {
     /// Parses the format. `command` is what does not print others.
     fn format(&self, command: &str) -> Result<GuardFormat, Failure> {
-        match self.output.parse::<Format>() {
-            Ok(Format::Table) => Ok(GuardFormat::Text),
-            Ok(Format::Json) => Ok(GuardFormat::Json),
-            Ok(Format::Yaml) => Ok(GuardFormat::Yaml),
-            Ok(_) => Err(Failure::usage(format!(
-                "{command} does not print {:?}; its formats are table, json and yaml",
-                self.output
-            ))),
-            Err(error) => Err(Failure::usage(error.to_string())),
-        }
+        let known = [Format::Table, Format::Json, Format::Yaml];
+        let refusal = |it: &str| {
+            format!("{command} does not print {it}; its formats are table, json and yaml")
+        };
+        Ok(match format(&self.output, &known, refusal)? {
+            Format::Json => GuardFormat::Json,
+            Format::Yaml => GuardFormat::Yaml,
+            _ => GuardFormat::Text,
+        })
     }
 }
 
@@ -312,5 +308,63 @@ fn taken(foreign: &[ObjectKey]) -> Failure {
             names.join(", ")
         ),
         hint: Some("nothing was changed; rename or delete these objects first".to_owned()),
+    }
+}
+
+/// Arguments of `guard print`.
+#[derive(Debug, Args)]
+struct PrintArgs {
+    #[command(flatten)]
+    rules: RuleArgs,
+}
+
+impl PrintArgs {
+    fn run(self) -> Result<Exit, Failure> {
+        let options = self.rules.over(GuardOptions::default())?;
+        terminal::print(|out| {
+            for object in objects(&options) {
+                writeln!(out, "---")?;
+                list::yaml(out, &object.manifest)?;
+            }
+            Ok::<_, std::io::Error>(())
+        })
+        .map_err(Failure::error)?;
+        Ok(Exit::Done)
+    }
+}
+
+/// Arguments of `guard diff`.
+#[derive(Debug, Args)]
+struct DiffArgs {
+    #[command(flatten)]
+    rules: RuleArgs,
+    #[command(flatten)]
+    output: GuardOutput,
+}
+
+impl DiffArgs {
+    async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
+        let format = self.output.format("guard diff")?;
+        let cluster = GuardedCluster::read(connection).await?;
+        let installed = &cluster.installed;
+        let options = self.rules.over(installed.options().unwrap_or_default())?;
+        let steps = installation(installed, &options).map_err(|foreign| taken(&foreign))?;
+        let found = guard::changes(&steps);
+        format.print(&GuardChanges::new("guard diff", cluster.now, Some(&options), found))?;
+        if steps.is_empty() {
+            terminal::note("the guard is as it was installed");
+            return Ok(Exit::Done);
+        }
+        if format.is_text() {
+            terminal::print(|out| difference_lines(out, &steps)).map_err(Failure::error)?;
+        }
+        terminal::note(match installed.is_any() {
+            true => {
+                "the guard differs; `kubectl storage guard install` with the same flags writes what is \
+                 shown"
+            }
+            false => "the guard is not installed",
+        });
+        Ok(Exit::Error)
     }
 }

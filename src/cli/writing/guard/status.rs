@@ -1,11 +1,19 @@
-//! `guard status`: whether the guard is what it should be, is in force, and where.
+//! `guard status`: whether the guard is what it should be, where it refuses, and whether dry runs prove it.
+
+use std::time::Duration;
 
 use clap::Args;
 
-use super::{GuardOutput, GuardedCluster, proof, screen_lines, taken, tell};
-use crate::cli::{Exit, Failure, args::ConnectionArgs, terminal};
-use crate::guard::{NOT_STOPPED, installation};
-use crate::output::guard::{GuardNamespaces, StatusContext, refused, status, status_lines};
+use super::{GuardOutput, GuardedCluster, NamespaceLabels, screen_lines, taken, tell};
+use crate::{
+    apply::GuardWriter,
+    cli::{Exit, Failure, args::ConnectionArgs, terminal},
+    guard::{self, GuardOptions, NOT_STOPPED, Probe, ProbeVerdict, installation, probes},
+    output::{
+        guard as output,
+        guard::{GuardNamespaces, GuardProof, StatusContext, refused, status, status_lines},
+    },
+};
 
 /// Arguments of `guard status`.
 #[derive(Debug, Args)]
@@ -29,9 +37,9 @@ impl StatusArgs {
         let labels = cluster.namespaces().await;
         let probed = match (is_any, &labels) {
             (false, _) => None,
-            (true, Ok(labels)) => Some(proof::prove(&cluster, &wanted, labels).await),
+            (true, Ok(labels)) => Some(prove(&cluster, &wanted, labels).await),
             (true, Err(_)) => {
-                Some(proof::prove(&cluster, &wanted, &super::NamespaceLabels::default()).await)
+                Some(prove(&cluster, &wanted, &super::NamespaceLabels::default()).await)
             }
         };
         let refused = match is_any {
@@ -42,7 +50,7 @@ impl StatusArgs {
             installed,
             options: options.as_ref(),
             steps: &steps,
-            proof: probed.as_ref().map(proof::Proof::shape),
+            proof: probed.as_ref().map(Proof::shape),
             namespaces: match &labels {
                 Ok(labels) => Ok(GuardNamespaces::from(labels)),
                 Err(error) => Err(error.to_string()),
@@ -61,8 +69,8 @@ impl StatusArgs {
         } else {
             format.print(&shape)?;
         }
-        let fails = probed.as_ref().is_some_and(proof::Proof::fails);
-        let holds = probed.as_ref().is_some_and(proof::Proof::holds);
+        let fails = probed.as_ref().is_some_and(Proof::fails);
+        let holds = probed.as_ref().is_some_and(Proof::holds);
         let wrong = !is_any
             || !steps.is_empty()
             || options.is_none()
@@ -93,5 +101,76 @@ pub(super) fn list_not_stopped() {
     tell("The guard is a seatbelt, not a security boundary. It does not stop:");
     for line in NOT_STOPPED {
         tell(&format!("- {line}"));
+    }
+}
+
+/// How long the API servers may take until they enforce what was written: each watches by itself.
+const PROOF_PATIENCE: Duration = Duration::from_secs(20);
+const PROOF_PAUSE: Duration = Duration::from_millis(500);
+
+/// What the dry runs proved.
+pub(super) struct Proof {
+    /// Every binding that could be probed, and what its probe proved.
+    pub(super) probed: Vec<(Probe, ProbeVerdict)>,
+    /// Why the guard lets the current user pass, if it does.
+    pub(super) passes: Option<String>,
+    /// Why it is unknown who the current user is.
+    pub(super) unknown_user: Option<String>,
+}
+
+impl Proof {
+    /// Whether every binding that was probed is in force.
+    pub(super) fn holds(&self) -> bool {
+        self.probed.iter().all(|(_, verdict)| *verdict == ProbeVerdict::InForce)
+    }
+
+    /// Returns what is published of it.
+    pub(super) fn shape(&self) -> GuardProof {
+        output::proof(&self.probed, self.passes.clone(), self.unknown_user.clone())
+    }
+
+    /// Whether a binding is not in force, although the user does not pass.
+    pub(super) fn fails(&self) -> bool {
+        self.passes.is_none()
+            && self.probed.iter().any(|(_, verdict)| *verdict == ProbeVerdict::NotInForce)
+    }
+}
+
+/// Sends a dry run to each binding for which there is a namespace.
+pub(super) async fn prove(
+    cluster: &GuardedCluster,
+    options: &GuardOptions,
+    labels: &NamespaceLabels,
+) -> Proof {
+    let writer = GuardWriter::new(&cluster.connection, "kubectl-storage");
+    let who = writer.who_am_i().await;
+    let passed = who.as_ref().ok().and_then(|(user, groups)| guard::passes(options, user, groups));
+    let deny = labels.deny.first().map(String::as_str);
+    let warn = Some("default").filter(|it| labels.warn.contains(*it));
+    let warn = warn.or_else(|| labels.warn.first().map(String::as_str));
+    let mut probed = Vec::new();
+    for probe in probes(options, deny, warn) {
+        let verdict = match writer.probe(&probe).await {
+            Ok(answer) => probe.judge(&answer),
+            Err(error) => ProbeVerdict::Unknown(error),
+        };
+        probed.push((probe, verdict));
+    }
+    Proof { probed, passes: passed, unknown_user: who.err() }
+}
+
+/// Proves again until every binding is in force, or for as long as that may take.
+pub(super) async fn wait(
+    cluster: &GuardedCluster,
+    options: &GuardOptions,
+    labels: &NamespaceLabels,
+) -> Proof {
+    let began = tokio::time::Instant::now();
+    loop {
+        let proof = prove(cluster, options, labels).await;
+        if !proof.fails() || began.elapsed() >= PROOF_PATIENCE {
+            return proof;
+        }
+        tokio::time::sleep(PROOF_PAUSE).await;
     }
 }

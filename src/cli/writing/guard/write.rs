@@ -1,18 +1,175 @@
-//! Shows the writes of `guard install` and `guard uninstall`, asks, and sends them.
+//! `guard install` and `guard uninstall`: the writes, confirmed, recorded and proven.
 
 use std::sync::Arc;
 
 use clap::Args;
 
-use super::super::perform::{cluster_journal, unopened};
-use super::super::{DryRunFlag, Interrupt, confirm, field_manager};
-use super::{GuardFormat, GuardOutput, GuardedCluster};
-use crate::apply::{GuardWriter, OpenJournal, Outcome};
-use crate::cli::{Exit, Failure, args::JournalPlaceArgs, terminal};
-use crate::client;
-use crate::guard::Step;
-use crate::journal::{self, Log};
-use crate::output::guard::{GuardChanges, difference_lines, ended};
+use super::{
+    GuardFormat, GuardOutput, GuardedCluster, NamespaceLabels, RuleArgs,
+    status::{self, Proof},
+    taken, tell,
+};
+use crate::{
+    apply::{GuardWriter, OpenJournal, Outcome},
+    cli::{
+        Exit, Failure, Interrupt,
+        args::{ConnectionArgs, JournalPlaceArgs},
+        terminal,
+        writing::{
+            DryRunFlag, confirm, field_manager,
+            perform::{cluster_journal, unopened},
+        },
+    },
+    client,
+    guard::{GUARD_LABEL, GuardOptions, Step, installation, removal},
+    journal::{self, Log},
+    model::escape_control,
+    output::guard::{
+        self, GuardChanges, GuardNamespaces, difference_lines, ended, proof_lines,
+        unknown_label_lines,
+    },
+};
+
+/// Arguments of `guard install`.
+#[derive(Debug, Args)]
+pub(super) struct InstallArgs {
+    #[command(flatten)]
+    rules: RuleArgs,
+    /// Begin with the defaults instead of the options that are installed
+    #[arg(long)]
+    reset: bool,
+    #[command(flatten)]
+    write: GuardWriteArgs,
+}
+
+impl InstallArgs {
+    pub(super) async fn run(
+        self,
+        connection: &ConnectionArgs,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
+        let format = self.write.format("guard install")?;
+        let cluster = GuardedCluster::read(connection).await?;
+        let installed = cluster.installed.options().filter(|_| !self.reset);
+        let options = self.rules.over(installed.unwrap_or_default())?;
+        let steps = installation(&cluster.installed, &options).map_err(|it| taken(&it))?;
+        let mut shape =
+            GuardChanges::new("guard install", cluster.now, Some(&options), guard::changes(&steps));
+        if steps.is_empty() {
+            tell("the guard is installed, nothing is to be changed");
+            let proof = prove(&cluster, &options).await;
+            shape.proof = Some(proof.shape());
+            format.print(&shape)?;
+            return Ok(exit(&proof));
+        }
+        let carried =
+            carry_out(&cluster, &steps, &mut shape, &self.write, format, interrupt).await?;
+        match carried {
+            Carried::None => {
+                format.print(&shape)?;
+                status::list_not_stopped();
+                Ok(Exit::Done)
+            }
+            Carried::Ended(exit) => {
+                format.print(&shape)?;
+                Ok(exit)
+            }
+            Carried::All => {
+                // What was written is read again, and proven.
+                let cluster = GuardedCluster::read(connection).await?;
+                let left = installation(&cluster.installed, &options).map_err(|it| taken(&it))?;
+                if !left.is_empty() {
+                    format.print(&shape)?;
+                    tell("the guard was changed meanwhile; `guard diff` shows how");
+                    return Ok(Exit::Unfinished);
+                }
+                let proof = prove(&cluster, &options).await;
+                shape.proof = Some(proof.shape());
+                format.print(&shape)?;
+                status::list_not_stopped();
+                Ok(exit(&proof))
+            }
+        }
+    }
+}
+
+/// Proves that the guard is in force, and tells on stderr.
+async fn prove(cluster: &GuardedCluster, options: &GuardOptions) -> Proof {
+    let labels = match cluster.namespaces().await {
+        Ok(labels) => labels,
+        Err(error) => {
+            tell(&format!("note: namespaces were not read: {error}"));
+            NamespaceLabels::default()
+        }
+    };
+    let proof = status::wait(cluster, options, &labels).await;
+    for line in proof_lines(&proof.shape()) {
+        tell(&line);
+    }
+    if labels.deny.is_empty() {
+        tell(&format!("in no namespace the guard refuses yet: label one with {GUARD_LABEL}=deny"));
+    }
+    for line in unknown_label_lines(&GuardNamespaces::from(&labels).unknown) {
+        tell(&line);
+    }
+    proof
+}
+
+fn exit(proof: &Proof) -> Exit {
+    if proof.fails() { Exit::Unfinished } else { Exit::Done }
+}
+
+/// Arguments of `guard uninstall`.
+#[derive(Debug, Args)]
+pub(super) struct UninstallArgs {
+    #[command(flatten)]
+    write: GuardWriteArgs,
+}
+
+impl UninstallArgs {
+    pub(super) async fn run(
+        self,
+        connection: &ConnectionArgs,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
+        let format = self.write.format("guard uninstall")?;
+        let cluster = GuardedCluster::read(connection).await?;
+        for key in cluster.installed.foreign() {
+            let key = key.to_string();
+            terminal::note(&format!("note: {} was not made by this tool", escape_control(&key)));
+        }
+        for binding in cluster.installed.foreign_bindings() {
+            terminal::note(&format!(
+                "note: binding {} was not made by this tool, and remains without a policy",
+                escape_control(binding)
+            ));
+        }
+        let steps = removal(&cluster.installed);
+        let mut shape =
+            GuardChanges::new("guard uninstall", cluster.now, None, guard::changes(&steps));
+        if steps.is_empty() {
+            format.print(&shape)?;
+            terminal::note("the guard is not installed, nothing is to be changed");
+            return Ok(Exit::Done);
+        }
+        let carried =
+            carry_out(&cluster, &steps, &mut shape, &self.write, format, interrupt).await?;
+        format.print(&shape)?;
+        match carried {
+            Carried::None => Ok(Exit::Done),
+            Carried::Ended(exit) => Ok(exit),
+            Carried::All => {
+                let cluster = GuardedCluster::read(connection).await?;
+                if cluster.installed.is_any() {
+                    terminal::note("another client has created objects of the guard meanwhile");
+                    return Ok(Exit::Unfinished);
+                }
+                terminal::note("the guard is removed; labels of namespaces remain as they are");
+                Ok(Exit::Done)
+            }
+        }
+    }
+}
 
 /// Flags of the commands that write the guard.
 #[derive(Debug, Args)]
