@@ -11,8 +11,7 @@ use super::writing::{JournalEntry, LeaderTerm};
 use crate::model::escape_control;
 
 /// What there is of `watch` in a namespace.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WatchStatus {
     /// `storage.kubectl.dev/v1alpha1`.
@@ -30,8 +29,7 @@ pub struct WatchStatus {
 }
 
 /// Where, and by which version.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WatchStatusMetadata {
     /// The namespace.
     pub namespace: String,
@@ -40,8 +38,7 @@ pub struct WatchStatusMetadata {
 }
 
 /// Whether `watch` may act.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WatchPause {
     /// Whether it changes nothing. Only a ConfigMap that says so lets it act.
     pub paused: bool,
@@ -62,8 +59,7 @@ pub struct WatchPause {
 }
 
 /// Who leads.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WatchLeaders {
     /// The Leases of all elections in the namespace: policies may have one of their own.
     pub leases: Vec<WatchLeader>,
@@ -73,8 +69,7 @@ pub struct WatchLeaders {
 }
 
 /// Who leads by a Lease.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WatchLeader {
     /// The name of the Lease.
@@ -97,8 +92,7 @@ pub struct WatchLeader {
 }
 
 /// What was done.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct WatchJournal {
     /// The `ConfigMap`s that hold the journal.
     pub place: String,

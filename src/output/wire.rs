@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 pub const API_VERSION: &str = "storage.kubectl.dev/v1alpha1";
 
 /// What `audit` prints.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditReport {
     /// `storage.kubectl.dev/v1alpha1`.
@@ -44,8 +43,7 @@ pub struct ReportTail {
 }
 
 /// When, of what, by which version and with which thresholds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReportMetadata {
     /// The server's clock when the report was made, or when the dump was taken; absent when a dump
@@ -66,8 +64,7 @@ pub struct ReportMetadata {
 }
 
 /// Where the objects came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
     /// An API server, once.
@@ -79,8 +76,7 @@ pub enum Source {
 }
 
 /// Which cluster it is about.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterIdentity {
     /// Uid of the namespace `kube-system`.
@@ -95,16 +91,14 @@ pub struct ClusterIdentity {
 }
 
 /// Which tool made it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Tool {
     /// Its version.
     pub version: String,
 }
 
 /// The findings added up.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
     /// How many volumes there are in scope.
@@ -136,8 +130,7 @@ pub(super) fn is_zero(count: &usize) -> bool {
 }
 
 /// One thing that is wrong with one object.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
     /// The rule that found it.
@@ -170,8 +163,7 @@ pub struct Finding {
 }
 
 /// What `audit --watch -o json` and `watch -o json` print, one object a line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FindingEvent {
     /// `storage.kubectl.dev/v1alpha1`.
@@ -189,8 +181,7 @@ pub struct FindingEvent {
 }
 
 /// The finding of an event.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum EventFinding {
     /// It is there.
@@ -200,8 +191,7 @@ pub enum EventFinding {
 }
 
 /// A finding that is not there any more, or is not reported any more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClearedFinding {
     /// The rule that had found it.
@@ -216,8 +206,7 @@ pub struct ClearedFinding {
 }
 
 /// A finding that explains another one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct CausedBy {
     /// The rule that found it.
     pub id: String,
@@ -226,8 +215,7 @@ pub struct CausedBy {
 }
 
 /// An object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectReference {
     /// API version of its kind.
@@ -245,8 +233,7 @@ pub struct ObjectReference {
 }
 
 /// Since when something has been so.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Age {
     /// The beginning.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -259,8 +246,7 @@ pub struct Age {
 }
 
 /// What tells a volume apart.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Volume {
     /// Its capacity.
@@ -282,8 +268,7 @@ pub struct Volume {
 }
 
 /// A field and its value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Evidence {
     /// The object, as `kind/name`.
     pub object: String,
@@ -294,8 +279,7 @@ pub struct Evidence {
 }
 
 /// Whether something can be done about a finding.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Verdict {
     /// `fixable`, `blocked`, `report-only` or `unseen`.
     pub state: String,
@@ -304,8 +288,7 @@ pub struct Verdict {
 }
 
 /// What could be done about a finding.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Remedy {
     /// The command, where this version has it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -317,8 +300,7 @@ pub struct Remedy {
 }
 
 /// Something that was not seen.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Gap {
     /// The resource.
     pub resource: String,

@@ -74,7 +74,7 @@ fn powerscale_used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
         Some(path) => places.push(Place::directory(POWERSCALE_SPACE, path).of(cluster())),
         // Its name is unique beneath a path that is not known.
         None if !handle.has_own_export => {
-            places.push(Place::device("PowerScale volume", handle.name).of(cluster()))
+            places.push(Place::device("PowerScale volume", handle.name).of(cluster()));
         }
         None => {}
     }

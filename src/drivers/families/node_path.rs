@@ -71,7 +71,7 @@ pub(super) static LOCAL_PATH: Family = Family {
     names: &[Name::Is("rancher.io/local-path")],
     identity: "the node and the path: with a pathPattern, paths repeat for a recreated claim, and \
                one path may contain another",
-    used: used,
+    used,
     deletion: deletes_directory,
     destroys: "the directory, by a pod on its node that runs the teardown script of its ConfigMap",
     answers_ok: &[
@@ -100,7 +100,7 @@ pub(super) static LOCAL_STATIC: Family = Family {
     title: "Local static provisioner (also Local Storage Operator)",
     names: &[Name::BeginsWith("local-volume-provisioner-")],
     identity: "the node and the path of a mount point or a device; links may lead to one disk twice",
-    used: used,
+    used,
     deletion: static_deletion,
     destroys: "the contents of the directory, which remains, or those of the device; then it publishes \
                the disk again as a volume of the same name",
@@ -149,7 +149,7 @@ pub(super) static MINIKUBE: Family = Family {
     names: &[Name::Is("k8s.io/minikube-hostpath")],
     identity: "the path FOLDER/NAMESPACE/CLAIM: a recreated claim receives the directory of the \
                earlier one, whose Released volume then references live data",
-    used: used,
+    used,
     deletion: deletes_directory,
     destroys: "the directory with everything in it",
     refuses: &[
@@ -178,7 +178,7 @@ pub(super) static OPENEBS_HOSTPATH: Family = Family {
     title: "OpenEBS LocalPV hostpath",
     names: &[Name::Is("openebs.io/local")],
     identity: "the nodes and the path BASE/VOLUME; nodes that share their base path share it",
-    used: used,
+    used,
     deletion: openebs_deletion,
     destroys: "the directory, by a pod on its node",
     refuses: &["a volume whose node does not exist"],

@@ -20,8 +20,7 @@ use crate::{
 };
 
 /// What `explain pvc/NAME` prints.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
     /// `storage.kubectl.dev/v1alpha1`.
@@ -82,8 +81,7 @@ struct Screen {
 }
 
 /// What a controller reported last about an object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LastError {
     /// The object that it is about.
@@ -109,8 +107,7 @@ pub struct LastError {
 }
 
 /// A user of an object.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct User {
     /// The user.
     pub object: ObjectReference,
@@ -121,8 +118,7 @@ pub struct User {
 }
 
 /// The effect of an operation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Outcome {
     /// The operation.
     #[serde(rename = "if")]

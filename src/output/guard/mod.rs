@@ -23,8 +23,7 @@ use crate::{
 };
 
 /// What a cluster has of the guard, and whether it is in force.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GuardStatus {
     /// `storage.kubectl.dev/v1alpha1`.
@@ -65,8 +64,7 @@ pub struct GuardStatus {
 }
 
 /// What `guard diff`, `guard install` and `guard uninstall` would write, or have written.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GuardChanges {
     /// `storage.kubectl.dev/v1alpha1`.
@@ -86,8 +84,7 @@ pub struct GuardChanges {
 }
 
 /// Of which command, when, and by which version.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GuardMetadata {
     /// The command.
@@ -106,8 +103,7 @@ pub struct GuardMetadata {
 }
 
 /// What an admin chose.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GuardRules {
     /// `deny` or `warn`: the rules about volumes, which no namespace limits.
@@ -121,8 +117,7 @@ pub struct GuardRules {
 }
 
 /// A write of the guard.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GuardChange {
     /// `create`, `change` or `delete`.
     pub action: String,
@@ -143,8 +138,7 @@ pub struct GuardChange {
 }
 
 /// A field that is not what it should be.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GuardChangeDifference {
     /// Its path, such as `spec.validationActions`.
     pub field: String,
@@ -157,8 +151,7 @@ pub struct GuardChangeDifference {
 }
 
 /// What kube-controller-manager says of the types in the expressions.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GuardTypes {
     /// How many policies it has checked and found to be well typed.
     pub checked: usize,
@@ -169,8 +162,7 @@ pub struct GuardTypes {
 }
 
 /// A warning of kube-controller-manager.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GuardTypeWarning {
     /// The policy.
     pub policy: String,
@@ -179,8 +171,7 @@ pub struct GuardTypeWarning {
 }
 
 /// What dry runs proved.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GuardProof {
     /// Why the guard lets the current user pass; then nothing is proven.
@@ -194,8 +185,7 @@ pub struct GuardProof {
 }
 
 /// What a dry run proved about a binding.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GuardBinding {
     /// The binding.
     pub name: String,
@@ -211,8 +201,7 @@ pub struct GuardBinding {
 }
 
 /// What the guard does in which namespaces.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GuardNamespaces {
     /// Those in which it refuses.
     pub deny: Vec<String>,
@@ -225,8 +214,7 @@ pub struct GuardNamespaces {
 }
 
 /// A namespace whose label the guard does not know.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GuardLabel {
     /// The namespace.
     pub name: String,
@@ -235,8 +223,7 @@ pub struct GuardLabel {
 }
 
 /// A volume whose controller the guard refuses, so that its deletion never ends.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GuardRefused {
     /// The volume.
@@ -252,8 +239,7 @@ pub struct GuardRefused {
 }
 
 /// What others have that decides about the same requests.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct GuardOthers {
     /// Policies of others that decide about such deletions.
     pub policies: Vec<String>,

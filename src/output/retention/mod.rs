@@ -24,8 +24,7 @@ use crate::{
 };
 
 /// What `retention` prints.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetentionReport {
     /// `storage.kubectl.dev/v1alpha1`.
@@ -45,8 +44,7 @@ pub struct RetentionReport {
 }
 
 /// The claims added up.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetentionSummary {
     /// StatefulSets that are shown.
@@ -72,8 +70,7 @@ pub struct RetentionSummary {
 }
 
 /// How many claims, and how large they are together.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ClaimTotals {
     /// How many.
     pub count: usize,
@@ -84,8 +81,7 @@ pub struct ClaimTotals {
 }
 
 /// A `StatefulSet` and its claims.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetentionSet {
     /// The set.
@@ -117,8 +113,7 @@ pub struct RetentionSet {
 }
 
 /// `spec.persistentVolumeClaimRetentionPolicy`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetentionPolicyShown {
     /// `whenDeleted`.
@@ -128,8 +123,7 @@ pub struct RetentionPolicyShown {
 }
 
 /// A claim of a `StatefulSet`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetentionClaim {
     /// The claim.
@@ -182,8 +176,7 @@ pub struct RetentionClaim {
 }
 
 /// An owner reference.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetentionOwner {
     /// `apiVersion`.
@@ -203,8 +196,7 @@ pub struct RetentionOwner {
 }
 
 /// The effect of an operation on a claim.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Effect {
     /// `kept`, `deleted`, `recreated` (deleted, and an empty claim of its name is created) or
@@ -223,8 +215,7 @@ pub struct Effect {
 }
 
 /// A claim that looks like one of a `StatefulSet`, and that none certainly has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetentionOther {
     /// The claim.

@@ -20,8 +20,7 @@ use crate::{
 };
 
 /// What `retention simulate` prints.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RetentionSimulation {
     /// `storage.kubectl.dev/v1alpha1`.
@@ -39,8 +38,7 @@ pub struct RetentionSimulation {
 }
 
 /// The claims added up.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SimulationSummary {
     /// Those that are kept.
@@ -56,8 +54,7 @@ pub struct SimulationSummary {
 }
 
 /// A set, and what happens to its claims.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SimulatedSet {
     /// The set.
@@ -83,8 +80,7 @@ pub struct SimulatedSet {
 }
 
 /// A claim, and what happens to it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SimulatedClaimEffect {
     /// The claim.

@@ -18,8 +18,7 @@ use crate::{
 };
 
 /// What would be changed, and what would not, and why.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
     /// `storage.kubectl.dev/v1alpha1`.
@@ -37,8 +36,7 @@ pub struct Plan {
 }
 
 /// For which command, when, for which cluster, under which settings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanMetadata {
     /// The command that made it.
@@ -58,8 +56,7 @@ pub struct PlanMetadata {
 
 /// What a plan was judged under.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SavedSettings {
     /// Every duration that ages were compared with.
@@ -130,8 +127,7 @@ pub struct SavedSettings {
 }
 
 /// The changes added up.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlanSummary {
     /// How many objects would be changed.
     pub changes: usize,
@@ -145,8 +141,7 @@ pub struct PlanSummary {
 }
 
 /// What would be done to one object.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedChange {
     /// The object.
@@ -189,8 +184,7 @@ pub struct PlannedChange {
 }
 
 /// A finalizer, and who should remove it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct HeldFinalizer {
     /// The finalizer.
     pub finalizer: String,
@@ -207,8 +201,7 @@ pub struct HeldFinalizer {
 }
 
 /// A volume at the storage backend.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct BackendVolume {
     /// The CSI driver, or the kind of source.
     pub driver: String,
@@ -217,8 +210,7 @@ pub struct BackendVolume {
 }
 
 /// An object of which nothing is changed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct RefusedChange {
     /// The object.
     pub object: ObjectReference,
@@ -359,8 +351,7 @@ pub(super) fn undo(undo: Undo) -> String {
 }
 
 /// The retention policy that a StatefulSet is to have; what is absent stays as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlannedRetention {
     /// `whenDeleted`.

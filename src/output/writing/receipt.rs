@@ -21,8 +21,7 @@ use crate::{
 };
 
 /// What became of a plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Receipt {
     /// `storage.kubectl.dev/v1alpha1`.
@@ -44,8 +43,7 @@ pub struct Receipt {
 }
 
 /// Of which command, when, on which cluster.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ReceiptMetadata {
     /// The command.
@@ -67,8 +65,7 @@ pub struct ReceiptMetadata {
 }
 
 /// The outcomes added up.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ReceiptSummary {
     /// Verified.
     pub done: usize,
@@ -90,8 +87,7 @@ pub struct ReceiptSummary {
 }
 
 /// What became of one change.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct DoneChange {
     /// The object.
     pub object: ObjectReference,
@@ -178,8 +174,7 @@ fn change(done: &inner::ChangeReceipt, dry_run: bool) -> DoneChange {
 }
 
 /// What was done, by one or more clusters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Journal {
     /// `storage.kubectl.dev/v1alpha1`.
@@ -193,16 +188,14 @@ pub struct Journal {
 }
 
 /// What printed a journal.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JournalMetadata {
     /// The tool.
     pub tool: Tool,
 }
 
 /// What was done to one cluster.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ClusterJournal {
     /// The file that holds it, whose folder is named after the uid of the cluster's namespace
     /// `kube-system`; or the `ConfigMap`s that do.
@@ -214,8 +207,7 @@ pub struct ClusterJournal {
 }
 
 /// What was about to be sent, and what became of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JournalEntry {
     /// Its number in its journal.
@@ -279,8 +271,7 @@ pub struct JournalEntry {
 }
 
 /// The epoch of a leader.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct LeaderTerm {
     /// The uid of the Lease.
     pub lease: String,
@@ -289,8 +280,7 @@ pub struct LeaderTerm {
 }
 
 /// What became of an entry.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct JournalOutcome {
     /// When, by the server's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -302,8 +292,7 @@ pub struct JournalOutcome {
 }
 
 /// What was sent, to the letter.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JournalRequest {
     /// `PATCH`, `POST` or `DELETE`.

@@ -9,8 +9,7 @@ use crate::model::{
 };
 
 /// One write.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct PlannedStep {
     /// What is written.
     pub action: String,

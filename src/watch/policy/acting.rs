@@ -13,8 +13,7 @@ use crate::model::RuleId;
 use crate::plan;
 
 /// What each reconciler does besides reporting: nothing, unless the policy says otherwise.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 pub struct ReconcilersPolicy {
     /// Saves data without delay: sets volumes of claims that are Terminating but in use to Retain, and
@@ -30,7 +29,7 @@ pub struct ReconcilersPolicy {
     pub finalizers: ReconcilerPolicy,
     /// Announces volumes that are Released, and reclaims what was announced for the grace period.
     #[serde(default)]
-    #[cfg_attr(feature = "schema", schemars(with = "ReclaimingKeys"))]
+    #[schemars(with = "ReclaimingKeys")]
     pub reclaim: ReclaimingPolicy,
 }
 
@@ -89,12 +88,8 @@ impl fmt::Display for ReconcilerName {
 }
 
 /// What a reconciler does.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "schema",
-    derive(schemars::JsonSchema),
-    schemars(rename_all = "camelCase", inline)
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, schemars::JsonSchema)]
+#[schemars(rename_all = "camelCase", inline)]
 pub enum ReconcilerMode {
     /// Nothing.
     #[default]
@@ -156,8 +151,7 @@ impl<'de> Deserialize<'de> for ReconcilerMode {
 }
 
 /// A reconciler of which the policy says only whether it acts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 pub struct ReconcilerPolicy {
     /// Whether it does nothing (`off`, the default), reports what it would do, or does it (`act`).
@@ -197,8 +191,8 @@ impl ReclaimingPolicy {
 }
 
 /// What the reconciler `reclaim` does, and after which times.
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "ReclaimingPolicy"))]
+#[derive(Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "ReclaimingPolicy")]
 #[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 struct ReclaimingKeys {
     /// Whether it does nothing (`off`, the default), reports what it would do, or does it (`act`).
@@ -206,22 +200,15 @@ struct ReclaimingKeys {
     mode: ReconcilerMode,
     /// How long a volume must have been Released before it is announced; required unless it is off.
     #[serde(default, deserialize_with = "age")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(schema_with = "values::duration_schema", transform = no_default)
-    )]
+    #[schemars(schema_with = "values::duration_schema", transform = no_default)]
     older_than: Option<Duration>,
     /// How long a volume stays announced, and can be vetoed, before it is reclaimed; required unless it is off.
     #[serde(default, deserialize_with = "grace")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(schema_with = "values::duration_schema", transform = no_default)
-    )]
+    #[schemars(schema_with = "values::duration_schema", transform = no_default)]
     grace: Option<Duration>,
 }
 
 /// What is required of some has no default.
-#[cfg(feature = "schema")]
 fn no_default(schema: &mut schemars::Schema) {
     schema.remove("default");
 }
@@ -292,8 +279,7 @@ impl ReconcilersPolicy {
 }
 
 /// How much is done, and when no more is.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 pub struct BoundsPolicy {
     /// The most changes after one look at the cluster.
@@ -307,7 +293,7 @@ pub struct BoundsPolicy {
     pub unchanged_judgements: NonZeroU32,
     /// How long after each other these judgements are made.
     #[serde(deserialize_with = "interval")]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "values::duration_schema"))]
+    #[schemars(schema_with = "values::duration_schema")]
     pub judgement_interval: Duration,
     /// The circuit breaker: if more than so many percent of all volumes become reclaimable within an hour, nothing is announced or reclaimed.
     pub newly_eligible_percent: Percent,
@@ -406,7 +392,6 @@ impl<'de> Deserialize<'de> for Percent {
     }
 }
 
-#[cfg(feature = "schema")]
 mod schema {
     use std::borrow::Cow;
 

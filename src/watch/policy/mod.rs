@@ -38,8 +38,7 @@ use self::values::{
 use crate::model::{Exemption, RuleId, Scope, Settings, Text, Threshold, format_duration};
 
 /// The policy file of `watch`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "keys and values")]
 pub struct WatchPolicy {
     /// The version of this format.
@@ -93,16 +92,14 @@ impl Default for RecordPlaces<Option<Text>> {
 }
 
 /// The version of the format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 enum ApiVersion {
     #[serde(rename = "storage.kubectl.dev/v1alpha1")]
     V1Alpha1,
 }
 
 /// What the file is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 enum PolicyKind {
     WatchPolicy,
 }
@@ -112,8 +109,7 @@ const HEADER: [(&str, &str); 2] =
     [("apiVersion", "storage.kubectl.dev/v1alpha1"), ("kind", "WatchPolicy")];
 
 /// Which findings are reported: all but some, or some.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "RuleLists")]
 struct RuleSelection {
     off: BTreeSet<RuleName>,
@@ -121,8 +117,8 @@ struct RuleSelection {
 }
 
 /// Which findings are reported: all but some, or some.
-#[derive(Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "RuleSelection"))]
+#[derive(Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "RuleSelection")]
 #[serde(deny_unknown_fields, expecting = "keys and values")]
 struct RuleLists {
     /// Not these findings.
@@ -130,7 +126,7 @@ struct RuleLists {
     off: BTreeSet<RuleName>,
     /// Only these findings.
     #[serde(default, deserialize_with = "some")]
-    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    #[schemars(length(min = 1))]
     only: BTreeSet<RuleName>,
 }
 
@@ -155,8 +151,7 @@ impl TryFrom<RuleLists> for RuleSelection {
 }
 
 /// Of which objects findings are reported. Every object is read and judged all the same.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "keys and values")]
 struct PolicyScope {
     /// Claims of these namespaces, and volumes whose claim is or was there; all if it is empty.
@@ -168,8 +163,7 @@ struct PolicyScope {
 }
 
 /// A finding of one object that is not reported.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "keys and values")]
 struct PolicyExemption {
     /// The finding.

@@ -13,8 +13,7 @@ use super::values::{LeaseName, NamespaceName};
 use crate::model::{Severity, Text};
 
 /// Where findings are told besides the log. What is absent is off.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 pub struct ReportPolicy {
     /// Events about the objects.
@@ -28,34 +27,31 @@ pub struct ReportPolicy {
 }
 
 /// Events about the objects of findings.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 pub struct EventsPolicy {
     /// Only findings of this severity and worse.
     #[serde(default = "high", deserialize_with = "severity")]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "super::values::severity"))]
+    #[schemars(schema_with = "super::values::severity")]
     pub severity: Severity,
 }
 
 /// A server of `/healthz` and `/readyz`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 pub struct ProbesPolicy {
     /// Where it listens. It speaks HTTP, and says nothing but whether this process is alive and ready.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "super::values::address"))]
+    #[schemars(schema_with = "super::values::address")]
     pub address: SocketAddr,
 }
 
 /// A server of `/metrics`, `/healthz` and `/readyz`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 pub struct MetricsPolicy {
     /// Where it listens. On a loopback address it speaks HTTP, and everybody may read the metrics;
     /// on any other it speaks HTTPS, and whoever reads them needs the right to.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "super::values::address"))]
+    #[schemars(schema_with = "super::values::address")]
     pub address: SocketAddr,
     /// How many namespaces have a label of their own, the rest being `other`; without it findings
     /// have no label for their namespace.
@@ -72,8 +68,7 @@ impl MetricsPolicy {
 }
 
 /// A certificate in files, read again when they change.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 pub struct TlsPolicy {
     /// The certificate and those that signed it, in PEM.
@@ -83,8 +78,7 @@ pub struct TlsPolicy {
 }
 
 /// Messages to a chat, or to anything that takes what Slack takes.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 pub struct WebhookPolicy {
     /// The file that holds the URL, which is a secret. It is read again for every message.
@@ -92,7 +86,7 @@ pub struct WebhookPolicy {
     pub url_file: PathBuf,
     /// Only findings of this severity and worse.
     #[serde(default = "high", deserialize_with = "severity")]
-    #[cfg_attr(feature = "schema", schemars(schema_with = "super::values::severity"))]
+    #[schemars(schema_with = "super::values::severity")]
     pub severity: Severity,
 }
 
@@ -129,8 +123,7 @@ fn severity<'de, D: Deserializer<'de>>(from: D) -> Result<Severity, D::Error> {
 
 /// Of the processes with the same Lease one reports, and the others stand by: they judge all the
 /// same, and serve metrics.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 pub struct LeaderElectionPolicy {
     /// The namespace of the Lease; that of the journal, unless it says otherwise.

@@ -217,7 +217,6 @@ pub(super) fn some_duration<'de, D: Deserializer<'de>>(
     duration(from).map(Some)
 }
 
-#[cfg(feature = "schema")]
 mod schema {
     use std::borrow::Cow;
 
@@ -314,5 +313,4 @@ mod schema {
     }
 }
 
-#[cfg(feature = "schema")]
 pub(super) use schema::{address, duration_schema, severity};
