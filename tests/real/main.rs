@@ -4,10 +4,10 @@
 //! (`tests/testbed/README.md`); without it they fail and say why. They run beside each other: a test has a namespace,
 //! and where it stops controllers, a cluster of its own.
 //!
-//! `BUDGET=600 cargo test --test real foretold -- --nocapture` foretells and does random things to random sets for ten
+//! `BUDGET=600 cargo test --test real foretold -- --ignored --nocapture` foretells and does random things to random sets for ten
 //! minutes; without `BUDGET` it does 48 of them.
 //!
-//! `RECORD_FIXTURES=1 cargo test --test real` renews the recorded fixtures in `tests/rules`, and
+//! `RECORD_FIXTURES=1 cargo test --test real -- --include-ignored` renews the recorded fixtures in `tests/rules`, and
 //! `RECORD_EXAMPLE=examples/leaky-cluster.json.gz cargo test --test real record_example` renews the shipped example.
 
 mod attachments;

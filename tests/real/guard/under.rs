@@ -33,7 +33,7 @@ fn every_writing_command_does_the_same_under_the_guard() {
     let this = std::env::current_exe().expect("because it runs");
     let ran = Command::new(this)
         .args(SCENARIOS)
-        .args(["--exact", "--test-threads=3"])
+        .args(["--include-ignored", "--exact", "--test-threads=3"])
         .env("GUARD", "deny")
         .output()
         .expect("because it runs already");

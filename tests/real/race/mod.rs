@@ -1,12 +1,12 @@
 //! Random races: while `gc` runs, others make the claim again, flip the policy, attach, delete, replace and reserve the
 //! volume, and no backend folder goes that should not, or stays that nobody knows of.
 //!
-//! `cargo test --test real race -- --nocapture` runs 48 cases, the same ones every time, or as many as fit into 150
+//! `cargo test --test real race -- --ignored --nocapture` runs 48 cases, the same ones every time, or as many as fit into 150
 //! seconds; with `BUDGET` as many as fit into so many. What a case does is decided by its seed, and some of it is tied
 //! to what the tool has just done (read the volume again, rehearsed the patch, sent it); which of two requests comes
 //! first is decided by the machine.
 //! `SEED=n CASES=1` repeats one case. A long run over cases that nobody has seen:
-//! `SEED=$(date +%s)0000 BUDGET=600 cargo test --test real race -- --nocapture`.
+//! `SEED=$(date +%s)0000 BUDGET=600 cargo test --test real race -- --ignored --nocapture`.
 
 mod api;
 mod case;

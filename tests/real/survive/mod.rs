@@ -1,11 +1,11 @@
 //! Random lives of claims: pods, workloads and custom resources come and go while claims are deleted and volumes rebound
 //! through the tool; nothing that is used is deleted, and what was to be kept is kept and comes back.
 //!
-//! `cargo test --test real survive -- --nocapture` runs 10 cases, the same ones every time, or as many as fit into three
+//! `cargo test --test real survive -- --ignored --nocapture` runs 10 cases, the same ones every time, or as many as fit into three
 //! minutes; with `BUDGET` as many as fit into so many seconds. What a case does is decided by its seed, and some of it
 //! is tied to what a run of the tool has just done (listed the pods, rehearsed a write, sent it); which of two requests
 //! comes first is decided by the machine. `SEED=n CASES=1` repeats one case. A long run over cases that nobody has seen:
-//! `SEED=$(date +%s)0000 BUDGET=600 cargo test --test real survive -- --nocapture`.
+//! `SEED=$(date +%s)0000 BUDGET=600 cargo test --test real survive -- --ignored --nocapture`.
 
 mod api;
 mod case;

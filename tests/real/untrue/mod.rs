@@ -1,9 +1,9 @@
 //! False answers: a proxy between the tool and a real API server has one thing go wrong with one path, and no command
 //! plans or reports more than without it, except that it did not see everything.
 //!
-//! `cargo test --test real untrue -- --nocapture` plays 48 cases, the same ones every time, or as many as fit into 150
+//! `cargo test --test real untrue -- --ignored --nocapture` plays 48 cases, the same ones every time, or as many as fit into 150
 //! seconds; with `BUDGET` as many as fit into so many. `SEED=n CASES=1` repeats one case. A long run over cases that
-//! nobody has seen: `SEED=$(date +%s)0000 BUDGET=600 cargo test --test real untrue -- --nocapture`.
+//! nobody has seen: `SEED=$(date +%s)0000 BUDGET=600 cargo test --test real untrue -- --ignored --nocapture`.
 
 mod faults;
 mod proxy;

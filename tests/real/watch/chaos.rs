@@ -1,6 +1,6 @@
 //! What is told while parts of the control plane are slow or gone, the line is bad, and much changes at once.
 //!
-//! In the end it is what an audit finds. `BUDGET=600 cargo test --test real many_pods -- --nocapture` has pods come
+//! In the end it is what an audit finds. `BUDGET=600 cargo test --test real many_pods -- --ignored --nocapture` has pods come
 //! and go for ten minutes; without it, for twenty seconds.
 
 use std::env;

@@ -1,10 +1,10 @@
 //! Random sets: what `simulate` foretells is what the controllers then do.
 //!
-//! `cargo test --test real foretold -- --nocapture` runs 48 cases, the same ones every time, so that a failure is the
+//! `cargo test --test real foretold -- --ignored --nocapture` runs 48 cases, the same ones every time, so that a failure is the
 //! doing of whoever changed something, or as many as fit into 150 seconds; with `BUDGET` as many as fit into so
 //! many. `SEED=n CASES=1` repeats one case.
 //! A long run over cases that nobody has seen:
-//! `SEED=$(date +%s)0000 BUDGET=600 cargo test --test real foretold -- --nocapture`.
+//! `SEED=$(date +%s)0000 BUDGET=600 cargo test --test real foretold -- --ignored --nocapture`.
 
 mod api;
 mod case;

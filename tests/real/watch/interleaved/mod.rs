@@ -2,11 +2,11 @@
 //! forge announcements, edit and delete their records, use volumes again, make them anew, revert policies, pause, and
 //! while the process that acts is killed, stopped and woken.
 //!
-//! `cargo test --test real interleaved -- --nocapture` plays 3 cases at once, the same ones every time, each with 20 volumes of which
+//! `cargo test --test real interleaved -- --ignored --nocapture` plays 3 cases at once, the same ones every time, each with 20 volumes of which
 //! each has a life of its own: an interleaving. What a case does is decided by its seed, and some of it is tied to
 //! what the tool has just done to the volume (announced it, rehearsed its end, sent it); which of two requests comes first is
 //! decided by the machine. `SEED=n CASES=1` repeats one case.
-//! 10,000 interleavings that nobody has seen: `SEED=$(date +%s)0000 CASES=500 cargo test --test real interleaved -- --nocapture`.
+//! 10,000 interleavings that nobody has seen: `SEED=$(date +%s)0000 CASES=500 cargo test --test real interleaved -- --ignored --nocapture`.
 
 mod case;
 mod model;

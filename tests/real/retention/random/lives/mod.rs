@@ -1,9 +1,9 @@
 //! Random lives of sets, with `retention apply` between settled steps: no claim that the policy retains is lost after it,
 //! no claim that is wanted is deleted by it, and what `simulate` foretells of a step is what happens.
 //!
-//! `cargo test --test real retained -- --nocapture` runs 14 lives, the same ones every time, or as many as fit into four
+//! `cargo test --test real retained -- --ignored --nocapture` runs 14 lives, the same ones every time, or as many as fit into four
 //! minutes; with `BUDGET` as many as fit into so many seconds. `SEED=n CASES=1` repeats one life. A long run over lives
-//! that nobody has seen: `SEED=$(date +%s)0000 BUDGET=900 cargo test --test real retained -- --nocapture`.
+//! that nobody has seen: `SEED=$(date +%s)0000 BUDGET=900 cargo test --test real retained -- --ignored --nocapture`.
 
 mod judge;
 mod life;
