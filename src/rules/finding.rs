@@ -1,6 +1,6 @@
 //! Building findings: evidence that several rules show.
 
-use crate::cluster::{Cx, Lookup, Seen};
+use crate::cluster::{Cx, Lookup, Others, Seen};
 use crate::facts::{self, EventSeries, LastTransition};
 use crate::model::{
     Age, Attachment, AttachmentSource, Claim, Evidence, Finding, Kind, ManagedField, Metadata,
@@ -210,6 +210,19 @@ impl Finding {
     pub(super) fn relates_pods_of(self, cx: &Cx, claim: &Claim) -> Self {
         let pods = cx.pods_of(&claim.key()).unwrap_or_default();
         self.relates(pods.into_iter().map(PodUse::object))
+    }
+
+    /// Shows with which volumes its own shares storage. There may be thousands, and each finding would list all others.
+    pub(super) fn shows_sharing(mut self, others: &Others<'_>) -> Self {
+        const SHOWN: usize = 20;
+        for (other, overlap) in others.iter().take(SHOWN) {
+            let claim = other.claim_ref.as_ref().map_or("none".to_owned(), |it| it.key.to_string());
+            let state = format!("{}, policy {}, claim {claim}", other.phase, other.reclaim_policy);
+            self = self
+                .shows_of(&other.object(), facts::lies(overlap), state)
+                .relates([other.object()]);
+        }
+        self
     }
 
     /// Adds the columns that tables show of a volume.

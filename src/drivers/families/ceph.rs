@@ -125,6 +125,23 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
     }
 }
 
+/// What deleting a subvolume of CephFS does, by whatever it is served.
+const SUBVOLUME: Family = Family {
+    answers_ok: &[
+        "a file system that does not exist",
+        "a subvolume without its entry in the journal of the file system",
+    ],
+    refuses: &[
+        "a subvolume with snapshots, where Ceph cannot retain them",
+        "a handle that was not composed by ceph-csi",
+    ],
+    snapshots: Snapshots::all(
+        Fate::Independent,
+        "they are retained when their subvolume is removed, or its removal is refused",
+    ),
+    ..BASE
+};
+
 /// ceph-csi CephFS.
 pub(super) static CEPHFS: Family = Family {
     id: "cephfs",
@@ -138,25 +155,13 @@ pub(super) static CEPHFS: Family = Family {
     used: cephfs_used,
     deletion: |it| destroyed(it, "the CephFS subvolume"),
     destroys: "the subvolume with everything in it; its snapshots are retained where Ceph can",
-    answers_ok: &[
-        "a file system that does not exist",
-        "a subvolume without its entry in the journal of the file system",
-    ],
-    refuses: &[
-        "a subvolume with snapshots, where Ceph cannot retain them",
-        "a handle that was not composed by ceph-csi",
-    ],
-    snapshots: Snapshots::all(
-        Fate::Independent,
-        "they are retained when their subvolume is removed, or its removal is refused",
-    ),
     provisioner: Provisioner::csi(&["csi-cephfsplugin-provisioner"], &["cephcsi"]),
     sources: &[
         "ceph/ceph-csi v3.12: internal/cephfs/controllerserver.go DeleteVolume, \
          internal/cephfs/store/volumeoptions.go NewVolumeOptionsFromStaticVolume, docs/static-pvc.md",
         "rook/rook#15008: a static volume with the handle of a dynamic one",
     ],
-    ..BASE
+    ..SUBVOLUME
 };
 
 /// The attributes that say which subvolume and which directory are meant.
@@ -271,21 +276,9 @@ pub(super) static CEPH_NFS: Family = Family {
     used: nfs_used,
     deletion: |it| destroyed(it, "the NFS export and the CephFS subvolume"),
     destroys: "the NFS export, and the subvolume with everything in it",
-    answers_ok: &[
-        "a file system that does not exist",
-        "a subvolume without its entry in the journal of the file system",
-    ],
-    refuses: &[
-        "a subvolume with snapshots, where Ceph cannot retain them",
-        "a handle that was not composed by ceph-csi",
-    ],
-    snapshots: Snapshots::all(
-        Fate::Independent,
-        "they are retained when their subvolume is removed, or its removal is refused",
-    ),
     provisioner: Provisioner::csi(&["csi-nfsplugin-provisioner"], &["cephcsi"]),
     sources: &["ceph/ceph-csi v3.12: internal/nfs/controller/controllerserver.go"],
-    ..BASE
+    ..SUBVOLUME
 };
 
 fn nfs_used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {

@@ -256,9 +256,6 @@ fn is_discovered_disk(volume: &Volume) -> bool {
         && volume.provisioned_by.as_deref().is_some_and(by_discovery)
 }
 
-/// There may be thousands, and each finding would list all others.
-const SHOWN: usize = 20;
-
 /// F93: several volumes reference one backend volume.
 pub(super) static DUPLICATE_VOLUME_HANDLE: Rule = Rule {
     id: "duplicate-volume-handle",
@@ -297,15 +294,10 @@ fn duplicate_volume_handle(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         }
         SharedStorage::Doubtful => "other PersistentVolumes may reference the same backend volume",
     };
-    let mut finding =
-        DUPLICATE_VOLUME_HANDLE.on_volume(cx, volume, summary).severe(shared.severity());
-    for (other, overlap) in others.iter().take(SHOWN) {
-        let claim = other.claim_ref.as_ref().map_or("none".to_owned(), |it| it.key.to_string());
-        let state = format!("{}, policy {}, claim {claim}", other.phase, other.reclaim_policy);
-        finding = finding
-            .shows_of(&other.object(), facts::lies(overlap), state)
-            .relates([other.object()]);
-    }
+    let mut finding = DUPLICATE_VOLUME_HANDLE
+        .on_volume(cx, volume, summary)
+        .severe(shared.severity())
+        .shows_sharing(&others);
     if facts::excludes_in_a_pod(volume, &others) {
         finding = finding.shows(
             "a pod that uses both",

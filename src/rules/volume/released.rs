@@ -216,9 +216,6 @@ fn released_claim_recreated(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     })))
 }
 
-/// There may be thousands, and each finding would list all others.
-const SHOWN: usize = 20;
-
 /// F07: an Available, Released or Failed volume references the backend volume of another volume.
 pub(super) static RELEASED_HANDLE_SHARED: Rule = Rule {
     id: "pv-released-handle-shared",
@@ -262,17 +259,11 @@ fn released_handle_shared(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             format!("{phase}; another PersistentVolume may reference the same backend volume")
         }
     };
-    let mut finding = RELEASED_HANDLE_SHARED
+    let finding = RELEASED_HANDLE_SHARED
         .on_volume(cx, volume, summary)
         .severe(shared.severity())
-        .aged(facts::state_age(cx, volume));
-    for (other, overlap) in others.iter().take(SHOWN) {
-        let claim = other.claim_ref.as_ref().map_or("none".to_owned(), |it| it.key.to_string());
-        let state = format!("{}, policy {}, claim {claim}", other.phase, other.reclaim_policy);
-        finding = finding
-            .shows_of(&other.object(), facts::lies(overlap), state)
-            .relates([other.object()]);
-    }
+        .aged(facts::state_age(cx, volume))
+        .shows_sharing(&others);
     if shared == SharedStorage::Doubtful {
         return Ok(Some(finding.report_only(
             "compare them at the storage system before this one is deleted or bound",

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::Watcher;
-use super::acting::{left, policy_of};
+use super::acting::{left, policy_of, switch};
 use super::reporting::Reporting;
 use crate::support::{Admin, Fault, Proxy, Run, Scenario, claim, eventually, pod, shared};
 
@@ -24,13 +24,6 @@ pub(super) fn through(on: &Scenario, proxy: &Proxy, reporting: &Reporting) -> Pa
     let kubeconfig = reporting.folder.path().join("kubeconfig");
     fs::write(&kubeconfig, config.to_string()).expect("because the folder is writable");
     kubeconfig
-}
-
-/// Pauses what acts in the namespace of the scenario, or lets it go on.
-fn switch(on: &Scenario, how: &str) {
-    let run = Run::of(&["watch", how, "-n", &on.name]).kubeconfig(on.cluster.kubeconfig());
-    let outcome = run.go();
-    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
 }
 
 /// `watch -o json | head -1`, while a volume is being announced.

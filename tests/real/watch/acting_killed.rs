@@ -10,10 +10,10 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::Watcher;
-use super::acting::left;
+use super::acting::{left, switch};
 use super::reporting::Reporting;
 use crate::support::{
-    Admin, Cluster, Fault, Options, Proxy, Run, Scenario, Told, Write, eventually, kubeconfig_in,
+    Admin, Cluster, Fault, Options, Proxy, Scenario, Told, Write, eventually, kubeconfig_in,
 };
 
 /// A volume that is announced and reclaimed by one process after the other, by way of a proxy.
@@ -67,7 +67,7 @@ impl<'a> Chain<'a> {
         fs::write(reporting.folder.path().join("kubeconfig"), kubeconfig)
             .expect("because the folder is writable");
         let chain = Self { on, proxy, reporting, volume, processes: Cell::new(0) };
-        chain.switch("resume");
+        switch(&chain.on, "resume");
         chain
     }
 
@@ -76,13 +76,6 @@ impl<'a> Chain<'a> {
         let name = format!("process-{}", self.processes.get());
         let kubeconfig = self.reporting.folder.path().join("kubeconfig");
         Watcher::in_pod(&name, &kubeconfig, &self.reporting.policy(), &[])
-    }
-
-    /// Pauses what acts here, or lets it go on.
-    fn switch(&self, how: &str) {
-        let run = Run::of(&["watch", how, "-n", &self.on.name, "--reason", "tried"]);
-        let outcome = run.kubeconfig(self.on.cluster.kubeconfig()).go();
-        assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     }
 
     /// The process is gone for good: nobody waits until its Lease expires.
@@ -262,7 +255,7 @@ fn held(cluster: &Cluster) {
     let held = chain.proxy.hold(rehearsed());
     held.wait();
     process.signal(Signal::STOP);
-    chain.switch("pause");
+    switch(&chain.on, "pause");
     sleep(UNHEARD);
     held.release();
     process.signal(Signal::CONT);
@@ -275,7 +268,7 @@ fn held(cluster: &Cluster) {
     drop(held);
     process.terminate();
     chain.buried();
-    chain.switch("resume");
+    switch(&chain.on, "resume");
     chain.ends([2, 2, 1], &[]);
 }
 

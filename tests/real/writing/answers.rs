@@ -172,10 +172,13 @@ fn nothing_is_removed_by_a_clock_that_disagrees() {
     case.on.create(&claim("data", &case.driver.class_delete));
     let volume = case.on.bound("data");
     let of = |args: &[&str]| Run::of(args).kubeconfig(case.proxy.kubeconfig());
-    for run in [case.gc(), of(&["apply", &saved, "--yes"]), of(&deletion)] {
+    let ahead = || {
         case.proxy.clear();
-        let ahead = Fault::clock(80 * 24 * 3600).on("GET", "^/api/v1/persistentvolumes$");
-        case.proxy.fault(ahead.times(1));
+        let fault = Fault::clock(80 * 24 * 3600).on("GET", "^/api/v1/persistentvolumes$");
+        case.proxy.fault(fault.times(1));
+    };
+    for run in [case.gc(), of(&["apply", &saved, "--yes"]), of(&deletion)] {
+        ahead();
         let outcome = run.env("XDG_STATE_HOME", case.home.path()).go();
         assert_eq!(outcome.code, Some(5), "{}{}", outcome.stdout, outcome.stderr);
         // By that clock its provisioner is not running either, and the plan is old: that is said where it is asked first.
@@ -186,9 +189,7 @@ fn nothing_is_removed_by_a_clock_that_disagrees() {
         assert!(case.driver.has(&case.on.handle(&volume)));
         assert!(case.on.get("pvc/data").is_some());
     }
-    case.proxy.clear();
-    let ahead = Fault::clock(80 * 24 * 3600).on("GET", "^/api/v1/persistentvolumes$");
-    case.proxy.fault(ahead.times(1));
+    ahead();
     let outcome = case.gc().more(&["--keep-backend"]).go();
     let told = "the clock of the API server is 80d ahead of that of this machine";
     assert!(outcome.stderr.contains(told), "{}{}", outcome.stdout, outcome.stderr);
