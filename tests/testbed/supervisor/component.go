@@ -29,10 +29,14 @@ type component struct {
 	prepare func() error
 	// ready says whether the component does its work yet; since is when it was started. nil: it is, once it runs.
 	ready func(c *component, since time.Time) error
+	// leads is true of a program that ends itself when it cannot renew its Lease: a busy machine is enough. Where
+	// nobody asked it to end, it is started again, as a kubelet does.
+	leads bool
 
 	mutex   sync.Mutex
 	extra   []string // appended to args; the later flag wins
 	process *process
+	wanted  bool // its end was not asked for
 }
 
 // start runs the program and waits until it is ready.
@@ -49,12 +53,45 @@ func (c *component) start(extra []string) error {
 	if c.ready == nil {
 		return nil
 	}
-	return c.await(func() error { return c.ready(c, since) })
+	if err := c.await(func() error { return c.ready(c, since) }); err != nil {
+		return err
+	}
+	if c.leads {
+		go c.keep(c.want(true))
+	}
+	return nil
+}
+
+// want says whether the program is to run, and returns its process.
+func (c *component) want(wanted bool) *process {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.wanted = wanted
+	return c.process
+}
+
+// keep starts the program again whenever it ends unasked.
+func (c *component) keep(process *process) {
+	for {
+		<-process.done
+		time.Sleep(time.Second)
+		c.mutex.Lock()
+		if !c.wanted || c.process != process || c.launchLocked(c.extra) != nil {
+			c.mutex.Unlock()
+			return
+		}
+		process = c.process
+		c.mutex.Unlock()
+	}
 }
 
 func (c *component) launch(extra []string) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	return c.launchLocked(extra)
+}
+
+func (c *component) launchLocked(extra []string) error {
 	if c.process != nil && !c.process.ended() {
 		return errors.New("it runs already")
 	}
@@ -73,16 +110,15 @@ func (c *component) launch(extra []string) error {
 	return err
 }
 
-// await polls a condition, and gives up when the component ends or time is over; both errors show its log.
+// await polls a condition, and gives up when the component ends for good or time is over; both errors show its log.
 func (c *component) await(condition func() error) error {
-	process := c.running()
 	deadline := time.Now().Add(startPatience)
 	for {
 		err := condition()
 		if err == nil {
 			return nil
 		}
-		if process == nil || process.ended() {
+		if !c.isRunning() && !c.isWanted() {
 			return fmt.Errorf("%s ended while it started%s", c.name, c.tail())
 		}
 		if time.Now().After(deadline) {
@@ -103,6 +139,12 @@ func (c *component) isRunning() bool {
 	return p != nil && !p.ended()
 }
 
+func (c *component) isWanted() bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.wanted
+}
+
 // restart starts it anew with the arguments that it had.
 func (c *component) restart(end func(*component)) error {
 	end(c)
@@ -112,27 +154,15 @@ func (c *component) restart(end func(*component)) error {
 	return c.start(extra)
 }
 
-// revive waits until a component has done some of its work since a time, and starts it anew where it has ended: one that
-// cannot renew its Lease ends itself, and in a real cluster the kubelet starts it again.
-func (c *component) revive(since time.Time) error {
-	if c.ready != nil && c.await(func() error { return c.ready(c, since) }) == nil || c.isRunning() {
-		return nil
-	}
-	c.mutex.Lock()
-	extra := c.extra
-	c.mutex.Unlock()
-	return c.start(extra)
-}
-
 // stop does nothing if the component does not run.
 func (c *component) stop() {
-	if p := c.running(); p != nil {
+	if p := c.want(false); p != nil {
 		p.stop(stopPatience)
 	}
 }
 
 func (c *component) kill() {
-	if p := c.running(); p != nil {
+	if p := c.want(false); p != nil {
 		p.kill()
 	}
 }

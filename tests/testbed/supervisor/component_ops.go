@@ -52,10 +52,10 @@ func (o *clusterRestartAPIServer) run(s *supervisor) (any, error) {
 	}
 	since := time.Now()
 	for _, other := range others {
-		if other == found {
+		if other == found || other.ready == nil {
 			continue
 		}
-		if err := other.revive(since); err != nil {
+		if err := other.await(func() error { return other.ready(other, since) }); err != nil {
 			return nil, err
 		}
 	}
@@ -99,6 +99,9 @@ func (o *componentSignal) run(s *supervisor) (any, error) {
 		return nil, fmt.Errorf("signal %q is not one of STOP, CONT, TERM, KILL", o.Signal)
 	}
 	p := found.running()
+	if signal == syscall.SIGKILL || signal == syscall.SIGTERM {
+		found.want(false)
+	}
 	if !found.isRunning() {
 		return nil, fmt.Errorf("%s does not run", o.Component)
 	}

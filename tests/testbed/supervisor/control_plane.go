@@ -55,6 +55,18 @@ func (c *cluster) define(name, binary string, ready func(*component, time.Time) 
 	return nil
 }
 
+// defineLeader registers a component that works while it holds a Lease.
+func (c *cluster) defineLeader(name, binary string, ready func(*component, time.Time) error, args ...string) error {
+	if err := c.define(name, binary, ready, args...); err != nil {
+		return err
+	}
+	found, err := c.component(name)
+	if err == nil {
+		found.leads = true
+	}
+	return err
+}
+
 func (c *cluster) defineEtcd() error {
 	ports, err := freePorts(2)
 	if err != nil {
@@ -129,7 +141,7 @@ func (c *cluster) auditLog() string { return filepath.Join(c.dir, "audit.jsonl")
 
 func (c *cluster) defineKCM(binary string) error {
 	const lease = "kube-controller-manager"
-	err := c.define("kcm", binary, func(kcm *component, since time.Time) error {
+	err := c.defineLeader("kcm", binary, func(kcm *component, since time.Time) error {
 		if kcm.hasFlag("--leader-elect=false") {
 			return nil
 		}

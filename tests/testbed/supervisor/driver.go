@@ -137,7 +137,7 @@ func (d *driver) defineProcesses() error {
 			return c.leaseRenewed(d.namespace, kind.lease(d.options.Driver), since)
 		}
 		args := append(d.sidecarArgs(kind, d.socket), "--kubeconfig="+kubeconfig)
-		if err := c.define(d.component(kind), kind.binary, up, args...); err != nil {
+		if err := c.defineLeader(d.component(kind), kind.binary, up, args...); err != nil {
 			return err
 		}
 	}

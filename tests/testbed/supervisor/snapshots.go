@@ -92,7 +92,7 @@ func (c *cluster) startSnapshotController() error {
 	if err != nil {
 		return err
 	}
-	if err := c.define(snapshotController, snapshotController, func(_ *component, since time.Time) error {
+	if err := c.defineLeader(snapshotController, snapshotController, func(_ *component, since time.Time) error {
 		return c.leaseRenewed("kube-system", "snapshot-controller-leader", since)
 	}, append([]string{"--kubeconfig=" + kubeconfig}, args...)...); err != nil {
 		return err
