@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::driver::{self, of_kept};
-use crate::cluster::{Cx, Others, Placed, Seen};
+use crate::cluster::{Cx, Others, Placed, Seen, Unseen};
 use crate::drivers::{self, Extent, Overlap, Place, Reference, Relation, meeting};
 use crate::facts::{
     Owner,
@@ -12,8 +12,8 @@ use crate::facts::{
     may_destroy, owner,
 };
 use crate::model::{
-    InlineVolume, InlineVolumes, KeptBackend, NamedBackend, OwnerReference, Severity, Volume,
-    VolumeSource, Workload,
+    Answer, InlineVolume, InlineVolumes, KeptBackend, NamedBackend, OwnerReference, Question,
+    Severity, Text, Volume, VolumeSource, Workload,
 };
 
 /// Something else that names storage of a volume.
@@ -127,6 +127,28 @@ pub fn neighbours(
     }
     found.sort_by(|a, b| (a.nearness, &a.who).cmp(&(b.nearness, &b.who)));
     Ok(Neighbours { found, proven, are_all: doubtful.1 })
+}
+
+/// Fails unless the record of kept backend volumes was read: one that another machine has kept may lie in
+/// the storage of a volume, or contain it. A dump need not hold the record.
+///
+/// # Errors
+/// When the API server refused to show the record, or did not answer.
+pub fn kept_record_read(cx: &Cx) -> Seen<()> {
+    for (question, answer) in cx.cluster().answers() {
+        let Question::KeptBackends { namespace } = question else { continue };
+        let reason = match answer {
+            Answer::Forbidden => "forbidden",
+            Answer::Unanswered(reason) => reason,
+            _ => continue,
+        };
+        return Err(Unseen {
+            kind: question.kind(),
+            namespace: Some(Text::clone(namespace)),
+            reason: format!("the record of kept backend volumes was not read: {reason}"),
+        });
+    }
+    Ok(())
 }
 
 /// Whether it is the record of this very backend volume: it was kept, and is deleted or adopted now.

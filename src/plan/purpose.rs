@@ -154,6 +154,19 @@ impl Purpose {
         )
     }
 
+    /// Whether data may be lost if something was overlooked: it destroys a backend volume, deletes a claim, or lets
+    /// a deletion go on.
+    pub const fn loses_data(&self) -> bool {
+        self.destroys()
+            || matches!(
+                self,
+                Self::DeleteClaim(_)
+                    | Self::DeleteWithClaims(_)
+                    | Self::ApplyRetention(RetentionChange::DeleteLeftover(_))
+                    | Self::FixFinalizers(_)
+            )
+    }
+
     /// Whether the backend volume is not kept any more afterwards: it is destroyed, or a volume
     /// references it again.
     pub const fn ends_keeping(&self) -> bool {

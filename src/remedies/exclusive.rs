@@ -122,6 +122,7 @@ pub(super) fn clearance(
             class.object()
         ));
     }
+    facts::kept_record_read(cx)?;
     let neighbours = facts::neighbours(cx, volume, &places, besides)?;
     // Of those that are not told one by one, there may be none beside them that count.
     let listed = |nearness: Nearness, untold: usize, are_all: bool| {

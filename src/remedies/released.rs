@@ -5,7 +5,8 @@ use super::checks::{self, Checked, ReliedFlags};
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::{self, ClaimState, NO_OTHER_USERS, OtherUsers};
 use crate::model::{
-    Attachment, ClaimKey, Kind, Phase, Proposal, ReclaimPolicy, Refusal, Trust, Volume,
+    Attachment, Claim, ClaimKey, Kind, Phase, PodUse, Proposal, ReclaimPolicy, Refusal, Trust,
+    Volume,
 };
 
 const UNKNOWN_AGE: &str = "--include-unknown-age";
@@ -239,11 +240,15 @@ pub(super) fn hosts_answer(cx: &Cx, volume: &Volume) -> Seen<Checked> {
 /// Refuses where a pod uses its claim.
 ///
 /// Pods that use a recreated claim, which is bound to another volume, use that other volume, as far
-/// as their nodes can be asked: a pod may be older than the new claim.
+/// as their nodes can be asked; a pod that is older than the new claim may still use this one.
 pub(super) fn pods_are_gone(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     let Some(claim) = &volume.claim_ref else { return Ok(Ok(())) };
-    let moved = matches!(facts::claim_state(cx, volume)?, ClaimState::Recreated(namesake)
-            if namesake.volume_name.as_deref().is_some_and(|bound| bound != volume.name()));
+    let namesake = match facts::claim_state(cx, volume)? {
+        ClaimState::Recreated(namesake) => Some(namesake),
+        _ => None,
+    };
+    let moved =
+        namesake.filter(|it| it.volume_name.as_deref().is_some_and(|bound| bound != volume.name()));
     for pod in cx.pods_of(&claim.key)? {
         let plight = match &pod.node {
             Some(node) => facts::node_problem(cx, node, Kind::Pod),
@@ -258,12 +263,27 @@ pub(super) fn pods_are_gone(cx: &Cx, volume: &Volume) -> Seen<Checked> {
                     plight.describe()
                 )));
             }
-            (Err(unseen), _) if moved => return Err(unseen),
-            _ if moved => {}
+            (Err(unseen), _) if moved.is_some() => return Err(unseen),
+            (_, Some(_)) if moved.is_some_and(|it| may_be_older(pod, it)) => {
+                return Ok(Err(format!(
+                    "{} may be older than claim {}, which was recreated: it may still use this \
+                     volume",
+                    pod.object(),
+                    claim.key
+                )));
+            }
+            _ if moved.is_some() => {}
             _ => return Ok(Err(format!("{} uses claim {}", pod.object(), claim.key))),
         }
     }
     Ok(Ok(()))
+}
+
+/// Whether a pod was created before a claim that its volumes name, or at an unknown time: then it runs with
+/// the claim that had the name before.
+fn may_be_older(pod: &PodUse, claim: &Claim) -> bool {
+    let times = pod.created.zip(claim.metadata.created);
+    !pod.is_finished() && times.is_none_or(|(pod, claim)| pod < claim)
 }
 
 /// Refuses a proposal that destroys the data of a claim which a custom resource wants back, or may: a

@@ -22,7 +22,10 @@ use crate::model::{
 };
 use crate::plan::Purpose;
 use crate::rules;
-use crate::sources::{answers, live::list_again};
+use crate::sources::{
+    answers,
+    live::{Watches, list_again},
+};
 
 /// Rounds of questions about one object: an answer may raise another question, but not for ever.
 const ROUNDS: usize = 4;
@@ -71,7 +74,10 @@ impl CurrentCluster {
         purpose: &Purpose,
         object: &ObjectRef,
     ) -> Result<(ReadObjects, BTreeSet<ObjectKey>), ReadAgainError> {
-        let lists = purpose.listed_again(object);
+        let mut lists = purpose.listed_again(object);
+        if purpose.loses_data() {
+            lists.extend(self.unheard());
+        }
         let mut read = BTreeSet::new();
         if let Some(key) = purpose.read_before() {
             let object = ObjectRef { key, uid: None };
@@ -94,6 +100,11 @@ impl CurrentCluster {
             read.extend(objects.keys_with(object.key));
         }
         Ok((ReadObjects { subject: Some(Value::Null), referenced: Vec::new() }, read))
+    }
+
+    /// Returns what has to be listed again before anything is destroyed, because its watch may be dead.
+    fn unheard(&self) -> Vec<Reach> {
+        self.state.borrow().watches.as_ref().map(Watches::unheard).unwrap_or_default()
     }
 
     /// Returns what a decision about an object rests on besides what the object references. What was

@@ -5,10 +5,10 @@ use std::{cell::RefCell, sync::Arc};
 use super::*;
 use crate::cluster::{Change, Cluster, Dirty, Gap, Reach};
 use crate::model::{
-    Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimRef, CsiDriver, FieldOwner,
-    Kind, Lease, ManagedField, Metadata, MountedClaim, Node, NodeAffinity, NodeRequirement,
-    NodeTerm, Phase, PodUse, Row, Settings, SidecarContainer, Sidecars, Time, Uid, VolumeSource,
-    Workload,
+    Answer, Attachment, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimRef, CsiDriver,
+    FieldOwner, Kind, Lease, ManagedField, Metadata, MountedClaim, Node, NodeAffinity,
+    NodeRequirement, NodeTerm, Phase, PodPhase, PodUse, Question, Row, Settings, SidecarContainer,
+    Sidecars, Time, Uid, VolumeSource, Workload,
 };
 
 const DRIVER: &str = "ebs.csi.aws.com";
@@ -120,10 +120,24 @@ fn pod(name: &str, node: Option<&str>) -> Row {
 /// A recreated claim, bound to another volume.
 fn claim() -> Row {
     Row::Claim(Box::new(Claim {
-        metadata: Metadata { name: "orders".into(), ..metadata("new") },
+        metadata: Metadata {
+            name: "orders".into(),
+            created: Some(ago(8 * DAY)),
+            ..metadata("new")
+        },
         volume_name: Some("pv-2".into()),
         ..Claim::sample()
     }))
+}
+
+/// A pod of a Ready node that is younger than the recreated claim.
+fn young(name: &str) -> Row {
+    created(pod(name, Some("well")), Some(8 * DAY - 1))
+}
+
+fn created(row: Row, seconds: Option<i64>) -> Row {
+    let Row::Pod(pod) = row else { panic!("it is a pod") };
+    Row::Pod(Box::new(PodUse { created: seconds.map(ago), ..*pod }))
 }
 
 /// Returns the notices or the refusal for a volume, with these rows and a running driver.
@@ -309,13 +323,56 @@ fn pods_of_a_claim_that_was_made_again_use_its_new_volume_unless_their_node_is_s
         let rows = nodes().into_iter().chain([claim()]).chain(pods);
         verdict(&volume(), rows.collect(), &settings)
     };
-    assert_eq!(says(vec![pod("web-0", Some("well")), pod("web-1", None)]), Ok(vec![]));
+    assert_eq!(says(vec![young("web-0"), pod("web-1", None)]), Ok(vec![]));
     for (node, plight) in [("sick", "is not Ready"), ("gone", "does not exist")] {
         let reason = format!(
             "po/shop/web-1 uses claim shop/orders, and its node {node} {plight}: it may still write"
         );
-        let pods = vec![pod("web-0", Some("well")), pod("web-1", Some(node))];
+        let pods = vec![young("web-0"), pod("web-1", Some(node))];
         assert_eq!(says(pods), Err(reason));
+    }
+}
+
+/// The deletion of the first claim was forced under its running pod, and the manifest applied again.
+#[test]
+fn a_pod_that_may_be_older_than_a_recreated_claim_may_still_use_the_volume() {
+    let settings = Settings { include_recreated: true, ..Settings::default() };
+    let says = |pod: Row| {
+        let rows = nodes().into_iter().chain([claim(), pod]);
+        verdict(&volume(), rows.collect(), &settings)
+    };
+    let running = |seconds| created(pod("web-0", Some("well")), seconds);
+    let refused =
+        Err("po/shop/web-0 may be older than claim shop/orders, which was recreated: it may \
+                       still use this volume"
+            .to_owned());
+    assert_eq!(says(running(Some(9 * DAY))), refused);
+    assert_eq!(says(running(Some(8 * DAY + 1))), refused);
+    assert_eq!(says(running(None)), refused);
+    // A set makes the claim and its pod within one second.
+    assert_eq!(says(running(Some(8 * DAY))), Ok(vec![]));
+    let Row::Pod(ended) = running(Some(9 * DAY)) else { panic!("it is a pod") };
+    assert_eq!(
+        says(Row::Pod(Box::new(PodUse { phase: PodPhase::Succeeded, ..*ended }))),
+        Ok(vec![])
+    );
+}
+
+/// Another machine may have kept a backend volume that lies in the directory of this one.
+#[test]
+fn nothing_is_reclaimed_while_the_record_of_kept_backend_volumes_cannot_be_read() {
+    let record = || Question::KeptBackends { namespace: "kube-system".into() };
+    for (answer, why) in [
+        (Answer::Forbidden, Some("forbidden")),
+        (Answer::Unanswered("timed out".into()), Some("timed out")),
+        (Answer::Yes, None),
+    ] {
+        let answered = Row::Answer(record(), answer);
+        let rows = nodes().into_iter().chain([lease("ebs-csi-aws-com", 1), answered]);
+        let said = proposed(&volume(), rows.collect(), &[], &Settings::default());
+        let reason = why
+            .map(|why| format!("unseen: the record of kept backend volumes was not read: {why}"));
+        assert_eq!(said.err(), reason);
     }
 }
 

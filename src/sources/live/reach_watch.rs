@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use chrono::Utc;
 use futures::future::{BoxFuture, FutureExt as _, select_all};
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -16,7 +17,7 @@ use crate::client::{
     Decoding, ListEvent, ListRequest, ListSink, ReadError, Reader, Watch, WatchEvent,
 };
 use crate::cluster::{Change, Reach};
-use crate::model::{Kind, ObjectKey, Text};
+use crate::model::{Kind, ObjectKey, Text, Time};
 use crate::objects::{AnyObject, Folder, Reduced};
 
 /// What a watch task shares with the owner of the intake.
@@ -438,14 +439,23 @@ pub struct WatchHealth(Arc<Mutex<WatchCounts>>);
 struct WatchCounts {
     /// How often a watch began anew, by kind.
     restarts: BTreeMap<Kind, u64>,
-    /// When a watch heard from the server last, by kind.
-    heard: BTreeMap<Kind, Instant>,
+    /// When a watch heard from the server last, by kind: by the stopwatch, which stands still while the machine is
+    /// suspended, and by the date.
+    heard: BTreeMap<Kind, (Instant, Time)>,
 }
 
 impl WatchHealth {
     /// Notes that a watch of a kind heard from the server.
     pub(super) fn heard(&self, kind: Kind) {
-        self.counts().heard.insert(kind, Instant::now());
+        self.counts().heard.insert(kind, (Instant::now(), Utc::now()));
+    }
+
+    /// Whether nothing was heard of a kind for so long, not even a bookmark: the connection may be dead, or the machine
+    /// was suspended.
+    pub(super) fn is_silent(&self, kind: Kind, bound: Duration) -> bool {
+        let Some((at, date)) = self.counts().heard.get(&kind).copied() else { return true };
+        let by_date = (Utc::now() - date).to_std().unwrap_or_default();
+        at.elapsed().max(by_date) > bound
     }
 
     /// Notes that a watch of a kind begins anew.
@@ -460,7 +470,7 @@ impl WatchHealth {
 
     /// How long ago a watch heard from the server, an event or a bookmark, by kind.
     pub fn silences(&self) -> BTreeMap<Kind, Duration> {
-        self.counts().heard.iter().map(|(kind, at)| (*kind, at.elapsed())).collect()
+        self.counts().heard.iter().map(|(kind, (at, _))| (*kind, at.elapsed())).collect()
     }
 
     fn counts(&self) -> MutexGuard<'_, WatchCounts> {
@@ -481,5 +491,28 @@ mod tests {
         health.heard(Kind::Node);
         assert_eq!(seen.restarts(), [(Kind::Pod, 2)].into());
         assert_eq!(seen.silences().into_keys().collect::<Vec<_>>(), [Kind::Node]);
+    }
+
+    #[test]
+    fn a_kind_of_which_nothing_was_heard_for_long_is_silent() {
+        let health = WatchHealth::default();
+        let bound = Duration::from_secs(90);
+        assert!(health.is_silent(Kind::Pod, bound), "nothing was heard at all");
+        health.heard(Kind::Pod);
+        assert!(!health.is_silent(Kind::Pod, bound));
+        let now = Instant::now();
+        let Some(earlier) = now.checked_sub(Duration::from_secs(91)) else {
+            panic!("just started")
+        };
+        let dated = |seconds: i64| Utc::now() - chrono::Duration::seconds(seconds);
+        // The machine was suspended over night, by the date alone; the date was set back; neither.
+        for (at, date, silent) in [
+            (now, dated(8 * 3600), true),
+            (earlier, dated(-3600), true),
+            (now, dated(-3600), false),
+        ] {
+            health.counts().heard.insert(Kind::Pod, (at, date));
+            assert_eq!(health.is_silent(Kind::Pod, bound), silent, "{date}");
+        }
     }
 }

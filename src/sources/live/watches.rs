@@ -36,8 +36,10 @@ pub struct Watches {
     broken: watch::Sender<BTreeSet<Reach>>,
     /// Counts how often everything had to be listed again.
     all_lists: watch::Sender<u64>,
-    /// How many lists were watched when they began.
-    count: usize,
+    /// What was watched when they began.
+    reaches: Vec<Reach>,
+    /// How long a kind may be silent before a decision rests on it.
+    trusted: Duration,
     health: WatchHealth,
     /// One for each kind.
     _tasks: JoinSet<()>,
@@ -64,11 +66,15 @@ impl Watches {
             all_lists: all_lists.subscribe(),
             health: health.clone(),
         };
-        let watches = |kind: &FollowedKind| match &kind.listed {
-            ListedKind::Watched(watches) => watches.len(),
-            ListedKind::NotServed => 0,
+        let watched = |kind: &FollowedKind| match &kind.listed {
+            ListedKind::Watched(watches) => watches.iter().map(|it| it.reach().clone()).collect(),
+            ListedKind::NotServed => Vec::new(),
         };
-        let count = kinds.iter().map(watches).sum();
+        let reaches: Vec<_> = kinds.iter().flat_map(watched).collect();
+        // What was listed just now was heard; a watch has yet to begin.
+        reaches.iter().for_each(|it| health.heard(it.kind));
+        // Half of what a watch waits for: more than the minute or so between two bookmarks.
+        let trusted = reader.limits().silence / 2;
         let mut tasks = JoinSet::new();
         for kind in kinds {
             tasks.spawn(kind.run(returns, links.clone()));
@@ -76,7 +82,17 @@ impl Watches {
         // The lists' answers began before now: the clock starts slow, and no age is too long.
         let base = intake.cluster.clock().map(|time| (time, Instant::now()));
         let clock = ServerClock { base };
-        Self { receiver, clock, volume_lists, broken, all_lists, count, health, _tasks: tasks }
+        Self {
+            receiver,
+            clock,
+            volume_lists,
+            broken,
+            all_lists,
+            reaches,
+            trusted,
+            health,
+            _tasks: tasks,
+        }
     }
 
     /// Watches that bring these changes, the next time that something is taken in, and then nothing.
@@ -90,10 +106,17 @@ impl Watches {
             volume_lists: watch::channel(0).0,
             broken: watch::channel(BTreeSet::new()).0,
             all_lists: watch::channel(0).0,
-            count: 0,
+            reaches: Vec::new(),
+            trusted: Duration::MAX,
             health: WatchHealth::default(),
             _tasks: JoinSet::new(),
         }
+    }
+
+    /// Watches of lists of whose kinds nothing was heard since.
+    #[cfg(test)]
+    pub(crate) fn that_are_silent(reaches: Vec<Reach>) -> Self {
+        Self { reaches, trusted: Duration::ZERO, ..Self::that_bring([]) }
     }
 
     /// Takes in everything that has arrived, without waiting.
@@ -123,7 +146,16 @@ impl Watches {
 
     /// Returns how many lists were watched when the watches began.
     pub fn count(&self) -> usize {
-        self.count
+        self.reaches.len()
+    }
+
+    /// Returns what was listed and may have changed unseen: nothing was heard of its kind for longer than the API
+    /// server is ever silent, because the connection is dead or the machine was suspended. Events have no
+    /// bookmarks, and what a Lease proves is judged by its own times.
+    pub fn unheard(&self) -> Vec<Reach> {
+        let counts = |it: &&Reach| !matches!(it.kind, Kind::Event | Kind::Lease);
+        let silent = |it: &&Reach| self.health.is_silent(it.kind, self.trusted);
+        self.reaches.iter().filter(counts).filter(silent).cloned().collect()
     }
 
     /// How these watches are doing.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Source, assert_none, sources};
 
 /// Files that read the date of this machine, which may be wrong by days.
-const DATE: [(&str, &str); 8] = [
+const DATE: [(&str, &str); 9] = [
     (
         "src/apply/receipt.rs",
         "whether the machine was suspended since something was read or judged",
@@ -24,6 +24,10 @@ const DATE: [(&str, &str); 8] = [
     (
         "src/watch/report/metrics.rs",
         "when it judged last, by the clock that Prometheus compares with",
+    ),
+    (
+        "src/sources/live/reach_watch.rs",
+        "whether the machine was suspended since a watch was heard",
     ),
     ("src/watch/run.rs", "whether the machine was asleep, so that its connections may be dead"),
 ];

@@ -90,8 +90,8 @@ func (c *cluster) defineEtcd() error {
 		"--initial-cluster=default="+peer,
 		"--unsafe-no-fsync",
 		"--log-level=warn",
-		// It elects itself; with the defaults it waits a second for others.
-		"--heartbeat-interval=20", "--election-timeout=200",
+		// It elects itself; with the defaults it waits a second for others, and each tick takes time from a dozen idle ones.
+		"--heartbeat-interval=50", "--election-timeout=250",
 		"--max-txn-ops="+strconv.Itoa(seedBatchItems),
 		"--max-request-bytes="+strconv.Itoa(maxEtcdRequest),
 		"--quota-backend-bytes="+strconv.Itoa(8<<30),

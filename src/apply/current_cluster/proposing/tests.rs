@@ -75,12 +75,21 @@ fn object() -> ObjectRef {
 /// A run that has read all of it while the Secret existed. Then it has lost a kind, and has just
 /// listed it again: that is taken in with the next read.
 async fn run_that_lost(kind: Kind, server: &TestServer) -> CurrentCluster {
+    let watches = Watches::that_bring([Change::Whole(Reach::all(kind))]);
+    run_that_read_all_but(&[kind], watches, server).await
+}
+
+/// A run that has read all of it but these kinds while the Secret existed.
+async fn run_that_read_all_but(
+    kinds: &[Kind],
+    watches: Watches,
+    server: &TestServer,
+) -> CurrentCluster {
     let question = Question::SecretExists { namespace: "storage".into(), name: "key".into() };
     let mut intake = Intake::default();
-    intake.cluster = cluster_of(&[volume()], [(question, Answer::Yes)], &[kind]);
+    intake.cluster = cluster_of(&[volume()], [(question, Answer::Yes)], kinds);
     let now = parse_time("2026-11-21T01:02:03Z").ok().flatten().expect("it is a time");
     intake.apply(Change::Clock(now));
-    let watches = Watches::that_bring([Change::Whole(Reach::all(kind))]);
     // The server tells nothing of custom resources.
     let mut settings =
         Settings { include_unknown_age: true, no_other_users: true, ..Settings::default() };
@@ -127,4 +136,47 @@ async fn what_is_another_each_time_that_it_is_read_is_not_judged() {
     let unseen = proposed.expect("it was read").1.expect_err("it never rests on what was asked");
     assert_eq!(unseen.reason, "what it rests on has changed while it was being read");
     assert_eq!(server.asked().iter().filter(|it| it.path == VOLUME).count(), ROUNDS);
+}
+
+/// While the machine was suspended, somebody made another volume of the same backend volume.
+#[tokio::test]
+async fn what_was_not_heard_of_is_listed_again_before_anything_is_destroyed() {
+    for silent in [vec![], vec![Kind::PersistentVolume, Kind::Pod]] {
+        let server = TestServer::start(|asked| match asked.path.as_str() {
+            VOLUME => json_reply(volume().to_string()),
+            SECRET => secret(SECRET),
+            path if path.ends_with("/persistentvolumes") => {
+                let mut other = volume();
+                other["metadata"]["name"] = json!("pv-2");
+                other["metadata"]["uid"] = json!("8c3f02a7-f4e6-5ec4-8e0b-fc87ae581be5");
+                json_reply(list("PersistentVolumeList", &[volume(), other]))
+            }
+            path if path.ends_with("/pods") => json_reply(list("PodList", &[])),
+            path => absent(path),
+        })
+        .await;
+        let is_silent = !silent.is_empty();
+        let reaches = silent.into_iter().map(Reach::all).collect();
+        let watches = Watches::that_are_silent(reaches);
+        let cluster = run_that_read_all_but(&[], watches, &server).await;
+        let proposed = cluster.propose_again(&Purpose::Reclaim, &object()).await;
+        let proposed = proposed.expect("it was read").1.expect("all was seen");
+        let refused = proposed.as_ref().err().map(|it| &*it.reason);
+        assert_eq!(refused.is_some_and(|it| it.contains("pv/pv-2")), is_silent, "{proposed:?}");
+        for kind in ["/persistentvolumes", "/pods"] {
+            let asked = server.asked();
+            let listed = asked.iter().filter(|it| it.path.ends_with(kind)).count();
+            assert_eq!(listed > 0, is_silent, "{kind}: {asked:?}");
+        }
+        // What keeps a backend volume needs no such proof.
+        let before = server.asked().len();
+        let _ = cluster.propose_again(&Purpose::Retain, &object()).await;
+        let asked = server.asked();
+        assert!(asked[before..].iter().all(|it| !it.path.ends_with("/pods")), "{asked:?}");
+    }
+}
+
+fn list(kind: &str, items: &[Value]) -> String {
+    json!({"apiVersion": "v1", "kind": kind, "metadata": {"resourceVersion": "9"}, "items": items})
+        .to_string()
 }
