@@ -13,8 +13,8 @@ use crate::facts::{
     retention::Ordinals,
 };
 use crate::model::{
-    ClaimKey, ControllerRole, DeletionSecret, ManagedField, Metadata, ObjectRef, StorageClass, Uid,
-    Volume, VolumeSource, split_ordinal,
+    ClaimKey, ControllerRole, DeletionSecret, Kind, ManagedField, Metadata, ObjectRef,
+    StorageClass, Uid, Volume, VolumeSource, split_ordinal,
 };
 
 /// The reason where a volume references no backend volume that can be compared.
@@ -351,6 +351,9 @@ pub struct Wish {
 /// When a kind of workloads was not read.
 pub fn wishes_for(cx: &Cx, claim: &ClaimKey) -> Seen<Vec<Wish>> {
     let mut wishes = Vec::new();
+    // A workload that has ended, or belongs to another, says nothing about kinds that were not read.
+    let read = |kind| cx.cluster().reach(kind, Some(&claim.namespace));
+    Kind::WORKLOADS.into_iter().try_for_each(read)?;
     for workload in cx.workloads_of(claim)? {
         if workload.finished || deployment_of(workload).is_some() {
             continue;

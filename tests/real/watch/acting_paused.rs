@@ -35,7 +35,8 @@ impl Write {
         proxy.requests().iter().filter(is_it).count()
     }
 
-    fn is_not_sent_while_paused(&self, cluster: &Cluster) {
+    /// Returns whether it was refused because of the pause, and did not give up before.
+    fn is_not_sent_while_paused(&self, cluster: &Cluster) -> bool {
         let on = Scenario::part(cluster, &format!("-{}", self.what));
         let proxy = cluster.proxy();
         let reporting = Reporting::with(
@@ -74,11 +75,13 @@ impl Write {
         held.release();
         // A slow machine may have given up by itself: what was held is the journal's entry, or its own request.
         watcher.says("not changed, or not known to be");
+        let because_of_it = watcher.said().contains("reconcilers are paused");
         drop(held);
         assert_eq!(self.sent(&proxy), before, "{} was sent: {}", self.what, watcher.said());
         switch(&on, "resume");
         eventually(&format!("{} is sent", self.what), || self.sent(&proxy) > before);
         watcher.terminate();
+        because_of_it
     }
 }
 
@@ -110,10 +113,14 @@ fn a_pause_stops_each_kind_of_write_that_has_begun() {
         Write::journaled("finalizer", "finalizers", claims),
     ];
     thread::scope(|scope| {
-        for write in writes {
+        let begun = writes.into_iter().map(|write| {
             let (named, cluster) = (thread::Builder::new().name("paused".to_owned()), &cluster);
             let begun = named.spawn_scoped(scope, move || write.is_not_sent_while_paused(cluster));
-            begun.expect("because the machine has threads");
-        }
+            begun.expect("because the machine has threads")
+        });
+        let ended = begun.collect::<Vec<_>>().into_iter().map(thread::ScopedJoinHandle::join);
+        let refused = ended.map(|it| it.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        // All are waited for: each has assertions of its own.
+        assert!(refused.filter(|it| *it).count() > 0, "no write was refused because of the pause");
     });
 }
