@@ -324,7 +324,7 @@ pub enum ProvisionerKind {
     },
     /// One process for each node.
     PerNode,
-    /// There is none: nobody makes or deletes such volumes.
+    /// There is none: no controller creates or deletes such volumes.
     Nobody,
 }
 
@@ -357,7 +357,7 @@ impl Provisioner {
         Self { hidden: Some(by), ..self }
     }
 
-    /// No provisioner: nobody makes or deletes such volumes.
+    /// No provisioner: no controller creates or deletes such volumes.
     pub const NOBODY: Self = Self {
         kind: ProvisionerKind::Nobody,
         workloads: &[],

@@ -391,7 +391,7 @@ impl<'a> LostCause<'a> {
                     uid: None,
                 })
             ),
-            Self::Unread(_) => format!("read PersistentVolume {name} before any change"),
+            Self::Unread(_) => format!("run `kubectl get pv {name}` before any change"),
             Self::OfAnother(..) => {
                 "find out whose data it is; to get a volume of its own, the claim has to be \
                  recreated without spec.volumeName"

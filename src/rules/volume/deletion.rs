@@ -231,12 +231,12 @@ fn delete_in_progress_or_failing(cx: &Cx, volume: &Volume) -> Seen<Option<Findin
     }
     let next = match cause {
         Some(cause) => format!(
-            "{}; {}; do not remove the finalizer; `kubectl storage fix-finalizers {} --dry-run` shows what blocks the deletion",
+            "{}; {}; keep the finalizer; `kubectl storage fix-finalizers {} --dry-run` shows what blocks the deletion",
             cause.because,
             cause.helps,
             volume.object()
         ),
-        None => "wait; do not remove the finalizer".to_owned(),
+        None => "wait; keep the finalizer".to_owned(),
     };
     Ok(Some(finding.shows_controller(&state).report_only(next).unless_taken(cx, volume)))
 }

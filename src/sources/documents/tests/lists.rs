@@ -320,7 +320,7 @@ fn a_dump_was_taken_no_earlier_than_the_newest_time_that_was_written_into_it() {
     let (clock, is_future, note) = taken(&all, time("2026-02-01T00:00:00Z"));
     // It may have been later: nothing lies in its future.
     assert_eq!((clock, is_future), (time("2026-01-05T00:00:00Z"), false));
-    assert!(note.contains("ages are counted to 2026-01-05T00:00:00Z"), "{note}");
+    assert!(note.contains("ages are minimums, counted to 2026-01-05T00:00:00Z"), "{note}");
     // What has not happened by now did not: it moves no clock.
     let (clock, is_future, note) = taken(&all, time("2026-01-03T00:00:00Z"));
     assert_eq!((clock, is_future), (time("2026-01-02T00:00:00Z"), false));

@@ -63,7 +63,7 @@ clusterJournal: storage-system
     assert_eq!(policy.bounds.judgement_interval, Duration::from_secs(60));
     assert_eq!(policy.bounds.newly_eligible_percent.get(), 100);
     assert_eq!(policy.cluster_journal().as_deref(), Some("storage-system"));
-    // The times stay in the file while it is off, and count for nothing.
+    // The times stay in the file while it is off, and are ignored.
     let off = parse("reconcilers: {reclaim: {mode: off, olderThan: 30d, grace: 72h}}");
     assert_eq!(off.map(|it| it.reconcilers.reclaim.times()), Ok(None));
 }
