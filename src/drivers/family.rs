@@ -329,7 +329,7 @@ pub enum ProvisionerKind {
 }
 
 impl Provisioner {
-    /// csi-provisioner in a workload that anybody can see, with leader election.
+    /// csi-provisioner in a workload that is visible, with leader election.
     pub const fn csi(workloads: &'static [&'static str], images: &'static [&'static str]) -> Self {
         Self { kind: ProvisionerKind::Csi, workloads, images, elects_leader: true, hidden: None }
     }

@@ -237,7 +237,7 @@ impl<'a> Word<'a> {
         }
     }
 
-    /// Takes the user's word that nothing else uses the storage, for a reason that is no more than a
+    /// Takes the user's assertion that nothing else uses the storage, for a reason that is no more than a
     /// doubt.
     fn stands_for(&self, doubt: &str, relies_on: &mut ReliedFlags) {
         if self.of_volume || self.of_driver {

@@ -66,7 +66,8 @@ fn meaning(arg: &Arg) -> String {
 
 /// One table for each heading of the help, in its order.
 fn tables(page: &mut String, command: &Command, wanted: &dyn Fn(&Arg) -> bool) {
-    let own = |arg: &&Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
+    let own =
+        |arg: &&Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
     let args: Vec<_> = command.get_arguments().filter(own).filter(|it| wanted(it)).collect();
     let heading = |arg: &Arg| arg.get_help_heading().unwrap_or(OPTIONS).to_owned();
     let mut seen = BTreeSet::new();
@@ -92,7 +93,8 @@ fn section(page: &mut String, command: &Command, level: usize) {
     if let Some(examples) = command.get_after_help() {
         let examples = examples.to_string();
         let examples = examples.trim_start_matches("Examples:").trim_start_matches('\n');
-        let lines: Vec<_> = examples.lines().map(|it| it.strip_prefix("  ").unwrap_or(it)).collect();
+        let lines: Vec<_> =
+            examples.lines().map(|it| it.strip_prefix("  ").unwrap_or(it)).collect();
         let _ = writeln!(page, "**Examples**\n\n```sh\n{}\n```\n", lines.join("\n"));
     }
     for command in listed(command) {
@@ -102,7 +104,8 @@ fn section(page: &mut String, command: &Command, level: usize) {
 
 #[test]
 fn each_command_has_its_page() {
-    const WRITTEN: &str = "Written by `UPDATE=1 cargo test --test it pages` from what `--help` says.";
+    const WRITTEN: &str =
+        "Written by `UPDATE=1 cargo test --test it pages` from what `--help` says.";
     let program = program();
     let mut index = format!("# Commands\n\n{WRITTEN}\n\n| | |\n| --- | --- |\n");
     let mut pages = BTreeSet::from([root().join(FOLDER).join("README.md")]);

@@ -267,7 +267,7 @@ impl ChangeExecutor<'_> {
         Err(ended)
     }
 
-    /// Looks for a record whose creation was not answered. Nobody else creates one of its name.
+    /// Looks for a record whose creation was not answered. No other client creates one of its name.
     async fn find_record(&self, new: &NewConfigMap<'_>, detail: String) -> ConfigMapWrite {
         match self.cluster.listed_record(new.name).await {
             Ok(Some(stored)) => ConfigMapWrite::Stored(stored),

@@ -312,10 +312,9 @@ impl DumpReading {
         }
         let newest = self.newest_time.get();
         let Some(newest) = newest else {
-            self.notes.notes.push(
-                "dump date unknown, and with it every age; pass --taken-at TIME"
-                    .to_owned(),
-            );
+            self.notes
+                .notes
+                .push("dump date unknown, and with it every age; pass --taken-at TIME".to_owned());
             return;
         };
         let time = options.now.map_or(newest, |now| newest.min(now));

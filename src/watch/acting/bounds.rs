@@ -1,4 +1,4 @@
-//! How many changes there is room for, the circuit breaker, and what somebody else undoes again and
+//! How many changes there is room for, the circuit breaker, and what another client undoes again and
 //! again.
 
 use std::collections::BTreeMap;
