@@ -66,8 +66,7 @@ fn meaning(arg: &Arg) -> String {
 
 /// One table for each heading of the help, in its order.
 fn tables(page: &mut String, command: &Command, wanted: &dyn Fn(&Arg) -> bool) {
-    let own =
-        |arg: &&Arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str());
+    let own = |arg: &&Arg| !["help", "version"].contains(&arg.get_id().as_str());
     let args: Vec<_> = command.get_arguments().filter(own).filter(|it| wanted(it)).collect();
     let heading = |arg: &Arg| arg.get_help_heading().unwrap_or(OPTIONS).to_owned();
     let mut seen = BTreeSet::new();
@@ -89,7 +88,7 @@ fn section(page: &mut String, command: &Command, level: usize) {
     let usage = usage.strip_prefix("Usage: ").unwrap_or(&usage);
     let _ = writeln!(page, "{} {name}\n\n{about}.\n", "#".repeat(level));
     let _ = writeln!(page, "```\n{usage}\n```\n");
-    tables(page, command, &|arg| !arg.is_global_set());
+    tables(page, command, &|arg| !arg.is_global_set() && !arg.is_hide_set());
     if let Some(examples) = command.get_after_help() {
         let examples = examples.to_string();
         let examples = examples.trim_start_matches("Examples:").trim_start_matches('\n');
@@ -123,6 +122,7 @@ fn each_command_has_its_page() {
         expect_file(&path, &page);
         pages.insert(path);
     }
+    // Those that each command's own help leaves out are hidden there.
     index.push_str("\n## Every command\n\n");
     tables(&mut index, &program, &Arg::is_global_set);
     expect_file(&root().join(FOLDER).join("README.md"), &format!("{}\n", index.trim_end()));
