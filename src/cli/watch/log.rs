@@ -32,7 +32,7 @@ pub(super) enum LogFormat {
 /// When the thread that writes cannot be started.
 pub(super) fn start(format: LogFormat) -> Result<(), Failure> {
     terminal::queue_notes(|lines| {
-        warn!(lines, "lines of this log were lost: stderr was not read")
+        warn!(lines, "lines of this log were lost: stderr was not read");
     })?;
     let lines = fmt::layer().with_writer(|| terminal::Notes).with_target(false).with_ansi(false);
     // Where stderr is closed, nobody wants to know.
