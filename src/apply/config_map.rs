@@ -49,7 +49,7 @@ impl StoredConfigMap {
         parse_time(self.object["metadata"]["creationTimestamp"].as_str()?).ok().flatten()
     }
 
-    /// Whether nobody can change it.
+    /// Whether it is immutable.
     pub(crate) fn is_immutable(&self) -> bool {
         self.object["immutable"] == json!(true)
     }
@@ -95,7 +95,7 @@ pub(crate) struct NewConfigMap<'a> {
     pub(crate) about: &'a str,
     /// Its keys and values.
     pub(crate) data: &'a BTreeMap<String, String>,
-    /// Whether nobody can change it: only delete it.
+    /// Whether it is immutable: it can only be deleted.
     pub(crate) immutable: bool,
 }
 

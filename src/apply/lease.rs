@@ -79,7 +79,7 @@ impl StoredLease {
         self.object["metadata"]["name"].as_str().unwrap_or_default()
     }
 
-    /// Who holds it; empty where nobody does.
+    /// Who holds it; empty without a holder.
     pub(crate) fn holder(&self) -> &str {
         self.object["spec"]["holderIdentity"].as_str().unwrap_or_default()
     }
@@ -122,7 +122,7 @@ impl StoredLease {
         parse_time(self.object["spec"]["renewTime"].as_str()?).ok().flatten()
     }
 
-    /// The last time in which nobody held it for long, as far as this tool has noted one.
+    /// The last time without a holder for long, as far as this tool has noted one.
     pub(crate) fn unattended(&self) -> Option<Unattended> {
         let noted = self.object["metadata"]["annotations"][UNATTENDED].as_str()?;
         let (from, until) = noted.split_once('/')?;
@@ -130,7 +130,7 @@ impl StoredLease {
         Some(Unattended { from: time(from)?, until: time(until)? })
     }
 
-    /// What is noted where nobody has renewed it for long until now.
+    /// What is noted where it was not renewed for long until now.
     fn note_unattended(&self, now: Time) -> Option<String> {
         let renewed = self.renewed()?;
         let is_long = now - renewed > ATTENDED;
@@ -174,7 +174,7 @@ pub(crate) struct LeaseWriter {
     name: String,
     /// The namespaces whose records pause this process.
     reads: String,
-    /// How long an answer may take: whoever waits longer has lost the Lease.
+    /// How long an answer may take: after that the Lease is lost.
     patience: Duration,
 }
 
@@ -183,7 +183,7 @@ pub(crate) struct LeaseWriter {
 pub(crate) enum LeaseWrite {
     /// It is stored.
     Stored(StoredLease),
-    /// Somebody else wrote it first.
+    /// Another client wrote it first.
     Overtaken,
     /// It was refused, or whether it is stored is not known.
     Failed(String),

@@ -20,7 +20,7 @@ pub(crate) trait SendPermit: Send + Sync {
     /// Why nothing may be sent any more, though a change has begun.
     fn withdrawn(&self) -> Option<&'static str>;
 
-    /// How long the term of the leader lasts unless it is extended; `None` where nobody is elected.
+    /// How long the term of the leader lasts unless it is extended; `None` without an election.
     fn lasts(&self) -> Option<Duration>;
 }
 

@@ -273,8 +273,11 @@ fn summary(summary: &wire::Summary, complete: bool) -> String {
     let all: usize = summary.by_severity.values().sum();
     let caused = match summary.caused {
         0 => String::new(),
-        1 => format!("\n1 of {all} findings follows from another"),
-        count => format!("\n{count} of {all} findings follow from another"),
+        count => format!(
+            "\n{}, {}",
+            counted(all.saturating_sub(count), "root cause"),
+            counted(count, "consequence")
+        ),
     };
     format!(
         "{}: {seen}{exempted}{caused}\nReleased {}, reclaimable now {}; leaking {}; data at risk {}",
@@ -312,7 +315,7 @@ struct Following<'a> {
 }
 
 impl AuditArgs {
-    /// Prints what is found now, and what changes, until somebody ends it.
+    /// Prints what is found now, and what changes, until it is ended.
     async fn follow(
         &self,
         connection: &ConnectionArgs,
@@ -320,7 +323,7 @@ impl AuditArgs {
         interrupt: &Interrupt,
     ) -> Result<Exit, Failure> {
         terminal::queue_notes(|lines| {
-            terminal::note(&format!("note: {lines} lines were lost here: nobody read stderr"));
+            terminal::note(&format!("note: {lines} lines were lost here: stderr was not read"));
         })?;
         let Following { settings, printer, sort_by, fail_on } = by;
         let (namespace, save) = (self.namespace.as_deref(), self.save.as_deref());

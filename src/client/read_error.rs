@@ -177,7 +177,7 @@ impl ReadError {
         }
     }
 
-    /// Whether a later attempt may succeed although nobody repairs anything here: the server is down,
+    /// Whether a later attempt may succeed without any repair here: the server is down,
     /// is starting, or has too much to do.
     pub fn may_pass(&self) -> bool {
         match self {

@@ -424,7 +424,7 @@ impl<'a> Cx<'a> {
         if self.listed_after(kind, namespace, naming).is_ok() {
             return Ok(());
         }
-        let reason = format!("existence of {key} was not checked");
+        let reason = format!("unknown whether {key} exists");
         let answer = self.answer(Question::Exists(key.clone()));
         match answer.map_err(|unseen| Unseen { reason, ..unseen })? {
             Answer::No => Ok(()),
@@ -439,7 +439,7 @@ impl<'a> Cx<'a> {
             | Answer::NotServed { .. } => Err(Unseen {
                 kind,
                 namespace: namespace.cloned(),
-                reason: format!("existence of {key} could not be confirmed"),
+                reason: format!("whether {key} exists could not be confirmed"),
             }),
         }
     }

@@ -324,12 +324,12 @@ pub enum ProvisionerKind {
     },
     /// One process for each node.
     PerNode,
-    /// There is none: nobody makes or deletes such volumes.
+    /// There is none: no controller creates or deletes such volumes.
     Nobody,
 }
 
 impl Provisioner {
-    /// csi-provisioner in a workload that anybody can see, with leader election.
+    /// csi-provisioner in a workload that is visible, with leader election.
     pub const fn csi(workloads: &'static [&'static str], images: &'static [&'static str]) -> Self {
         Self { kind: ProvisionerKind::Csi, workloads, images, elects_leader: true, hidden: None }
     }
@@ -357,7 +357,7 @@ impl Provisioner {
         Self { hidden: Some(by), ..self }
     }
 
-    /// No provisioner: nobody makes or deletes such volumes.
+    /// No provisioner: no controller creates or deletes such volumes.
     pub const NOBODY: Self = Self {
         kind: ProvisionerKind::Nobody,
         workloads: &[],

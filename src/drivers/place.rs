@@ -198,7 +198,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Whether it is on a server or in a storage cluster that anybody may reach by its name.
+    /// Whether it is on a server or in a storage cluster that every client may reach by its name.
     pub fn is_reached_by_name(&self) -> bool {
         self.realm.iter().any(|part| matches!(part, Part::Server { .. } | Part::Named(_)))
     }

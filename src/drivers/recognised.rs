@@ -120,7 +120,7 @@ mod tests {
     use super::*;
     use crate::model::ControllerRole;
 
-    /// Such a name proves that sidecars in it serve no other driver: that of anybody's workload
+    /// Such a name proves that sidecars in it serve no other driver: that of any workload
     /// proves nothing.
     #[test]
     fn no_workload_of_a_family_has_a_name_that_others_give_too() {

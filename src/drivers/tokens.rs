@@ -60,7 +60,7 @@ pub struct Named {
 }
 
 impl Named {
-    /// Reads the ids in what a reference names: all of a handle that nobody understands, otherwise
+    /// Reads the ids in what a reference names: all of a handle of unknown form, otherwise
     /// the last part of each place, since the others name arrays, pools and subscriptions.
     pub fn of(reference: &Reference<'_>, is_made: bool) -> Self {
         let is_unknown = is_unknown(reference.family);

@@ -100,7 +100,7 @@ pub enum Flaw {
         /// In bytes.
         limit: usize,
     },
-    /// A dump of ours whose lines may mean what nobody here knows.
+    /// A dump of ours whose lines may mean what this version does not know.
     #[error(
         "was written by a newer version of this tool, as {0}: this one knows {OWN_VERSION} only"
     )]

@@ -67,7 +67,7 @@ pub(super) struct HeadMetadata {
 }
 
 impl HeadMetadata {
-    /// Whether a list with this metadata has further pages, or had them before somebody joined them
+    /// Whether a list with this metadata has further pages, or had them before they were joined
     /// badly.
     pub(super) fn continues(&self) -> bool {
         !self.next_page.0.is_empty() || self.remaining.is_some_and(|count| count > 0)

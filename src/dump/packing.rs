@@ -31,7 +31,7 @@ pub(super) struct Packing {
 }
 
 impl Packing {
-    /// A file that nobody named.
+    /// A file that was not named.
     pub(super) fn found() -> Self {
         Self { found: true, ..Self::default() }
     }

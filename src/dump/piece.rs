@@ -23,7 +23,7 @@ pub enum Piece<'a> {
     /// A Kubernetes object.
     Object(DumpObject<'a>),
     /// What may be a Kubernetes object, and says of which kind neither itself nor through its list:
-    /// it has a name, and stands in a file that nobody named. Kind and version are empty.
+    /// it has a name, and stands in a file that was not named. Kind and version are empty.
     Untyped(DumpObject<'a>),
     /// A line of our own dump that is no Kubernetes object: its header, an answer to a question.
     Record(OwnRecord<'a>),
@@ -54,7 +54,7 @@ pub struct DumpObject<'a> {
     /// The whole object as valid JSON. What an item leaves to its list (`apiVersion`, `kind`) is
     /// missing here too.
     pub body: &'a str,
-    /// Set when the body was cut out by its indentation, and nobody has checked that it is JSON.
+    /// Set when the body was cut out by its indentation, and it is unchecked whether it is JSON.
     pub skimmed: Option<Skimmed>,
     /// Which of the [`lists`](super::FileSummary::lists) of its file it is an item of.
     pub list: Option<usize>,
@@ -137,7 +137,7 @@ pub struct FileSummary {
     /// Pieces delivered as broken.
     pub broken: u64,
     /// Documents passed over in silence: valid, without `kind`, `apiVersion` and a name, in a file
-    /// that nobody named. Folders of diagnostics are full of them.
+    /// that was not named. Folders of diagnostics are full of them.
     pub foreign: u64,
     /// The lists that began in this file, whether they have items or not.
     pub lists: Vec<ListSummary>,

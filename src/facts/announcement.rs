@@ -38,7 +38,7 @@ pub enum AnnouncementStatus {
     Changed(String),
     /// Its annotation says that it was announced, which no record does, for this reason.
     Void(String),
-    /// Its annotation names a record in this namespace, where nobody has looked.
+    /// Its annotation names a record in this namespace, which was not read.
     Elsewhere(Text),
 }
 
@@ -241,7 +241,7 @@ pub fn status(
     }
     // Volumes are annotated before they are recorded: one with an earlier annotation was not.
     if !names_it && shown <= since {
-        let why = "its annotation is older than its newest record, or of somebody else";
+        let why = "its annotation is older than its newest record, or by another author";
         return AnnouncementStatus::Void(why.to_owned());
     }
     let changed = newest.iter().find_map(|(_, then)| difference(then, volume, proposal));

@@ -32,7 +32,7 @@ pub enum ClaimState<'a> {
     /// A claim of that name exists with another uid: it was deleted and recreated.
     Recreated(&'a Claim),
     /// The uid in claimRef is of no claim, and the volume is this claim's own, which exists:
-    /// claimRef was changed by hand.
+    /// claimRef was edited.
     Changed(&'a Claim),
 }
 
@@ -249,7 +249,7 @@ pub enum LostCause<'a> {
     OfAnother(&'a Volume, &'a ClaimRef),
     /// The claimRef of the volume has this claim's name and another uid.
     OfEarlier(&'a Volume),
-    /// claimRef was changed by hand: the volume is this claim's own.
+    /// claimRef was edited: the volume is this claim's own.
     Changed(&'a Volume),
     /// The claimRef of the volume has this claim's name and no uid: nothing adds one.
     WithoutUid(&'a Volume),
@@ -391,7 +391,7 @@ impl<'a> LostCause<'a> {
                     uid: None,
                 })
             ),
-            Self::Unread(_) => format!("read PersistentVolume {name} before any change"),
+            Self::Unread(_) => format!("run `kubectl get pv {name}` before any change"),
             Self::OfAnother(..) => {
                 "find out whose data it is; to get a volume of its own, the claim has to be \
                  recreated without spec.volumeName"

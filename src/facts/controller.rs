@@ -259,7 +259,7 @@ impl<'a, 'b> ControllerSearch<'a, 'b> {
         let because = self.stopped().or_else(hidden);
         let because = because.unwrap_or_else(|| {
             format!(
-                "no trace found, but not yet for {}: a reinstall may be in progress",
+                "not seen; its removal is confirmed after {} without a trace",
                 format_duration(wait)
             )
         });

@@ -237,14 +237,14 @@ pub fn stuck_deletion(cx: &Cx, volume: &Volume, is_running: bool) -> Cause {
             None => (
                 "cause not found".to_owned(),
                 "no cause found, and unknown whether its controller is running".to_owned(),
-                "make sure that its controller is running".to_owned(),
+                "check that its controller runs".to_owned(),
             ),
         },
         Err(unseen) => {
             let helps = match is_running {
                 true if is_csi => GAVE_UP,
                 true => ALIVE_AND_STUCK,
-                false => "make sure that its controller is running",
+                false => "check that its controller runs",
             };
             let because = format!("cause unknown: {}", unseen.reason);
             (also("cause unknown".to_owned()), because, helps.to_owned())

@@ -27,7 +27,7 @@ pub struct OtherUsers {
     pub signs: Vec<String>,
     /// The kinds that could not be listed. [`NO_OTHER_USERS`] overrides them as well.
     pub unseen: Option<Unseen>,
-    /// Whether they are unseen only because nobody was asked: what was read is a dump.
+    /// Whether they are unseen only because no server was asked: what was read is a dump.
     pub unasked: bool,
     /// What does not matter to the decision.
     pub notices: Vec<String>,

@@ -34,7 +34,7 @@ pub fn ownership(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ownersh
     if owner.uid.is_some() && listed_uid(cx, &claim.namespace, owner) == owner.uid {
         return Ok(Ownership::Solid);
     }
-    let unseen = |reason: &str| unread(claim, owner, reason);
+    let unseen = |reason: &str| unread(claim, owner, Some(reason));
     let ask = |api_version: &Text| {
         let question = Question::OwnerExists(OwnerKey {
             api_version: Text::clone(api_version),
@@ -42,7 +42,7 @@ pub fn ownership(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ownersh
             namespace: Text::clone(&claim.namespace),
             name: owner.name.clone(),
         });
-        cx.answer(question).map_err(|_| unseen("it was not asked"))
+        cx.answer(question).map_err(|_| unread(claim, owner, None))
     };
     match ask(&owner.api_version)? {
         Answer::No => Ok(Ownership::Dangling),
@@ -71,13 +71,15 @@ pub fn ownership(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ownersh
     }
 }
 
-/// Whether an owner exists is unknown, for this reason.
-fn unread(claim: &Claim, owner: &OwnerReference, reason: &str) -> Unseen {
+/// Whether an owner exists is unknown, for this reason; for none if no answer was read, as of a dump
+/// without it.
+fn unread(claim: &Claim, owner: &OwnerReference, reason: Option<&str>) -> Unseen {
+    let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     Unseen {
         kind: Kind::PartialObjectMetadata,
         namespace: Some(Text::clone(&claim.namespace)),
         reason: format!(
-            "whether {} {}, which {} names as its owner, exists: {reason}",
+            "unknown whether {} {} exists, the owner of {}{reason}",
             owner.kind,
             owner.name,
             claim.object()
@@ -146,13 +148,13 @@ pub fn owner_presence(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ow
         })
     };
     let uid = owner.uid.as_ref();
-    let uid = uid.ok_or_else(|| unread(claim, owner, "the reference has no uid"))?;
+    let uid = uid.ok_or_else(|| unread(claim, owner, Some("the reference has no uid")))?;
     let answer = cx.answer(asked(&owner.api_version));
-    let answer = match answer.map_err(|_| unread(claim, owner, "it was not asked"))? {
+    let answer = match answer.map_err(|_| unread(claim, owner, None))? {
         Answer::NotServed { elsewhere: None } => return Ok(OwnerPresence::KindGone),
         Answer::NotServed { elsewhere: Some(version) } => {
             let answer = cx.answer(asked(&version));
-            answer.map_err(|_| unread(claim, owner, "it was not asked"))?
+            answer.map_err(|_| unread(claim, owner, None))?
         }
         answer => answer,
     };
@@ -168,12 +170,12 @@ pub fn owner_presence(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ow
         | Answer::Forbidden
         | Answer::NotServed { .. } => match ownership(cx, claim, owner)? {
             Ownership::Solid => OwnerPresence::Exists,
-            Ownership::Dangling => return Err(unread(claim, owner, "its uid is not known")),
+            Ownership::Dangling => return Err(unread(claim, owner, Some("its uid is not known"))),
             Ownership::NotServed => {
                 return Err(unread(
                     claim,
                     owner,
-                    "it was not found in another version of its kind",
+                    Some("it was not found in another version of its kind"),
                 ));
             }
         },

@@ -249,7 +249,7 @@ const APPLIERS: [&str; 6] = ["velero", "Mozilla", "dashboard", "Terraform", "Has
 pub enum Copied {
     /// Its name holds the uid of this claim, and `spec.claimRef` has another one.
     NamedFor(Uid),
-    /// Somebody has applied `spec.claimRef`, and its provisioner has written nothing.
+    /// A client has applied `spec.claimRef`, and its provisioner has written nothing.
     Applied,
 }
 

@@ -131,7 +131,7 @@ impl Installed {
         steps.chain(left).collect()
     }
 
-    /// Returns the objects that have a name of the guard, but were made by somebody else.
+    /// Returns the objects that have a name of the guard, but were made by another client.
     pub fn foreign(&self) -> Vec<ObjectKey> {
         let wanted = objects(&GuardOptions::default());
         let taken = wanted

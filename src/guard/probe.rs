@@ -38,7 +38,7 @@ pub struct ProbeAnswer {
 /// What an answer proves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProbeVerdict {
-    /// The binding is in force for whoever asked.
+    /// The binding is in force for the user who asked.
     InForce,
     /// It is not: the object would have been created without a word of the guard.
     NotInForce,

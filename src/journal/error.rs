@@ -97,8 +97,8 @@ pub enum SegmentFailure {
     /// No permission, no such namespace, a quota, an admission webhook.
     #[error("failed to write {place}: {reason}")]
     Unwritable { place: String, reason: String },
-    /// No try was answered, or other runs were first each time. The lines may be stored, and count
-    /// for nothing: what they announce was not sent.
+    /// No try was answered, or other runs were first each time. The lines may be stored, and are
+    /// ignored: what they announce was not sent.
     #[error("failed to append to {place}: {reason}, {tries} times")]
     Unanswered { place: String, reason: String, tries: u32 },
     /// What was read of it is not there any more.
@@ -119,7 +119,7 @@ pub enum SegmentFailure {
     /// A `ConfigMap` holds a mebibyte.
     #[error("the record has {length} bytes, and {place} holds records of up to {longest}")]
     TooLong { place: String, length: usize, longest: usize },
-    /// Without the uid of its namespace `kube-system`, nobody knows whether the journal is its own.
+    /// Without the uid of its namespace `kube-system`, it is unknown whether the journal is its own.
     #[error("the identity of the cluster is unknown: {reason}")]
     Unidentified { reason: String },
     /// It was restored or copied from another cluster, whose volumes may be in use.

@@ -31,7 +31,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Whether so many changes that may destroy something are known to be all: whoever limits them
+    /// Whether so many changes that may destroy something are known to be all: a reconciler that limits them
     /// changes nothing where they are not.
     pub fn is_complete(&self) -> bool {
         self.incomplete.is_none()

@@ -235,7 +235,7 @@ impl Cascade {
 pub enum FinalizerEdit {
     /// Nothing.
     Untouched,
-    /// It adds it, so that nobody's deletion of the object comes before that of the backend volume
+    /// It adds it, so that no deletion of the object comes before that of the backend volume
     /// (R-2644-11).
     Added,
     /// It removes it: this tool had added it, and with the policy Retain it would block the deletion

@@ -275,7 +275,7 @@ pub enum LeaseMoment {
     /// The cluster's clock.
     #[default]
     Clock,
-    /// In a list of somebody else's dump, whose other Leases were renewed until then.
+    /// In a list of a dump of another tool, whose other Leases were renewed until then.
     Beside(Time),
     /// In such a dump, and nothing beside it tells.
     Alone,

@@ -42,7 +42,7 @@ pub struct RareAnnotations {
     pub ignore: Option<Box<str>>,
     /// `storage.kubectl.dev/keep-until`, as written; it need not be a date.
     pub keep_until: Option<Box<str>>,
-    /// [`ANNOUNCED`], as written: anybody who may patch the object can write it.
+    /// [`ANNOUNCED`], as written: every client that may patch the object can write it.
     pub announced: Option<Box<str>>,
     /// Whether Argo CD applies the object: it has `argocd.argoproj.io/tracking-id`.
     pub tracked_by_argo_cd: bool,
@@ -86,7 +86,7 @@ impl Metadata {
         self.rare_annotations.as_ref()?.keep_until.as_deref()
     }
 
-    /// [`ANNOUNCED`], as written: anybody who may patch the object can write it.
+    /// [`ANNOUNCED`], as written: every client that may patch the object can write it.
     pub fn announced(&self) -> Option<&str> {
         self.rare_annotations.as_ref()?.announced.as_deref()
     }

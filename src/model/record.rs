@@ -1,4 +1,4 @@
-//! What this tool records: announcements of what is to be reclaimed later, unless somebody vetoes it;
+//! What this tool records: announcements of what is to be reclaimed later, unless it is vetoed;
 //! kept backend volumes, whose volume object was deleted; and how people name an entry of the journal.
 
 use std::{fmt, str::FromStr, time::Duration};

@@ -27,7 +27,7 @@ pub struct Settings {
     pub include_recreated: bool,
     /// The user asserts that a backend volume is intact although its deletion was stopped.
     pub backend_verified: bool,
-    /// The user asserts that nobody else uses the storage of these volumes (`pv/NAME`) or drivers.
+    /// The user asserts that nothing else uses the storage of these volumes (`pv/NAME`) or drivers.
     pub backend_exclusive: BTreeSet<Text>,
     /// Acting on a volume whose claim a workload still wants, although it is gone.
     pub include_wanted: bool,

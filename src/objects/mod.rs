@@ -81,11 +81,11 @@ pub trait SlimObject:
     /// names.
     fn row(&self, folder: &mut Folder) -> Folded;
 
-    /// Takes out what is not read, and nobody should: command lines.
+    /// Takes out what must not be kept: command lines.
     fn trim(&mut self) {}
 
     /// A field that it does not have, although the API server demands it of every object of the kind:
-    /// somebody has cut the object. Only a field without which others would be missed.
+    /// the object was cut. Only a field without which others would be missed.
     fn lacks(&self) -> Option<&'static str> {
         None
     }

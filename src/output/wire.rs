@@ -120,7 +120,7 @@ pub struct Summary {
     pub released: String,
     /// Capacity that is, or is about to be, billed without an object that names it.
     pub leaking: String,
-    /// Capacity whose data can be destroyed, or read by somebody else.
+    /// Capacity whose data can be destroyed, or read by others.
     pub at_risk: String,
 }
 

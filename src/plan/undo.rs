@@ -115,7 +115,7 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
             Err("`gc --keep-backend` deletes a Released PersistentVolume again".to_owned())
         }
         ("announce" | "record-announcement", _) => {
-            Err("whoever removes the annotation of an announced volume vetoes it".to_owned())
+            Err("removing the annotation of an announced volume vetoes it".to_owned())
         }
         ("record-veto", _) => Err("--include-vetoed announces the volume again".to_owned()),
         ("create-snapshot", _) => {

@@ -77,7 +77,7 @@ pub fn announce(
             notices.push(format!("it has changed since it was announced before: {how}"));
         }
         AnnouncementStatus::Void(why) => {
-            notices.push(format!("its annotation {ANNOUNCED} counts for nothing: {why}"));
+            notices.push(format!("its annotation {ANNOUNCED} is ignored: {why}"));
         }
     }
     let Some(announced) = facts::announced_volume(volume, reclaim) else {
@@ -96,7 +96,7 @@ pub fn announce(
             grace: announcing.grace,
         }],
         effect,
-        undo: Undo::Never("but whoever removes the annotation vetoes it"),
+        undo: Undo::Never("removing the annotation vetoes it"),
         notices,
         relies_on,
         keeps_backend: false,
@@ -139,7 +139,7 @@ pub fn record_veto(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> 
             return Ok(Ok(Proposal {
                 steps: vec![Action::RecordVeto { volume: volume.object(), batch: veto.batch }],
                 effect,
-                undo: Undo::Never("but `gc --announce --include-vetoed` lifts it"),
+                undo: Undo::Never("`gc --announce --include-vetoed` lifts it"),
                 notices: Vec::new(),
                 relies_on: Vec::new(),
                 keeps_backend: false,

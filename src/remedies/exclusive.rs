@@ -49,7 +49,7 @@ impl Clearance {
 const KEPT_AT_ONCE: &str =
     "its controller acts immediately; the data remains at the storage system";
 
-/// The flag that is the user's word that nobody else uses the storage of a volume.
+/// The flag that is the user's word that nothing else uses the storage of a volume.
 const FLAG: &str = "--backend-exclusive";
 
 /// Refuses unless the driver of a volume would destroy the storage that the volume uses, and nothing
@@ -201,7 +201,7 @@ fn copied(cx: &Cx, volume: &Volume) -> Option<String> {
         ),
         Copied::Applied => {
             format!(
-                "somebody has applied its claimRef, and its provisioner has written nothing: {COPY}"
+                "its claimRef was applied by a client, and its provisioner has written nothing: {COPY}"
             )
         }
     })
@@ -238,7 +238,7 @@ impl<'a> Word<'a> {
         }
     }
 
-    /// Takes the user's word that nobody else uses the storage, for a reason that is no more than a
+    /// Takes the user's assertion that nothing else uses the storage, for a reason that is no more than a
     /// doubt.
     fn stands_for(&self, doubt: &str, relies_on: &mut ReliedFlags) {
         if self.of_volume || self.of_driver {

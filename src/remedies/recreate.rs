@@ -95,7 +95,7 @@ pub fn propose(cx: &Cx, recreation: &Recreation) -> Seen<Result<Proposal, Refusa
             manifest: recreation.manifest.value().clone(),
         }],
         effect,
-        undo: Undo::Never("but `gc --keep-backend` deletes a Released PersistentVolume again"),
+        undo: Undo::Never("delete a Released PersistentVolume again with `gc --keep-backend`"),
         notices,
         relies_on: Vec::new(),
         keeps_backend: false,

@@ -26,8 +26,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     let mut notices = Vec::new();
     if deleting {
         notices.push(
-            "this stops the deletion but does not revert it; the backend volume may be \
-                      partly deleted, so the volume is annotated"
+            "stops the deletion; data may already be partly deleted, so the volume is marked"
                 .to_owned(),
         );
     }

@@ -69,7 +69,7 @@ pub fn propose(cx: &Cx, volume: &Volume, reversal: &Reversal) -> Seen<Result<Pro
             finalizer,
         }],
         effect,
-        undo: Undo::Never("but `retain` sets it to Retain again, as long as the claim exists"),
+        undo: Undo::Never("set it to Retain again with `retain`, as long as the claim exists"),
         notices,
         relies_on: Vec::new(),
         keeps_backend: false,

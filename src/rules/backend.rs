@@ -18,7 +18,7 @@ static KEPT_BACKEND: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: &[Kind::PersistentVolume],
     remedies: &[],
-    title: "A kept backend volume that no PersistentVolume references",
+    title: "A kept backend volume (orphaned disk) that no PersistentVolume references",
     danger: "It is billed until you delete it; no driver deletes it. Only the journal of this tool and the record in \
              the cluster say where it is, so it is listed from any machine.",
     remedy: "If the journal of this machine has its entry, `undo` creates the PersistentVolume again, with policy \

@@ -19,7 +19,7 @@ static RBAC_MISSING_PATCH: Rule = Rule {
     danger: "It can neither add its deletion-protection finalizer to existing volumes nor remove it: the backend \
              volumes of new volumes are deleted, and their objects remain Terminating; older volumes that are deleted \
              before their claims are leaked.",
-    remedy: "None by the tool: whoever installed the driver grants its permissions. The rule that its ClusterRole \
+    remedy: "None by the tool: the installer of the driver grants its permissions. The rule that its ClusterRole \
              needs is shown. With it csi-provisioner finishes the deletions.",
     source: "external-provisioner changelog 5.0; kubernetes-csi/csi-driver-nfs#721",
     judge: &[Judge::Driver(rbac_missing_patch)],
@@ -40,7 +40,7 @@ fn rbac_missing_patch(cx: &Cx, driver: &Text) -> Seen<Option<Finding>> {
     }
     let mut finding = RBAC_MISSING_PATCH.on_driver(
         driver,
-        "csi-provisioner may not patch persistentvolumes: volumes are leaked, or remain Terminating",
+        "csi-provisioner may not patch persistentvolumes: volumes are leaked (orphaned disks), or remain Terminating",
     );
     for claimed in denied {
         finding = finding.shows_of(&claimed.object, "claimed version", &*claimed.image);
@@ -62,7 +62,7 @@ static KNOWN_BAD_VERSION: Rule = Rule {
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![versions],
     remedies: &[],
-    title: "The version of a csi-provisioner is known to leak volumes, or not to finish deletions",
+    title: "The version of a csi-provisioner is known to leak volumes (orphaned disks), or not to finish deletions",
     danger: "5.0.0 and 5.0.1 delete the backend volume and then cannot remove their finalizer. 3.1 to 4 set no \
              deletion-protection finalizer unless HonorPVReclaimPolicy is on: deleting a volume before its claim \
              leaks the backend volume. Versions before 3.1 have no such protection, and never remove finalizers that \
@@ -130,9 +130,9 @@ static ABSENT: Rule = Rule {
     danger: "No controller deletes the backend volumes of these PersistentVolumes, whatever their policy is, and none \
              removes the finalizers that csi-provisioner left on them.",
     remedy: "None by the tool: reinstall the driver, and let it delete what is to be deleted, before it is \
-             permanently removed. Volumes that are to be kept can be set to Retain. A driver counts as absent only if \
-             its Lease, pods, workloads, registration and latest acts were checked and not found, for a day, or if \
-             --driver-absent asserts it and neither a fresh Lease, a pod nor a later act contradicts that.",
+             permanently removed. Volumes that are to be kept can be set to Retain. A driver counts as absent after \
+             24 h without a trace in any check (Lease, pods, workloads, registration, latest acts), or if \
+             --driver-absent asserts it and no fresh Lease, pod or later act contradicts that.",
     source: "csi-provisioner.go (name of its Lease); csi-lib-utils leader_election.go",
     judge: &[Judge::Driver(absent)],
 };

@@ -20,7 +20,7 @@ static NOT_ENFORCED: Rule = Rule {
     ],
     remedies: &[],
     title: "The guard is not enforced, in part or at all",
-    danger: "Deletes that lose data are carried out although somebody relies on their refusal: a policy without \
+    danger: "Deletes that lose data are carried out although their refusal is relied upon: a policy without \
              binding does nothing, nor does a namespace's label without policies.",
     remedy: "`kubectl storage guard install` creates what is missing, `kubectl storage guard status` proves by dry \
              runs that it is in force. Audit sends none.",

@@ -38,7 +38,7 @@ impl Default for ElectionPace {
 pub(crate) enum Bid {
     /// To write this over what was read.
     Write(LeaseHold),
-    /// Somebody else holds it.
+    /// Another process holds it.
     Stand {
         /// Who.
         holder: String,
@@ -54,7 +54,7 @@ pub(crate) struct Election {
     /// The state of the Lease that was last seen, since when, and for how long it holds.
     seen: Option<Seen>,
     led: Option<Led>,
-    /// The state of the Lease that was last read or written, whoever held it.
+    /// The state of the Lease that was last read or written, of any holder.
     last: Option<Version>,
     /// Whether it was of an earlier time since this process led last.
     went_back: bool,
@@ -98,7 +98,7 @@ struct Seen {
 #[derive(Debug)]
 struct Led {
     term: Term,
-    /// When nobody led for long before, as far as that is known.
+    /// When there was no leader for long before, as far as that is known.
     unattended: Option<Unattended>,
     /// Since when announcements count.
     restarted: Option<Time>,
@@ -118,7 +118,7 @@ impl Election {
     }
 
     /// Takes in the Lease as it was read, and says whether announcements count anew: it has a gap, it is of an earlier time,
-    /// or there is none. A cluster that was restored from a backup looks so. Whoever led until now leads no more, so that
+    /// or there is none. A cluster that was restored from a backup looks so. The leader until now leads no more, so that
     /// nothing that it has begun is sent.
     ///
     /// `lately` is whether this process has renewed the Lease within such a gap: then one that it reads as it has written it
@@ -219,7 +219,7 @@ impl Election {
         (at < until).then_some((&led.term, until))
     }
 
-    /// When nobody led for long, the last time before this process led.
+    /// When there was no leader for long, the last time before this process led.
     pub(crate) fn unattended(&self) -> Option<Unattended> {
         self.led.as_ref().and_then(|it| it.unattended)
     }

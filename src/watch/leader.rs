@@ -38,12 +38,12 @@ pub(crate) enum Standing {
         renewed: Moment,
         /// How long after that it stops to, by itself: before others begin.
         lasts: Duration,
-        /// When nobody led for long before.
+        /// When there was no leader for long before.
         unattended: Option<Unattended>,
         /// Since when announcements count.
         restarted: Option<Time>,
     },
-    /// Somebody else does, or nobody: the Lease could not be read or written.
+    /// Another process does, or none: the Lease could not be read or written.
     Stands {
         /// Who leads, if that is known.
         leader: Option<String>,
@@ -118,7 +118,7 @@ impl Leadership {
         }
     }
 
-    /// When nobody led for long, the last time before this process did.
+    /// When there was no leader for long, the last time before this process led.
     pub(crate) fn unattended(&self) -> Option<Unattended> {
         match &*self.0.as_ref()?.standing.borrow() {
             Standing::Leads { unattended, .. } => *unattended,
@@ -268,7 +268,7 @@ impl Campaign {
         }
     }
 
-    /// Makes one attempt. Returns who leads, if somebody else does, and why it failed.
+    /// Makes one attempt. Returns who leads, if another process does, and why it failed.
     async fn turn(&mut self) -> (Option<String>, Option<String>) {
         let (lease, now) = match self.writer.read().await {
             Ok(read) => read,
@@ -322,7 +322,7 @@ impl Campaign {
             tracing::info!(leader = %escape_control(&leader), "stands by");
         }
         if let Some(error) = failure.filter(|_| is_new) {
-            tracing::warn!(error = %escape_control(&error), "the Lease tells nobody who leads");
+            tracing::warn!(error = %escape_control(&error), "the Lease does not say who leads");
         }
     }
 

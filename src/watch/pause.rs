@@ -132,7 +132,7 @@ impl Pause {
         Self { record, since, by: text(BY), reason: text(REASON), cluster: text(CLUSTER) }
     }
 
-    /// Whether reconcilers may act: only where everybody can see that somebody said so.
+    /// Whether reconcilers may act: only where the record in the cluster says so.
     pub(crate) const fn may_act(&self) -> bool {
         matches!(self.record, PauseRecord::Resumed)
     }
@@ -181,7 +181,7 @@ fn defect(stored: &StoredConfigMap, since: Option<&Result<Time, String>>) -> Opt
         return Some(format!("it has other keys: {}", foreign.join(", ")));
     }
     if stored.is_immutable() {
-        return Some("it is immutable, so nobody could pause".to_owned());
+        return Some("it is immutable, so it could not be paused".to_owned());
     }
     match since {
         None => Some(format!("it has no key {SINCE}")),

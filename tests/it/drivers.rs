@@ -93,7 +93,7 @@ fn section(page: &mut String, family: &Family) {
         ProvisionerKind::Csi => "csi-provisioner",
         ProvisionerKind::External { .. } => "a provisioner of its own",
         ProvisionerKind::PerNode => "a process on each node",
-        ProvisionerKind::Nobody => "nobody",
+        ProvisionerKind::Nobody => "no controller",
     };
     let workloads: Vec<_> = evidence.workloads.iter().map(|it| format!("`{it}`")).collect();
     let in_workloads = match workloads.is_empty() {
@@ -101,7 +101,7 @@ fn section(page: &mut String, family: &Family) {
         false => format!(", in {}", workloads.join(" or ")),
     };
     let lease = if evidence.elects_leader { ", with a Lease" } else { "" };
-    line("Made and deleted by", &format!("{by}{in_workloads}{lease}"));
+    line("Created and deleted by", &format!("{by}{in_workloads}{lease}"));
     line("Hidden", evidence.hidden.unwrap_or_default());
     line("Known defects", &family.defects.join("; "));
     line("Read in", &family.sources.join("; "));

@@ -18,9 +18,11 @@ mod guard;
 mod incremental;
 mod journal;
 mod krew_manifest;
+mod links;
 mod odd;
+mod pages;
+mod picture;
 mod places;
-mod readme;
 mod registry;
 mod rules;
 mod schema;
@@ -28,3 +30,4 @@ mod support;
 #[path = "../terminal.rs"]
 mod terminal;
 mod watch_policy;
+mod words;

@@ -6,7 +6,6 @@ use std::{
     io::{Read as _, Write as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::Mutex,
     thread,
 };
 
@@ -39,9 +38,6 @@ pub(crate) fn files(folder: &Path, suffix: &str) -> Vec<PathBuf> {
     found.sort();
     found
 }
-
-/// Held by whoever may rewrite a part of README.md: each writes the whole file.
-pub(crate) static README: Mutex<()> = Mutex::new(());
 
 /// Whether generated files are to be written instead of compared.
 pub(crate) fn updating() -> bool {

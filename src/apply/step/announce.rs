@@ -1,7 +1,7 @@
 //! Announces volumes: annotates each, then records all of them that were annotated.
 //!
 //! Only the record announces. Where it cannot be created after all, or the run is killed before, the
-//! annotations count for nothing, and no volume is recorded whose users could not see that.
+//! annotations are ignored, and no volume is recorded whose users could not see that.
 
 use serde_json::json;
 
@@ -226,7 +226,7 @@ impl ChangeExecutor<'_> {
         let ChangeEnd { outcome, detail, ends_batch, .. } = recorded.same();
         // It was annotated.
         let outcome = if outcome == Outcome::Unanswered { outcome } else { Outcome::Failed };
-        let detail = format!("annotated, which counts for nothing without a record: {detail}");
+        let detail = format!("annotated, but ignored for want of a record: {detail}");
         let mut ended = ChangeEnd { ends_batch, ..ChangeEnd::new(outcome, detail) };
         ended.entry = Some(it.entry);
         self.end(&mut ended, it.entry).await;
@@ -267,7 +267,7 @@ impl ChangeExecutor<'_> {
         Err(ended)
     }
 
-    /// Looks for a record whose creation was not answered. Nobody else creates one of its name.
+    /// Looks for a record whose creation was not answered. No other client creates one of its name.
     async fn find_record(&self, new: &NewConfigMap<'_>, detail: String) -> ConfigMapWrite {
         match self.cluster.listed_record(new.name).await {
             Ok(Some(stored)) => ConfigMapWrite::Stored(stored),

@@ -25,7 +25,7 @@ pub(super) fn changes_nothing() -> ChangeEnd {
 
 impl ChangeExecutor<'_> {
     /// Whether a dry run would tell nothing that the request itself does not: it only removes owner
-    /// references, in one patch, and a dry run was accepted in its namespace. Whoever has no right to
+    /// references, in one patch, and a dry run was accepted in its namespace. A user without the right to
     /// it, or is refused by admission, is refused before anything is sent; where only other claims
     /// are refused, the API server refuses the whole patch.
     pub(super) fn is_accepted(&self, change: &ProposedChange) -> bool {

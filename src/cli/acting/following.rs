@@ -66,7 +66,7 @@ pub(in crate::cli) struct Following<'a> {
 }
 
 impl Following<'_> {
-    /// Goes on until somebody ends it.
+    /// Goes on until it is ended.
     pub(in crate::cli) async fn run(self, interrupt: &Interrupt) -> Result<Exit, Failure> {
         let Self { connection, terms, field_manager, options, format } = self;
         interrupt.order();
@@ -178,7 +178,7 @@ fn note(news: &ActingNews<'_>) -> Option<(Work, String)> {
         ActingNews::Undone { work, object } => (
             work,
             format!(
-                "warning: {object} is left alone for an hour: somebody undoes again and again what is done to it"
+                "warning: {object} is left alone for an hour: another client keeps undoing its changes"
             ),
         ),
         ActingNews::TakenBack { work, object } => (

@@ -104,7 +104,7 @@ impl Permit {
         } else if self.is_unpaused() {
             None
         } else {
-            Some("reconcilers are paused, or nobody knows whether they are")
+            Some("reconcilers are paused, or may be")
         }
     }
 }

@@ -47,11 +47,11 @@ const SUBCOMMANDS: [&str; 4] = ["show", "simulate", "set", "apply"];
 enum RetentionCommand {
     /// Show the claims of StatefulSets: who owns them, who should, and what would delete them; the default
     Show(Box<ShowArgs>),
-    /// Foretell what a change of a StatefulSet, or its deletion, does to each of its claims
+    /// Preview a StatefulSet change, or its deletion: what becomes of each claim
     Simulate(Box<SimulateArgs>),
-    /// Change the retention policy of StatefulSets, so that their claims are what it says
+    /// Set whenDeleted or whenScaled of StatefulSets
     Set(Box<SetArgs>),
-    /// Have claims follow the retention policies of their StatefulSets: remove owner references that contradict these
+    /// Make owner references of claims match the retention policies of their StatefulSets
     Apply(Box<RetentionApplyArgs>),
 }
 

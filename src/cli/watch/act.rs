@@ -211,7 +211,7 @@ impl ActingLog {
                     error!(
                         reconciler = %work.reconciler(),
                         object = %escape_control(&object),
-                        "left alone for an hour: somebody undoes again and again what is done to it"
+                        "left alone for an hour: another client keeps undoing its changes"
                     );
                 }
             }

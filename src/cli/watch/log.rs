@@ -31,7 +31,9 @@ pub(super) enum LogFormat {
 /// # Errors
 /// When the thread that writes cannot be started.
 pub(super) fn start(format: LogFormat) -> Result<(), Failure> {
-    terminal::queue_notes(|lines| warn!(lines, "lines of this log were lost: nobody read stderr"))?;
+    terminal::queue_notes(|lines| {
+        warn!(lines, "lines of this log were lost: stderr was not read");
+    })?;
     let lines = fmt::layer().with_writer(|| terminal::Notes).with_target(false).with_ansi(false);
     // Where stderr is closed, nobody wants to know.
     let lines = lines.log_internal_errors(false);

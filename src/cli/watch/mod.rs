@@ -1,4 +1,4 @@
-//! `kubectl storage watch`: the audit that goes on by a policy file, for a process that nobody looks at.
+//! `kubectl storage watch`: the audit as a service, by a policy file, in an unattended process.
 //!
 //! - `act`: reconcilers that act, or say what they would do.
 //! - `check`: `--check`, which validates and looks once, and what of a policy only a cluster can contradict.
@@ -68,7 +68,7 @@ enum WatchCommand {
     Print(PrintArgs),
     /// Stop everything that acts, at once; findings are still reported
     Pause(PauseArgs),
-    /// Let it act again; until this is said once, nothing acts
+    /// Allow changes; a new installation starts paused
     Resume(PauseArgs),
     /// Show whether it may act, who leads, and what was done last
     Status(StatusArgs),
@@ -135,7 +135,7 @@ impl WatchingArgs {
         }))
     }
 
-    /// Watches until somebody ends it.
+    /// Watches until it is ended.
     async fn watch(
         &self,
         connection: &ConnectionArgs,
@@ -263,7 +263,7 @@ struct Audience {
 }
 
 impl Audience {
-    /// Looks until there is an answer: a process that nobody looks at does not end because the API
+    /// Looks until there is an answer: an unattended process does not end because the API
     /// server is not there yet.
     async fn first_look(
         &mut self,
@@ -299,7 +299,7 @@ impl Audience {
         }
     }
 
-    /// Tells everybody.
+    /// Tells all listeners.
     fn tell(&mut self, told: Told, cluster: &Cluster, reconciler: &Reconciler) {
         let is_news = !told.is_empty() || told.took.is_some();
         for listener in &mut self.listeners {

@@ -48,7 +48,7 @@ pub struct FixFinalizersArgs {
     /// Assert that `HonorPVReclaimPolicy` is off in kube-controller-manager
     #[arg(long)]
     rolled_back: bool,
-    /// If a removal leaks the backend volume, accept and record that
+    /// If a removal leaks the backend volume (an orphaned disk), accept and record that
     #[arg(long, group = "leak")]
     accept_leak: bool,
     /// If a removal would leak the backend volume, have its driver delete it afterwards

@@ -145,7 +145,7 @@ impl GcArgs {
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 
-    /// Announces and reclaims until somebody ends it.
+    /// Announces and reclaims until it is ended.
     async fn follow(
         self,
         connection: &ConnectionArgs,

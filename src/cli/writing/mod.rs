@@ -246,7 +246,7 @@ impl WriteArgs {
         }
     }
 
-    /// Does such work until somebody ends it.
+    /// Does such work until it is ended.
     async fn follow(
         &self,
         connection: &ConnectionArgs,

@@ -220,7 +220,7 @@ impl LastLease {
     }
 
     /// Whether another Lease of the same name counts instead: the younger one. A time that may be in
-    /// the future tells of no age, and anybody with a namespace can write one.
+    /// the future tells of no age, and every user with a namespace can write one.
     fn is_followed_by(&self, lease: &Lease, sign: SignOfLife) -> bool {
         match (self.sign == SignOfLife::Odd, sign == SignOfLife::Odd) {
             (true, false) => true,
@@ -265,7 +265,7 @@ fn last_renewed(time: Option<Time>, holder: Option<&str>) -> String {
 }
 
 impl ControllerSearch<'_, '_> {
-    /// Weighs the last renewal of a Lease. The lists of somebody else's dump are of different moments:
+    /// Weighs the last renewal of a Lease. The lists of a dump of another tool are of different moments:
     /// a Lease is old there only against those that were listed beside it.
     fn renewal(&mut self, lease: &Lease) -> SignOfLife {
         let within = duration(lease) * LEASE_PERIODS;

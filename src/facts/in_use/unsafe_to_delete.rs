@@ -28,7 +28,7 @@ pub enum UnsafeReason<'a> {
     Template(SetTemplate<'a>),
     /// A clone of it is still Pending.
     Clone(&'a Claim),
-    /// A snapshot of it is not ready.
+    /// Its snapshot is not ready.
     Snapshot(&'a VolumeSnapshot),
     /// Its volume is attached to a node.
     Attached(&'a Attachment),
@@ -155,7 +155,7 @@ impl UnsafeReason<'_> {
                 it.beyond()
             ),
             Self::Clone(claim) => format!("{} is being cloned from it", claim.object()),
-            Self::Snapshot(snapshot) => format!("{} of it is not ready", snapshot.object()),
+            Self::Snapshot(snapshot) => format!("its snapshot {} is not ready", snapshot.object()),
             Self::Attached(attachment) => {
                 format!("its volume is attached to node {}", attachment.node)
             }
@@ -241,7 +241,7 @@ pub fn unsafe_to_delete<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
                 kind: Kind::PartialObjectMetadata,
                 namespace: Some(Text::clone(&claim.namespace)),
                 reason: format!(
-                    "whether {} {}, which controls {}, exists: its kind is not served",
+                    "unknown whether {} {} exists, which controls {}: its kind is not served",
                     owner.kind,
                     owner.name,
                     claim.object()

@@ -341,12 +341,12 @@ fn held(holder: &BlockingFinalizer) -> HeldFinalizer {
 
 pub(super) fn undo(undo: Undo) -> String {
     match undo {
-        Undo::Revert => "kubectl storage undo, as long as no controller can have acted".to_owned(),
+        Undo::Revert => "possible until a controller reacts: kubectl storage undo".to_owned(),
         Undo::Recreate => "kubectl storage undo creates the object again".to_owned(),
         Undo::Rebind => {
             "kubectl storage undo recreates the claim and binds it to its volume".to_owned()
         }
-        Undo::Never(why) => format!("never: {why}"),
+        Undo::Never(why) => format!("no: {why}"),
     }
 }
 

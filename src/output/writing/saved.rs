@@ -17,7 +17,7 @@ pub enum PlanError {
     /// Another version made it.
     #[error("it is a {kind} of {version}, and this version reads a Plan of {API_VERSION}")]
     OtherVersion { kind: String, version: String },
-    /// Somebody changed it.
+    /// It was changed.
     #[error("it was edited after it was made: its digest does not fit")]
     Edited,
     /// A setting in it means nothing to this version.

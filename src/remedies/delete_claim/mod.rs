@@ -1,4 +1,4 @@
-//! Deletes a claim that nothing uses, after the decision about its data: its volume is set to Retain
+//! Deletes a claim that nothing uses, its data kept or destroyed as chosen: its volume is set to Retain
 //! first, or the driver may be told to delete the backend volume (R-PVCP-9).
 //!
 //! A claim that something uses, or whose deletion something would block, would only become

@@ -163,8 +163,7 @@ pub fn propose(cx: &Cx, volume: &Volume, rebinding: &Rebinding) -> Seen<Result<P
 }
 
 /// How a binding is ended again.
-const RELEASES_AGAIN: Undo =
-    Undo::Never("but `delete pvc NAME --keep-data` releases the volume again");
+const RELEASES_AGAIN: Undo = Undo::Never("release it again with `delete pvc NAME --keep-data`");
 
 fn trimmed(what: &str) -> &str {
     what.strip_prefix("and ").unwrap_or(what)

@@ -56,7 +56,7 @@ pub(super) fn explain(cx: &Cx, name: &Text) -> ExplanationDraft {
     draft.show("volumesnapshots", snapshots.len().to_string());
     if shown.is_empty() && all_read {
         draft.note(
-            "it has no claim, no pod with a claim and no VolumeSnapshot; whether it exists was not asked",
+            "it has no claim, no pod with a claim and no VolumeSnapshot; a namespace that does not exist looks the same",
         );
     }
     if !all_read {

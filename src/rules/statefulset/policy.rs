@@ -171,7 +171,7 @@ pub(super) static AUTOSCALER_DELETES_CLAIMS: Rule = Rule {
     needs: &[Kind::StatefulSet, Kind::HorizontalPodAutoscaler],
     remedies: &[],
     title: "A StatefulSet that deletes claims when it is scaled down is scaled by an autoscaler or a schedule",
-    danger: "Every scale-down deletes the claims of the pods that it removes, without anybody looking, and with policy \
+    danger: "Every scale-down deletes the claims of the pods that it removes, unattended, and with policy \
              Delete of their volumes the data. A downscaler that sets 0 replicas for the night deletes all of them.",
     remedy: "Set whenScaled to Retain, unless what the pods store can be lost at any time: `kubectl storage retention set` does so, \
              and removes the owner references of claims that are about to be deleted.",

@@ -284,7 +284,7 @@ fn duplicate_volume_handle(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let Some(shared) = SharedStorage::of(cx, volume, &others) else { return Ok(None) };
     let summary = match shared {
         SharedStorage::Perishable => {
-            "other PersistentVolumes reference the same backend volume: reclaiming one can destroy the data of all"
+            "other PersistentVolumes reference the same backend volume: deleting one may delete the data of all"
         }
         SharedStorage::Device => {
             "other PersistentVolumes reference the same backend volume; nothing deletes it"

@@ -24,8 +24,8 @@ pub(super) static RELEASED_DELETE_STUCK: Rule = Rule {
     title: "A Released volume with policy Delete is not reclaimed",
     danger: "The backend volume may still exist and be billed. Its deletion resumes as soon as the cause is fixed, \
              even months later. Deleting the object by hand can leak it.",
-    remedy: "Fix the cause that is shown. Setting the policy to Retain stops the deletion but does not revert it; the \
-             backend volume may be partly deleted already. The tool never deletes the object.",
+    remedy: "Fix the cause that is shown. Setting the policy to Retain stops the deletion; data may already be partly \
+             deleted. The tool never deletes the object.",
     source: "external-provisioner controller, shouldDelete",
     judge: &[Judge::Volume(released_delete_stuck)],
 };
@@ -231,12 +231,12 @@ fn delete_in_progress_or_failing(cx: &Cx, volume: &Volume) -> Seen<Option<Findin
     }
     let next = match cause {
         Some(cause) => format!(
-            "{}; {}; do not remove the finalizer; `kubectl storage fix-finalizers {} --dry-run` shows what blocks the deletion",
+            "{}; {}; keep the finalizer; `kubectl storage fix-finalizers {} --dry-run` shows what blocks the deletion",
             cause.because,
             cause.helps,
             volume.object()
         ),
-        None => "wait; do not remove the finalizer".to_owned(),
+        None => "wait; keep the finalizer".to_owned(),
     };
     Ok(Some(finding.shows_controller(&state).report_only(next).unless_taken(cx, volume)))
 }

@@ -18,9 +18,9 @@ pub(super) static LEAK_IMMINENT: Rule = Rule {
     capacity_risk: CapacityRisk::Leak,
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::Pod],
     remedies: &[&remedies::RETAIN],
-    title: "A volume is Terminating before its claim and lacks the deletion-protection finalizer",
+    title: "A volume is Terminating before its claim, unprotected: a leak (orphaned disk) is imminent",
     danger: "When the claim is deleted, the object is deleted with it and no controller deletes the backend volume: \
-             it is billed and no object references it. No finalizer can be added to a Terminating object.",
+             it becomes an orphaned disk, billed and referenced by no object. No finalizer can be added to a Terminating object.",
     remedy: "Retain only makes this explicit: the object is still deleted with its claim, the backend volume remains. \
              Write down the volume handle (`explain pv/NAME`). The tool neither deletes the object nor adds a \
              finalizer.",
@@ -53,7 +53,7 @@ fn leak_imminent(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
         .on_volume(
             cx,
             volume,
-            "Terminating before its claim, without a deletion-protection finalizer: deleting the claim leaks the backend volume",
+            "Terminating before its claim, without a deletion-protection finalizer: deleting the claim leaks the backend volume (orphaned disk)",
         )
         .aged(Age::stamped(volume.metadata.deleting))
         .shows("missing protection", expected)
@@ -71,8 +71,8 @@ pub(super) static STATIC_DELETE_NOW_EFFECTIVE: Rule = Rule {
     remedies: &[&remedies::RETAIN],
     title: "A statically provisioned volume has policy Delete, and its csi-provisioner applies it",
     danger: "Until 3.5 csi-provisioner ignored volumes that it had not provisioned. Since then it deletes the backend \
-             volume of such a volume after the claim is deleted. Whoever wrote the volume before an upgrade, or from \
-             a template that says Delete, does not expect that.",
+             volume of such a volume after the claim is deleted. This is unexpected of a volume that was written before an \
+             upgrade, or from a template that says Delete.",
     remedy: "Setting the policy to Retain keeps the backend volume. Leave the policy if the backend volume is meant \
              to be deleted with its claim.",
     source: "external-provisioner#1235; sig-storage-lib-external-provisioner v9, shouldDelete",
@@ -222,7 +222,7 @@ fn missing_deletion_protection(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>
     } else if state.liveness == Liveness::Alive {
         "read the log of csi-provisioner, which should have added it, and upgrade it if it is older than 5.0.2"
     } else {
-        "make sure that csi-provisioner is running; it then adds the finalizer"
+        "check that csi-provisioner runs; it then adds the finalizer"
     };
     let mut finding = MISSING_DELETION_PROTECTION
         .on_volume(

@@ -74,8 +74,8 @@ pub(super) static EXT_FINALIZER_ORPHANED_DRIVER: Rule = Rule {
     title: "A volume carries the finalizer of a csi-provisioner that is absent",
     danger: "No controller deletes the backend volume or removes the finalizer. Removing it by hand before the \
              backend volume is deleted leaks it, and a driver that is being reinstalled looks the same.",
-    remedy: "A driver counts as absent only if its Lease, pods, workloads, registration and latest acts were all \
-             checked and not found for a day, or if --driver-absent asserts it. Then the finalizer is removed from \
+    remedy: "A driver counts as absent after 24 h without a trace in any check (Lease, pods, workloads, \
+             registration, latest acts), or if --driver-absent asserts it. Then the finalizer is removed from \
              volumes whose policy keeps them. A bound volume is left alone: its claim blocks the deletion. A Released \
              volume with policy Delete remains until its driver is reinstalled; if it is Terminating, --accept-leak \
              removes the finalizer, and the backend volume that remains is recorded. --reclaim requires a driver that \

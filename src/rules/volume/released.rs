@@ -128,8 +128,8 @@ pub(super) static AGE_UNTRUSTED: Rule = Rule {
     danger: "Any user who may patch the status of volumes can write lastPhaseTransitionTime, and servers on which the \
              feature was off for a while keep an old value. A volume that was released a minute ago then looks unused \
              for a year.",
-    remedy: "The tool uses the younger of the two times that it has. It never rewrites the recorded time: the next \
-             change of phase does that.",
+    remedy: "The tool uses the most recent reliable time as the age. The next change of phase rewrites the recorded \
+             time.",
     source: "KEP-3762; persistentvolume strategy, PrepareForUpdate; apimachinery ManagedFieldsEntry",
     judge: &[Judge::Volume(age_untrusted)],
 };
@@ -152,10 +152,7 @@ fn age_untrusted(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
             &ManagedField::LastPhaseTransitionTime,
             "managers of status.lastPhaseTransitionTime",
         );
-    Ok(Some(
-        finding
-            .report_only("the younger of the remaining times counts as its age; none is rewritten"),
-    ))
+    Ok(Some(finding.report_only("the most recent reliable time is used as its age")))
 }
 
 /// F04: a volume references a claim that was deleted and recreated.
@@ -246,7 +243,7 @@ fn released_handle_shared(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let phase = &volume.phase;
     let summary = match shared {
         SharedStorage::Perishable => format!(
-            "{phase}; another PersistentVolume references the same backend volume: reclaiming {} can destroy both",
+            "{phase}; another PersistentVolume references the same backend volume: deleting {} may delete the data of both",
             if facts::may_destroy(cx, volume) { "this one" } else { "the other one" }
         ),
         SharedStorage::Device => format!(

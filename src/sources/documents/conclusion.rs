@@ -141,13 +141,13 @@ impl DumpReading {
         let told = inputs.iter().filter(|input| files.iter().any(|file| within(file, input)));
         let note = match told.collect::<Vec<_>>()[..] {
             [] => return,
-            [one] => format!("{one} lacks the time at which its lists were taken: they are"),
+            [one] => format!("{one} does not say when its lists were taken"),
             [one, ref more @ ..] => format!(
-                "{one} and {} lack the time at which their lists were taken: they are",
+                "{one} and {} do not say when their lists were taken",
                 counted(more.len() as u64, "other file")
             ),
         };
-        self.notes.notes.push(format!("{note} judged as of one time"));
+        self.notes.notes.push(format!("{note}: they are treated as simultaneous"));
     }
 
     /// Says which files hold objects that may be of any of several kinds.
@@ -312,10 +312,9 @@ impl DumpReading {
         }
         let newest = self.newest_time.get();
         let Some(newest) = newest else {
-            self.notes.notes.push(
-                "the dump lacks the time at which it was taken, so that no age is known; pass --taken-at TIME"
-                    .to_owned(),
-            );
+            self.notes
+                .notes
+                .push("dump date unknown, and with it every age; pass --taken-at TIME".to_owned());
             return;
         };
         let time = options.now.map_or(newest, |now| newest.min(now));
@@ -324,10 +323,10 @@ impl DumpReading {
             let of = if time == newest {
                 "the newest time in it"
             } else {
-                "this machine's time, since the dump has later ones"
+                "the time of this machine; the dump has later ones"
             };
             self.notes.notes.push(format!(
-                "the dump lacks the time at which it was taken; ages are counted to {}, {of}, and may be longer; pass --taken-at TIME",
+                "dump date unknown; ages are minimums, counted to {} ({of}); pass --taken-at TIME",
                 crate::model::format_time(&time)
             ));
         }

@@ -33,7 +33,7 @@ pub(super) struct DecodingQueue {
     /// Batches that have been worked off, to be filled again.
     spare: Receiver<DocumentBatch>,
     hasher: RandomState,
-    /// For what is reduced here: nobody waits for the other thread's.
+    /// For what is reduced here: no thread waits for the other's.
     folder: Folder,
     saving: bool,
 }
@@ -64,7 +64,7 @@ enum DocumentTask {
 
 /// An object, with the places of its parts in the text of its batch.
 struct ObjectTask {
-    /// `None` is one that nobody has a use for.
+    /// `None` is one that has no use.
     kind: Option<Kind>,
     origin: Origin,
     namespace: Range<usize>,
@@ -119,7 +119,7 @@ fn reduce(kind: Kind, body: &str, folder: &mut Folder, saving: bool) -> DecodedO
 }
 
 impl DecodingQueue {
-    /// Leaves an object. `None` is one that nobody has a use for; `at_once` is whether its file vouches
+    /// Leaves an object. `None` is one that has no use; `at_once` is whether its file vouches
     /// for its moment.
     pub(super) fn object(
         &mut self,

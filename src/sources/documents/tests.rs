@@ -109,7 +109,7 @@ fn what_is_broken_blinds_only_the_kind_that_it_is_of() {
         ),
         ("apiVersion: v1\nitems:\n- {\n- metadata: 5\nkind: PodList\nmetadata: {}\n", pod),
         ("apiVersion: v1\nkind: PodList\nmetadata: {}\nitems:\n- {\n", pod),
-        // Of a kind that nobody looks at.
+        // Of a kind that no rule needs.
         (r#"{"apiVersion": "v1", "kind": "ConfigMap"}"#, &[]),
         (r#"{"apiVersion": "example.com/v1", "kind": "Pod"}"#, &[]),
         // Nothing tells.

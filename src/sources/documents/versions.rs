@@ -60,7 +60,7 @@ pub(super) struct ObjectVersions {
     known: HashMap<u64, KnownVersion>,
     /// Objects of which an older version was there as well.
     pub(super) older: Occurrences,
-    /// Objects of which nobody can tell which version is the newer one.
+    /// Objects of which it is unknown which version is the newer one.
     pub(super) unordered: BTreeMap<Kind, Occurrences>,
 }
 

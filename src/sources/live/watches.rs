@@ -168,7 +168,7 @@ impl Watches {
         self.clock.now()
     }
 
-    /// Has everything listed again that is watched: after a gap in time, nobody knows which
+    /// Has everything listed again that is watched: after a gap in time, it is unknown which
     /// connections are still alive.
     pub fn list_all_again(&self) {
         self.all_lists.send_modify(|lists| *lists += 1);

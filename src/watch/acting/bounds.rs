@@ -1,4 +1,4 @@
-//! How many changes there is room for, the circuit breaker, and what somebody else undoes again and
+//! How many changes there is room for, the circuit breaker, and what another client undoes again and
 //! again.
 
 use std::collections::BTreeMap;
@@ -64,7 +64,7 @@ pub(crate) enum Breaker {
     },
     /// There may be a flood: so many volumes could not be judged, for this reason.
     Unseen { count: usize, reason: String },
-    /// Nobody led for that long. In a cluster that was restored from a backup, vetoes are lost that are younger than that.
+    /// There was no leader for that long. In a cluster that was restored from a backup, vetoes are lost that are younger than that.
     Unattended(Unattended),
     /// The clock of the API server is that much ahead of the clock of this machine, or behind it if less than zero. Grace
     /// periods, and what an hour is, go by the former.
@@ -134,7 +134,7 @@ impl fmt::Display for Breaker {
             ),
             Self::Unattended(Unattended { from, until }) => write!(
                 f,
-                "nobody has led from {} to {}, or this cluster was restored",
+                "there was no leader from {} to {}, or this cluster was restored",
                 format_time(from),
                 format_time(until)
             ),
@@ -167,7 +167,7 @@ impl Repeats {
         self.0.entry((work, object.clone())).or_default().push(at);
     }
 
-    /// Whether it was changed so often that somebody undoes it.
+    /// Whether it was changed so often that another client must undo it.
     pub(crate) fn are_enough(&self, work: Work, object: &ObjectRef, at: Duration) -> bool {
         let times = self.0.get(&(work, object.clone())).map_or(&[][..], Vec::as_slice);
         times.iter().filter(|then| at.saturating_sub(**then) < WINDOW).count() >= MOST

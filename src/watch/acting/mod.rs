@@ -183,7 +183,7 @@ pub(crate) struct AnnouncementCounts {
     pub(crate) announced: u64,
     /// The grace period is over.
     pub(crate) due: u64,
-    /// Somebody objected.
+    /// It was vetoed.
     pub(crate) vetoed: u64,
 }
 

@@ -170,7 +170,7 @@ struct PolicyExemption {
     rule: RuleName,
     /// Its object: `pv/NAME`, `pvc/NAMESPACE/NAME`.
     object: ObjectName,
-    /// Why: for whoever reads the file.
+    /// Why: for readers of the file.
     reason: Reason,
     /// When it ends: a date, whose first moment in UTC counts, or a time.
     until: Option<Until>,
@@ -390,7 +390,7 @@ fn danger_keys(node: &Node, deeper: bool, found: &mut Vec<(usize, Fault)>) {
         match key.text().and_then(danger_flag) {
             Some(flag) => {
                 let message = format!(
-                    "no reconciler takes --{flag}: what needs it is done by somebody who looks at \
+                    "no reconciler takes --{flag}: what needs it is done by a person who looks at \
                      the object"
                 );
                 found.push((key.id, Fault { at: key.at, message }));
@@ -459,7 +459,7 @@ impl WatchPolicy {
         if let Some(times) = self.reconcilers.reclaim.times() {
             if times.grace < USUAL_GRACE {
                 doubts.push(format!(
-                    "reconcilers.reclaim.grace is {}: nobody can be expected to veto within less than {}",
+                    "reconcilers.reclaim.grace is {}: a veto takes people at least {}",
                     format_duration(times.grace),
                     format_duration(USUAL_GRACE),
                 ));

@@ -49,19 +49,19 @@ pub struct ProbesPolicy {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
 pub struct MetricsPolicy {
-    /// Where it listens. On a loopback address it speaks HTTP, and everybody may read the metrics;
-    /// on any other it speaks HTTPS, and whoever reads them needs the right to.
+    /// Where it listens. On a loopback address it speaks HTTP, and every local process may read the metrics;
+    /// on any other it speaks HTTPS, and a reader needs the right to.
     #[schemars(schema_with = "super::values::address")]
     pub address: SocketAddr,
     /// How many namespaces have a label of their own, the rest being `other`; without it findings
     /// have no label for their namespace.
     pub per_namespace: Option<NonZeroUsize>,
-    /// The certificate; without one, an address that is not loopback has one that nobody signed.
+    /// The certificate; without one, an address that is not loopback has a self-signed one.
     pub tls: Option<TlsPolicy>,
 }
 
 impl MetricsPolicy {
-    /// Whether nobody but this machine reaches the address.
+    /// Whether only this machine reaches the address.
     pub(crate) fn is_local(&self) -> bool {
         self.address.ip().to_canonical().is_loopback()
     }

@@ -364,11 +364,11 @@ families! {
     WATCH_RESTARTS: Counter "watch_restarts" ["resource"]
         "How often a watch of this resource began anew, which the API server asks for now and then.";
     LAST_JUDGEMENT: Gauge "last_judgement_timestamp_seconds" []
-        "When it was judged last what had changed.";
+        "When changed objects were last checked.";
     JUDGEMENTS: Histogram "judgement_duration_seconds" []
         "How long a judgement took, with the questions that it asked.";
-    JUDGED: Counter "judged_subjects" [] "Objects that were judged, each time anew.";
-    FULL_PASSES: Counter "full_passes" [] "How often everything was judged from scratch.";
+    JUDGED: Counter "judged_subjects" [] "Objects that were checked, counted each time.";
+    FULL_PASSES: Counter "full_passes" [] "How often every object was checked from scratch.";
     DEFECTS: Counter "defects" []
         "Findings that only a full pass changed, which is a defect of this program.";
     LEADER: Gauge "leader" ["lease_namespace", "lease"]
@@ -380,7 +380,7 @@ families! {
     LAST_CHANGE: Gauge "watch_last_change_timestamp_seconds" [] "When a reconciler changed something last.";
     ANNOUNCED: Gauge "watch_announced" [] "Volumes that are announced and whose grace period runs.";
     DUE: Gauge "watch_due" [] "Volumes that are announced, unchanged, and whose grace period is over.";
-    VETOED: Gauge "watch_vetoed" [] "Volumes whose announcement somebody vetoed.";
+    VETOED: Gauge "watch_vetoed" [] "Volumes whose announcement was vetoed.";
     PAUSED: Gauge "watch_paused" [] "Whether reconcilers that could act may change nothing, because of `watch pause`.";
     BREAKER_OPEN: Gauge "watch_breaker_open" []
         "Whether nothing is announced or reclaimed: too many volumes became reclaimable within an hour, or it is uncertain what time it is, or what happened.";

@@ -204,7 +204,7 @@ impl Reporters {
     }
 
     /// Begins anew where this process leads for another term, and leaves what was not sent to
-    /// another process where that leads. While nobody is known to lead, what is to be sent waits.
+    /// another process where that leads. While no leader is known, what is to be sent waits.
     fn take_part(&mut self) {
         match self.leadership.term() {
             Some(term) if self.term.as_ref() != Some(&term) => {

@@ -56,7 +56,7 @@ pub(super) struct Served {
     pub(super) serves: Serves,
     pub(super) metrics: Metrics,
     pub(super) probes: Arc<Probes>,
-    /// Who may read the metrics; `None` where everybody may.
+    /// Who may read the metrics; `None` where all may.
     pub(super) reviewer: Option<MetricsReviewer>,
     /// Without one, HTTP is spoken.
     pub(super) certificate: Option<ServerCertificate>,
@@ -155,7 +155,7 @@ async fn metrics(served: &Served, headers: &HeaderMap, peer: IpAddr) -> Response
                 return refusal;
             }
             Err(error) => {
-                tracing::warn!(%error, "nobody knows whether the metrics may be read");
+                tracing::warn!(%error, "unknown whether the metrics may be read");
                 let silent = "the API server does not tell whether you may read this";
                 return plain(StatusCode::INTERNAL_SERVER_ERROR, silent);
             }
@@ -205,9 +205,9 @@ const PATH: &str = "/metrics";
 pub(super) enum MetricsAccess {
     /// Yes.
     Allowed,
-    /// The token is nobody's.
+    /// The token is unknown.
     Unauthorized,
-    /// The token is of somebody who may not read.
+    /// The token is of a user who may not read.
     Forbidden,
 }
 
@@ -276,7 +276,7 @@ pub(super) enum ReviewFailure {
     Read(#[from] ReadError),
     #[error("the API server does not answer")]
     Silent,
-    #[error("the API server was asked about too many tokens that nobody knows")]
+    #[error("the API server was asked about too many unknown tokens")]
     TooMany,
 }
 
@@ -287,7 +287,7 @@ impl MetricsReviewer {
         Self { reader, known: Mutex::new(known) }
     }
 
-    /// Whether whoever has this token may read the metrics, who asks from an address.
+    /// Whether the user of this token may read the metrics, from an address.
     ///
     /// # Errors
     /// When the API server does not tell, such as for want of the right to ask it.
@@ -346,7 +346,7 @@ pub(super) struct ServerCertificate {
 type PemFiles = [Vec<u8>; 2];
 
 impl ServerCertificate {
-    /// Takes the certificate of these files; without files, makes one that nobody signed and that
+    /// Takes the certificate of these files; without files, makes a self-signed one that
     /// ends with this process.
     ///
     /// # Errors

@@ -241,7 +241,7 @@ const LONGEST: usize = 4096;
 /// Why a message was not taken. No text of it holds the URL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PostError {
-    /// The file cannot be read, or holds no URL: somebody may be about to mend it.
+    /// The file cannot be read, or holds no URL: it may be about to be mended.
     #[error("the URL in {file}: {reason}")]
     Url { file: String, reason: String },
     /// No answer came.

@@ -147,7 +147,7 @@ fn d_50_the_sources_of_a_clone_and_of_a_snapshot_are_refused() {
     let admin = Admin::of(&on);
     let told = admin.refused(5, &delete(&on, &["x", "y"], &["--keep-data"]));
     because(&told, "x", &["copy is being cloned from it", "wait until the clone is Bound"]);
-    because(&told, "y", &["shot of it is not ready", "VolumeSnapshot that never becomes ready"]);
+    because(&told, "y", &["shot is not ready", "VolumeSnapshot that never becomes ready"]);
     is_untouched(&on, "x");
     is_untouched(&on, "y");
 }

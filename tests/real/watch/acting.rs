@@ -262,7 +262,7 @@ fn a_leader_that_was_stopped_changes_nothing_when_it_wakes() {
     switch(&on, "resume");
     let first = left(&on, "first");
     let one = Acting::in_pod("one", &on, RECLAIM);
-    one.watcher.says("nobody has led from");
+    one.watcher.says("there was no leader from");
     one.waits_for("breaker_open", 1);
     assert_eq!((one.mark(&first), one.records()), (None, Vec::new()));
     switch(&on, "resume");

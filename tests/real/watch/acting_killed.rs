@@ -190,7 +190,7 @@ fn lost(cluster: &Cluster) {
         ("the journal of the mark", journal(Fault::hold(), 1), [0, 0, 0]),
         ("the mark", sent, [0, 0, 0]),
         ("the record", record(Fault::hold()), [1, 0, 0]),
-        // It is annotated anew: the first mark counts for nothing.
+        // It is annotated anew: the first mark is ignored.
         ("the outcome of the record", journal(Fault::hold(), 4), [2, 1, 0]),
         ("the dry run of the patch", rehearsed, [2, 1, 0]),
         ("the journal of the patch", journal(Fault::hold(), 1), [2, 1, 0]),

@@ -189,7 +189,7 @@ fn without_the_right_to_the_lease_nothing_is_reported() {
     let first = released(&on, "first");
     let one = Replica::by("one", &cluster.kubeconfig_of("user-1"));
     one.watcher.tells("appeared", PAST, &first);
-    one.watcher.says("the Lease tells nobody who leads");
+    one.watcher.says("the Lease does not say who leads");
     let refused = || {
         let requests = cluster.requests_since(begun);
         let is_it = |it: &&Value| {
@@ -199,7 +199,7 @@ fn without_the_right_to_the_lease_nothing_is_reported() {
     };
     eventually("it has tried often", || refused() >= 5);
     let said = one.watcher.said();
-    assert_eq!(said.matches("the Lease tells nobody").count(), 1, "{said}");
+    assert_eq!(said.matches("the Lease does not say").count(), 1, "{said}");
     assert!(said.contains("leases"), "{said}");
     assert_eq!(one.leads(), Some(false));
     assert_eq!(one.reporting.get("/readyz").map(|it| it.0), Some(200));

@@ -393,7 +393,7 @@ fn can_be_reclaimed(after: &Volume) -> Result<(), String> {
     }
     if after.metadata.has_finalizer(PV_PROTECTION) {
         return Err(format!(
-            "{PV_PROTECTION} still blocks its deletion; make sure that kube-controller-manager runs, which removes it from every volume that is not bound"
+            "{PV_PROTECTION} still blocks its deletion; check that kube-controller-manager runs, which removes it from every volume that is not bound"
         ));
     }
     match finalizer::phase(after) {
@@ -440,7 +440,7 @@ impl RemovalSummary {
         let removed = self.removed.join(", then ");
         let mut what = match (self.removed.len(), self.terminating, self.is_deleted) {
             (1, true, true) => format!(
-                "removes {removed}, the last finalizer that anybody else holds it by: the object goes"
+                "removes {removed}, the last finalizer of another controller: the object is deleted"
             ),
             (_, true, true) => format!("removes {removed}: the object goes"),
             (_, true, false) => {

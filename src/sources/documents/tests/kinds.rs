@@ -46,7 +46,7 @@ fn objects_without_a_kind_are_read_where_place_or_shape_tells_it() {
     let insights = [
         ("config/persistentvolumes/v1.json", volume("v1").to_string()),
         ("config/pod/openshift-x/p.json", pod("openshift-x", "p").to_string()),
-        // Of kinds that nobody looks at.
+        // Of kinds that no rule needs.
         (
             "config/clusteroperator/dns.json",
             bare("", "dns", &json!({"spec": {}, "status": {"conditions": []}})).to_string(),

@@ -289,7 +289,7 @@ fn taken(objects: &[serde_json::Value], now: Option<Time>) -> (Option<Time>, boo
     let mut intake = Intake::new(None);
     let notes =
         read(&[Input::Stdin], &mut text.as_bytes(), &options, &mut intake).expect("readable");
-    let note = notes.notes.iter().find(|note| note.contains("time at which it was taken"));
+    let note = notes.notes.iter().find(|note| note.contains("dump date unknown"));
     let (settings, facts) = (crate::model::Settings::default(), std::cell::RefCell::default());
     let cx = crate::cluster::Cx::new(&intake.cluster, &settings, &facts);
     let later = time("2027-01-01T00:00:00Z").expect("a time");
@@ -320,14 +320,14 @@ fn a_dump_was_taken_no_earlier_than_the_newest_time_that_was_written_into_it() {
     let (clock, is_future, note) = taken(&all, time("2026-02-01T00:00:00Z"));
     // It may have been later: nothing lies in its future.
     assert_eq!((clock, is_future), (time("2026-01-05T00:00:00Z"), false));
-    assert!(note.contains("ages are counted to 2026-01-05T00:00:00Z"), "{note}");
+    assert!(note.contains("ages are minimums, counted to 2026-01-05T00:00:00Z"), "{note}");
     // What has not happened by now did not: it moves no clock.
     let (clock, is_future, note) = taken(&all, time("2026-01-03T00:00:00Z"));
     assert_eq!((clock, is_future), (time("2026-01-02T00:00:00Z"), false));
     assert!(note.contains("the newest time in it"), "{note}");
     let (clock, is_future, note) = taken(&all, time("2025-01-03T00:00:00Z"));
     assert_eq!((clock, is_future), (time("2025-01-03T00:00:00Z"), false));
-    assert!(note.contains("this machine's time"), "{note}");
+    assert!(note.contains("the time of this machine"), "{note}");
 }
 
 #[test]

@@ -63,7 +63,7 @@ clusterJournal: storage-system
     assert_eq!(policy.bounds.judgement_interval, Duration::from_secs(60));
     assert_eq!(policy.bounds.newly_eligible_percent.get(), 100);
     assert_eq!(policy.cluster_journal().as_deref(), Some("storage-system"));
-    // The times stay in the file while it is off, and count for nothing.
+    // The times stay in the file while it is off, and are ignored.
     let off = parse("reconcilers: {reclaim: {mode: off, olderThan: 30d, grace: 72h}}");
     assert_eq!(off.map(|it| it.reconcilers.reclaim.times()), Ok(None));
 }
@@ -220,16 +220,16 @@ fn what_contradicts_acting_is_told_with_its_place() {
         (
             "reconcilers: {rescue: {mode: report, includeRecreated: true}}",
             &[
-                "1:38: no reconciler takes --include-recreated: what needs it is done by somebody who \
+                "1:38: no reconciler takes --include-recreated: what needs it is done by a person who \
                looks at the object",
             ],
         ),
         (
             "reconcilers: {backend-verified: true}\naccept_leak: true",
             &[
-                "1:15: no reconciler takes --backend-verified: what needs it is done by somebody \
+                "1:15: no reconciler takes --backend-verified: what needs it is done by a person \
                  who looks at the object",
-                "2:1: no reconciler takes --accept-leak: what needs it is done by somebody who \
+                "2:1: no reconciler takes --accept-leak: what needs it is done by a person who \
                  looks at the object",
             ],
         ),
@@ -243,7 +243,7 @@ fn what_contradicts_acting_is_told_with_its_place() {
                 "3:18: act requires leaderElection: only one process may act at a time",
                 "4:19: act requires leaderElection: only one process may act at a time",
                 "4:46: zero is not an age to act on",
-                "4:50: no reconciler takes --destroy-data: what needs it is done by somebody who \
+                "4:50: no reconciler takes --destroy-data: what needs it is done by a person who \
                  looks at the object",
             ],
         ),
@@ -271,7 +271,7 @@ fn what_is_hardly_meant_is_said() {
     assert_eq!(
         doubts(short),
         [
-            "reconcilers.reclaim.grace is 59m: nobody can be expected to veto within less than 1h",
+            "reconcilers.reclaim.grace is 59m: a veto takes people at least 1h",
             "thresholds.older-than is 60d, but what reconcilers.reclaim announces is reported \
              before: after 1s",
         ]

@@ -38,7 +38,7 @@ fn snapshot_first_that_fails_leaves_the_claim_as_it_is() {
 
     // It blocks the deletion until it is given up.
     let told = admin.refused(5, &delete(&on, "data", &wanted));
-    says(&told, "data", &[&format!("{name} of it is not ready"), "delete a VolumeSnapshot"]);
+    says(&told, "data", &[&format!("{name} is not ready"), "delete a VolumeSnapshot"]);
     on.delete(&format!("volumesnapshot/{name}"));
     on.wait_gone(&format!("volumesnapshot/{name}"));
     eventually("the claim is free", || {
@@ -85,7 +85,7 @@ fn snapshot_first_waits_and_whatever_happens_meanwhile_is_seen() {
     begun(&on, &admin, &["--destroy-data"]).kill();
     let killed = name_of(&snapshots(&on)[0]);
     let told = admin.run(&delete(&on, "data", &["--destroy-data"])).ends(5);
-    says(&told, "data", &[&format!("{killed} of it is not ready")]);
+    says(&told, "data", &[&format!("{killed} is not ready")]);
     assert!(
         told.stderr.contains("create-snapshot") || told.stderr.contains(&killed),
         "{}",
