@@ -19,7 +19,9 @@ use super::{
     args::ConnectionArgs,
     collect::{collect, tell_permissions},
     terminal,
-    writing::{SavedArgs, WriteArgs, perform::perform, retention_apply::RetentionApplyArgs},
+    writing::{
+        SavedArgs, WriteArgs, perform::perform, retention_reconcile::RetentionReconcileArgs,
+    },
 };
 use crate::{
     cluster::Unseen,
@@ -40,19 +42,19 @@ pub struct RetentionArgs {
 }
 
 /// The subcommands.
-const SUBCOMMANDS: [&str; 4] = ["show", "simulate", "set", "apply"];
+const SUBCOMMANDS: [&str; 4] = ["show", "simulate", "set", "reconcile"];
 
 /// What to do.
 #[derive(Debug, Subcommand)]
 enum RetentionCommand {
     /// Show the claims of StatefulSets: who owns them, who should, and what would delete them; the default
     Show(Box<ShowArgs>),
-    /// Foretell what a change of a StatefulSet, or its deletion, does to each of its claims
+    /// Preview what a change of a StatefulSet, or its deletion, does to each of its claims
     Simulate(Box<SimulateArgs>),
-    /// Change the retention policy of StatefulSets, so that their claims are what it says
+    /// Set whenDeleted and whenScaled of StatefulSets
     Set(Box<SetArgs>),
-    /// Have claims follow the retention policies of their StatefulSets: remove owner references that contradict these
-    Apply(Box<RetentionApplyArgs>),
+    /// Make the owner references of claims match the policies of their StatefulSets
+    Reconcile(Box<RetentionReconcileArgs>),
 }
 
 impl RetentionArgs {
@@ -65,7 +67,9 @@ impl RetentionArgs {
             Some(RetentionCommand::Show(args)) => args.run(connection).await,
             Some(RetentionCommand::Simulate(args)) => args.run(connection).await,
             Some(RetentionCommand::Set(args)) => Box::pin(args.run(connection, interrupt)).await,
-            Some(RetentionCommand::Apply(args)) => Box::pin(args.run(connection, interrupt)).await,
+            Some(RetentionCommand::Reconcile(args)) => {
+                Box::pin(args.run(connection, interrupt)).await
+            }
             None => self.show.run(connection).await,
         }
     }
@@ -119,7 +123,7 @@ pub struct SetArgs {
     /// Find the StatefulSets in this namespace [default: that of the context]
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
-    /// Set whenScaled to Delete although a scale-down in progress, or an autoscaler, deletes claims with their data then
+    /// Assert that the data of claims which a scale-down in progress, or an autoscaler, then deletes is not needed
     #[arg(long)]
     destroy_data: bool,
     #[command(flatten)]

@@ -68,7 +68,7 @@ enum WatchCommand {
     Print(PrintArgs),
     /// Stop everything that acts, at once; findings are still reported
     Pause(PauseArgs),
-    /// Let it act again; until this is said once, nothing acts
+    /// Allow changes; a new installation starts paused
     Resume(PauseArgs),
     /// Show whether it may act, who leads, and what was done last
     Status(StatusArgs),
@@ -272,7 +272,7 @@ impl Audience {
     ) -> Result<Collected, Failure> {
         let mut pause = FIRST_PAUSE;
         loop {
-            let look = Box::pin(collect::look(connection, None, settings, None));
+            let look = Box::pin(collect::look(connection, None, settings));
             let failure = match self.wait_for(look).await {
                 Ok(collected) => return Ok(collected),
                 Err(failure) => failure,

@@ -23,7 +23,7 @@ pub struct DisownArgs {
     /// Find the claims in this namespace [default: that of the context]
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
-    /// Also remove references to owners of kinds that the server serves in no version any more, whether the owners exist or not
+    /// Assert that owners of kinds which the server no longer serves are not needed; remove references to them too
     #[arg(long)]
     owner_kind_gone: bool,
     /// Plan for a saved dump, and change nothing: a file, a folder or - for stdin

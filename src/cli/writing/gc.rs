@@ -49,7 +49,7 @@ pub struct GcArgs {
     /// Reclaim only what was announced, whose grace period is over, and that is still the same
     #[arg(long, conflicts_with_all = ["keep_backend", "destroy_data"])]
     announced: bool,
-    /// Announce volumes again although their announcement was vetoed
+    /// Assert that vetoes of earlier announcements no longer hold; announce these volumes again
     #[arg(long, requires = "announce", conflicts_with = "announced")]
     include_vetoed: bool,
     /// Reclaim only volumes whose claim was in this namespace
@@ -75,10 +75,10 @@ pub struct GcArgs {
     /// Record kept backend volumes only in the journal of this machine
     #[arg(long, requires = "keep_backend")]
     journal_only: bool,
-    /// Also reclaim volumes without a trustworthy time of release
+    /// Assert that volumes without a trustworthy time of release are old enough
     #[arg(long)]
     include_unknown_age: bool,
-    /// Also reclaim volumes whose claim was deleted and recreated
+    /// Assert that a claim which was recreated does not need the data of its former volume
     #[arg(long)]
     include_recreated: bool,
     /// Assert that the backend volume is intact although its deletion was stopped
@@ -87,7 +87,7 @@ pub struct GcArgs {
     /// Assert that the provisioner of a driver is running although nothing shows it; can be repeated
     #[arg(long, value_name = "DRIVER", conflicts_with = "keep_backend")]
     provisioner_alive: Vec<String>,
-    /// Also reclaim volumes whose claim does not exist but is referenced by a workload or a custom resource
+    /// Assert that workloads and custom resources which reference the claim of a volume do not need its data
     #[arg(long)]
     include_wanted: bool,
     /// Assert that no custom resource uses the claim: some could not be listed, or name it elsewhere
@@ -95,7 +95,7 @@ pub struct GcArgs {
     no_other_users: bool,
     #[command(flatten)]
     storage: StorageArgs,
-    /// Destroy the data of a named volume that is Available but was used before
+    /// Assert that the data of a named volume which is Available, but was used before, is not needed
     #[arg(long, requires = "volumes")]
     destroy_data: bool,
     /// Change a threshold, such as delete-wait=10m; can be repeated
@@ -104,7 +104,7 @@ pub struct GcArgs {
     #[command(flatten)]
     saved: SavedArgs,
     /// Go on: announce volumes as soon as they are old enough, and reclaim them when their grace period is over
-    #[arg(short, long, requires_all = ["announce", "yes"], conflicts_with_all = [
+    #[arg(long, requires_all = ["announce", "yes"], conflicts_with_all = [
         "volumes", "announced", "include_vetoed", "keep_backend", "journal_only", "include_unknown_age",
         "include_recreated", "backend_verified", "provisioner_alive", "include_wanted", "no_other_users",
         "backend_exclusive",

@@ -12,7 +12,7 @@ pub(super) mod orphan;
 pub(super) mod perform;
 pub(super) mod rebind;
 pub(super) mod retain;
-pub(super) mod retention_apply;
+pub(super) mod retention_reconcile;
 pub(super) mod undo;
 
 use std::path::{Path, PathBuf};
@@ -24,6 +24,7 @@ use super::{
     acting::{ActingTerms, Following},
     args::{ConnectionArgs, JournalPlaceArgs, format},
     collect::{ClusterSource, Collected, collect},
+    completion::{PLANS, formats},
     reading::dumps,
 };
 use crate::{
@@ -176,7 +177,7 @@ pub(super) struct WriteArgs {
     #[command(flatten)]
     journal: JournalPlaceArgs,
     /// Print in this format: table, json, yaml or name
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", add = formats(PLANS))]
     output: String,
 }
 
@@ -342,7 +343,7 @@ mod tests {
     use clap::{Arg, ArgAction, Args as _, Command};
 
     use super::{
-        fix_finalizers::FixFinalizersArgs, gc::GcArgs, retention_apply::RetentionApplyArgs,
+        fix_finalizers::FixFinalizersArgs, gc::GcArgs, retention_reconcile::RetentionReconcileArgs,
     };
 
     /// What may be said beside `--watch`: which objects, when, and how changes are made. Whatever else there is must
@@ -400,7 +401,7 @@ mod tests {
         for command in [
             GcArgs::augment_args(Command::new("gc")),
             FixFinalizersArgs::augment_args(Command::new("fix-finalizers")),
-            RetentionApplyArgs::augment_args(Command::new("retention apply")),
+            RetentionReconcileArgs::augment_args(Command::new("retention reconcile")),
         ] {
             let name = command.get_name().to_owned();
             let others = command.get_arguments().filter(|it| {
