@@ -208,10 +208,10 @@ impl JournalPlaceArgs {
 /// The user's word about storage that a driver is to delete.
 #[derive(Debug, Args)]
 pub struct StorageArgs {
-    /// Assert that nothing else uses the storage of this volume (pv/NAME) or of all volumes of this driver; can be repeated
-    #[arg(long, value_name = "pv/NAME|DRIVER", value_parser = volume_or_driver)]
+    /// Assert that nothing else uses the storage of this volume (pv/NAME), or of this driver; can be repeated
+    #[arg(long, value_name = "PV|DRIVER", value_parser = volume_or_driver)]
     backend_exclusive: Vec<String>,
-    /// Assert that snapshots which are, or may be, destroyed with their volume are not needed
+    /// Assert that snapshots destroyed with a volume are not needed
     #[arg(long)]
     destroy_snapshots: bool,
 }

@@ -137,7 +137,8 @@ const ASSERTION: &str = "Assert that ";
 /// Builds the command line under the name that it was called by.
 pub fn command(called: &str) -> clap::Command {
     let name = display_name(called);
-    let help = Arg::new("help").short('h').long("help").help("Print help");
+    let help =
+        Arg::new("help").short('h').long("help").help("Print help").help_heading(None::<&str>);
     let namespace = Arg::new(NAMESPACE).short('n').long(NAMESPACE).value_name("NAMESPACE");
     let usage = OrphanArgs::usage(&name);
     let program = Cli::command()
@@ -210,7 +211,7 @@ pub(super) fn parse(called: &str, mut typed: Vec<OsString>) -> Result<Cli, clap:
     let mut matches = command(called).try_get_matches_from(&typed)?;
     if let Some(namespace) = matches.get_one::<String>(NAMESPACE) {
         let end = typed.iter().position(|it| it == "--").unwrap_or(typed.len());
-        typed.insert(end, format!("--{NAMESPACE}={namespace}").into());
+        typed.splice(end..end, ["-n".into(), namespace.into()]);
         matches = command(called).try_get_matches_from(typed)?;
     }
     let cli = Cli::from_arg_matches(&matches)?;

@@ -263,7 +263,9 @@ fn known(
 fn print_explanation(shape: &explanation::Explanation, format: &Format) -> Result<(), Failure> {
     let exit = print_document(shape, format, |out| {
         let width = terminal::width().map_or(WIDTH, |it| usize::from(it).min(WIDEST));
-        shape.print(out, width, terminal::colour())
+        let mut screen = Vec::new();
+        shape.print(&mut screen, width, terminal::colour())?;
+        writeln!(out, "{}", String::from_utf8_lossy(&screen).trim_end())
     });
     exit.map(drop)
 }

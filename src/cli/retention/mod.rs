@@ -123,7 +123,7 @@ pub struct SetArgs {
     /// Find the StatefulSets in this namespace [default: that of the context]
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
-    /// Assert that the data of claims which a scale-down in progress, or an autoscaler, then deletes is not needed
+    /// Assert that the data which a scale-down in progress, or an autoscaler, then destroys is not needed
     #[arg(long)]
     destroy_data: bool,
     #[command(flatten)]

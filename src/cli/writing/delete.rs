@@ -52,10 +52,10 @@ pub struct DeleteArgs {
     /// Assert that a named claim which its StatefulSet retains beyond its replicas is not needed
     #[arg(long, conflicts_with_all = ["selector", "all"])]
     delete_leftovers: bool,
-    /// Assert that nothing else uses the claims: neither custom resources that cannot be listed, nor software whose labels they have
+    /// Assert that nothing else uses the claims: no custom resource that cannot be listed, no software whose labels they have
     #[arg(long)]
     no_other_users: bool,
-    /// Assert that a provisioner, or kube-controller-manager, is running although nothing shows it; can be repeated
+    /// Assert that a provisioner, or kube-controller-manager, runs although nothing shows it; can be repeated
     #[arg(long, value_name = "DRIVER")]
     provisioner_alive: Vec<String>,
     #[command(flatten)]

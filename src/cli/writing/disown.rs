@@ -26,7 +26,7 @@ pub struct DisownArgs {
     /// Assert that owners of kinds which the server no longer serves are not needed; remove references to them too
     #[arg(long)]
     owner_kind_gone: bool,
-    /// Plan for a saved dump, and change nothing: a file, a folder or - for stdin
+    /// Plan for a saved dump, change nothing: a file, a folder or -
     #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
     filename: Vec<PathBuf>,
     #[command(flatten)]

@@ -48,7 +48,7 @@ pub struct FixFinalizersArgs {
     /// Assert that `HonorPVReclaimPolicy` is off in kube-controller-manager
     #[arg(long)]
     rolled_back: bool,
-    /// Assert that backend volumes may leak: they remain, recorded, and no PersistentVolume references them
+    /// Assert that backend volumes may leak; they are recorded
     #[arg(long, group = "leak")]
     accept_leak: bool,
     /// If a removal would leak the backend volume, have its driver delete it afterwards
@@ -56,7 +56,7 @@ pub struct FixFinalizersArgs {
     reclaim: bool,
     #[command(flatten)]
     storage: StorageArgs,
-    /// Assert that the work of this third-party finalizer is done; remove it from the one object that you name
+    /// Assert that the work of this third-party finalizer is done: remove it from the one named object
     #[arg(long, value_name = "FINALIZER", requires = "objects")]
     remove_finalizer: Option<String>,
     /// Before removing a claim's last finalizer, set its volume to Retain
@@ -72,7 +72,7 @@ pub struct FixFinalizersArgs {
     secret: SecretArgs,
     #[command(flatten)]
     record: RecordArgs,
-    /// Record kept backend volumes only in the journal of this machine
+    /// Record kept backend volumes only in this machine's journal
     #[arg(long)]
     journal_only: bool,
     /// Change a threshold, such as finalizer=1h; can be repeated

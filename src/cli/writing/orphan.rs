@@ -30,10 +30,10 @@ pub struct OrphanArgs {
     /// Assert that no other cluster uses the storage of this driver
     #[arg(long)]
     backend_exclusive: bool,
-    /// Assert that snapshots which are, or may be, destroyed with their volume are not needed
+    /// Assert that snapshots destroyed with a volume are not needed
     #[arg(long)]
     destroy_snapshots: bool,
-    /// Assert that workloads and custom resources which reference the former claim do not need its data
+    /// Assert that what references the former claim does not need its data
     #[arg(long)]
     include_wanted: bool,
     /// Assert that no custom resource uses the claim: some could not be listed, or name it elsewhere

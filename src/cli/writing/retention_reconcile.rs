@@ -46,7 +46,7 @@ pub struct RetentionReconcileArgs {
         allow_hyphen_values = true
     )]
     older_than: Option<MinimumAge>,
-    /// Assert that claims which have been out of range since an unknown time are old enough
+    /// Assert that claims out of range since an unknown time are old enough
     #[arg(long, requires = "delete_leftovers")]
     include_unknown_age: bool,
     /// Assert that StatefulSets with 0 replicas, or scaled automatically, do not need these claims
@@ -58,10 +58,10 @@ pub struct RetentionReconcileArgs {
     /// Assert that the data is not needed: the controller of the volume destroys it
     #[arg(long, group = "data", requires = "delete_leftovers")]
     destroy_data: bool,
-    /// Assert that nothing else uses the claims: neither custom resources that cannot be listed, nor software whose labels they have
+    /// Assert that nothing else uses the claims: no custom resource that cannot be listed, no software whose labels they have
     #[arg(long, requires = "delete_leftovers")]
     no_other_users: bool,
-    /// Assert that a provisioner, or kube-controller-manager, is running although nothing shows it; can be repeated
+    /// Assert that a provisioner, or kube-controller-manager, runs although nothing shows it; can be repeated
     #[arg(long, value_name = "DRIVER", requires = "delete_leftovers")]
     provisioner_alive: Vec<String>,
     #[command(flatten)]
