@@ -95,8 +95,8 @@ struct PolicyRule {
 /// Parses the name of a role.
 fn role_name() -> impl TypedValueParser<Value = &'static Role> {
     let names = table::roles().map(|it| PossibleValue::new(it.name).help(it.about));
-    let named = |name: String| table::roles().find(|it| it.name == name).ok_or("no such role");
-    PossibleValuesParser::new(names).try_map(named)
+    let parse = |name: String| table::roles().find(|it| it.name == name).ok_or("no such role");
+    PossibleValuesParser::new(names).try_map(parse)
 }
 
 /// The rights to list the custom resources that use claims. Whether they are installed or not: such a

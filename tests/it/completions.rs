@@ -182,7 +182,7 @@ fn kubectl_is_told_values() {
     assert_eq!(values(&["completion", "p"]), ["powershell"]);
     assert_eq!(values(&["gc", "-o", ""]), ["table", "json", "yaml", "name"]);
     let ebs = values(&["explain", "driver/ebs"]);
-    assert_eq!(ebs, ["driver/ebs.csi.aws.com"]);
+    assert_eq!(ebs, ["driver/ebs.csi.aws.com", "driver/ebs.csi.eks.amazonaws.com"]);
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn kubectl_is_told_files() {
         call.run().stdout
     };
     for words in [&["apply", "pla"][..], &["audit", "-f", "pla"], &["gc", "--plan-out", "pla"]] {
-        assert_eq!(within(words), "plans/\nplan.yaml\n:6\n", "{words:?}");
+        assert_eq!(within(words), "plan.yaml\nplans/\n:6\n", "{words:?}");
     }
     assert_eq!(within(&["dump", "plan."]), "plan.yaml\n:4\n");
 }

@@ -208,7 +208,7 @@ impl Right<'static> {
         Self { verb, group: kind.group().name, resource: kind.plural(), name: None }
     }
 
-    /// A right to ConfigMaps, or to one of this name.
+    /// A right to `ConfigMap`s, or to one of this name.
     pub(super) const fn config_map(verb: &'static str, name: Option<&'static str>) -> Self {
         Self { name, ..Self::of(verb, Kind::ConfigMap) }
     }

@@ -145,7 +145,7 @@ pub(super) struct WriteArgs {
     /// Skip the prompt; replaces no flag such as --accept-leak
     #[arg(short, long)]
     yes: bool,
-    /// Change nothing: none, client (only plan) or server (send each request with dryRun=All)
+    /// Show the plan and change nothing (client), or also send each request with dryRun=All (server)
     #[arg(long, value_name = "HOW", default_value = "none", default_missing_value = "client",
           num_args = 0..=1, require_equals = true, hide_default_value = true, hide_possible_values = true)]
     dry_run: DryRunFlag,
