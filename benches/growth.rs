@@ -137,8 +137,7 @@ fn commands(population: &Population, folder: &Path) -> [(&'static str, Vec<Strin
         ("gc", words("gc --older-than 1d -o json")),
         ("retention", words("retention -A -o json")),
         ("explain", words(&explained)),
-        // `dump` itself reads no file.
-        ("dump", words(&format!("audit -o json --save {}", folder.join("saved.gz").display()))),
+        ("dump", words(&format!("dump {}", folder.join("saved.gz").display()))),
     ]
 }
 

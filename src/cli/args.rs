@@ -208,10 +208,10 @@ impl JournalPlaceArgs {
 /// The user's word about storage that a driver is to delete.
 #[derive(Debug, Args)]
 pub struct StorageArgs {
-    /// Assert that nothing else uses the storage of this volume (pv/NAME) or of all volumes of this driver; can be repeated
-    #[arg(long, value_name = "pv/NAME|DRIVER", value_parser = volume_or_driver)]
+    /// Assert that nothing else uses the storage of this volume (pv/NAME), or of this driver; can be repeated
+    #[arg(long, value_name = "PV|DRIVER", value_parser = volume_or_driver)]
     backend_exclusive: Vec<String>,
-    /// Allow destruction of snapshots that are, or may be, destroyed with their volume
+    /// Assert that snapshots destroyed with a volume are not needed
     #[arg(long)]
     destroy_snapshots: bool,
 }
@@ -312,7 +312,10 @@ pub fn typed_object(text: &str, kinds: &[Kind]) -> Result<(Kind, String), Failur
     let expected = || Some(format!("expected {}", known.join(" or ")));
     let shown = format!("\"{}\"", escape_control(text));
     let Some((resource, name)) = text.split_once('/') else {
-        return Err(Failure::usage(format!("{shown} lacks a kind")).hint(expected()));
+        let typed = |kind: &Kind| plain_name(text).map(|it| format!("{}/{it}", kind.short()));
+        let meant: Option<Vec<_>> = kinds.iter().map(typed).collect();
+        let meant = meant.map(|it| format!("did you mean {}?", it.join(" or ")));
+        return Err(Failure::usage(format!("{shown} lacks a kind")).hint(meant.or_else(expected)));
     };
     let kind = Kind::parse_resource(resource).filter(|kind| kinds.contains(kind));
     let Some(kind) = kind else {
@@ -333,6 +336,15 @@ pub fn typed_object(text: &str, kinds: &[Kind]) -> Result<(Kind, String), Failur
 /// # Errors
 /// When one is of another kind, no name, or named twice.
 pub fn typed_objects(texts: &[String], kinds: &[Kind]) -> Result<Vec<(Kind, String)>, Failure> {
+    if let [kind, name, ..] = texts
+        && let Some(kind) = Kind::parse_resource(kind).filter(|it| kinds.contains(it))
+        && let Some(name) = plain_name(name)
+    {
+        let told = "the kind stands before each name".to_owned();
+        return Err(
+            Failure::usage(told).hint(Some(format!("did you mean {}/{name}?", kind.short())))
+        );
+    }
     let mut named = Vec::new();
     for text in texts {
         let (kind, name) = typed_object(text, kinds)?;

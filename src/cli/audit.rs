@@ -1,6 +1,6 @@
 //! `kubectl storage audit`: one report, or with `--watch` the same audit continuously.
 
-use std::{collections::BTreeSet, ops::ControlFlow, path::PathBuf};
+use std::{collections::BTreeSet, ops::ControlFlow};
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
@@ -10,7 +10,7 @@ use super::{
     Exit, Failure, Interrupt,
     args::{ConnectionArgs, scope, unknown_rule},
     collect::{self, Collected, collect, dump_failure, tell, tell_gaps, tell_read_again},
-    completion,
+    completion::{self, REPORTS, formats},
     reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
     terminal::{self, EventPrinter},
 };
@@ -38,9 +38,6 @@ pub struct AuditArgs {
     /// Go on after the report: print findings as they appear, change and clear
     #[arg(short, long, conflicts_with = "filename")]
     watch: bool,
-    /// Save exactly what this audit reads, for `audit -f`
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
-    save: Option<PathBuf>,
     /// Report only claims of this namespace, and volumes whose claim is or was there
     #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
     namespace: Option<String>,
@@ -62,7 +59,7 @@ pub struct AuditArgs {
     #[arg(long, value_name = "SEVERITY", add = ArgValueCandidates::new(completion::severities))]
     fail_on: Option<String>,
     /// Print in this format: table, wide, json, yaml, name, jsonpath=…, custom-columns=…
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", add = formats(REPORTS))]
     output: String,
     /// Omit headers
     #[arg(long)]
@@ -91,7 +88,7 @@ impl AuditArgs {
             return Box::pin(self.follow(connection, by, interrupt)).await;
         }
         let (from, source) = self.dump.from(connection, self.namespace.as_deref())?;
-        let mut collected = collect(from, &settings, self.save.as_deref()).await?;
+        let mut collected = collect(from, &settings, None).await?;
         note_unknown_drivers(&mut collected, &settings);
         let worst = self.report(&collected, &settings, &printer, sort_by.as_ref(), source)?;
         let exit = exit(&collected, worst, fail_on);
@@ -326,8 +323,8 @@ impl AuditArgs {
             terminal::note(&format!("note: {lines} lines were lost here: stderr was not read"));
         })?;
         let Following { settings, printer, sort_by, fail_on } = by;
-        let (namespace, save) = (self.namespace.as_deref(), self.save.as_deref());
-        let mut collected = collect::look(connection, namespace, &settings, save).await?;
+        let namespace = self.namespace.as_deref();
+        let mut collected = collect::look(connection, namespace, &settings).await?;
         note_unknown_drivers(&mut collected, &settings);
         let is_for_people = printer.is_for_people();
         let stream = EventStream::new(printer, self.page());

@@ -325,9 +325,8 @@ pub(super) async fn look(
     connection: &ConnectionArgs,
     namespace: Option<&str>,
     settings: &Settings,
-    save: Option<&Path>,
 ) -> Result<Collected, Failure> {
-    collect(ClusterSource::Followed { connection, namespace }, settings, save).await
+    collect(ClusterSource::Followed { connection, namespace }, settings, None).await
 }
 
 /// Begins to follow what was looked at: everything that was found has appeared.

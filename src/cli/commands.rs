@@ -1,6 +1,12 @@
 //! The commands, with their help, and which code runs each.
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use std::{ffi::OsString, fmt::Write as _};
+
+use clap::{
+    Arg, ArgAction, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
+    builder::{StyledStr, styling::Styles},
+};
+use clap_complete::{ArgValueCandidates, CompletionCandidate};
 
 use super::{
     Exit, Failure, Interrupt,
@@ -8,11 +14,12 @@ use super::{
     audit::AuditArgs,
     completion::CompletionArgs,
     dump::DumpArgs,
-    examples,
     explain::ExplainArgs,
     rbac::RbacArgs,
     retention::RetentionArgs,
-    version::VersionArgs,
+    table::{self, FIRST_STEPS, Group},
+    terminal,
+    version::{VERSION, VersionArgs},
     watch::WatchArgs,
     writing::{
         apply::ApplyArgs, delete::DeleteArgs, disown::DisownArgs,
@@ -23,7 +30,7 @@ use super::{
 
 /// Find and repair what goes wrong with Kubernetes storage
 #[derive(Debug, Parser)]
-#[command(disable_help_subcommand = true, max_term_width = 100)]
+#[command(disable_help_subcommand = true, max_term_width = 100, version = VERSION)]
 pub struct Cli {
     /// How to reach the cluster.
     #[command(flatten)]
@@ -36,60 +43,181 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Report what is wrong with volumes, claims, StatefulSets and VolumeAttachments; read-only
+    /// Report what is wrong with volumes and claims; read-only
     Audit(Box<AuditArgs>),
-    /// Report what is wrong continuously, by a policy file; for a process in the cluster
+    /// Explain an object, a finding or a driver
+    Explain(ExplainArgs),
+    /// Run as a service with a policy file
     Watch(Box<WatchArgs>),
-    /// Reclaim Released volumes: their controllers delete the backend volumes
-    Gc(Box<GcArgs>),
-    /// Repair volumes, claims and VolumeAttachments whose deletion finalizers block
-    FixFinalizers(Box<FixFinalizersArgs>),
-    /// Set the reclaim policy to Retain, to stop deletion of the backend volume
+    /// Set the reclaim policy to Retain, which stops a deletion
     Retain(Box<RetainArgs>),
-    /// Delete claims that nothing uses, after the decision about their data
-    Delete(Box<DeleteArgs>),
     /// Give a Released volume back to a claim, with its data
     Rebind(Box<RebindArgs>),
-    /// Show what retention policies do to the claims of StatefulSets
-    Retention(Box<RetentionArgs>),
-    /// Remove owner references of claims whose owner does not exist, so that they are not deleted
-    Disown(Box<DisownArgs>),
-    /// Have the API server refuse deletes that lose data: admission policies, no webhook
-    Guard(Box<GuardArgs>),
+    /// Revert a change, where Kubernetes allows it
+    Undo(Box<UndoArgs>),
+    /// Reclaim Released volumes, with their backend volumes
+    Gc(Box<GcArgs>),
+    /// Delete unused claims; choose to keep or destroy their data
+    Delete(Box<DeleteArgs>),
     /// Carry out a plan that was saved with --plan-out
     Apply(Box<ApplyArgs>),
-    /// Have a driver delete a backend volume that no PersistentVolume references
+    /// Delete a backend volume that no PersistentVolume references
     DestroyOrphan(Box<OrphanArgs>),
-    /// Revert what an entry of the journal changed, where Kubernetes allows it
-    Undo(Box<UndoArgs>),
-    /// List the changes made from this machine, and their outcomes
-    Journal(JournalArgs),
-    /// Save everything that an audit reads to a file, for offline work
-    Dump(DumpArgs),
-    /// Explain a finding, or the state of an object and the effects of its deletion
-    Explain(ExplainArgs),
-    /// Print the smallest ClusterRole for a command, or check your permissions
+    /// Unblock objects stuck in Terminating
+    FixFinalizers(Box<FixFinalizersArgs>),
+    /// Show and change what becomes of the claims of StatefulSets
+    Retention(Box<RetentionArgs>),
+    /// Remove references of claims to owners that do not exist
+    Disown(Box<DisownArgs>),
+    /// Have the API server refuse deletes that lose data
+    Guard(Box<GuardArgs>),
+    /// Print the smallest ClusterRole for a command, or check yours
     Rbac(RbacArgs),
+    /// Save what an audit reads to a file, for offline work
+    Dump(DumpArgs),
+    /// List the changes that were made, and their outcomes
+    Journal(JournalArgs),
+    /// List the connection flags, which all commands take
+    Options(OptionsArgs),
+    /// Show the help of a command
+    Help(HelpArgs),
+    /// Complete commands in kubectl or in a shell
+    Completion(CompletionArgs),
     /// Print the version
     Version(VersionArgs),
-    /// Print a completion script, or let kubectl complete the plugin
-    Completion(CompletionArgs),
 }
+
+/// Arguments of `help`.
+#[derive(Debug, Args)]
+pub struct HelpArgs {
+    /// Show the help of this command; without, list all commands
+    #[arg(value_name = "COMMAND", add = ArgValueCandidates::new(names))]
+    command: Vec<String>,
+}
+
+/// Names of commands, with what they do.
+fn names() -> Vec<CompletionCandidate> {
+    let program = Cli::command();
+    let of =
+        |it: &clap::Command| CompletionCandidate::new(it.get_name()).help(it.get_about().cloned());
+    program.get_subcommands().map(of).collect()
+}
+
+/// Arguments of `options`.
+#[derive(Debug, Args)]
+pub struct OptionsArgs {}
+
+impl OptionsArgs {
+    fn run() -> Result<Exit, Failure> {
+        let flags = ConnectionArgs::augment_args(clap::Command::new("options"));
+        let mut flags = flags
+            .disable_help_flag(true)
+            .max_term_width(MAX_WIDTH)
+            .mut_args(|it| it.help_heading(None::<&str>))
+            .help_template("All commands take these flags:\n\n{options}");
+        let help = flags.render_help();
+        let help = match terminal::colour() {
+            true => help.ansi().to_string(),
+            false => help.to_string(),
+        };
+        terminal::print(|out| writeln!(out, "{}", help.trim_end())).map_err(Failure::error)?;
+        Ok(Exit::Done)
+    }
+}
+
+/// Lines of help are no longer, however wide the terminal is.
+const MAX_WIDTH: usize = 100;
+/// A namespace before the command.
+const NAMESPACE: &str = "namespace";
+/// The heading of flags with which the user answers for what the tool cannot see.
+const ASSERTIONS: &str = "Assertions (each says what the tool cannot see)";
+/// How the help of each of them begins.
+const ASSERTION: &str = "Assert that ";
 
 /// Builds the command line under the name that it was called by.
 pub fn command(called: &str) -> clap::Command {
     let name = display_name(called);
+    let help =
+        Arg::new("help").short('h').long("help").help("Print help").help_heading(None::<&str>);
+    let namespace = Arg::new(NAMESPACE).short('n').long(NAMESPACE).value_name("NAMESPACE");
     let usage = OrphanArgs::usage(&name);
-    let program = Cli::command().name("kubectl-storage").after_help(examples::of_program(&name));
-    let named = name.clone();
-    program.bin_name(named).mut_subcommands(|command| {
-        let examples = examples::of_command(command.get_name(), &name);
-        let command = command.after_help(examples);
-        match command.get_name() {
+    let program = Cli::command()
+        .name("kubectl-storage")
+        .display_name(&name)
+        .bin_name(&name)
+        .mut_args(|it| it.hide(true))
+        .disable_help_flag(true)
+        // Possible values say in one line what they are, as all flags do.
+        .arg(help.action(ArgAction::HelpShort).global(true))
+        .arg(namespace.hide(true));
+    let template = template(&program);
+    let after = format!(
+        "{}\nUse \"{name} COMMAND --help\" for the flags of a command.\n{}",
+        table::shown(FIRST_STEPS, &name),
+        pointer(&name)
+    );
+    program.help_template(template).after_help(after).mut_subcommands(|command| {
+        let examples = table::examples(command.get_name());
+        let command = match command.get_name() {
             "destroy-orphan" => command.override_usage(&usage),
             _ => command,
-        }
+        };
+        dressed(command, &name, examples)
     })
+}
+
+/// Adds to the help of a command, and of those below it, what all have in common.
+fn dressed(command: clap::Command, program: &str, examples: &[table::Example]) -> clap::Command {
+    let mut after = table::shown(examples, program);
+    if !after.is_empty() {
+        after.push('\n');
+    }
+    let is_assertion =
+        |it: &Arg| it.get_help().is_some_and(|help| help.to_string().starts_with(ASSERTION));
+    command
+        .mut_args(|it| if is_assertion(&it) { it.help_heading(ASSERTIONS) } else { it })
+        .mut_subcommands(|it| dressed(it, program, &[]))
+        .after_help(after + &pointer(program))
+}
+
+/// Says where the flags are that all commands take.
+fn pointer(program: &str) -> String {
+    format!("Use \"{program} options\" for the connection flags, which all commands take.")
+}
+
+/// The help of the program, which lists commands by what they are for.
+fn template(program: &clap::Command) -> StyledStr {
+    let styles = Styles::styled();
+    let (header, literal) = (styles.get_header(), styles.get_literal());
+    let mut text = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    let width = table::rows().map(|it| it.name.len()).max().unwrap_or_default();
+    for group in Group::ALL {
+        let _ = writeln!(text, "\n{header}{}:{header:#}", group.heading());
+        for row in table::rows().filter(|it| it.group == group) {
+            let about = program.find_subcommand(row.name).and_then(clap::Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(text, "  {literal}{:width$}{literal:#}  {about}", row.name);
+        }
+    }
+    let _ = write!(text, "\n{header}Options:{header:#}\n{{options}}{{after-help}}");
+    text.into()
+}
+
+/// Parses what was typed. A namespace before the command is that of the command, as with kubectl.
+///
+/// # Errors
+/// When it makes no sense, or when help is all that was asked for.
+pub(super) fn parse(called: &str, mut typed: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let mut matches = command(called).try_get_matches_from(&typed)?;
+    if let Some(namespace) = matches.get_one::<String>(NAMESPACE) {
+        let end = typed.iter().position(|it| it == "--").unwrap_or(typed.len());
+        typed.splice(end..end, ["-n".into(), namespace.into()]);
+        matches = command(called).try_get_matches_from(typed)?;
+    }
+    let cli = Cli::from_arg_matches(&matches)?;
+    let Command::Help(HelpArgs { command: words }) = cli.command else { return Ok(cli) };
+    let words = [called].into_iter().chain(words.iter().map(String::as_str)).chain(["--help"]);
+    Cli::from_arg_matches(&command(called).try_get_matches_from(words)?)
 }
 
 impl Cli {
@@ -115,6 +243,9 @@ impl Cli {
             Command::Rbac(args) => args.run(&self.connection).await,
             Command::Version(args) => args.run(),
             Command::Completion(args) => args.run(called),
+            Command::Options(OptionsArgs {}) => OptionsArgs::run(),
+            // It was answered when it was parsed.
+            Command::Help(_) => Ok(Exit::Done),
         }
     }
 }
@@ -136,15 +267,17 @@ mod tests {
     }
 
     #[test]
-    fn every_command_has_examples_and_all_are_valid() {
+    fn every_command_has_a_row_and_examples_that_are_valid() {
         let program = command("kubectl-storage");
-        let commands: Vec<_> =
-            program.get_subcommands().map(|it| it.get_name().to_owned()).collect();
-        for command in &commands {
-            assert!(examples::examples(command).len() >= 2, "{command}");
+        let mut commands: Vec<_> = program.get_subcommands().map(clap::Command::get_name).collect();
+        let mut rows: Vec<_> = table::rows().map(|it| it.name).collect();
+        commands.sort_unstable();
+        rows.sort_unstable();
+        assert_eq!(commands, rows);
+        for row in table::rows().filter(|it| it.name != "options") {
+            assert!(row.examples.len() >= 2, "{}", row.name);
         }
-        let all = commands.iter().flat_map(|it| examples::examples(it));
-        for (what, typed) in all.chain(examples::FIRST_STEPS) {
+        for (what, typed) in table::rows().flat_map(|it| it.examples).chain(FIRST_STEPS) {
             let typed = std::iter::once("kubectl-storage").chain(words(typed));
             if let Err(error) = program.clone().try_get_matches_from(typed) {
                 panic!("{what}: {error}");

@@ -9,7 +9,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 use clap_complete::{
-    CompletionCandidate,
+    ArgValueCandidates, CompletionCandidate,
     env::{Bash, EnvCompleter, Fish, Powershell, Zsh},
 };
 
@@ -122,8 +122,10 @@ fn failed(link: &Path, error: std::io::Error) -> Failure {
     Failure::error(anyhow::Error::new(error).context(format!("failed to write {}", link.display())))
 }
 
-/// kubectl's directive "no file names".
-const NO_FILES: &str = ":4";
+/// kubectl's directive "no file names": those that fit are among the candidates.
+const NO_FILES: u8 = 4;
+/// kubectl's directive "no space behind what is completed".
+const NO_SPACE: u8 = 2;
 
 /// Answers a script of a shell, or kubectl, if one of them asks how a command line could go on.
 pub fn answer(arguments: &[OsString]) -> Option<ExitCode> {
@@ -134,12 +136,17 @@ pub fn answer(arguments: &[OsString]) -> Option<ExitCode> {
     Some(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// The command line with the flags that help leaves out because all commands take them.
+fn whole(called: &str) -> clap::Command {
+    super::command(called).mut_args(|it| it.hide(false))
+}
+
 /// Answers the script of a shell, which passes the typed words behind `--`.
 fn answer_shell(shell: &str, arguments: &[OsString]) -> Option<std::io::Result<()>> {
     let shell = SHELLS.into_iter().find(|it| it.is(shell))?;
     let words = arguments.iter().skip_while(|it| *it != OsStr::new("--")).skip(1);
     let words: Vec<_> = words.cloned().collect();
-    let mut command = super::command(&words.first()?.to_string_lossy());
+    let mut command = whole(&words.first()?.to_string_lossy());
     let folder = std::env::current_dir().ok();
     let mut answer = Vec::new();
     let completed = shell.write_complete(&mut command, words, folder.as_deref(), &mut answer);
@@ -154,9 +161,12 @@ fn answer_kubectl(arguments: &[OsString]) -> Option<std::io::Result<()>> {
     let mut words = vec![OsString::from(format!("kubectl-{plugin}"))];
     words.extend(arguments.iter().skip(1).cloned());
     let index = words.len() - 1;
-    let mut command = super::command(&format!("kubectl-{plugin}"));
-    let candidates =
-        clap_complete::engine::complete(&mut command, words, index, None).unwrap_or_default();
+    let mut command = whole(&format!("kubectl-{plugin}"));
+    let folder = std::env::current_dir().ok();
+    let candidates = clap_complete::engine::complete(&mut command, words, index, folder.as_deref());
+    let candidates = candidates.unwrap_or_default();
+    let goes_on = |it: &CompletionCandidate| it.get_value().to_string_lossy().ends_with(['/', '=']);
+    let space = if candidates.iter().any(goes_on) { NO_SPACE } else { 0 };
     Some(terminal::print(|out| {
         for candidate in &candidates {
             let value = candidate.get_value().to_string_lossy();
@@ -165,7 +175,7 @@ fn answer_kubectl(arguments: &[OsString]) -> Option<std::io::Result<()>> {
                 None => writeln!(out, "{value}")?,
             }
         }
-        writeln!(out, "{NO_FILES}")
+        writeln!(out, ":{}", NO_FILES | space)
     }))
 }
 
@@ -188,6 +198,31 @@ pub fn thresholds() -> Vec<CompletionCandidate> {
 /// Names of severities.
 pub fn severities() -> Vec<CompletionCandidate> {
     Severity::ALL.into_iter().map(|it| CompletionCandidate::new(it.name())).collect()
+}
+
+/// Formats of a document that has one text.
+pub const DOCUMENTS: &[&str] = &["table", "json", "yaml"];
+/// Formats of plans and receipts.
+pub const PLANS: &[&str] = &["table", "json", "yaml", "name"];
+/// Formats of StatefulSets and their claims.
+pub const ROWS: &[&str] = &["table", "wide", "json", "yaml", "name"];
+/// Formats of reports.
+pub const REPORTS: &[&str] = &[
+    "table",
+    "wide",
+    "json",
+    "yaml",
+    "name",
+    "jsonpath=",
+    "jsonpath-as-json=",
+    "jsonpath-file=",
+    "custom-columns=",
+    "custom-columns-file=",
+];
+
+/// Candidates for `-o`.
+pub fn formats(names: &'static [&'static str]) -> ArgValueCandidates {
+    ArgValueCandidates::new(move || names.iter().copied().map(CompletionCandidate::new).collect())
 }
 
 /// Names of resources that a dump can hold, and `all`.

@@ -7,7 +7,8 @@ use clap::Args;
 use super::{
     Exit, Failure,
     args::{ConnectionArgs, RecordArgs},
-    collect::{ClusterSource, collect, tell},
+    collect::{collect, tell},
+    reading::DumpSourceArgs,
     terminal,
 };
 use crate::model::Settings;
@@ -19,12 +20,14 @@ pub struct DumpArgs {
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
     #[command(flatten)]
+    dump: DumpSourceArgs,
+    #[command(flatten)]
     record: RecordArgs,
 }
 
 impl DumpArgs {
     pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
-        let from = ClusterSource::Live { connection, namespace: None };
+        let (from, _) = self.dump.from(connection, None)?;
         let mut settings = Settings::default();
         self.record.take_into(&mut settings);
         let collected = collect(from, &settings, Some(&self.file)).await?;

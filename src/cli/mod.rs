@@ -9,11 +9,11 @@ mod collect;
 mod commands;
 mod completion;
 mod dump;
-mod examples;
 mod explain;
 mod rbac;
 mod retention;
 mod reading;
+mod table;
 mod terminal;
 mod version;
 mod watch;
@@ -27,8 +27,6 @@ use std::{
     },
 };
 
-use clap::FromArgMatches as _;
-use commands::Cli;
 pub use commands::command;
 pub use completion::script as completion_script;
 use tokio::sync::Notify;
@@ -54,8 +52,7 @@ pub fn main() -> ExitCode {
 
 fn run(arguments: Vec<std::ffi::OsString>) -> Result<Exit, Failure> {
     let called = arguments.first().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
-    let parsed = command(&called).try_get_matches_from(arguments);
-    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
+    let cli = match commands::parse(&called, arguments) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are no errors, and go to stdout.

@@ -3,24 +3,28 @@
 mod check;
 mod namespaced;
 mod of_policy;
-mod role_for;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    io,
     path::PathBuf,
 };
 
-use clap::Args;
+use clap::{
+    Args,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
 use namespaced::{NamespacedRights, namespaced};
 pub(super) use of_policy::{acting_roles, watch_roles};
 use of_policy::{lease_rules, rights_of_policy};
-use role_for::RoleFor;
 use serde::Serialize;
 
 use super::{
     Exit, Failure,
     args::{ConnectionArgs, JournalPlaceArgs, WATCH_NAMESPACE, namespace, reconciler, secret},
-    collect, policy_refused, terminal,
+    collect, policy_refused,
+    table::{self, Access, Reads, Record, Right, Role},
+    terminal,
 };
 use crate::{
     journal::kept_backend::CONFIG_MAP,
@@ -33,7 +37,8 @@ use crate::{
 #[derive(Debug, Args)]
 pub struct RbacArgs {
     /// Print or check the permissions of this command
-    command: RoleFor,
+    #[arg(value_parser = role_name())]
+    command: &'static Role,
     /// List the permissions that you lack, instead of printing the ClusterRole
     #[arg(long)]
     check: bool,
@@ -55,6 +60,11 @@ pub struct RbacArgs {
     #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
 }
+
+/// Whose role says that it does not suffice for proofs.
+const GUARD: &str = "guard";
+/// Whose role says which owners it does not know.
+const DISOWN: &str = "disown";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -82,14 +92,11 @@ struct PolicyRule {
     verbs: Vec<&'static str>,
 }
 
-/// One right.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Right<'a> {
-    verb: &'static str,
-    group: &'static str,
-    resource: &'static str,
-    /// The one object of it that matters, in any namespace.
-    name: Option<&'a str>,
+/// Parses the name of a role.
+fn role_name() -> impl TypedValueParser<Value = &'static Role> {
+    let names = table::roles().map(|it| PossibleValue::new(it.name).help(it.about));
+    let parse = |name: String| table::roles().find(|it| it.name == name).ok_or("no such role");
+    PossibleValuesParser::new(names).try_map(parse)
 }
 
 /// The rights to list the custom resources that use claims. Whether they are installed or not: such a
@@ -105,131 +112,72 @@ fn custom_users() -> impl Iterator<Item = Right<'static>> {
 
 /// Everything that a command asks for, except secrets: whether one exists is worth knowing, but not
 /// worth the right to read all of them.
-fn rights(command: RoleFor) -> Vec<Right<'static>> {
-    if command == RoleFor::Guard {
-        return role_for::guard_rights();
+fn rights(role: &Role) -> BTreeSet<Right<'static>> {
+    let mut rights: BTreeSet<_> = role.also.iter().copied().flatten().copied().collect();
+    rights.extend(role.written());
+    if role.reads == Reads::Listed {
+        return rights;
     }
-    if command.is_of_pause() {
-        // It needs little besides what is in its namespace.
-        return namespaced::of_identity(command).into_iter().collect();
-    }
-    let mut rights: BTreeSet<Right> = BTreeSet::new();
-    let mut add = |verb, kind: Kind| {
-        rights.insert(Right {
-            verb,
-            group: kind.group().name,
-            resource: kind.plural(),
-            name: None,
-        });
-    };
-    let kinds = match command {
-        // It asks for what it is told, by name.
-        RoleFor::Retain
-        | RoleFor::Disown
-        | RoleFor::Journal
-        | RoleFor::WatchPause
-        | RoleFor::WatchResume
-        | RoleFor::WatchStatus
-        | RoleFor::Guard => Vec::new(),
-        RoleFor::Audit
-        | RoleFor::Watch
-        | RoleFor::Retention
-        | RoleFor::RetentionSet
-        | RoleFor::Gc
-        | RoleFor::GcAnnounce
-        | RoleFor::FixFinalizers
-        | RoleFor::Rebind
-        | RoleFor::RetentionApply
-        | RoleFor::Undo
-        | RoleFor::DestroyOrphan => collect::kinds(),
-        // With `--snapshot-first`.
-        RoleFor::Delete | RoleFor::Apply => {
-            collect::kinds().into_iter().chain([Kind::VolumeSnapshotClass]).collect()
-        }
-    };
-    let reports = matches!(command, RoleFor::Audit | RoleFor::Watch | RoleFor::Retention);
-    for kind in kinds.into_iter().filter(|kind| reports || !kind.is_of_guard()) {
-        match kind {
-            // An owner may be of any kind: who may not read it learns that it was not seen. The records
-            // of announcements are in one namespace: `gc-announce` has a Role there.
-            Kind::Secret | Kind::ConfigMap | Kind::PartialObjectMetadata => continue,
-            Kind::SubjectAccessReview => {
-                add("create", kind);
-                continue;
-            }
-            // What is asked about by name: those that others name, and the usual owners of claims.
-            // Absence is confirmed one by one where two lists do not prove it.
-            Kind::PersistentVolume
-            | Kind::PersistentVolumeClaim
-            | Kind::Node
-            | Kind::StorageClass
-            | Kind::VolumeSnapshot
-            | Kind::StatefulSet
-            | Kind::Pod => add("get", kind),
-            _ => {}
-        }
-        add("list", kind);
-        if command.watches() {
-            add("watch", kind);
-        }
-    }
-    if command.reads_by_name() {
-        add("get", Kind::PersistentVolume);
-        add("get", Kind::PersistentVolumeClaim);
-    }
-    if command == RoleFor::Disown {
-        // The usual owners of claims.
-        add("get", Kind::StatefulSet);
-        add("get", Kind::Pod);
-    }
+    let mut add = |verb, kind: Kind| rights.insert(Right::of(verb, kind));
     // The uid of kube-system is the cluster's identity.
     add("get", Kind::Namespace);
-    if !command.reads_by_name() {
-        add("list", Kind::Namespace);
-    }
-    if matches!(command, RoleFor::FixFinalizers | RoleFor::Apply) {
-        add("get", Kind::VolumeAttachment);
-    }
-    if matches!(command, RoleFor::Delete | RoleFor::Apply) {
-        // The snapshot that is taken first is read until it is ready, and before each later step.
-        add("get", Kind::VolumeSnapshotContent);
-    }
-    if matches!(command, RoleFor::Delete | RoleFor::Apply | RoleFor::Retention) {
-        // Who owns the owners of a claim: what a set is deleted with rests on it.
-        for kind in Kind::WORKLOADS {
-            add("get", kind);
+    match role.reads {
+        Reads::Cluster => {
+            add("list", Kind::Namespace);
+            let kinds = collect::kinds().into_iter();
+            for kind in kinds.filter(|kind| role.only_reads() || !kind.is_of_guard()) {
+                read(kind, role.watches, &mut add);
+            }
+        }
+        // It asks for what it is told, by name.
+        Reads::Named | Reads::Listed => {
+            add("get", Kind::PersistentVolume);
+            add("get", Kind::PersistentVolumeClaim);
         }
     }
-    for (verb, kind) in command.writes() {
-        add(verb, kind);
-    }
-    if matches!(
-        command,
-        RoleFor::Delete
-            | RoleFor::RetentionApply
-            | RoleFor::Apply
-            | RoleFor::Gc
-            | RoleFor::GcAnnounce
-            | RoleFor::DestroyOrphan
-    ) {
+    if role.custom_users {
         rights.extend(custom_users());
     }
-    if !command.only_reads() {
+    if !role.only_reads() {
         rights.insert(Right { verb: "create", group: "", resource: "events", name: None });
     }
     // The record of kept backends, in a namespace of the admin's choice, and no other ConfigMap.
-    let record = |verb, name| Right { verb, group: "", resource: "configmaps", name };
-    if !command.reads_by_name() {
-        rights.insert(record("get", Some(CONFIG_MAP)));
+    if role.record >= Record::Reads {
+        rights.insert(Right::config_map("get", Some(CONFIG_MAP)));
     }
-    let keeps = !matches!(
-        command,
-        RoleFor::GcAnnounce | RoleFor::Delete | RoleFor::RetentionApply | RoleFor::RetentionSet
-    );
-    if !command.only_reads() && !command.reads_by_name() && keeps {
-        rights.insert(record("patch", Some(CONFIG_MAP)));
+    if role.record >= Record::Writes {
+        rights.insert(Right::config_map("patch", Some(CONFIG_MAP)));
     }
-    rights.into_iter().collect()
+    rights
+}
+
+/// Adds what reading all objects of a kind needs.
+fn read(kind: Kind, watches: bool, add: &mut impl FnMut(&'static str, Kind) -> bool) {
+    match kind {
+        // An owner may be of any kind: who may not read it learns that it was not seen. The records
+        // of announcements are in one namespace: `gc-announce` has a Role there.
+        Kind::Secret | Kind::ConfigMap | Kind::PartialObjectMetadata => return,
+        Kind::SubjectAccessReview => {
+            add("create", kind);
+            return;
+        }
+        // What is asked about by name: those that others name, and the usual owners of claims.
+        // Absence is confirmed one by one where two lists do not prove it.
+        Kind::PersistentVolume
+        | Kind::PersistentVolumeClaim
+        | Kind::Node
+        | Kind::StorageClass
+        | Kind::VolumeSnapshot
+        | Kind::StatefulSet
+        | Kind::Pod => {
+            add("get", kind);
+        }
+        _ => {}
+    }
+    add("list", kind);
+    if watches {
+        add("watch", kind);
+    }
 }
 
 /// The rules that grant rights.
@@ -262,14 +210,14 @@ fn rules(rights: BTreeSet<Right>) -> Vec<PolicyRule> {
 }
 
 fn role(
-    command: RoleFor,
+    command: &Role,
     policy: Option<&WatchPolicy>,
     secrets: &[(String, String)],
     namespaced: Vec<NamespacedRights>,
     records: &str,
 ) -> Vec<RbacRole> {
     let of_policy = policy.map(rights_of_policy).unwrap_or_default();
-    let all: BTreeSet<_> = rights(command).into_iter().chain(of_policy).collect();
+    let all = rights(command).into_iter().chain(of_policy).collect();
     let of_cluster = Some(rules(all)).filter(|rules| !rules.is_empty());
     // Policies with Leases of their own have roles of their own.
     let election = policy.and_then(|it| it.leader_election.as_ref());
@@ -312,7 +260,7 @@ fn role(
 
 /// The role of the records in the cluster. Its name is its own: the role of a Lease may be in the same
 /// namespace.
-fn of_records(command: RoleFor, name: &str, namespace: &str) -> RbacRole {
+fn of_records(command: &Role, name: &str, namespace: &str) -> RbacRole {
     RbacRole {
         api_version: "rbac.authorization.k8s.io/v1",
         kind: "Role",
@@ -328,22 +276,22 @@ impl RbacArgs {
     pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
         let policy = match &self.filename {
             None => None,
-            Some(path) if self.command == RoleFor::Watch => {
+            Some(path) if *self.command == table::WATCH => {
                 let file = PolicyFile::open(PolicySource::parse(path));
                 Some(file.map_err(|error| policy_refused(&error))?.policy().clone())
             }
             Some(_) => return Err(Failure::usage("a policy is only that of `rbac watch`")),
         };
-        if !self.act.is_empty() && self.command != RoleFor::Watch {
+        if !self.act.is_empty() && *self.command != table::WATCH {
             return Err(Failure::usage("--act is only that of `rbac watch`"));
         }
         let acting = of_policy::acting(policy.as_ref(), &self.act);
         if self.record_namespace.is_some() && !self.command.has_records() {
-            let reason = format!("rbac {} neither creates nor lists records", self.command.name());
+            let reason = format!("rbac {} neither creates nor lists records", self.command.name);
             return Err(Failure::usage(reason));
         }
         let records = self.record_namespace.as_deref().unwrap_or(Recording::NAMESPACE);
-        if self.namespace.is_some() && !self.command.is_of_pause() {
+        if self.namespace.is_some() && self.command.beside_watch.is_empty() {
             return Err(Failure::usage(
                 "-n is only that of `rbac watch-pause`, `watch-resume` and `watch-status`",
             ));
@@ -369,21 +317,30 @@ impl RbacArgs {
                 }
                 list::yaml(out, role)?;
             }
-            for right in self.command.conditional() {
+            for right in self.command.conditional {
                 right.write(out)?;
             }
-            if self.command == RoleFor::Guard {
-                role_for::write_unproven(out)?;
+            if self.command.name == GUARD {
+                write_unproven(out)?;
             }
             for right in acting.iter().flat_map(|it| of_policy::acting_conditional(*it)) {
                 right.write(out)?;
             }
-            if self.command == RoleFor::Disown || acting.contains(&ReconcilerName::Rescue) {
+            if self.command.name == DISOWN || acting.contains(&ReconcilerName::Rescue) {
                 writeln!(out, "# Owners of other kinds: add get on each kind that owns claims.")?;
             }
-            Ok::<_, std::io::Error>(())
+            Ok::<_, io::Error>(())
         })
         .map_err(Failure::error)?;
         Ok(Exit::Done)
     }
+}
+
+/// Writes what cannot be done with the rights of `guard`.
+fn write_unproven(out: &mut dyn io::Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "# Not granted here: `guard status` proves by dry runs that the guard is in force, which needs"
+    )?;
+    writeln!(out, "# create of the guarded kinds. Without it, that is not proven.")
 }

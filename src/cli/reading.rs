@@ -26,7 +26,7 @@ pub struct DumpSourceArgs {
     /// Set the time at which the dump was taken, if the dump lacks it
     #[arg(long, value_name = "TIME", requires = "filename")]
     taken_at: Option<String>,
-    /// Assert that the dump contains every object of these kinds, or of `all` kinds
+    /// Assert that the dump holds all objects of these kinds, or `all`
     #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "filename",
           add = ArgValueCandidates::new(completion::resources))]
     complete: Vec<String>,

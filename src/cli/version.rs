@@ -14,6 +14,9 @@ pub struct VersionArgs {
     output: Option<String>,
 }
 
+/// The version of the program.
+pub(super) const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct VersionReport {
@@ -25,7 +28,7 @@ struct VersionReport {
 impl VersionArgs {
     pub(super) fn run(self) -> Result<Exit, Failure> {
         let version = VersionReport {
-            version: concat!("v", env!("CARGO_PKG_VERSION")),
+            version: VERSION,
             api_version: crate::output::wire::API_VERSION,
             platform: format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
         };

@@ -73,6 +73,8 @@ pub enum Source {
     Dump,
     /// An API server, continuously.
     Watch,
+    /// None: what is known without a cluster.
+    None,
 }
 
 /// Which cluster it is about.

@@ -1,7 +1,7 @@
 //! `delete pvc`: selects claims and plans to delete each that nothing uses. `delete sts`, `delete ns`:
 //! plans to delete what claims are deleted with.
 
-use super::{ObjectDetails, Plan, Purpose};
+use super::{ObjectDetails, Plan, Purpose, no_such};
 use crate::cluster::{Cx, Seen, Subject};
 use crate::model::{Cascade, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Text};
 use crate::remedies::{self, ClaimDeletionProgress};
@@ -74,7 +74,11 @@ fn find<'a>(cx: &Cx<'a>, key: &ClaimKey) -> Seen<Result<&'a Claim, String>> {
         true => String::new(),
         false => format!("; there is one of this name in namespace {}", elsewhere.join(", ")),
     };
-    Ok(Err(format!("there is no such claim in namespace {}{hint}", key.namespace)))
+    Ok(Err(format!(
+        "{} in namespace {}{hint}",
+        no_such(Kind::PersistentVolumeClaim),
+        key.namespace
+    )))
 }
 
 /// Plans to delete `StatefulSet`s or namespaces.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::orphan::elsewhere;
-use super::{ObjectDetails, Plan, Purpose};
+use super::{ObjectDetails, Plan, Purpose, no_such};
 use crate::cluster::{Cx, Seen, Subject};
 use crate::journal::{Entry, History};
 use crate::model::{
@@ -55,8 +55,7 @@ pub fn fix_finalizers(cx: &Cx, selection: &FinalizerSelection) -> Plan {
         match subject(cx, key) {
             Ok(Some(subject)) => selection.take(cx, &mut plan, &subject, true),
             Ok(None) => {
-                let reason = format!("there is no such {}", noun(key.kind));
-                plan.refuse(object, finalizers::ID, reason, false);
+                plan.refuse(object, finalizers::ID, no_such(key.kind).to_owned(), false);
             }
             Err(unseen) => plan.refuse(object, finalizers::ID, unseen.reason, true),
         }
@@ -71,14 +70,6 @@ pub fn fix_finalizers(cx: &Cx, selection: &FinalizerSelection) -> Plan {
         }
     }
     plan.sorted()
-}
-
-const fn noun(kind: Kind) -> &'static str {
-    match kind {
-        Kind::PersistentVolumeClaim => "claim",
-        Kind::VolumeAttachment => "attachment",
-        _ => "volume",
-    }
 }
 
 /// Finds an object that the user names.

@@ -1,7 +1,7 @@
 //! `gc`: selects volumes and plans to reclaim them. `retain`: plans to set the reclaim policy to Retain.
 //! The reconciler `rescue` of `watch` keeps data that is about to be lost, and destroys nothing.
 
-use super::{ObjectDetails, Plan, Purpose};
+use super::{ObjectDetails, Plan, Purpose, no_such};
 use crate::cluster::{Cx, Seen, Subject};
 use crate::facts::{self, AnnouncementStatus};
 use crate::model::{
@@ -64,7 +64,7 @@ pub fn gc(cx: &Cx, selection: &GcSelection) -> Plan {
                 plan.take(cx, purpose, volume, true);
             }
             Ok(None) => {
-                plan.refuse(object, usual.id(), "there is no such volume".to_owned(), false);
+                plan.refuse(object, usual.id(), no_such(Kind::PersistentVolume).to_owned(), false);
             }
             Err(unseen) => plan.refuse(object, usual.id(), unseen.reason, true),
         }
@@ -150,7 +150,7 @@ fn volume_of<'a>(cx: &Cx<'a>, key: &ObjectKey) -> Seen<Result<&'a Volume, String
     let name = match key.as_claim() {
         Some(claim) => {
             let Some(claim) = cx.claim(&claim)? else {
-                return Ok(Err("there is no such claim".to_owned()));
+                return Ok(Err(no_such(key.kind).to_owned()));
             };
             match &claim.volume_name {
                 Some(name) => (name.clone(), Some(&claim.metadata.uid)),
@@ -162,7 +162,7 @@ fn volume_of<'a>(cx: &Cx<'a>, key: &ObjectKey) -> Seen<Result<&'a Volume, String
     let (name, claim) = name;
     let Some(volume) = cx.volume(&name)? else {
         return Ok(Err(match claim {
-            None => "there is no such volume".to_owned(),
+            None => no_such(key.kind).to_owned(),
             Some(_) => format!("its volume pv/{name} does not exist"),
         }));
     };
@@ -207,7 +207,7 @@ pub fn rescue(cx: &Cx) -> Plan {
         } else if found(&subject, DOOMED) {
             take(cx, &mut plan, claim, Purpose::Disown);
         } else if found(&subject, CONTRADICTS) {
-            take(cx, &mut plan, claim, Purpose::ApplyRetention(RetentionChange::RemoveOwners));
+            take(cx, &mut plan, claim, Purpose::ReconcileRetention(RetentionChange::RemoveOwners));
         }
     }
     let Plan { changes, refusals, .. } = retain(cx, &in_use);

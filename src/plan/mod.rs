@@ -17,7 +17,7 @@ use crate::facts::{
     BlockingFinalizer, finalizers_of_attachment, finalizers_of_claim, finalizers_of_volume,
 };
 use crate::model::{
-    Action, Age, AttachmentSource, BackendKey, Bytes, ObjectRef, Proposal, Refusal, RuleId,
+    Action, Age, AttachmentSource, BackendKey, Bytes, Kind, ObjectRef, Proposal, Refusal, RuleId,
     Settings, Text, Time, Volume, VolumeColumns,
 };
 use crate::rules;
@@ -30,7 +30,9 @@ pub(crate) use gc::{GcSelection, RESCUED, WhenReclaimed, gc, rescue, retain};
 pub(crate) use orphan::{OrphanSource, orphan};
 pub(crate) use purpose::Purpose;
 pub(crate) use rebind::{RebindRequest, rebind};
-pub(crate) use retention::{COMMAND as RETENTION_APPLY, disown, retention_apply, set_retention};
+pub(crate) use retention::{
+    COMMAND as RETENTION_RECONCILE, disown, retention_reconcile, set_retention,
+};
 pub(crate) use undo::{undo, undoable};
 
 /// Proposed changes, and refusals with their reasons.
@@ -138,6 +140,16 @@ pub struct RefusedObject {
     pub named: bool,
     /// Its age, its volume and its backend volume.
     pub about: ObjectDetails,
+}
+
+/// How the refusal of an object that does not exist begins.
+pub(crate) const fn no_such(kind: Kind) -> &'static str {
+    match kind {
+        Kind::PersistentVolumeClaim => "there is no such claim",
+        Kind::StatefulSet => "there is no such StatefulSet",
+        Kind::VolumeAttachment => "there is no such attachment",
+        _ => "there is no such volume",
+    }
 }
 
 impl Plan {

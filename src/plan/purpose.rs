@@ -39,8 +39,8 @@ pub enum Purpose {
     DeleteWithClaims(Cascade),
     /// `disown`: remove references to owners that do not exist.
     Disown,
-    /// `retention apply`: have a claim follow the retention policy of its set.
-    ApplyRetention(RetentionChange),
+    /// `retention reconcile`: have a claim follow the retention policy of its set.
+    ReconcileRetention(RetentionChange),
     /// `undo`: remove an owner reference that was added.
     TakeBackOwner(Box<AddedOwner>),
     /// `fix-finalizers`: remove finalizers of absent controllers, or add a missing protection.
@@ -81,7 +81,7 @@ impl Purpose {
             Self::Rebind(Box::default()),
             Self::SetRetention(Box::default()),
         ];
-        let retention = RetentionChange::ALL.into_iter().map(Self::ApplyRetention);
+        let retention = RetentionChange::ALL.into_iter().map(Self::ReconcileRetention);
         all.into_iter().chain(retention).find(|purpose| purpose.id() == id)
     }
 
@@ -98,7 +98,7 @@ impl Purpose {
             Self::DeleteClaim(_) => remedies::DELETE_CLAIM.id,
             Self::DeleteWithClaims(cascade) => delete_with_claims::id(*cascade),
             Self::Disown => remedies::DISOWN.id,
-            Self::ApplyRetention(change) => change.id(),
+            Self::ReconcileRetention(change) => change.id(),
             Self::TakeBackOwner(_) => remedies::retention::ID,
             Self::FixFinalizers(_) => finalizers::ID,
             Self::Recreate(_) => remedies::recreate::ID,
@@ -196,7 +196,7 @@ impl Purpose {
             | Self::ReclaimReleased(_)
             | Self::DeleteWithClaims(_)
             | Self::Disown
-            | Self::ApplyRetention(_)
+            | Self::ReconcileRetention(_)
             | Self::FixFinalizers(_) => None,
         }
     }
@@ -212,7 +212,7 @@ impl Purpose {
     /// Whether the objects that its object references are read again with it. The volume of a claim
     /// does not matter for its owners, and few users may read volumes.
     pub const fn rests_on_references(&self) -> bool {
-        !matches!(self, Self::Disown | Self::ApplyRetention(RetentionChange::RemoveOwners))
+        !matches!(self, Self::Disown | Self::ReconcileRetention(RetentionChange::RemoveOwners))
     }
 
     /// Returns what is read again before its object, which does not reference it.
@@ -243,7 +243,7 @@ impl Purpose {
             // What can use a claim, or is copied from it.
             (Self::DeleteClaim(_), _) => users(object.key.namespace.as_ref()),
             (Self::DeleteWithClaims(_), _) => delete_with_claims::lists(object),
-            (Self::ApplyRetention(RetentionChange::DeleteLeftover(_)), _) => {
+            (Self::ReconcileRetention(RetentionChange::DeleteLeftover(_)), _) => {
                 let mut lists = vec![within(Kind::HorizontalPodAutoscaler)];
                 lists.extend(users(object.key.namespace.as_ref()));
                 lists
@@ -275,7 +275,7 @@ impl Purpose {
     /// When that is unknown, because sets, claims or volumes were not read.
     pub fn rests_on(&self, cx: &Cx, object: &ObjectRef) -> Seen<Vec<ObjectKey>> {
         match (self, object.key.as_claim()) {
-            (Self::ApplyRetention(_) | Self::SetRetentionPart(..), Some(claim)) => {
+            (Self::ReconcileRetention(_) | Self::SetRetentionPart(..), Some(claim)) => {
                 remedies::sets_and_pods(cx, &claim)
             }
             (Self::DeleteWithClaims(cascade), _) => {
@@ -289,7 +289,7 @@ impl Purpose {
     pub fn after(&self, done: &[Action]) -> Self {
         match self {
             Self::DeleteClaim(_) => Self::DeleteClaim(ClaimDeletionProgress::after(done)),
-            Self::ApplyRetention(change) => Self::ApplyRetention(change.after(done)),
+            Self::ReconcileRetention(change) => Self::ReconcileRetention(change.after(done)),
             _ => self.clone(),
         }
     }
@@ -334,7 +334,7 @@ impl Purpose {
                     retention_set::propose_part(cx, set, request, part)
                 });
             }
-            Self::ApplyRetention(change) => {
+            Self::ReconcileRetention(change) => {
                 return of_claim(cx, object, |cx, claim| change.propose(cx, claim));
             }
             Self::TakeBackOwner(added) => {
@@ -366,7 +366,7 @@ impl Purpose {
             }
             Self::DeleteClaim(_)
             | Self::Disown
-            | Self::ApplyRetention(_)
+            | Self::ReconcileRetention(_)
             | Self::TakeBackOwner(_) => Ok(Err(refusal("it is no claim"))),
             Self::ReclaimReleased(_) => remedies::reclaim_released(cx, volume),
             Self::Revert(it) => remedies::revert::propose(cx, volume, it),

@@ -1,20 +1,20 @@
-//! `retention set`: plans to change the retention policy of sets. `retention apply`: selects
+//! `retention set`: plans to change the retention policy of sets. `retention reconcile`: selects
 //! `StatefulSet`s, and plans to have their claims follow their policies. `disown`: plans to remove
 //! references to owners that do not exist.
 
 use std::collections::BTreeSet;
 
-use super::{ObjectDetails, Plan, Purpose, RefusedObject};
+use super::{ObjectDetails, Plan, Purpose, RefusedObject, no_such};
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::membership;
 use crate::model::{Claim, Kind, ObjectKey, ObjectRef, StatefulSet, Text};
 use crate::remedies::{RetentionChange, RetentionRequest};
 
 /// The name of the command in plans, in the journal and in `rbac`.
-pub const COMMAND: &str = "retention-apply";
+pub const COMMAND: &str = "retention-reconcile";
 
 /// Plans for the claims of these sets; without names, of all sets in the scope of the settings.
-pub fn retention_apply(cx: &Cx, names: &[Text]) -> Plan {
+pub fn retention_reconcile(cx: &Cx, names: &[Text]) -> Plan {
     let mut plan = Plan::new(COMMAND, cx);
     let scope = &cx.settings().scope;
     let meant = |set: &StatefulSet| {
@@ -46,13 +46,13 @@ pub fn retention_apply(cx: &Cx, names: &[Text]) -> Plan {
         let object = ObjectRef { key, uid: None };
         match cx.cluster().reach(Kind::StatefulSet, scope.namespace()) {
             Ok(()) => {
-                plan.refuse(object, COMMAND, "there is no such StatefulSet".to_owned(), false);
+                plan.refuse(object, COMMAND, no_such(Kind::StatefulSet).to_owned(), false);
             }
             Err(unseen) => plan.refuse(object, COMMAND, unseen.reason, true),
         }
     }
     let rank = |purpose: &Purpose| match purpose {
-        Purpose::ApplyRetention(change) => change.rank(),
+        Purpose::ReconcileRetention(change) => change.rank(),
         _ => 0,
     };
     plan.changes.sort_by(|a, b| (rank(&a.purpose), &a.object).cmp(&(rank(&b.purpose), &b.object)));
@@ -103,7 +103,7 @@ fn of_set(
 fn take(cx: &Cx, plan: &mut Plan, claim: &Claim, change: RetentionChange, named: bool) {
     let object = claim.object();
     let about = ObjectDetails::of_object(cx, &object);
-    plan.take_proposed(cx, Purpose::ApplyRetention(change), object, about, named);
+    plan.take_proposed(cx, Purpose::ReconcileRetention(change), object, about, named);
 }
 
 /// Plans to change the policy of these sets.
@@ -119,7 +119,7 @@ pub fn set_retention(cx: &Cx, sets: &[ObjectKey], request: &RetentionRequest) ->
                 plan.take_proposed(cx, purpose, set.object(), about, true);
             }
             Ok(None) => {
-                let reason = format!("there is no such StatefulSet in namespace {namespace}");
+                let reason = format!("{} in namespace {namespace}", no_such(key.kind));
                 plan.refuse(object, purpose.id(), reason, false);
             }
             Err(unseen) => plan.refuse(object, purpose.id(), unseen.reason, true),
@@ -140,7 +140,7 @@ pub fn disown(cx: &Cx, claims: &[ObjectKey]) -> Plan {
                 plan.take_proposed(cx, Purpose::Disown, object, about, true);
             }
             Ok(None) => {
-                let reason = "there is no such claim".to_owned();
+                let reason = no_such(object.key.kind).to_owned();
                 plan.refuse(object, Purpose::Disown.id(), reason, false);
             }
             Err(unseen) => plan.refuse(object, Purpose::Disown.id(), unseen.reason, true),

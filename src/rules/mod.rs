@@ -29,6 +29,7 @@ pub(crate) use causes::waits;
 pub use causes::{CAUSES, Cause, Link};
 pub(crate) use explain::{
     DriverLine, EXPLAINED, Explanation, LastError, ObjectEffect, User, drivers, explain,
+    known_driver,
 };
 pub(crate) use finding::Judgement;
 

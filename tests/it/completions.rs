@@ -71,7 +71,25 @@ fn bash_completes_commands_flags_values_and_files() {
     assert_eq!(in_bash(&["completion", "p"]), ["powershell"]);
     assert_eq!(in_bash(&["rbac", "watch-p"]), ["watch-pause"]);
     assert_eq!(in_bash(&["explain", "pv-leak-i"]), ["pv-leak-imminent"]);
-    assert_eq!(in_bash(&["audit", "-f", "kubectl-storage.b"]), ["kubectl-storage.bash"]);
+    for words in [
+        &["audit", "-f"][..],
+        &["apply"],
+        &["apply", "-f"],
+        &["dump"],
+        &["gc", "--plan-out"],
+        &["watch", "-f"],
+    ] {
+        let words = [words, &["kubectl-storage.b"]].concat();
+        assert_eq!(in_bash(&words), ["kubectl-storage.bash"], "{words:?}");
+    }
+    assert_eq!(
+        in_bash(&["audit", "-o", "js"]),
+        ["json", "jsonpath=", "jsonpath-as-json=", "jsonpath-file="]
+    );
+    assert_eq!(in_bash(&["journal", "-o", "y"]), ["yaml"]);
+    assert_eq!(in_bash(&["explain", "driver/ebs.csi.a"]), ["driver/ebs.csi.aws.com"]);
+    assert_eq!(in_bash(&["help", "vers"]), ["version"]);
+    assert_eq!(in_bash(&["-n", "shop", "aud"]), ["audit"]);
     assert_eq!(in_bash(&["zzz"]), [""; 0]);
 }
 
@@ -107,7 +125,13 @@ fn complete(words: &[&str]) -> Vec<String> {
     assert_eq!(ran.code, Some(0), "{words:?}: {}", ran.stderr);
     assert_eq!(ran.stderr, "", "kubectl would show it in the middle of the prompt");
     let mut lines: Vec<_> = ran.stdout.lines().map(str::to_owned).collect();
-    assert_eq!(lines.pop().as_deref(), Some(":4"), "{words:?}: the directive comes last");
+    let goes_on = lines.iter().any(|it| {
+        let value = it.split('\t').next().unwrap_or_default();
+        value.ends_with(['/', '=']) && !value.starts_with(':')
+    });
+    // No file names but those that it is told, and no space behind what goes on.
+    let directive = if goes_on { ":6" } else { ":4" };
+    assert_eq!(lines.pop().as_deref(), Some(directive), "{words:?}: the directive comes last");
     lines
 }
 
@@ -156,6 +180,30 @@ fn kubectl_is_told_values() {
     let expected: Vec<_> = Severity::ALL.map(|it| it.name().to_owned()).into();
     assert_eq!(values(&["audit", "--fail-on", ""]), expected);
     assert_eq!(values(&["completion", "p"]), ["powershell"]);
+    assert_eq!(values(&["gc", "-o", ""]), ["table", "json", "yaml", "name"]);
+    let ebs = values(&["explain", "driver/ebs"]);
+    assert_eq!(ebs, ["driver/ebs.csi.aws.com", "driver/ebs.csi.eks.amazonaws.com"]);
+}
+
+#[test]
+fn kubectl_is_told_files() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(folder.path().join("plan.yaml"), "").expect("it is writable");
+    std::fs::create_dir(folder.path().join("plans")).expect("it is writable");
+    let within = |words: &[&str]| {
+        let link = folder.path().join("kubectl_complete-storage");
+        if !link.exists() {
+            std::os::unix::fs::symlink(binary(), &link).expect("a link");
+        }
+        let mut call = Call::new(words.iter().copied());
+        call.called = Some(link);
+        call.folder = Some(folder.path().to_owned());
+        call.run().stdout
+    };
+    for words in [&["apply", "pla"][..], &["audit", "-f", "pla"], &["gc", "--plan-out", "pla"]] {
+        assert_eq!(within(words), "plan.yaml\nplans/\n:6\n", "{words:?}");
+    }
+    assert_eq!(within(&["dump", "plan."]), "plan.yaml\n:4\n");
 }
 
 #[test]

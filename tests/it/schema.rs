@@ -4,7 +4,7 @@ use kubectl_storage::{
     cluster::Dirty,
     model::{ClearedFinding, FindingEvent as FindingEventInside},
     output::{
-        explanation::Explanation,
+        explanation::{Explanation, FindingExplanation, FindingExplanationList},
         finding_event,
         guard::{GuardChanges, GuardStatus},
         retention::{RetentionReport, simulation::RetentionSimulation},
@@ -28,6 +28,26 @@ fn the_shipped_schema_is_that_of_the_code() {
     let schema = schemars::schema_for!(AuditReport);
     let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
     expect_file(&root().join(PATH), &format!("{text}\n"));
+}
+
+const FINDING_EXPLANATION: &str = "docs/schema/finding-explanation.v1alpha1.json";
+
+#[test]
+fn the_explanation_of_a_finding_keeps_to_its_schema() {
+    let schema = schemars::schema_for!(FindingExplanation);
+    let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+    expect_file(&root().join(FINDING_EXPLANATION), &format!("{text}\n"));
+    let schema = serde_json::to_value(&schema).expect("a schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
+    let ran = Call::new(["explain", "-o", "json"]).run();
+    assert_eq!((ran.code, &*ran.stderr), (Some(0), ""));
+    let all: FindingExplanationList = serde_json::from_str(&ran.stdout).expect("a list");
+    assert_eq!(all.items.len(), REGISTRY.iter().count());
+    for (rule, explained) in REGISTRY.iter().zip(&all.items) {
+        assert_eq!(rule.id, explained.id);
+        let value = serde_json::to_value(explained).expect("it is JSON");
+        validator.validate(&value).unwrap_or_else(|error| panic!("{}: {error}", rule.id));
+    }
 }
 
 const EVENT: &str = "docs/schema/finding-event.v1alpha1.json";

@@ -148,7 +148,7 @@ fn no_danger_flag_is_a_key_of_a_policy() {
     let commands: [&[&str]; 8] = [
         &["gc"],
         &["fix-finalizers"],
-        &["retention", "apply"],
+        &["retention", "reconcile"],
         &["disown"],
         &["retain"],
         &["delete", "pvc"],

@@ -181,10 +181,14 @@ fn kept_backends_are_known_to_every_machine_until_a_volume_names_them_again() {
 
     // A dump knows them too, and nothing of the record that the report does not show.
     let dump = there.path().join("dump.json");
-    let saved = audit(&on, there.path(), &["--save", &dump.display().to_string()]);
+    let file = dump.display().to_string();
+    let run = Run::of(&["dump", &file]).env("XDG_STATE_HOME", there.path());
+    let outcome = run.kubeconfig(on.cluster.kubeconfig()).go();
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    let saved = audit(&on, there.path(), &[]);
     let text = fs::read_to_string(&dump).expect("it was saved");
     assert!(text.contains("KeptBackend") && !text.contains("manifest"), "{text}");
-    let args = ["audit", "-o", "json", "-n", &on.name, "-f", &dump.display().to_string()];
+    let args = ["audit", "-o", "json", "-n", &on.name, "-f", &file];
     assert_eq!(Run::of(&args).go().report().pairs(), saved.pairs());
 
     let again = PersistentVolume::csi(&on.named("again"), &driver().name, &first.handle);

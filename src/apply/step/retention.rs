@@ -454,7 +454,7 @@ fn again(change: &ProposedChange) -> String {
     // An entry is undone once.
     let next = match change.purpose.undoes() {
         Some(_) => format!(
-            "`kubectl storage retention apply sts/{name} -n {namespace}` continues with what remains"
+            "`kubectl storage retention reconcile sts/{name} -n {namespace}` continues with what remains"
         ),
         None => "run the command again, which continues with what remains".to_owned(),
     };

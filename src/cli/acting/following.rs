@@ -74,7 +74,7 @@ impl Following<'_> {
         let judged = terms.judged.clone();
         let (mut findings, followed) = WantedFindings::by(terms);
         let act = async {
-            let mut collected = collect::look(connection, None, &judged, None).await?;
+            let mut collected = collect::look(connection, None, &judged).await?;
             let (reconciler, news) = collect::begin(&mut collected, judged.clone());
             for note in notes(&collected) {
                 terminal::note(&escape_control(&format!("note: {note}")));

@@ -6,26 +6,30 @@ use std::io::{self, Write};
 
 use clap::Args;
 use named::NamedObject;
-pub(super) use named::not_found;
+pub(super) use named::{name_absent, not_found};
+use serde::Serialize;
 
 use super::{
     Exit, Failure,
     args::{ConnectionArgs, format, unknown_rule},
     collect::{Collected, collect, dump_failure, tell, tell_notes},
+    completion::{DOCUMENTS, formats},
     reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
     terminal,
 };
 use crate::{
+    client::ConnectError,
+    cluster::Cluster,
     model::{Kind, ObjectKey, Question, Settings, escape_control},
     output::{
-        explanation::{self, ExplainedFindings},
+        explanation::{self, ExplainedFindings, FindingExplanation, FindingExplanationList},
         format::Format,
         list as write_list,
         publish::{self, ReportOrigin},
         report::wrap,
         wire::Source,
     },
-    rules::{self, DriverLine, Explanation, REGISTRY, Rule},
+    rules::{self, DriverLine, Explanation, REGISTRY},
     sources::answers,
     watch::ROUNDS,
 };
@@ -43,8 +47,8 @@ pub struct ExplainArgs {
     /// Explain a finding by its id, or an object as KIND/NAME or KIND NAME, where KIND is pv, pvc,
     /// sts, pod, va, vs, vsc, sc, vac, driver or ns; `driver` alone lists the drivers, and without
     /// arguments, all ids are listed
-    #[arg(value_name = "ID|KIND/NAME", num_args = 0..=2,
-          add = clap_complete::ArgValueCandidates::new(named::candidates))]
+    #[arg(value_name = "ID|KIND/NAME", num_args = 0..,
+          add = clap_complete::ArgValueCompleter::new(named::complete))]
     subject: Vec<String>,
     /// Find the object in this namespace [default: that of the context]
     #[arg(short, long, value_name = "NAMESPACE")]
@@ -53,8 +57,8 @@ pub struct ExplainArgs {
     dump: DumpSourceArgs,
     #[command(flatten)]
     judgement: JudgementArgs,
-    /// Print the explanation of an object in this format: table, json or yaml
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    /// Print in this format: table, json or yaml
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", add = formats(DOCUMENTS))]
     output: String,
 }
 
@@ -63,15 +67,22 @@ impl ExplainArgs {
         let format = self.format()?;
         let named = match &self.subject[..] {
             [] => {
-                terminal::print(list_findings).map_err(Failure::error)?;
-                return Ok(Exit::Done);
+                let all = FindingExplanationList::of(REGISTRY.iter().copied());
+                return print_document(&all, &format, list_findings);
             }
-            [word] if named::DRIVER.contains(&&**word) => return self.drivers(connection).await,
+            [word] if named::DRIVER.contains(&&**word) => {
+                if format != Format::Table {
+                    return Err(Failure::usage("a list of drivers is printed as table only")
+                        .hint(Some("explain driver/NAME prints json and yaml too")));
+                }
+                return self.drivers(connection).await;
+            }
             [word] => match word.split_once('/') {
                 Some((kind, name)) => NamedObject::parse(kind, name)?,
-                None => return explain_finding(word),
+                None => return explain_finding(word, &format),
             },
-            [kind, name, ..] => NamedObject::parse(kind, name)?,
+            [kind, name] if !kind.contains('/') => NamedObject::parse(kind, name)?,
+            _ => return Err(Failure::usage("explain takes one object at a time")),
         };
         if let (Some(typed), Some(flag)) = (named.namespace(), &self.namespace)
             && typed != flag
@@ -105,7 +116,12 @@ impl ExplainArgs {
         // Where listing everything is forbidden, at least this namespace is read.
         let place = named.namespace().or(self.namespace.as_deref());
         let (from, source) = self.dump.from(connection, place)?;
-        let mut collected = collect(from, &settings, None).await?;
+        let mut collected = match (collect(from, &settings, None).await, named.driver()) {
+            (Err(failure), Some(driver)) if source == Source::Live => {
+                return known(driver, &failure, &settings, format);
+            }
+            (collected, _) => collected?,
+        };
         note_unknown_drivers(&mut collected, &settings);
         let known = self.namespace.clone().or_else(|| collected.namespace.clone());
         let key = named.key(&collected.intake.cluster, known.as_deref())?;
@@ -190,15 +206,7 @@ fn print(
     source: Source,
 ) -> Result<Exit, Failure> {
     let whole = whole(collected, settings, explained, source);
-    terminal::print(|out| match format {
-        Format::Json => write_list::json(out, &whole),
-        Format::Yaml => write_list::yaml(out, &whole),
-        _ => {
-            let width = terminal::width().map_or(WIDTH, |it| usize::from(it).min(WIDEST));
-            whole.print(out, width, terminal::colour())
-        }
-    })
-    .map_err(Failure::error)?;
+    print_explanation(&whole, format)?;
     Ok(if whole.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })
 }
 
@@ -230,8 +238,55 @@ fn whole(
     explanation::Explanation::new(explained, about, findings)
 }
 
+/// Explains what is known of a driver, where no cluster can be read.
+fn known(
+    driver: &str,
+    failure: &Failure,
+    settings: &Settings,
+    format: &Format,
+) -> Result<Exit, Failure> {
+    let origin = ReportOrigin { source: Source::None, journal: None };
+    let about = publish::metadata(&Cluster::default(), settings, origin);
+    let explained = rules::known_driver(driver);
+    let shape = explanation::Explanation::new(explained, about, ExplainedFindings::default());
+    print_explanation(&shape, format)?;
+    let error = escape_control(&format!("{:#}", failure.error)).into_owned();
+    terminal::note(&format!("note: known without a cluster, of which none was read: {error}"));
+    // Who has no cluster misses nothing of it.
+    let has_none = matches!(
+        failure.error.downcast_ref::<ConnectError>(),
+        Some(ConnectError::NoKubeconfig { .. })
+    );
+    Ok(if has_none { Exit::Done } else { Exit::Incomplete })
+}
+
+fn print_explanation(shape: &explanation::Explanation, format: &Format) -> Result<(), Failure> {
+    let exit = print_document(shape, format, |out| {
+        let width = terminal::width().map_or(WIDTH, |it| usize::from(it).min(WIDEST));
+        let mut screen = Vec::new();
+        shape.print(&mut screen, width, terminal::colour())?;
+        writeln!(out, "{}", String::from_utf8_lossy(&screen).trim_end())
+    });
+    exit.map(drop)
+}
+
+/// Prints a document in a format, of which the text is printed by `text`.
+fn print_document(
+    document: &impl Serialize,
+    format: &Format,
+    text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<Exit, Failure> {
+    terminal::print(|out| match format {
+        Format::Json => write_list::json(out, document),
+        Format::Yaml => write_list::yaml(out, document),
+        _ => text(out),
+    })
+    .map_err(Failure::error)?;
+    Ok(Exit::Done)
+}
+
 /// Explains what a finding means.
-fn explain_finding(id: &str) -> Result<Exit, Failure> {
+fn explain_finding(id: &str, format: &Format) -> Result<Exit, Failure> {
     let Some(rule) = rules::find(id) else {
         if let Some(kind) = named::kind(id) {
             return Err(Failure::usage(format!("{id} is a kind, and no object is named"))
@@ -239,8 +294,8 @@ fn explain_finding(id: &str) -> Result<Exit, Failure> {
         }
         return Err(unknown_rule(id));
     };
-    terminal::print(|out| print_rule(out, rule)).map_err(Failure::error)?;
-    Ok(Exit::Done)
+    let explained = FindingExplanation::of(rule);
+    print_document(&explained, format, |out| print_rule(out, &explained))
 }
 
 /// Lists the ids of all findings.
@@ -268,23 +323,14 @@ fn list_drivers(out: &mut dyn Write, rows: &[DriverLine]) -> io::Result<()> {
     writeln!(out, "\n`kubectl storage explain driver/NAME` shows more.")
 }
 
-/// The name of a kind that a rule checks.
-const fn checked(kind: Kind) -> &'static str {
-    match kind {
-        Kind::PartialObjectMetadata => "the owners of claims, of any kind",
-        _ => kind.plural(),
-    }
-}
-
-fn print_rule(out: &mut dyn Write, rule: &Rule) -> io::Result<()> {
-    writeln!(out, "{} ({})", rule.id, rule.severity.name())?;
-    let checks: Vec<_> = rule.looks_at().into_iter().map(checked).collect();
+fn print_rule(out: &mut dyn Write, rule: &FindingExplanation) -> io::Result<()> {
+    writeln!(out, "{} ({})", rule.id, rule.severity)?;
     for (heading, text) in [
-        ("What it means", rule.title),
-        ("Why it is dangerous", rule.danger),
-        ("What the tool does and refuses", rule.remedy),
-        ("Reads", &checks.join(", ")),
-        ("Source", rule.source),
+        ("What it means", &rule.title),
+        ("Why it is dangerous", &rule.danger),
+        ("What the tool does and refuses", &rule.remedy),
+        ("Reads", &rule.reads.join(", ")),
+        ("Source", &rule.source),
     ] {
         writeln!(out, "\n{heading}:")?;
         for line in wrap(text, 76) {

@@ -1,14 +1,15 @@
 //! Which object is meant, and which others may have been.
 
-use std::{collections::BTreeSet, io};
+use std::{collections::BTreeSet, ffi::OsStr, io};
 
 use clap_complete::CompletionCandidate;
 
 use crate::{
     cli::{Failure, completion},
     cluster::Cluster,
-    drivers,
+    drivers::{self, FAMILIES, Family, Name},
     model::{Kind, ObjectKey, Text, escape_control, nearest},
+    plan::{Plan, no_such},
     rules::EXPLAINED,
 };
 
@@ -47,8 +48,28 @@ pub(super) const fn short(kind: Kind) -> &'static str {
     }
 }
 
-/// What can be explained: ids of findings, and kinds of objects.
-pub(super) fn candidates() -> Vec<CompletionCandidate> {
+/// What can be explained: ids of findings, and kinds of objects; behind `driver/`, the drivers that are known.
+pub(super) fn complete(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = typed.to_string_lossy();
+    let all = if typed.contains('/') { known_drivers() } else { candidates() };
+    all.into_iter().filter(|it| it.get_value().to_string_lossy().starts_with(&*typed)).collect()
+}
+
+fn known_drivers() -> Vec<CompletionCandidate> {
+    let of = |family: &&'static Family| {
+        let title = family.title;
+        let known = family.names.iter().filter_map(|name| match name {
+            Name::Is(name) | Name::EndsWith(name) => Some(*name),
+            Name::BeginsWith(_) | Name::Chart(_) => None,
+        });
+        known.map(move |name| {
+            CompletionCandidate::new(format!("driver/{name}")).help(Some(title.into()))
+        })
+    };
+    FAMILIES.iter().flat_map(of).collect()
+}
+
+fn candidates() -> Vec<CompletionCandidate> {
     let kind = |kind: Kind| {
         let help = format!("a {}, followed by its name", kind.name());
         CompletionCandidate::new(short(kind)).help(Some(help.into()))
@@ -78,6 +99,11 @@ impl NamedObject {
         }
         let namespace = namespace.map(str::to_owned);
         Ok(Self { kind, namespace, name: last.to_owned() })
+    }
+
+    /// Its name, if it is a driver.
+    pub(super) fn driver(&self) -> Option<&str> {
+        (self.kind == Kind::CsiDriver).then_some(&*self.name)
     }
 
     /// The namespace that was typed with it: before its name, or as its name.
@@ -154,9 +180,21 @@ pub(in crate::cli) fn not_found(cluster: &Cluster, key: &ObjectKey) -> Failure {
     let told = match key.kind {
         // No row is kept of other pods.
         Kind::Pod => format!("{key} does not exist, or uses no claim"),
-        _ => format!("{key} does not exist"),
+        _ => format!("{key} does not exist: {} were read", key.kind.plural()),
     };
     Failure::error(io::Error::new(io::ErrorKind::NotFound, told)).hint(similar(cluster, key))
+}
+
+/// Says of refused objects that a dump does not hold them, and which others may have been meant. What a cluster holds
+/// may have been there a moment ago.
+pub(in crate::cli) fn name_absent(cluster: &Cluster, plan: &mut Plan) {
+    for refused in plan.refusals.iter_mut().filter(|it| it.named && !it.unseen) {
+        let key = &refused.object.key;
+        let Some(rest) = refused.reason.strip_prefix(no_such(key.kind)) else { continue };
+        let rest = if rest.starts_with([',', ';']) { rest } else { "" };
+        let meant = similar(cluster, key).map(|it| format!("; {it}")).unwrap_or_default();
+        refused.reason = format!("no {key} in this dump{rest}{meant}");
+    }
 }
 
 /// A doubt about the name of a driver or a namespace, of which everything can be explained.

@@ -5,13 +5,18 @@ use std::collections::BTreeSet;
 use futures::future::join_all;
 
 use super::{
-    NamespacedRights, Right, RoleFor, namespaced,
+    Access, NamespacedRights, Right, Role, namespaced,
     of_policy::{self, Place, lease_rights, rights_of_policy},
     rights,
-    role_for::ConditionalRight,
 };
 use crate::{
-    cli::{Exit, Failure, args::ConnectionArgs, collect::connect, terminal},
+    cli::{
+        Exit, Failure,
+        args::ConnectionArgs,
+        collect::connect,
+        table::{ConditionalRight, Reads, WATCH},
+        terminal,
+    },
     client::{self, AccessReview, Reader, ResourceAttributes},
     model::{CUSTOM_KINDS, Text},
     watch::policy::{RecordPlaces, WatchPolicy, acting::ReconcilerName},
@@ -19,7 +24,7 @@ use crate::{
 
 /// What is asked about.
 pub(super) struct Wanted<'a> {
-    pub(super) command: RoleFor,
+    pub(super) command: &'a Role,
     pub(super) policy: Option<&'a WatchPolicy>,
     /// The reconcilers that act.
     pub(super) acting: &'a [ReconcilerName],
@@ -105,7 +110,7 @@ pub(super) async fn check(
     }
     print(&lacking)?;
     let of_acting = acting.iter().flat_map(|it| of_policy::acting_conditional(*it));
-    let conditional: Vec<_> = command.conditional().iter().chain(of_acting).collect();
+    let conditional: Vec<_> = command.conditional.iter().chain(of_acting).collect();
     for (index, right) in conditional.iter().enumerate() {
         if conditional[..index].contains(right) {
             continue;
@@ -118,38 +123,26 @@ pub(super) async fn check(
             terminal::note(&format!("note: you may not {verb} {resource}: {reason}"));
         }
     }
-    let name = command.name();
+    let name = command.name;
     if lacking.is_empty() {
         terminal::note(&format!("no permission is missing for {name}"));
         return Ok(Exit::Done);
     }
-    terminal::note(&match command {
-        RoleFor::Audit => {
-            "an audit would be incomplete; `rbac audit` prints a ClusterRole with all permissions"
-                .to_owned()
+    let would = match command.only_reads() {
+        _ if !acting.is_empty() => "a watch would be incomplete, or could not act".to_owned(),
+        true if *command == WATCH => "a watch would be incomplete".to_owned(),
+        true if name == "audit" => "an audit would be incomplete".to_owned(),
+        true if command.reads != Reads::Listed || command.journal == Access::Reads => {
+            "what it shows would be incomplete".to_owned()
         }
-        RoleFor::Watch if !acting.is_empty() => {
-            "a watch would be incomplete, or could not act; `rbac watch` with the same policy prints \
-             all permissions"
-                .to_owned()
-        }
-        RoleFor::Watch => {
-            "a watch would be incomplete; `rbac watch` prints a ClusterRole with all permissions"
-                .to_owned()
-        }
-        RoleFor::Journal | RoleFor::WatchStatus => {
-            format!("what it shows would be incomplete; `rbac {name}` prints all permissions")
-        }
-        RoleFor::Retention => {
-            "what it shows would be incomplete; `rbac retention` prints a ClusterRole with all \
-             permissions"
-                .to_owned()
-        }
-        _ => format!(
-            "{name} would refuse changes that need it; `rbac {name}` prints a ClusterRole with \
-             all permissions"
-        ),
-    });
+        _ => format!("{name} would refuse changes that need it"),
+    };
+    let prints = match (acting.is_empty(), command.reads) {
+        (false, _) => "with the same policy prints all permissions",
+        (true, Reads::Cluster) => "prints a ClusterRole with all permissions",
+        (true, _) => "prints all permissions",
+    };
+    terminal::note(&format!("{would}; `rbac {name}` {prints}"));
     Ok(Exit::Incomplete)
 }
 

@@ -6,13 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::{
-    PolicyRule, RbacRole, Right, RoleFor, RoleMetadata, custom_users,
+    PolicyRule, RbacRole, RoleMetadata, custom_users,
     namespaced::{self, journal_writer, pause_reader},
-    role,
-    role_for::{ConditionalRight, DELETE_TO_DISOWN, writes_of},
-    rules,
+    role, rules,
 };
 use crate::{
+    cli::table::{ConditionalRight, DELETE_TO_DISOWN, GC_ANNOUNCE, Right, Role, WATCH, writes_of},
     journal::kept_backend::CONFIG_MAP,
     model::{Kind, Recording, Text},
     remedies::{
@@ -67,10 +66,10 @@ pub(super) fn lease_rules(election: &LeaderElectionPolicy) -> Vec<PolicyRule> {
 }
 
 /// The name of the roles of a command. Policies with Leases of their own have roles of their own.
-pub(super) fn role_name(command: RoleFor, policy: Option<&WatchPolicy>) -> String {
+pub(super) fn role_name(command: &Role, policy: Option<&WatchPolicy>) -> String {
     match policy.and_then(|it| it.leader_election.as_ref()) {
         Some(election) => election.name().to_owned(),
-        None => format!("kubectl-storage-{}", command.name()),
+        None => format!("kubectl-storage-{}", command.name),
     }
 }
 
@@ -123,7 +122,7 @@ fn roles(
         api_version: "rbac.authorization.k8s.io/v1",
         kind,
         metadata: RoleMetadata {
-            name: format!("{}:{name}", role_name(RoleFor::Watch, policy)),
+            name: format!("{}:{name}", role_name(&WATCH, policy)),
             namespace: namespace.map(|it| it.to_string()),
         },
         rules: rules(rights),
@@ -149,7 +148,7 @@ fn roles(
 
 /// The roles of `watch` with a policy, as manifests, without those of reconcilers.
 pub(in crate::cli) fn watch_roles(policy: &WatchPolicy) -> serde_json::Result<Vec<Value>> {
-    manifests(&role(RoleFor::Watch, Some(policy), &[], Vec::new(), Recording::NAMESPACE))
+    manifests(&role(&WATCH, Some(policy), &[], Vec::new(), Recording::NAMESPACE))
 }
 
 /// The roles of the reconcilers that a policy lets act, and of those that were asked for, as manifests.
@@ -195,23 +194,16 @@ pub(super) fn acting_rights(name: ReconcilerName) -> BTreeSet<Right<'static>> {
         // The annotation of an announcement is a patch too.
         ReconcilerName::Reclaim => &[&RECLAIM],
     };
-    let mut needed = writes_of(remedies);
     // What recreates volumes, or has a driver delete what is left, needs a flag.
-    needed.retain(|it| *it != ("create", Kind::PersistentVolume));
-    if name == ReconcilerName::Finalizers {
-        // It is read again before it is changed.
-        needed.push(("get", Kind::VolumeAttachment));
-    }
-    let right = |(verb, kind): (&'static str, Kind)| Right {
-        verb,
-        group: kind.group().name,
-        resource: kind.plural(),
-        name: None,
-    };
+    let flagged = Right::of("create", Kind::PersistentVolume);
+    let needed = writes_of(remedies).filter(|it| *it != flagged);
+    // It is read again before it is changed.
+    let again =
+        (name == ReconcilerName::Finalizers).then(|| Right::of("get", Kind::VolumeAttachment));
     let events = Right { verb: "create", group: "", resource: "events", name: None };
     // Custom resources may want the claim of a volume back.
     let users = (name == ReconcilerName::Reclaim).then(custom_users).into_iter().flatten();
-    needed.into_iter().map(right).chain([events]).chain(users).collect()
+    needed.chain(again).chain([events]).chain(users).collect()
 }
 
 /// What a reconciler needs in single namespaces.
@@ -220,16 +212,16 @@ pub(super) fn acting_records(name: ReconcilerName) -> Vec<(Place, BTreeSet<Right
         (Place::Journal, journal_writer().collect()),
         (Place::Pauses, [pause_reader()].into()),
     ];
-    let record = |verb, name| Right { verb, group: "", resource: "configmaps", name };
     match name {
         ReconcilerName::Rescue | ReconcilerName::Retention => {}
         // The object of a volume that is retained may go with its last finalizer.
         ReconcilerName::Finalizers => {
-            let kept = [record("create", None), record("patch", Some(CONFIG_MAP))];
+            let kept =
+                [Right::config_map("create", None), Right::config_map("patch", Some(CONFIG_MAP))];
             all.push((Place::Records, kept.into()));
         }
         ReconcilerName::Reclaim => {
-            all.push((Place::Records, namespaced::record_rights(RoleFor::GcAnnounce).collect()));
+            all.push((Place::Records, namespaced::record_rights(&GC_ANNOUNCE).collect()));
         }
     }
     all
@@ -259,23 +251,24 @@ pub(super) const fn acting_conditional(name: ReconcilerName) -> &'static [Condit
 mod tests {
     use super::*;
 
-    fn of_command(command: RoleFor) -> BTreeSet<Right<'static>> {
-        crate::cli::rbac::rights(command).into_iter().collect()
+    fn of_command(command: &str) -> BTreeSet<Right<'static>> {
+        let role = crate::cli::table::roles().find(|it| it.name == command).expect("a role");
+        crate::cli::rbac::rights(role)
     }
 
     /// With the rights of `watch`, each reconciler can read what the command reads that does the same.
     #[test]
     fn a_reconciler_reads_what_its_command_reads() {
-        let watch = of_command(RoleFor::Watch);
+        let watch = of_command("watch");
         for (name, commands) in [
-            (ReconcilerName::Rescue, &[RoleFor::Retain, RoleFor::Disown][..]),
+            (ReconcilerName::Rescue, &["retain", "disown"][..]),
             (ReconcilerName::Retention, &[]),
-            (ReconcilerName::Finalizers, &[RoleFor::FixFinalizers]),
-            (ReconcilerName::Reclaim, &[RoleFor::GcAnnounce]),
+            (ReconcilerName::Finalizers, &["fix-finalizers"]),
+            (ReconcilerName::Reclaim, &["gc-announce"]),
         ] {
             let has: BTreeSet<_> = watch.union(&acting_rights(name)).copied().collect();
             for command in commands {
-                let reads = of_command(*command);
+                let reads = of_command(command);
                 let reads = reads.iter().filter(|it| ["get", "list", "watch"].contains(&it.verb));
                 let lacks: Vec<_> = reads.filter(|it| !has.contains(it)).collect();
                 assert!(lacks.is_empty(), "{name}: {command:?}: {lacks:?}");
@@ -328,7 +321,7 @@ mod tests {
         for name in ReconcilerName::ALL {
             let own: BTreeSet<_> = acting_rights(name);
             // Nothing deletes a volume or a claim by itself, and nothing creates one.
-            assert!(own.is_disjoint(&of_command(RoleFor::Watch)), "{name}");
+            assert!(own.is_disjoint(&of_command("watch")), "{name}");
         }
     }
 }

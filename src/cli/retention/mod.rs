@@ -19,7 +19,9 @@ use super::{
     args::ConnectionArgs,
     collect::{collect, tell_permissions},
     terminal,
-    writing::{SavedArgs, WriteArgs, perform::perform, retention_apply::RetentionApplyArgs},
+    writing::{
+        SavedArgs, WriteArgs, perform::perform, retention_reconcile::RetentionReconcileArgs,
+    },
 };
 use crate::{
     cluster::Unseen,
@@ -40,7 +42,7 @@ pub struct RetentionArgs {
 }
 
 /// The subcommands.
-const SUBCOMMANDS: [&str; 4] = ["show", "simulate", "set", "apply"];
+const SUBCOMMANDS: [&str; 4] = ["show", "simulate", "set", "reconcile"];
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -52,7 +54,7 @@ enum RetentionCommand {
     /// Set whenDeleted or whenScaled of StatefulSets
     Set(Box<SetArgs>),
     /// Make owner references of claims match the retention policies of their StatefulSets
-    Apply(Box<RetentionApplyArgs>),
+    Reconcile(Box<RetentionReconcileArgs>),
 }
 
 impl RetentionArgs {
@@ -65,7 +67,9 @@ impl RetentionArgs {
             Some(RetentionCommand::Show(args)) => args.run(connection).await,
             Some(RetentionCommand::Simulate(args)) => args.run(connection).await,
             Some(RetentionCommand::Set(args)) => Box::pin(args.run(connection, interrupt)).await,
-            Some(RetentionCommand::Apply(args)) => Box::pin(args.run(connection, interrupt)).await,
+            Some(RetentionCommand::Reconcile(args)) => {
+                Box::pin(args.run(connection, interrupt)).await
+            }
             None => self.show.run(connection).await,
         }
     }
@@ -119,7 +123,7 @@ pub struct SetArgs {
     /// Find the StatefulSets in this namespace [default: that of the context]
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
-    /// Set whenScaled to Delete although a scale-down in progress, or an autoscaler, deletes claims with their data then
+    /// Assert that the data which a scale-down in progress, or an autoscaler, then destroys is not needed
     #[arg(long)]
     destroy_data: bool,
     #[command(flatten)]

@@ -10,6 +10,7 @@ use crate::{
         Exit, Failure,
         args::{ConnectionArgs, ThresholdSetting, format, threshold_candidates},
         collect::{Collected, collect, tell_notes},
+        completion::{ROWS, formats},
         reading::{DumpSourceArgs, note_unknown_drivers},
         terminal,
     },
@@ -47,7 +48,7 @@ pub struct ShowArgs {
     #[command(flatten)]
     judgement: SetJudgementArgs,
     /// Print in this format: table, wide, json, yaml or name
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", add = formats(ROWS))]
     output: String,
     /// Omit headers
     #[arg(long)]

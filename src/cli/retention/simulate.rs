@@ -15,6 +15,7 @@ use crate::{
         Exit, Failure,
         args::{ConnectionArgs, format},
         collect::{ClusterSource, Collected, collect, tell_notes},
+        completion::{DOCUMENTS, formats},
         reading::{dumps, note_unknown_drivers},
         terminal,
     },
@@ -70,7 +71,7 @@ pub struct SimulateArgs {
     #[arg(long)]
     fail_if_destroyed: bool,
     /// Print in this format: table, json or yaml
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", add = formats(DOCUMENTS))]
     output: String,
     /// Omit headers
     #[arg(long)]

@@ -272,7 +272,7 @@ impl Audience {
     ) -> Result<Collected, Failure> {
         let mut pause = FIRST_PAUSE;
         loop {
-            let look = Box::pin(collect::look(connection, None, settings, None));
+            let look = Box::pin(collect::look(connection, None, settings));
             let failure = match self.wait_for(look).await {
                 Ok(collected) => return Ok(collected),
                 Err(failure) => failure,

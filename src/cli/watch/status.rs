@@ -10,6 +10,7 @@ use crate::{
         Exit, Failure,
         args::{ConnectionArgs, JOURNAL_NAMESPACE, WATCH_NAMESPACE, format, namespace},
         collect::connect,
+        completion::{DOCUMENTS, formats},
         policy_refused, terminal,
     },
     client::{Connection, Reader},
@@ -129,7 +130,7 @@ pub(super) struct StatusArgs {
           num_args = 0..=1, require_equals = true, value_parser = namespace)]
     cluster_journal: Option<String>,
     /// Print in this format: table, json or yaml
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", add = formats(DOCUMENTS))]
     output: String,
 }
 

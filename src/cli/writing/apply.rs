@@ -1,8 +1,11 @@
 //! `kubectl storage apply PLAN`: carries out a plan that was saved with `--plan-out`.
 
-use std::{io::Read as _, path::PathBuf};
+use std::{
+    io::Read as _,
+    path::{Path, PathBuf},
+};
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 
 use super::{WriteArgs, perform};
 use crate::{
@@ -17,15 +20,19 @@ use crate::{
         format_duration,
     },
     output::writing::{self, Plan as SavedPlan, PlannedChange},
-    plan::{Plan, Purpose, RETENTION_APPLY},
+    plan::{Plan, Purpose, RETENTION_RECONCILE},
 };
 
 /// Arguments of `apply`.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("source").required(true))]
 pub struct ApplyArgs {
     /// Carry out the plan in this file; - for stdin
-    #[arg(value_name = "PLAN", value_hint = clap::ValueHint::FilePath)]
-    plan: PathBuf,
+    #[arg(value_name = "PLAN", group = "source", value_hint = clap::ValueHint::FilePath)]
+    plan: Option<PathBuf>,
+    /// The same, as kubectl apply takes a file
+    #[arg(short, long, value_name = "PLAN", group = "source", value_hint = clap::ValueHint::FilePath)]
+    filename: Option<PathBuf>,
     /// Refuse a plan that is older than this
     #[arg(long, value_name = "DURATION", default_value = "24h")]
     max_plan_age: MinimumAge,
@@ -56,22 +63,28 @@ impl ApplyArgs {
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 
+    /// The file of the plan, of which clap requires one.
+    fn path(&self) -> &Path {
+        self.plan.as_deref().or(self.filename.as_deref()).unwrap_or(Path::new(""))
+    }
+
     fn read(&self) -> Result<SavedPlan, Failure> {
         let mut text = String::new();
-        let read = if self.plan.as_os_str() == "-" {
+        let plan = self.path();
+        let read = if plan.as_os_str() == "-" {
             std::io::stdin().lock().read_to_string(&mut text).map(drop)
         } else {
-            std::fs::read_to_string(&self.plan).map(|it| text = it)
+            std::fs::read_to_string(plan).map(|it| text = it)
         };
         read.map_err(|error| {
-            let context = format!("failed to read {}", self.plan.display());
+            let context = format!("failed to read {}", plan.display());
             Failure::error(anyhow::Error::new(error).context(context))
         })?;
         writing::read(&text).map_err(|error| self.unfit(error))
     }
 
     fn unfit(&self, error: impl std::error::Error + Send + Sync + 'static) -> Failure {
-        let context = format!("{} cannot be carried out", self.plan.display());
+        let context = format!("{} cannot be carried out", self.path().display());
         let error = anyhow::Error::new(error).context(context);
         Failure { exit: Exit::Refused, error, hint: None }
             .hint(Some("create a new plan with --plan-out"))
@@ -121,7 +134,7 @@ fn again(cx: &Cx, settings: &Settings, saved: &SavedPlan) -> Plan {
         "retain",
         "delete",
         "disown",
-        RETENTION_APPLY,
+        RETENTION_RECONCILE,
         "fix-finalizers",
         "rebind",
         "retention-set",

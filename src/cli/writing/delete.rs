@@ -43,19 +43,19 @@ pub struct DeleteArgs {
     /// Set the volume of a claim to Retain first: it becomes Released with its data
     #[arg(long, group = "data")]
     keep_data: bool,
-    /// Have the controller of the volume destroy the data, as the policy Delete says
+    /// Assert that the data is not needed: the controller of the volume destroys it
     #[arg(long, group = "data")]
     destroy_data: bool,
     /// Delete the dependents of a StatefulSet in this way, as kubectl does
     #[arg(long, value_name = "HOW")]
     cascade: Option<CascadeFlag>,
-    /// Also delete a named claim that its StatefulSet retains beyond its replicas
+    /// Assert that a named claim which its StatefulSet retains beyond its replicas is not needed
     #[arg(long, conflicts_with_all = ["selector", "all"])]
     delete_leftovers: bool,
-    /// Assert that nothing else uses the claims: neither custom resources that cannot be listed, nor software whose labels they have
+    /// Assert that nothing else uses the claims: no custom resource that cannot be listed, no software whose labels they have
     #[arg(long)]
     no_other_users: bool,
-    /// Assert that a provisioner, or kube-controller-manager, is running although nothing shows it; can be repeated
+    /// Assert that a provisioner, or kube-controller-manager, runs although nothing shows it; can be repeated
     #[arg(long, value_name = "DRIVER")]
     provisioner_alive: Vec<String>,
     #[command(flatten)]
@@ -117,7 +117,13 @@ impl DeleteArgs {
                     return Err(Failure::usage(told).hint(Some(EXPECTED)));
                 }
                 Some(_) => object_name(name, KIND)?,
-                None => typed_object(name, &[KIND])?.1,
+                None => match typed_object(name, &[KIND, Kind::StatefulSet, Kind::Namespace])? {
+                    (KIND, name) => name,
+                    (kind, _) => {
+                        let told = format!("claims and a {kind} cannot be deleted in one call");
+                        return Err(Failure::usage(told));
+                    }
+                },
             };
             if names.iter().any(|known| **known == *name) {
                 return Err(Failure::usage(format!("pvc/{name} is given twice")));

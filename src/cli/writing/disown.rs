@@ -23,10 +23,10 @@ pub struct DisownArgs {
     /// Find the claims in this namespace [default: that of the context]
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
-    /// Also remove references to owners of kinds that the server serves in no version any more, whether the owners exist or not
+    /// Assert that owners of kinds which the server no longer serves are not needed; remove references to them too
     #[arg(long)]
     owner_kind_gone: bool,
-    /// Plan for a saved dump, and change nothing: a file, a folder or - for stdin
+    /// Plan for a saved dump, change nothing: a file, a folder or -
     #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
     filename: Vec<PathBuf>,
     #[command(flatten)]

@@ -48,7 +48,7 @@ pub struct FixFinalizersArgs {
     /// Assert that `HonorPVReclaimPolicy` is off in kube-controller-manager
     #[arg(long)]
     rolled_back: bool,
-    /// If a removal leaks the backend volume (an orphaned disk), accept and record that
+    /// Assert that backend volumes may leak (orphaned disks); they are recorded
     #[arg(long, group = "leak")]
     accept_leak: bool,
     /// If a removal would leak the backend volume, have its driver delete it afterwards
@@ -56,13 +56,13 @@ pub struct FixFinalizersArgs {
     reclaim: bool,
     #[command(flatten)]
     storage: StorageArgs,
-    /// Remove this third-party finalizer from the one object that you name
+    /// Assert that the work of this third-party finalizer is done: remove it from the one named object
     #[arg(long, value_name = "FINALIZER", requires = "objects")]
     remove_finalizer: Option<String>,
     /// Before removing a claim's last finalizer, set its volume to Retain
     #[arg(long, group = "data")]
     keep_data: bool,
-    /// Allow deletion of a claim although its volume's policy destroys the data
+    /// Assert that the data of a claim is not needed: its volume's policy destroys it
     #[arg(long, group = "data")]
     destroy_data: bool,
     /// Recreate the volume that a named VolumeAttachment references, from the manifest in this file; - for stdin
@@ -72,7 +72,7 @@ pub struct FixFinalizersArgs {
     secret: SecretArgs,
     #[command(flatten)]
     record: RecordArgs,
-    /// Record kept backend volumes only in the journal of this machine
+    /// Record kept backend volumes only in this machine's journal
     #[arg(long)]
     journal_only: bool,
     /// Change a threshold, such as finalizer=1h; can be repeated
@@ -81,7 +81,7 @@ pub struct FixFinalizersArgs {
     #[command(flatten)]
     saved: SavedArgs,
     /// Go on: repair what needs no flag as soon as it is found, except where that destroys data
-    #[arg(short, long, requires = "yes", conflicts_with_all = [
+    #[arg(long, requires = "yes", conflicts_with_all = [
         "objects", "driver_absent", "rolled_back", "accept_leak", "reclaim", "backend_exclusive", "destroy_snapshots",
         "keep_data", "destroy_data", "remove_finalizer", "from", "secret", "no_secret", "journal_only", "filename",
         "complete", "taken_at",

@@ -35,7 +35,7 @@ pub struct GcArgs {
     /// Reclaim only these volumes: NAME or pv/NAME
     #[arg(value_name = "VOLUME")]
     volumes: Vec<String>,
-    /// Reclaim volumes that have been Released for at least this long, such as 7d
+    /// Reclaim volumes Released for at least this long, such as 7d
     #[arg(
         long,
         value_name = "DURATION",
@@ -43,13 +43,13 @@ pub struct GcArgs {
         allow_hyphen_values = true
     )]
     older_than: Option<MinimumAge>,
-    /// Reclaim nothing, but announce that it may be reclaimed after this long, such as 72h
+    /// Only announce: reclaimable after this long, such as 72h
     #[arg(long, value_name = "GRACE", conflicts_with_all = ["announced", "keep_backend", "destroy_data", "plan_out"])]
     announce: Option<MinimumAge>,
-    /// Reclaim only what was announced, whose grace period is over, and that is still the same
+    /// Reclaim only what was announced, is due, and is unchanged
     #[arg(long, conflicts_with_all = ["keep_backend", "destroy_data"])]
     announced: bool,
-    /// Announce volumes again although their announcement was vetoed
+    /// Assert that earlier vetoes no longer hold; announce again
     #[arg(long, requires = "announce", conflicts_with = "announced")]
     include_vetoed: bool,
     /// Reclaim only volumes whose claim was in this namespace
@@ -67,27 +67,27 @@ pub struct GcArgs {
     /// Reclaim only volumes of this driver
     #[arg(long, value_name = "DRIVER", conflicts_with = "volumes")]
     driver: Option<String>,
-    /// Delete only the PersistentVolume; keep the backend volume and record it
+    /// Delete only the PersistentVolume; record its backend volume
     #[arg(long, conflicts_with = "destroy_data")]
     keep_backend: bool,
     #[command(flatten)]
     record: RecordArgs,
-    /// Record kept backend volumes only in the journal of this machine
+    /// Record kept backend volumes only in this machine's journal
     #[arg(long, requires = "keep_backend")]
     journal_only: bool,
-    /// Also reclaim volumes without a trustworthy time of release
+    /// Assert that volumes released at an unknown time are old enough
     #[arg(long)]
     include_unknown_age: bool,
-    /// Also reclaim volumes whose claim was deleted and recreated
+    /// Assert that a recreated claim does not need its former volume
     #[arg(long)]
     include_recreated: bool,
-    /// Assert that the backend volume is intact although its deletion was stopped
+    /// Assert that a backend volume whose deletion stopped is intact
     #[arg(long)]
     backend_verified: bool,
-    /// Assert that the provisioner of a driver is running although nothing shows it; can be repeated
+    /// Assert that the provisioner of a driver runs although nothing shows it; can be repeated
     #[arg(long, value_name = "DRIVER", conflicts_with = "keep_backend")]
     provisioner_alive: Vec<String>,
-    /// Also reclaim volumes whose claim does not exist but is referenced by a workload or a custom resource
+    /// Assert that what references the claim does not need its data
     #[arg(long)]
     include_wanted: bool,
     /// Assert that no custom resource uses the claim: some could not be listed, or name it elsewhere
@@ -95,7 +95,7 @@ pub struct GcArgs {
     no_other_users: bool,
     #[command(flatten)]
     storage: StorageArgs,
-    /// Destroy the data of a named volume that is Available but was used before
+    /// Assert that the data of a named volume that is Available, but was used before, is not needed
     #[arg(long, requires = "volumes")]
     destroy_data: bool,
     /// Change a threshold, such as delete-wait=10m; can be repeated
@@ -103,8 +103,8 @@ pub struct GcArgs {
     threshold: Vec<ThresholdSetting>,
     #[command(flatten)]
     saved: SavedArgs,
-    /// Go on: announce volumes as soon as they are old enough, and reclaim them when their grace period is over
-    #[arg(short, long, requires_all = ["announce", "yes"], conflicts_with_all = [
+    /// Go on: announce what is old enough, reclaim what is due
+    #[arg(long, requires_all = ["announce", "yes"], conflicts_with_all = [
         "volumes", "announced", "include_vetoed", "keep_backend", "journal_only", "include_unknown_age",
         "include_recreated", "backend_verified", "provisioner_alive", "include_wanted", "no_other_users",
         "backend_exclusive",

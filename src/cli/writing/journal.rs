@@ -9,6 +9,7 @@ use crate::cli::{
     Exit, Failure,
     args::{ConnectionArgs, JOURNAL_NAMESPACES, JournalPlaceArgs, format},
     collect::{ClusterSource, Collected, collect, dump_failure},
+    completion::{DOCUMENTS, formats},
     terminal,
 };
 use crate::cluster::Cluster;
@@ -36,7 +37,7 @@ pub struct JournalArgs {
     #[command(flatten)]
     place: JournalPlaceArgs,
     /// Print in this format: table, json or yaml
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", add = formats(DOCUMENTS))]
     output: String,
 }
 

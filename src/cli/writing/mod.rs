@@ -12,7 +12,7 @@ pub(super) mod orphan;
 pub(super) mod perform;
 pub(super) mod rebind;
 pub(super) mod retain;
-pub(super) mod retention_apply;
+pub(super) mod retention_reconcile;
 pub(super) mod undo;
 
 use std::path::{Path, PathBuf};
@@ -24,6 +24,7 @@ use super::{
     acting::{ActingTerms, Following},
     args::{ConnectionArgs, JournalPlaceArgs, format},
     collect::{ClusterSource, Collected, collect},
+    completion::{PLANS, formats},
     reading::dumps,
 };
 use crate::{
@@ -38,13 +39,13 @@ use crate::{
 /// A dump to plan for, instead of a cluster.
 #[derive(Debug, Args)]
 pub(super) struct SavedArgs {
-    /// Plan for a saved dump, and change nothing: a file, a folder or - for stdin
+    /// Plan for a saved dump, change nothing: a file, a folder or -
     #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
     filename: Vec<PathBuf>,
     /// Set the time at which the dump was taken, if the dump lacks it
     #[arg(long, value_name = "TIME", requires = "filename")]
     taken_at: Option<String>,
-    /// Assert that the dump contains every object of these kinds, or of `all` kinds
+    /// Assert that the dump holds all objects of these kinds, or `all`
     #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "filename",
           add = clap_complete::ArgValueCandidates::new(super::completion::resources))]
     complete: Vec<String>,
@@ -141,31 +142,31 @@ impl SecretArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Writing")]
 pub(super) struct WriteArgs {
-    /// Skip the confirmation prompt; does not replace flags such as --accept-leak
+    /// Skip the prompt; replaces no flag such as --accept-leak
     #[arg(short, long)]
     yes: bool,
-    /// Show the plan and change nothing; `server` also sends each request with dryRun=All
+    /// Show the plan and change nothing (client), or also send each request with dryRun=All (server)
     #[arg(long, value_name = "HOW", default_value = "none", default_missing_value = "client",
-          num_args = 0..=1, require_equals = true)]
+          num_args = 0..=1, require_equals = true, hide_default_value = true, hide_possible_values = true)]
     dry_run: DryRunFlag,
     /// Save the plan for `apply`, and change nothing
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     plan_out: Option<PathBuf>,
-    /// Refuse the whole plan if it changes more than this many objects
+    /// Refuse a plan that changes more than N objects
     #[arg(long, value_name = "N", default_value_t = 50)]
     max: usize,
-    /// Refuse the whole plan if it changes more than this share of all volumes
+    /// Refuse a plan that changes more than this share of volumes
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     max_percent: Option<u8>,
-    /// Make N changes at the same time, also of one driver [default: one of each driver, 8 of owner references]
+    /// Make N changes at a time [default: one of each driver, 8 of owner references]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     parallel: Option<u16>,
     /// Write no Events about the changes
     #[arg(long)]
     no_events: bool,
-    /// Wait until the effect of each change is verified
+    /// Wait until each effect is verified
     #[arg(long, value_name = "BOOL", default_value_t = true, default_missing_value = "true",
-          num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set)]
+          num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set, hide_possible_values = true)]
     wait: bool,
     /// Wait this long for each change; 0 means the threshold delete-wait, which is 5m
     #[arg(long, value_name = "DURATION")]
@@ -175,8 +176,8 @@ pub(super) struct WriteArgs {
     field_manager: String,
     #[command(flatten)]
     journal: JournalPlaceArgs,
-    /// Print in this format: table, json, yaml or name
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    /// Print as table, json, yaml or name
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", add = formats(PLANS))]
     output: String,
 }
 
@@ -342,7 +343,7 @@ mod tests {
     use clap::{Arg, ArgAction, Args as _, Command};
 
     use super::{
-        fix_finalizers::FixFinalizersArgs, gc::GcArgs, retention_apply::RetentionApplyArgs,
+        fix_finalizers::FixFinalizersArgs, gc::GcArgs, retention_reconcile::RetentionReconcileArgs,
     };
 
     /// What may be said beside `--watch`: which objects, when, and how changes are made. Whatever else there is must
@@ -400,7 +401,7 @@ mod tests {
         for command in [
             GcArgs::augment_args(Command::new("gc")),
             FixFinalizersArgs::augment_args(Command::new("fix-finalizers")),
-            RetentionApplyArgs::augment_args(Command::new("retention apply")),
+            RetentionReconcileArgs::augment_args(Command::new("retention reconcile")),
         ] {
             let name = command.get_name().to_owned();
             let others = command.get_arguments().filter(|it| {

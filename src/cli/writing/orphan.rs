@@ -30,10 +30,10 @@ pub struct OrphanArgs {
     /// Assert that no other cluster uses the storage of this driver
     #[arg(long)]
     backend_exclusive: bool,
-    /// Allow destruction of snapshots that are, or may be, destroyed with their volume
+    /// Assert that snapshots destroyed with a volume are not needed
     #[arg(long)]
     destroy_snapshots: bool,
-    /// Include a backend volume whose former claim a workload or a custom resource names
+    /// Assert that what references the former claim does not need its data
     #[arg(long)]
     include_wanted: bool,
     /// Assert that no custom resource uses the claim: some could not be listed, or name it elsewhere

@@ -17,6 +17,7 @@ use crate::{
     cli::{
         Exit, Failure, Interrupt,
         collect::{Collected, dump_failure, tell},
+        explain::name_absent,
         terminal,
     },
     client::Connection,
@@ -36,14 +37,17 @@ use crate::{
 /// Shows a plan, asks, and carries it out.
 pub(in crate::cli) async fn perform(
     mut collected: Collected,
-    plan: Plan,
+    mut plan: Plan,
     args: &WriteArgs,
     format: &Format,
     interrupt: &Interrupt,
 ) -> Result<Exit, Failure> {
-    let shape = writing::plan(&plan, &collected.intake.cluster);
     let gaps = !collected.blind.is_empty();
     let dump = collected.live.is_none();
+    if dump {
+        name_absent(&collected.intake.cluster, &mut plan);
+    }
+    let shape = writing::plan(&plan, &collected.intake.cluster);
     confirm::tell_unfinished(&collected, &plan).await;
     if dump || args.only_plans() {
         if let Some(path) = &args.plan_out {

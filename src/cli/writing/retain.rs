@@ -23,7 +23,7 @@ pub struct RetainArgs {
     /// Find the claims in this namespace [default: that of the context]
     #[arg(short, long, value_name = "NAMESPACE")]
     namespace: Option<String>,
-    /// Plan for a saved dump, and change nothing: a file, a folder or - for stdin
+    /// Plan for a saved dump, change nothing: a file, a folder or -
     #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
     filename: Vec<PathBuf>,
     #[command(flatten)]

@@ -1,11 +1,13 @@
 //! The public shape of what `explain` says about one object, and its text for people.
 
 mod lines;
+mod rule;
 mod text;
 
 use std::{collections::BTreeMap, io};
 
 use lines::{BOTTOM, LabelledLines};
+pub use rule::{FindingExplanation, FindingExplanationList};
 use serde::{Deserialize, Serialize};
 
 use super::{

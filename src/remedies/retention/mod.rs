@@ -25,12 +25,12 @@ pub(crate) use leftover::REMEDY as DELETE_LEFTOVER;
 pub(crate) use remove_owners::REMEDY as REMOVE_OWNERS;
 
 /// Why `undo` adds no owner reference again.
-pub const NEVER_ADDED: &str = "an owner reference makes the claim deletable; `kubectl storage retention apply --add-owners` adds those that the policy requires";
+pub const NEVER_ADDED: &str = "an owner reference makes the claim deletable; `kubectl storage retention reconcile --add-owners` adds those that the policy requires";
 
 /// The name of the deletion of a leftover in plans and in the journal.
 pub const LEFTOVER: &str = "retention-delete-leftover";
 
-/// What `retention apply` does to one claim.
+/// What `retention reconcile` does to one claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetentionChange {
     /// Removes owner references that contradict the policy, and those to earlier sets and pods.
@@ -153,7 +153,7 @@ pub fn sets_and_pods(cx: &Cx, claim: &ClaimKey) -> Seen<Vec<ObjectKey>> {
 /// The command that applies the policy of a claim's set; `None` where its set is not known.
 fn command(cx: &Cx, claim: &Claim) -> Option<String> {
     let member = membership(cx, claim).ok()?.decided?;
-    Some(format!("retention apply sts/{} -n {}", member.set.metadata.name, claim.namespace))
+    Some(format!("retention reconcile sts/{} -n {}", member.set.metadata.name, claim.namespace))
 }
 
 /// Returns the set of a claim.

@@ -88,7 +88,7 @@ pub(super) fn not_kept(set: &StatefulSet, to: &RetentionPolicy) -> Checked {
     };
     Err(format!(
         "{keeper} manages it, and would set the policy back: commit `{lines}` beneath `spec:` to {place}; \
-         when that is applied, `kubectl storage retention apply sts/{} -n {}` removes owner references \
+         when that is applied, `kubectl storage retention reconcile sts/{} -n {}` removes owner references \
          that contradict it",
         set.metadata.name, set.namespace
     ))

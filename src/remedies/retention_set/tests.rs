@@ -304,7 +304,7 @@ fn who_keeps_the_set_as_it_is_gets_the_lines_to_commit() {
         let lines =
             "persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain, whenScaled: Delete}";
         assert!(told.contains(lines), "{told}");
-        assert!(told.contains("retention apply sts/web -n shop"), "{told}");
+        assert!(told.contains("retention reconcile sts/web -n shop"), "{told}");
     }
 }
 

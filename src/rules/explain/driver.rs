@@ -7,7 +7,7 @@ use crate::cluster::{Cx, Subject, Unseen};
 use crate::drivers::{self, Fate, ObjectDropped};
 use crate::facts;
 use crate::model::{
-    Kind, Liveness, ObjectKey, ObjectRef, Text, UndecidedIdentity, migrated_driver,
+    Evidence, Kind, Liveness, ObjectKey, ObjectRef, Text, UndecidedIdentity, migrated_driver,
 };
 
 /// The field of a probe for its provisioner.
@@ -15,8 +15,8 @@ const PROBE: &str = "looked for";
 /// How many volumes that share storage are named.
 const SHOWN: usize = 20;
 
-pub(super) fn explain(cx: &Cx, driver: &Text) -> ExplanationDraft {
-    let family = cx.family(driver);
+/// What is known of a driver, whether a cluster has it or not.
+pub(super) fn known(driver: &str, family: &drivers::Family) -> ExplanationDraft {
     let object = ObjectRef { key: ObjectKey::cluster_wide(Kind::CsiDriver, driver), uid: None };
     let mut draft = ExplanationDraft::new(object);
     draft.show("known as", known_as(family));
@@ -44,13 +44,28 @@ pub(super) fn explain(cx: &Cx, driver: &Text) -> ExplanationDraft {
             "deletion reads the StorageClass of a volume, as it is then: without it, none is reclaimed",
         );
     }
+    draft.explanation.fields = fields(&draft, |_| true);
+    draft
+}
+
+/// The fields that a reader sees.
+fn fields(
+    draft: &ExplanationDraft,
+    is_shown: impl Fn(&Evidence) -> bool,
+) -> Vec<(&'static str, String)> {
+    let shown = draft.explanation.state.iter().filter(|it| is_shown(it));
+    shown.map(|it| (it.field, it.value.clone())).collect()
+}
+
+pub(super) fn explain(cx: &Cx, driver: &Text) -> ExplanationDraft {
+    let family = cx.family(driver);
+    let mut draft = known(driver, family);
     provisioner(cx, driver, family, &mut draft);
     volumes(cx, driver, &mut draft);
     neighbours(cx, driver, &mut draft);
     // Probes matter to a reader only as long as none of them has found it.
     let is_running = facts::provisioner(cx, driver).liveness == Liveness::Alive;
-    let shown = draft.explanation.state.iter().filter(|it| !(is_running && it.field == PROBE));
-    draft.explanation.fields = shown.map(|it| (it.field, it.value.clone())).collect();
+    draft.explanation.fields = fields(&draft, |it| !(is_running && it.field == PROBE));
     draft
 }
 

@@ -22,6 +22,7 @@ pub(super) use set::describe_update;
 use std::collections::BTreeSet;
 
 use crate::cluster::{Cx, Subject, Unseen};
+use crate::drivers;
 use crate::model::{Bytes, Evidence, Kind, ObjectKey, ObjectRef, Text, Time, migrated_driver};
 
 /// The kinds that can be explained, in the order in which they are listed to users.
@@ -149,6 +150,11 @@ pub fn explain(cx: &Cx, key: &ObjectKey) -> Option<Explanation> {
         ) => return None,
     };
     Some(draft.done(subject))
+}
+
+/// Explains what is known of a driver without a cluster.
+pub fn known_driver(name: &str) -> Explanation {
+    driver::known(name, drivers::family(name)).done(None)
 }
 
 /// A driver of the cluster, in a line.

@@ -102,7 +102,7 @@ pub(super) static SCALED_DOWN_LEFTOVER: Rule = Rule {
              that policy, or its pod was deleted while the controller did not run, and no controller visits it any \
              more. A set with no replicas that retains its claims is paused.",
     remedy: "Scaling up uses the claims again, and one may contain the only copy of a shard. If neither you nor an \
-             autoscaler will scale up again: with whenScaled Delete, `kubectl storage retention apply sts/NAME \
+             autoscaler will scale up again: with whenScaled Delete, `kubectl storage retention reconcile sts/NAME \
              --delete-leftovers --older-than AGE` deletes them; with Retain, `kubectl storage delete pvc NAME \
              --delete-leftovers` deletes one by name.",
     source: "KEP-1847; stateful_set_utils.go, podInOrdinalRange; stateful_set_control.go, updateStatefulSet",

@@ -27,7 +27,7 @@ pub(super) static CLAIM_OWNED_BY_POD_IN_RANGE: Rule = Rule {
              pod before it visits the claim, which is too late: the garbage collector deletes the claim with \
              the pod, and the claim that replaces it is empty.",
     remedy: "Setting the policy of its volume to Retain keeps the data. To keep the claim, remove its owner \
-             reference before the pod is deleted, by `kubectl storage retention apply sts/NAME`: the controller itself would do the same.",
+             reference before the pod is deleted, by `kubectl storage retention reconcile sts/NAME`: the controller itself would do the same.",
     source: "stateful_set_control.go, processReplica; stateful_pod_control.go, PodClaimIsStale",
     judge: &[Judge::Claim(claim_owned_by_pod_in_range)],
 };
@@ -133,7 +133,7 @@ pub(super) static MISSING_SET_OWNERREF: Rule = Rule {
     title: "A claim is not owned by its StatefulSet although whenDeleted is Delete",
     danger: "When the set is deleted, the claim remains, and with it the backend volume; that it should have \
              been deleted is not recorded. The controller adds no owner to a claim without a pod.",
-    remedy: "An owner reference makes a claim deletable: `kubectl storage retention apply sts/NAME` adds it only with \
+    remedy: "An owner reference makes a claim deletable: `kubectl storage retention reconcile sts/NAME` adds it only with \
              --add-owners. Or delete such claims yourself when you delete the set, or scale up until they have pods \
              again: then the controller owns them.",
     source: "KEP-1847; stateful_pod_control.go, UpdatePodClaimForRetentionPolicy; kubernetes/kubernetes#142130",
@@ -210,7 +210,7 @@ pub(super) static NONCONTROLLER_REF: Rule = Rule {
              another controller can adopt the claim unnoticed, and a foreground deletion does not wait for \
              it.",
     remedy: "Nothing needs to be done before the claim has a pod again: then the controller renews the \
-             reference. `kubectl storage retention apply sts/NAME --add-owners` renews it before.",
+             reference. `kubectl storage retention reconcile sts/NAME --add-owners` renews it before.",
     source: "kubernetes/kubernetes#122499; stateful_set_utils.go, hasNonControllerOwner",
     judge: &[Judge::Claim(noncontroller_ref)],
 };
@@ -253,7 +253,7 @@ pub(super) static OWNERREF_CONTRADICTS_RETAIN: Rule = Rule {
     danger: "The controller removes its owner reference only from claims with a pod, and from none while an earlier pod of \
              the set is not Ready. A claim that it has not visited since the policy became Retain stays owned, and the \
              garbage collector deletes it with the set; observedGeneration does not show this.",
-    remedy: "`kubectl storage retention apply sts/NAME` removes its owner reference to the set, and so keeps the claim. \
+    remedy: "`kubectl storage retention reconcile sts/NAME` removes its owner reference to the set, and so keeps the claim. \
              If the set is being deleted already, set the policy of its volume to Retain first, which keeps the \
              data in any case.",
     source: "KEP-1847; stateful_set_control.go, updateStatefulSet; kubernetes/enhancements#2440",
@@ -312,7 +312,7 @@ pub(super) static STALE_OWNERREF: Rule = Rule {
              claim, and the StatefulSet controller does not change it. Typical after a restore: recreated \
              objects have other uids.",
     remedy: "`kubectl storage retain pvc/NAME` keeps the data in any case. If the claim is to stay, `kubectl \
-             storage retention apply sts/NAME` removes the stale owner reference, as `disown pvc/NAME` does. Never \
+             storage retention reconcile sts/NAME` removes the stale owner reference, as `disown pvc/NAME` does. Never \
              replace it by one to the new set: the claim would be deleted with that set.",
     source: "stateful_set_utils.go, hasStaleOwnerRef; garbagecollector.go, isDangling",
     judge: &[Judge::Claim(stale_ownerref)],

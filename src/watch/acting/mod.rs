@@ -29,7 +29,7 @@ use crate::model::{ObjectRef, RuleId, Time};
 pub(crate) enum Work {
     /// Keeps data that is about to be lost.
     Rescue,
-    /// `retention apply`, without flags.
+    /// `retention reconcile`, without flags.
     Retention,
     /// `fix-finalizers`, without flags.
     Finalizers,

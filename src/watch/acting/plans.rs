@@ -55,7 +55,7 @@ impl WorkTerms {
         let gc = |when| plan::gc(cx, &GcSelection { when, ..self.selection.clone() });
         let mut plan = match work {
             Work::Rescue => plan::rescue(cx),
-            Work::Retention => plan::retention_apply(cx, &[]),
+            Work::Retention => plan::retention_reconcile(cx, &[]),
             Work::Finalizers => {
                 plan::fix_finalizers(cx, &FinalizerSelection { history, ..Default::default() })
             }

@@ -21,7 +21,7 @@ pub struct ReconcilersPolicy {
     /// their StatefulSet.
     #[serde(default)]
     pub rescue: ReconcilerPolicy,
-    /// Removes owner references as `retention apply` does without flags.
+    /// Removes owner references as `retention reconcile` does without flags.
     #[serde(default)]
     pub retention: ReconcilerPolicy,
     /// Removes finalizers as `fix-finalizers` does without danger flags, where that destroys nothing.

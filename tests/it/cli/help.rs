@@ -1,6 +1,9 @@
 //! Help of every command that the program declares, however deep it stands.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use crate::support::{Call, Ran, binary, commands};
 
@@ -26,6 +29,65 @@ fn help_fits_the_screen() {
         }
     }
     assert!(wrong.is_empty(), "too wide:\n{}", wrong.join("\n"));
+}
+
+/// Lines of a help, at the width at which it is printed to a file.
+const LINES: usize = 100;
+
+#[test]
+fn help_is_read_in_one_sitting() {
+    let mut long = Vec::new();
+    for words in commands() {
+        let count = help(&words, "--help", None, "100").stdout.lines().count();
+        if count > LINES {
+            long.push(format!("{words:?}: {count} lines"));
+        }
+    }
+    assert!(long.is_empty(), "longer than {LINES} lines:\n{}", long.join("\n"));
+}
+
+/// Flags with which the user answers for what the tool cannot see, whichever commands have them.
+const ASSERTIONS: [&str; 18] = [
+    "accept-leak",
+    "backend-exclusive",
+    "backend-verified",
+    "complete",
+    "destroy-data",
+    "destroy-snapshots",
+    "driver-absent",
+    "include-recreated",
+    "include-unknown-age",
+    "include-vetoed",
+    "include-wanted",
+    "no-other-users",
+    "no-secret",
+    "owner-kind-gone",
+    "provisioner-alive",
+    "remove-finalizer",
+    "replicas-zero",
+    "rolled-back",
+];
+
+#[test]
+fn assertions_stand_under_a_heading_of_their_own() {
+    fn check(command: &clap::Command, seen: &mut BTreeSet<String>) {
+        for arg in command.get_arguments() {
+            let Some(long) = arg.get_long() else { continue };
+            let heading = arg.get_help_heading().unwrap_or_default();
+            if ASSERTIONS.contains(&long) {
+                assert!(heading.starts_with("Assertions"), "{} --{long}", command.get_name());
+                let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+                assert!(help.starts_with("Assert that "), "{} --{long}", command.get_name());
+                seen.insert(long.to_owned());
+            }
+        }
+        for command in command.get_subcommands() {
+            check(command, seen);
+        }
+    }
+    let mut seen = BTreeSet::new();
+    check(&kubectl_storage::cli::command("kubectl-storage"), &mut seen);
+    assert_eq!(seen.len(), ASSERTIONS.len(), "{seen:?}");
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn dumps_and_plans_are_for_their_owner_alone() {
     fs::write(&plan, "old").expect("it is writable");
     fs::set_permissions(&plan, fs::Permissions::from_mode(0o644)).expect("it is ours");
     for args in [
-        &["audit", "-f", &fixture(), "--save", &saved][..],
+        &["dump", &saved, "-f", &fixture()][..],
         &["gc", "-f", &fixture(), "--older-than", "7d", "--plan-out", &plan],
     ] {
         let ran = Call::new(args.iter().copied()).run();

@@ -19,7 +19,7 @@ const SCENARIOS: [&str; 21] = [
     "gc::retained::a_bound_volume_is_retained_by_its_name_or_that_of_its_claim",
     "rebind::plain::d_32_rebind_gives_the_data_to_its_claim_alone",
     "rebind::undone::a_deletion_that_kept_the_data_is_undone",
-    "retention::apply::owners::claims_without_a_pod_stay_when_the_set_is_deleted",
+    "retention::reconcile::owners::claims_without_a_pod_stay_when_the_set_is_deleted",
     "retention::disown::d_72_a_restored_claim_survives_the_garbage_collector",
     "retention::set_policy::retained::claims_without_pods_are_released_before_the_policy_is_patched",
     "undo::a_handle_alone_takes_the_users_word_for_everything",

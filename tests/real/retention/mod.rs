@@ -1,6 +1,6 @@
 //! What becomes of the claims of `StatefulSet`s, and what the tool says beforehand (D-54 to D-75).
 
-mod apply;
+mod reconcile;
 mod batch;
 mod commands;
 mod disown;

@@ -291,14 +291,12 @@ impl Cluster {
         is_of_others: &dyn Fn(&serde_json::Value) -> bool,
     ) -> Report {
         let before = self.mark();
-        let mut run = Run::of(&["audit", "-o", "json"]).more(args).kubeconfig(kubeconfig);
-        let folder = tempfile::tempdir().expect("because the temporary folder is writable");
-        let file = folder.path().join("saved.json");
-        if recording() && !args.contains(&"--save") {
-            run = run.more(&["--save", &file.display().to_string()]);
-        }
+        let run = Run::of(&["audit", "-o", "json"]).more(args).kubeconfig(kubeconfig);
         let mut report = run.go().report();
-        if file.exists() {
+        if recording() {
+            let folder = tempfile::tempdir().expect("because the temporary folder is writable");
+            let file = folder.path().join("saved.json");
+            Run::of(&["dump", &file.display().to_string()]).kubeconfig(kubeconfig).go();
             report.saved = Some(Saved::read(&file, args));
         }
         self.assert_no_write_but(before, is_of_others);

@@ -314,7 +314,7 @@ fn gc_goes_on_announcing_and_reclaiming_until_somebody_ends_it() {
     let on = Scenario::on(&cluster);
     let volume = left(&on, "left");
     let home = tempfile::tempdir().expect("because the temporary folder is writable");
-    let args = ["gc", "-w", "--older-than", "1s", "--announce", "2s", "--yes", "-o", "json"];
+    let args = ["gc", "--watch", "--older-than", "1s", "--announce", "2s", "--yes", "-o", "json"];
     let run = Run::of(&args).more(&["-n", &on.name]).kubeconfig(cluster.kubeconfig());
     let running = run.env("XDG_STATE_HOME", home.path()).start();
     on.wait_gone(&format!("pv/{volume}"));

@@ -89,7 +89,7 @@ fn who_may_not_announce_is_told_and_changes_nothing() {
     let on = Scenario::on(shared());
     let volume = left(&on, "kept");
     let limited = Admin::limited(&on, "limited", &[], &["get", "list", "watch"]);
-    let args = ["gc", "-w", "--older-than", "1s", "--announce", "1h", "--yes", "-n", &on.name];
+    let args = ["gc", "--watch", "--older-than", "1s", "--announce", "1h", "--yes", "-n", &on.name];
     let mark = on.cluster.mark();
     let mut running = limited.by(on.cluster.kubeconfig(), &args).start();
     running.says("unknown what is announced, since you may not list configmaps in namespace");

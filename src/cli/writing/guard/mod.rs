@@ -16,6 +16,7 @@ use crate::{
         Exit, Failure, Interrupt,
         args::{ConnectionArgs, format, secret},
         collect::connect,
+        completion::{DOCUMENTS, formats},
         terminal,
     },
     client::{self, Connection, ListForm, ListRequest, ReadError, Reader, list_json},
@@ -74,7 +75,7 @@ impl GuardArgs {
 #[derive(Debug, Args)]
 struct GuardOutput {
     /// Print in this format: table, json or yaml
-    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", add = formats(DOCUMENTS))]
     output: String,
 }
 

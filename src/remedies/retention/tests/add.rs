@@ -71,7 +71,7 @@ fn only_what_the_policy_requires_of_a_claim_without_a_pod_is_added() {
 #[test]
 fn the_flag_and_the_form_of_the_server_decide() {
     let told = Case { settings: Settings::default(), ..case() }.ask(RetentionChange::AddOwner);
-    refuses(told, "`kubectl storage retention apply sts/web -n shop --add-owners` adds it");
+    refuses(told, "`kubectl storage retention reconcile sts/web -n shop --add-owners` adds it");
     assert_eq!(added(&Case { server: Some((1, 29)), ..case() }), Ok((false, false, 0)));
     for unknown in [Some((1, 30)), None] {
         let told = Case { server: unknown, ..case() }.ask(RetentionChange::AddOwner);

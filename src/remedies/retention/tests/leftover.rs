@@ -210,7 +210,7 @@ fn each_danger_has_its_flag() {
     let unasked = Case { settings: Settings { delete_leftovers: false, ..keep() }, ..case() };
     refuses(
         unasked.ask(DELETE),
-        "retention apply sts/web -n shop --delete-leftovers --older-than AGE",
+        "retention reconcile sts/web -n shop --delete-leftovers --older-than AGE",
     );
     // T22: a set without replicas is paused, whatever its policy says.
     refuses(Case { replicas: 0, ..case() }.ask(DELETE), "--replicas-zero");

@@ -1,4 +1,4 @@
-//! What `retention apply` proposes and refuses: a claim `data-web-1` of the set `web`.
+//! What `retention reconcile` proposes and refuses: a claim `data-web-1` of the set `web`.
 
 mod add;
 mod leftover;

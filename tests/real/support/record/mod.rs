@@ -44,7 +44,7 @@ pub(super) fn recording() -> bool {
 
 impl Saved {
     pub(super) fn read(file: &Path, args: &[&str]) -> Self {
-        let text = fs::read_to_string(file).expect("because the audit saved it");
+        let text = fs::read_to_string(file).expect("because it was just saved");
         let line =
             |line| serde_json::from_str(line).expect("because a dump has an object per line");
         Self {

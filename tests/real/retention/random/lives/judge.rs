@@ -1,4 +1,4 @@
-//! What must not happen to claims: a promise that `retention apply` makes, and that no settled step may break.
+//! What must not happen to claims: a promise that `retention reconcile` makes, and that no settled step may break.
 //!
 //! It knows nothing of the tool's own rules: only names, ranges, policies, and what there was before and after.
 
@@ -31,7 +31,7 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// After `retention apply`: it deleted no claim but leftovers that it may delete, and what the policy retains is
+    /// After `retention reconcile`: it deleted no claim but leftovers that it may delete, and what the policy retains is
     /// promised to survive, except claims whose references it said that it did not remove.
     pub(super) fn applied(
         &mut self,

@@ -28,7 +28,7 @@ pub(super) enum Step {
     Break(i32),
     /// The controller manager is killed and started anew.
     Restart,
-    /// `retention apply`.
+    /// `retention reconcile`.
     Apply { leftovers: bool },
 }
 

@@ -1,4 +1,4 @@
-//! Random lives of sets, with `retention apply` between settled steps: no claim that the policy retains is lost after it,
+//! Random lives of sets, with `retention reconcile` between settled steps: no claim that the policy retains is lost after it,
 //! no claim that is wanted is deleted by it, and what `simulate` foretells of a step is what happens.
 //!
 //! `cargo test --test real retained -- --ignored --nocapture` runs 14 lives, the same ones every time, or as many as fit into four
@@ -60,7 +60,7 @@ struct Tally {
 #[test]
 #[ignore = "extended suite: long random runs"]
 fn what_the_policy_retains_is_retained_after_apply() {
-    let mut cases = Cases::begin("lives of StatefulSets with retention apply", BOUNDS);
+    let mut cases = Cases::begin("lives of StatefulSets with retention reconcile", BOUNDS);
     let cluster = Cluster::start(Stage::options());
     let runtime = Runtime::new().expect("because the machine has threads");
     let (tally, restarts) = runtime.block_on(async {
@@ -178,14 +178,14 @@ async fn foretold(stage: &Stage, world: &World, life: &Life, operation: &Operati
     unreachable!("the loop has no end of its own")
 }
 
-/// Runs `retention apply`, and returns the claims whose references it said that it did not remove.
+/// Runs `retention reconcile`, and returns the claims whose references it said that it did not remove.
 async fn apply(
     stage: &Stage,
     world: &World,
     leftovers: bool,
     told: &mut BTreeMap<String, u64>,
 ) -> Result<BTreeSet<String>, String> {
-    let args = ["retention", "apply", "-n", &world.api.namespace, "--yes", "--max", "1000"];
+    let args = ["retention", "reconcile", "-n", &world.api.namespace, "--yes", "--max", "1000"];
     let mut run = Run::of(&args).more(&["--no-events", "-o", "json"]);
     if leftovers {
         run = run.more(&["--delete-leftovers", "--older-than", "1s", "--include-unknown-age"]);
