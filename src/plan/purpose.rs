@@ -162,7 +162,7 @@ impl Purpose {
                 self,
                 Self::DeleteClaim(_)
                     | Self::DeleteWithClaims(_)
-                    | Self::ApplyRetention(RetentionChange::DeleteLeftover(_))
+                    | Self::ReconcileRetention(RetentionChange::DeleteLeftover(_))
                     | Self::FixFinalizers(_)
             )
     }
