@@ -182,11 +182,6 @@ impl GapNews {
 }
 
 impl KnownGaps {
-    /// Whether something is not read.
-    pub(super) fn any(&self) -> bool {
-        !self.0.is_empty()
-    }
-
     /// Compares with what is not read now.
     ///
     /// A kind that is just being listed again is read again only when that has succeeded.
