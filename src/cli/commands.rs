@@ -4,7 +4,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::{
     Exit, Failure, Interrupt,
-    args::{ConnectionArgs, display_name},
+    args::{ColorChoice, ConnectionArgs, display_name},
     audit::AuditArgs,
     completion::CompletionArgs,
     dump::DumpArgs,
@@ -12,6 +12,7 @@ use super::{
     explain::ExplainArgs,
     rbac::RbacArgs,
     retention::RetentionArgs,
+    terminal,
     version::VersionArgs,
     watch::WatchArgs,
     writing::{
@@ -28,6 +29,17 @@ pub struct Cli {
     /// How to reach the cluster.
     #[command(flatten)]
     pub connection: ConnectionArgs,
+    /// Print colours: auto, always or never
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    pub color: ColorChoice,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -95,6 +107,7 @@ pub fn command(called: &str) -> clap::Command {
 impl Cli {
     /// Runs the command that was typed.
     pub(super) async fn run(self, called: &str, interrupt: &Interrupt) -> Result<Exit, Failure> {
+        terminal::choose_colours(self.color);
         match self.command {
             Command::Audit(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Watch(args) => Box::pin(args.run(&self.connection, interrupt)).await,

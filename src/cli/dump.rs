@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{
     Exit, Failure,
-    args::{ConnectionArgs, RecordArgs},
+    args::{ConnectionArgs, GapArgs, RecordArgs},
     collect::{ClusterSource, collect, tell},
     terminal,
 };
@@ -20,6 +20,8 @@ pub struct DumpArgs {
     file: PathBuf,
     #[command(flatten)]
     record: RecordArgs,
+    #[command(flatten)]
+    gaps: GapArgs,
 }
 
 impl DumpArgs {
@@ -35,6 +37,7 @@ impl DumpArgs {
             ));
         }
         tell(&collected, "audit");
-        Ok(if collected.blind.is_empty() { Exit::Done } else { Exit::Incomplete })
+        let seen = collected.blind.is_empty();
+        Ok(self.gaps.settle(if seen { Exit::Done } else { Exit::Incomplete }))
     }
 }

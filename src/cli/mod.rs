@@ -11,6 +11,7 @@ mod completion;
 mod dump;
 mod examples;
 mod explain;
+mod namespaces;
 mod rbac;
 mod retention;
 mod reading;

@@ -5,12 +5,11 @@ mod named;
 use std::io::{self, Write};
 
 use clap::Args;
-use named::NamedObject;
-pub(super) use named::not_found;
+pub(super) use named::{NamedObject, not_found, similar};
 
 use super::{
     Exit, Failure,
-    args::{ConnectionArgs, format, unknown_rule},
+    args::{ConnectionArgs, GapArgs, format, namespace, unknown_rule},
     collect::{Collected, collect, dump_failure, tell, tell_notes},
     reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
     terminal,
@@ -47,12 +46,14 @@ pub struct ExplainArgs {
           add = clap_complete::ArgValueCandidates::new(named::candidates))]
     subject: Vec<String>,
     /// Find the object in this namespace [default: that of the context]
-    #[arg(short, long, value_name = "NAMESPACE")]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
     #[command(flatten)]
     dump: DumpSourceArgs,
     #[command(flatten)]
     judgement: JudgementArgs,
+    #[command(flatten)]
+    gaps: GapArgs,
     /// Print the explanation of an object in this format: table, json or yaml
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: String,
@@ -109,6 +110,9 @@ impl ExplainArgs {
         note_unknown_drivers(&mut collected, &settings);
         let known = self.namespace.clone().or_else(|| collected.namespace.clone());
         let key = named.key(&collected.intake.cluster, known.as_deref())?;
+        if key.kind == Kind::Namespace {
+            collected.expect_namespaces([&*key.name]).await?;
+        }
         let explained = explained(&mut collected, &settings, &key).await?;
         let Some(explained) = explained else {
             tell(&collected, "audit");
@@ -118,7 +122,7 @@ impl ExplainArgs {
         if let Some(hint) = named::doubt(&collected.intake.cluster, &key) {
             terminal::note(&format!("hint: {}", crate::model::escape_control(&hint)));
         }
-        print(&collected, &settings, explained, format, source)
+        Ok(self.gaps.settle(print(&collected, &settings, explained, format, source)?))
     }
 
     /// Lists the drivers that the cluster has, with what is known of them.
@@ -132,7 +136,7 @@ impl ExplainArgs {
         terminal::print(|out| list_drivers(out, &rows)).map_err(Failure::error)?;
         tell(&collected, "audit");
         let unseen = cluster.gaps().next().is_some();
-        Ok(if unseen { Exit::Incomplete } else { Exit::Done })
+        Ok(self.gaps.settle(if unseen { Exit::Incomplete } else { Exit::Done }))
     }
 }
 

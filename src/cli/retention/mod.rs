@@ -16,7 +16,7 @@ use simulate::SimulateArgs;
 
 use super::{
     Exit, Failure, Interrupt,
-    args::ConnectionArgs,
+    args::{ConnectionArgs, namespace},
     collect::{collect, tell_permissions},
     terminal,
     writing::{SavedArgs, WriteArgs, perform::perform, retention_apply::RetentionApplyArgs},
@@ -117,7 +117,7 @@ pub struct SetArgs {
     #[arg(long, value_name = "POLICY", value_parser = parse_retention)]
     when_scaled: Option<Retention>,
     /// Find the StatefulSets in this namespace [default: that of the context]
-    #[arg(short, long, value_name = "NAMESPACE")]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
     /// Set whenScaled to Delete although a scale-down in progress, or an autoscaler, deletes claims with their data then
     #[arg(long)]
@@ -144,6 +144,7 @@ impl SetArgs {
         settings.destroy_data = self.destroy_data;
         let from = self.saved.or_watched(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, None).await?;
+        collected.expect_namespaces(self.namespace.as_deref()).await?;
         let given = self.namespace.clone().or_else(|| collected.namespace.clone());
         let cluster = &collected.intake.cluster;
         let key = |name: &String| {

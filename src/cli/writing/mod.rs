@@ -22,7 +22,7 @@ use clap::{Args, ValueEnum};
 use super::{
     Exit, Failure, Interrupt,
     acting::{ActingTerms, Following},
-    args::{ConnectionArgs, JournalPlaceArgs, format},
+    args::{ConnectionArgs, GapArgs, JournalPlaceArgs, format},
     collect::{ClusterSource, Collected, collect},
     reading::dumps,
 };
@@ -175,6 +175,8 @@ pub(super) struct WriteArgs {
     field_manager: String,
     #[command(flatten)]
     journal: JournalPlaceArgs,
+    #[command(flatten)]
+    gaps: GapArgs,
     /// Print in this format: table, json, yaml or name
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     output: String,
