@@ -81,13 +81,11 @@ impl Collected {
 
 /// Whether a namespace exists, by what was read; `None` where that does not tell.
 pub(super) fn existence(cluster: &Cluster, name: &str) -> Option<bool> {
-    if cluster.namespaces().any(|(_, it)| *it.metadata.name == *name) {
+    let is_listed = cluster.namespaces().any(|(_, it)| *it.metadata.name == *name);
+    if is_listed || inhabited(cluster).any(|it| **it == *name) {
         return Some(true);
     }
-    match cluster.reach(Kind::Namespace, None) {
-        Ok(()) => Some(false),
-        Err(_) => inhabited(cluster).any(|it| **it == *name).then_some(true),
-    }
+    cluster.reach(Kind::Namespace, None).is_ok().then_some(false)
 }
 
 /// The names nearest to one that does not exist.
