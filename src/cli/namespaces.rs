@@ -70,7 +70,10 @@ impl Collected {
     }
 
     fn doubt(&self, name: &str) -> Gap {
-        let doubt = format!("namespace {name} may not exist");
+        let mut doubt = format!("namespace {name} may not exist");
+        if let Some(near) = similar(&self.intake.cluster, name).first() {
+            doubt.push_str(&format!(" (did you mean {near}?)"));
+        }
         let reason = match self.intake.cluster.reach(Kind::Namespace, None) {
             Err(unseen) if self.live.is_some() => format!("{}; {doubt}", unseen.reason),
             _ => format!("{doubt}: the dump does not tell"),

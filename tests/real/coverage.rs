@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{
-    Cluster, Options, PersistentVolume, Run, STILL, Scenario, claim, eventually,
-};
+use crate::support::{Cluster, Options, PersistentVolume, Run, STILL, Scenario, claim, eventually};
 
 /// Rights to list cluster-wide kinds and claims; pods only in the namespaces of Roles.
 fn grant_all_but_pods(cluster: &Cluster, user: &str) {

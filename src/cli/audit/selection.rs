@@ -11,7 +11,7 @@ use crate::{
         args::{namespace, scope, unknown_rule},
         collect::Collected,
         completion,
-        explain::{NamedObject, similar},
+        explain::{NamedObject, short, similar},
     },
     cluster::Gap,
     model::{FieldSelector, Kind, ObjectKey, Scope, Settings, Text, escape_control},
@@ -120,15 +120,19 @@ fn expect(collected: &Collected, key: &ObjectKey) -> Result<Option<UnreadGap>, F
     if exists || cluster.kept_backends().any(|it| it.object().key == *key) {
         return Ok(None);
     }
+    let shown = match (&key.namespace, short(key.kind)) {
+        (Some(namespace), kind) => format!("{kind}/{namespace}/{}", key.name),
+        (None, kind) => format!("{kind}/{}", key.name),
+    };
     let Err(unseen) = cluster.reach(key.kind, key.namespace.as_ref()) else {
         let uses = if key.kind == Kind::Pod { " that uses a claim" } else { "" };
-        let told = format!("no {key}{uses} in {}", collected.place());
+        let told = format!("no {shown}{uses} in {}", collected.place());
         return Err(Failure::error(io::Error::new(io::ErrorKind::NotFound, told))
             .hint(similar(cluster, key)));
     };
     let reason = match collected.live {
-        Some(_) => format!("{}; {key} may exist", unseen.reason),
-        None => format!("{key} may exist: the dump contains no whole list"),
+        Some(_) => format!("{}; {shown} may exist", unseen.reason),
+        None => format!("{shown} may exist: the dump contains no whole list"),
     };
     let gap = Gap { kind: key.kind, namespace: unseen.namespace, reason };
     Ok(Some(UnreadGap { gap, rules: Vec::new() }))

@@ -5,7 +5,7 @@ mod named;
 use std::io::{self, Write};
 
 use clap::Args;
-pub(super) use named::{NamedObject, not_found, similar};
+pub(super) use named::{NamedObject, not_found, short, similar};
 
 use super::{
     Exit, Failure,

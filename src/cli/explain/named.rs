@@ -38,7 +38,7 @@ pub(super) fn kind(word: &str) -> Option<Kind> {
 }
 
 /// The name of a kind that is listed to users.
-pub(super) const fn short(kind: Kind) -> &'static str {
+pub(in crate::cli) const fn short(kind: Kind) -> &'static str {
     match kind {
         Kind::VolumeAttachment => ATTACHMENT,
         Kind::CsiDriver => "driver",

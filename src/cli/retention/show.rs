@@ -102,7 +102,6 @@ impl ShowArgs {
         let first = self.namespaces.first().map(String::as_str);
         let (from, source) = self.dump.from(connection, first)?;
         let mut collected = collect(from, &settings, None).await?;
-        named.expect(&mut collected).await?;
         note_unknown_drivers(&mut collected, &settings);
         named.settle(&collected);
         named.found(&collected).map_err(|failure| match &self.names[..] {
@@ -114,6 +113,7 @@ impl ShowArgs {
             }
             _ => failure,
         })?;
+        named.expect(&mut collected).await?;
         let mut rounds = ROUNDS;
         loop {
             let cx = collected.assessor.cx(&collected.intake.cluster, &settings);

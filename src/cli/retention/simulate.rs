@@ -131,9 +131,9 @@ impl SimulateArgs {
             false => (dumps(&self.dump, None, &[])?, Source::Dump),
         };
         let mut collected = collect(from, &settings, None).await?;
-        collected.expect_namespaces(self.namespace.as_deref()).await?;
         note_unknown_drivers(&mut collected, &settings);
         let sets = self.sets(&collected, &named, &manifests)?;
+        collected.expect_namespaces(self.namespace.as_deref()).await?;
         let exit = self.simulate(&mut collected, &settings, &sets, &format, source).await?;
         std::mem::forget(collected);
         Ok(exit)
