@@ -191,7 +191,7 @@ impl AuditArgs {
             };
             match self.group_by.and_then(GroupBy::grouping) {
                 None => printer.print(out, &head, findings, &tail, page),
-                Some(by) => sections::print(out, findings, by, &mut |out, findings| {
+                Some(by) => sections::print(out, findings, by, |out, findings| {
                     printer.print(out, &head, &mut findings.into_iter(), &tail, page)
                 }),
             }

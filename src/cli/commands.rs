@@ -124,7 +124,7 @@ impl Cli {
             Command::Undo(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Journal(args) => Box::pin(args.run(&self.connection)).await,
             Command::Dump(args) => args.run(&self.connection).await,
-            Command::Explain(args) => args.run(&self.connection).await,
+            Command::Explain(args) => Box::pin(args.run(&self.connection)).await,
             Command::Rbac(args) => args.run(&self.connection).await,
             Command::Version(args) => args.run(),
             Command::Completion(args) => args.run(called),

@@ -45,7 +45,7 @@ impl Collected {
         match existence(cluster, name) {
             Some(known) => return Ok(Some(known)),
             None if self.live.is_none() || cluster.answers().contains_key(&exists) => {}
-            None => drop(self.ask([exists.clone()].into()).await?),
+            None => drop(Box::pin(self.ask([exists.clone()].into())).await?),
         }
         Ok(match self.intake.cluster.answers().get(&exists) {
             Some(Answer::Yes | Answer::Is(_)) => Some(true),
@@ -70,10 +70,9 @@ impl Collected {
     }
 
     fn doubt(&self, name: &str) -> Gap {
-        let mut doubt = format!("namespace {name} may not exist");
-        if let Some(near) = similar(&self.intake.cluster, name).first() {
-            doubt.push_str(&format!(" (did you mean {near}?)"));
-        }
+        let near = similar(&self.intake.cluster, name);
+        let near = near.first().map(|near| format!(" (did you mean {near}?)"));
+        let doubt = format!("namespace {name} may not exist{}", near.unwrap_or_default());
         let reason = match self.intake.cluster.reach(Kind::Namespace, None) {
             Err(unseen) if self.live.is_some() => format!("{}; {doubt}", unseen.reason),
             _ => format!("{doubt}: the dump does not tell"),

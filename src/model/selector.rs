@@ -225,7 +225,7 @@ impl<'a> Parser<'a> {
         let rest = &self.text[start..];
         let symbol = match rest.as_bytes() {
             [] => (Token::End, 0),
-            [b'=', b'=', ..] | [b'!', b'=', ..] => (Token::Operator(&rest[..2]), 2),
+            [b'=' | b'!', b'=', ..] => (Token::Operator(&rest[..2]), 2),
             [b'=' | b'<' | b'>', ..] => (Token::Operator(&rest[..1]), 1),
             [b'!', ..] => (Token::Not, 1),
             [b'(', ..] => (Token::Open, 1),

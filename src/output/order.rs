@@ -42,7 +42,7 @@ impl SortPath {
         paths(&schema, &schema, "", &mut known);
         // The schema is the same for every element of a list.
         let typed = path.fields().join("");
-        if known.iter().any(|it| *it == typed) || typed.is_empty() {
+        if known.contains(&typed) || typed.is_empty() {
             return Ok(Self(path));
         }
         let mut near = nearest(&typed, known.iter().cloned());

@@ -1,9 +1,6 @@
 //! The sections of a table of findings (`--group-by`): each with a heading, and printed by itself.
 
-use std::{
-    collections::BTreeMap,
-    io::{self, Write},
-};
+use std::{collections::BTreeMap, io::Write};
 
 use super::{jsonpath::RenderError, wire::Finding};
 use crate::model::{Kind, Severity, escape_control};
@@ -54,7 +51,7 @@ pub fn print(
     out: &mut dyn Write,
     findings: &mut dyn Iterator<Item = Finding>,
     by: Grouping,
-    print: &mut dyn FnMut(&mut dyn Write, Vec<Finding>) -> Result<(), RenderError>,
+    print: impl Fn(&mut dyn Write, Vec<Finding>) -> Result<(), RenderError>,
 ) -> Result<(), RenderError> {
     let mut groups: BTreeMap<Option<String>, Vec<Finding>> = BTreeMap::new();
     for finding in findings {
@@ -66,14 +63,14 @@ pub fn print(
     groups.sort_by_cached_key(|(name, findings)| (name.is_none(), worst(findings), name.clone()));
     for (index, (name, findings)) in groups.into_iter().enumerate() {
         if index > 0 {
-            writeln!(out).map_err(io::Error::from)?;
+            writeln!(out)?;
         }
         let heading = match name {
             Some(name) => format!("{} {}", by.name(), escape_control(&name)),
             None => format!("no {}", by.name()),
         };
         let many = if findings.len() == 1 { "" } else { "s" };
-        writeln!(out, "{heading}: {} finding{many}", findings.len()).map_err(io::Error::from)?;
+        writeln!(out, "{heading}: {} finding{many}", findings.len())?;
         print(out, findings)?;
     }
     Ok(())

@@ -81,7 +81,7 @@ impl ExplainArgs {
                 "two namespaces are given: {typed} before the name, {flag} with -n"
             )));
         }
-        self.object(connection, &named, &format).await
+        Box::pin(self.object(connection, &named, &format)).await
     }
 
     fn format(&self) -> Result<Format, Failure> {

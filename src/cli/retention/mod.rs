@@ -62,11 +62,11 @@ impl RetentionArgs {
         interrupt: &Interrupt,
     ) -> Result<Exit, Failure> {
         match self.command {
-            Some(RetentionCommand::Show(args)) => args.run(connection).await,
-            Some(RetentionCommand::Simulate(args)) => args.run(connection).await,
+            Some(RetentionCommand::Show(args)) => Box::pin(args.run(connection)).await,
+            Some(RetentionCommand::Simulate(args)) => Box::pin(args.run(connection)).await,
             Some(RetentionCommand::Set(args)) => Box::pin(args.run(connection, interrupt)).await,
             Some(RetentionCommand::Apply(args)) => Box::pin(args.run(connection, interrupt)).await,
-            None => self.show.run(connection).await,
+            None => Box::pin(self.show.run(connection)).await,
         }
     }
 }
