@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::{
-    Args, ValueEnum,
+    Args,
     builder::{PossibleValuesParser, TypedValueParser},
 };
 use clap_complete::ArgValueCandidates;
@@ -175,18 +175,6 @@ impl GapArgs {
             other => other,
         }
     }
-}
-
-/// When colours are printed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum ColorChoice {
-    /// At a terminal that shows them, unless `NO_COLOR` is set
-    #[default]
-    Auto,
-    /// Also where stdout is no terminal
-    Always,
-    /// Never
-    Never,
 }
 
 /// Where the record of kept backends is, for commands that read it.

@@ -4,7 +4,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::{
     Exit, Failure, Interrupt,
-    args::{ColorChoice, ConnectionArgs, display_name},
+    args::{ConnectionArgs, display_name},
     audit::AuditArgs,
     completion::CompletionArgs,
     dump::DumpArgs,
@@ -12,7 +12,7 @@ use super::{
     explain::ExplainArgs,
     rbac::RbacArgs,
     retention::RetentionArgs,
-    terminal,
+    terminal::{self, ColorChoice},
     version::VersionArgs,
     watch::WatchArgs,
     writing::{

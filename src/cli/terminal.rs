@@ -9,9 +9,10 @@ use std::{
     time::Duration,
 };
 
+use clap::ValueEnum;
 use tokio::{sync::Notify, time::timeout};
 
-use super::{Failure, args::ColorChoice};
+use super::Failure;
 use crate::{
     model::escape_control,
     output::{
@@ -154,6 +155,18 @@ pub fn message(failure: &Failure) -> String {
 /// Whether stdout is a terminal.
 pub fn is_terminal() -> bool {
     io::stdout().is_terminal()
+}
+
+/// When colours are printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// At a terminal that shows them, unless `NO_COLOR` is set
+    #[default]
+    Auto,
+    /// Also where stdout is no terminal
+    Always,
+    /// Never
+    Never,
 }
 
 /// What `--color` said.

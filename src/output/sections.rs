@@ -67,7 +67,7 @@ pub fn print(
         }
         let heading = match name {
             Some(name) => format!("{} {}", by.name(), escape_control(&name)),
-            None => format!("no {}", by.name()),
+            None => "other objects".to_owned(),
         };
         let many = if findings.len() == 1 { "" } else { "s" };
         writeln!(out, "{heading}: {} finding{many}", findings.len())?;
