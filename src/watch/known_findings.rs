@@ -286,6 +286,6 @@ mod tests {
             after(&[Change::Begin(all.clone()), Change::Complete(all)]),
             GapNews { read_again: vec![gap("forbidden")], ..GapNews::default() }
         );
-        assert!(!known.any());
+        assert!(known.0.is_empty());
     }
 }
