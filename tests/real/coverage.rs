@@ -127,7 +127,8 @@ fn a_namespace_that_does_not_exist_is_told() {
     }
     let both = format!("{},default", on.name);
     let both = Run::of(&["audit", "-o", "json", "-n", &both]).kubeconfig(STILL.kubeconfig()).go();
-    assert!(!both.report().has_gap("namespaces", None), "{}", both.stderr);
+    let report = both.report();
+    assert!(!report.has_gap("namespaces", None), "{report}");
 
     // Who may neither list namespaces nor ask for this one learns that it may not exist. A claim proves that it does.
     let user = on.named("claims");
