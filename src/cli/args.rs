@@ -12,7 +12,7 @@ use clap::{
 };
 use clap_complete::ArgValueCandidates;
 
-use super::{Failure, completion};
+use super::{Exit, Failure, completion};
 use crate::{
     client::{ConnectionOptions, RequestTimeout},
     model::{
@@ -159,6 +159,24 @@ impl ThresholdSetting {
     }
 }
 
+/// Whether a look may be incomplete.
+#[derive(Debug, Args)]
+pub struct GapArgs {
+    /// Exit with 0 instead of 4 where something could not be read
+    #[arg(long)]
+    allow_gaps: bool,
+}
+
+impl GapArgs {
+    /// The exit code, where gaps are allowed or not.
+    pub const fn settle(&self, exit: Exit) -> Exit {
+        match exit {
+            Exit::Incomplete if self.allow_gaps => Exit::Done,
+            other => other,
+        }
+    }
+}
+
 /// Where the record of kept backends is, for commands that read it.
 #[derive(Debug, Args)]
 pub struct RecordArgs {
@@ -241,9 +259,10 @@ fn volume_or_driver(text: &str) -> Result<String, String> {
 
 /// A namespace that there could be.
 pub fn namespace(text: &str) -> Result<String, String> {
-    match is_namespace_name(text) {
-        true => Ok(text.to_owned()),
-        false => Err("not a valid name of a namespace".to_owned()),
+    match (is_namespace_name(text), text.contains(',')) {
+        (true, _) => Ok(text.to_owned()),
+        (false, true) => Err("this command takes one namespace".to_owned()),
+        (false, false) => Err("not a valid name of a namespace".to_owned()),
     }
 }
 
@@ -294,10 +313,13 @@ pub fn threshold_candidates() -> ArgValueCandidates {
 ///
 /// # Errors
 /// When the selector does not parse.
-pub fn scope(namespace: Option<&str>, selector: Option<&str>) -> Result<Scope, Failure> {
+pub fn scope<'a>(
+    namespaces: impl IntoIterator<Item = &'a str>,
+    selector: Option<&str>,
+) -> Result<Scope, Failure> {
     let selector = selector.map(Selector::parse).transpose();
     Ok(Scope {
-        namespaces: namespace.map(Text::from).into_iter().collect(),
+        namespaces: namespaces.into_iter().map(Text::from).collect(),
         selector: selector.map_err(|error| Failure::usage(error.to_string()))?.unwrap_or_default(),
         ..Scope::default()
     })

@@ -1,33 +1,38 @@
 //! `kubectl storage audit`: one report, or with `--watch` the same audit continuously.
 
-use std::{collections::BTreeSet, ops::ControlFlow};
+mod following;
+mod selection;
 
-use clap::Args;
+use std::collections::BTreeSet;
+
+use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCandidates;
-use serde::Serialize;
+use following::{FindingView, Following};
+use selection::SelectionArgs;
 
 use super::{
     Exit, Failure, Interrupt,
-    args::{ConnectionArgs, scope, unknown_rule},
-    collect::{self, Collected, collect, dump_failure, tell, tell_gaps, tell_read_again},
+    args::{ConnectionArgs, GapArgs},
+    collect::{Collected, collect, tell},
     completion::{self, REPORTS, formats},
+    explain::NamedObject,
     reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
-    terminal::{self, EventPrinter},
+    terminal,
 };
 use crate::{
-    cluster::Cluster,
-    model::{FindingEvent, Scope, Settings, Severity, Text, escape_control},
+    model::{RuleId, Settings, Severity},
     output::{
         columns::Columns,
-        event_stream::EventStream,
         format::Format,
-        jsonpath::{JsonPath, RenderError, Template},
+        jsonpath::Template,
+        order::{SortError, SortPath},
         publish::{self, ReportOrigin},
         report::{Printer, ReportStyle},
-        wire::{self, Source},
+        sections::{self, Grouping},
+        summary::{Checks, summary},
+        wire::{Finding, FindingEvent as WireEvent, Source},
     },
-    rules,
-    watch::{Reconciler, Told},
+    rules::REGISTRY,
 };
 
 /// Arguments of `audit`.
@@ -36,37 +41,38 @@ pub struct AuditArgs {
     #[command(flatten)]
     dump: DumpSourceArgs,
     /// Go on after the report: print findings as they appear, change and clear
-    #[arg(short, long, conflicts_with = "filename")]
+    #[arg(short, long, conflicts_with_all = ["filename", "allow_gaps"])]
     watch: bool,
-    /// Report only claims of this namespace, and volumes whose claim is or was there
-    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
-    namespace: Option<String>,
-    /// Report on the whole cluster, which is the default
-    #[arg(short = 'A', long)]
-    all_namespaces: bool,
-    /// Report only objects with these labels
-    #[arg(short = 'l', long, value_name = "SELECTOR")]
-    selector: Option<String>,
-    /// Report only these findings; can be repeated
-    #[arg(long, value_name = "ID", value_delimiter = ',', add = ArgValueCandidates::new(completion::rule_ids))]
-    rule: Vec<String>,
-    /// Leave out these findings; can be repeated
-    #[arg(long, value_name = "ID", value_delimiter = ',', add = ArgValueCandidates::new(completion::rule_ids))]
-    ignore: Vec<String>,
+    #[command(flatten)]
+    selection: SelectionArgs,
     #[command(flatten)]
     judgement: JudgementArgs,
+    /// Show only findings of this severity or worse; the summary and --fail-on count all
+    #[arg(long, value_name = "SEVERITY", add = ArgValueCandidates::new(completion::severities))]
+    severity: Option<String>,
     /// Exit with code 3 if there is a finding of this severity or worse; with --watch as soon as there is
     #[arg(long, value_name = "SEVERITY", add = ArgValueCandidates::new(completion::severities))]
     fail_on: Option<String>,
+    #[command(flatten)]
+    gaps: GapArgs,
     /// Print in this format: table, wide, json, yaml, name, jsonpath=…, custom-columns=…
     #[arg(short, long, value_name = "FORMAT", default_value = "table", add = formats(REPORTS))]
     output: String,
     /// Omit headers
     #[arg(long)]
     no_headers: bool,
-    /// Sort findings by a JSONPath expression, such as .age.seconds
+    /// Sort findings by a JSONPath expression, such as .age.seconds or .volume.capacity
     #[arg(long, value_name = "JSONPATH")]
     sort_by: Option<String>,
+    /// Group the table by cause, namespace, class or driver
+    #[arg(
+        long,
+        value_name = "BY",
+        value_enum,
+        conflicts_with = "watch",
+        hide_possible_values = true
+    )]
+    group_by: Option<GroupBy>,
     /// Also print how many objects of each kind were read
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
@@ -79,44 +85,77 @@ impl AuditArgs {
         interrupt: &Interrupt,
     ) -> Result<Exit, Failure> {
         // Everything that was typed is looked at before anything is read.
-        let settings = self.settings()?;
-        let printer = self.printer()?;
-        let sort_by = self.sort_by.as_deref().map(sort_path).transpose()?;
+        let (mut settings, named) = self.settings()?;
+        let printer = printer(&self.output)?;
+        self.groups(&printer)?;
+        let sort_by = self.sort_path()?;
         let fail_on = self.fail_on.as_deref().map(severity).transpose()?;
+        let view = self.view(fail_on)?;
         if self.watch {
-            let by = Following { settings, printer, sort_by: sort_by.as_ref(), fail_on };
+            let screen = FindingView::new(fail_on, view);
+            let by = Following { settings, named, printer, sort_by: sort_by.as_ref(), screen };
             return Box::pin(self.follow(connection, by, interrupt)).await;
         }
-        let (from, source) = self.dump.from(connection, self.namespace.as_deref())?;
+        let (from, source) = self.dump.from(connection, self.selection.namespace())?;
         let mut collected = collect(from, &settings, None).await?;
+        self.selection.settle(&named, &mut collected, &mut settings).await?;
         note_unknown_drivers(&mut collected, &settings);
-        let worst = self.report(&collected, &settings, &printer, sort_by.as_ref(), source)?;
-        let exit = exit(&collected, worst, fail_on);
+        let shown = ShownAs { printer: &printer, sort_by: sort_by.as_ref(), view, source };
+        let worst = self.report(&collected, &settings, &shown)?;
+        let exit = self.gaps.settle(exit(&collected, worst, fail_on));
         // The process ends here: taking apart a hundred thousand rows would only take time.
         std::mem::forget(collected);
         Ok(exit)
     }
 
-    fn settings(&self) -> Result<Settings, Failure> {
+    fn settings(&self) -> Result<(Settings, Vec<NamedObject>), Failure> {
         let mut settings = Settings::default();
         self.judgement.take_into(&mut settings);
-        let ids = |ids: &[String]| {
-            let known = |id: &String| match rules::find(id) {
-                Some(rule) => Ok(Text::from(rule.id)),
-                None => Err(unknown_rule(id)),
-            };
-            ids.iter().map(known).collect::<Result<BTreeSet<_>, _>>()
-        };
-        settings.scope = Scope {
-            rules: ids(&self.rule)?,
-            ignored: ids(&self.ignore)?,
-            ..scope(self.namespace.as_deref(), self.selector.as_deref())?
-        };
-        Ok(settings)
+        let (scope, named) = self.selection.parse()?;
+        settings.scope = scope;
+        Ok((settings, named))
     }
 
-    fn printer(&self) -> Result<Printer, Failure> {
-        printer(&self.output)
+    fn sort_path(&self) -> Result<Option<SortPath>, Failure> {
+        let parse =
+            if self.watch { SortPath::parse::<WireEvent> } else { SortPath::parse::<Finding> };
+        let refused = |error: SortError| {
+            let hint = match &error {
+                SortError::Nowhere { near, .. } if !near.is_empty() => {
+                    Some(format!("did you mean {}?", near.join(" or ")))
+                }
+                SortError::Nowhere { .. } => {
+                    Some("`-o json` shows the fields of findings".to_owned())
+                }
+                SortError::Malformed(_) => None,
+            };
+            Failure::usage(format!("invalid --sort-by: {error}")).hint(hint)
+        };
+        self.sort_by.as_deref().map(parse).transpose().map_err(refused)
+    }
+
+    /// What `--severity` leaves to see. What fails the command is always seen.
+    fn view(&self, fail_on: Option<Severity>) -> Result<Option<Severity>, Failure> {
+        let view = self.severity.as_deref().map(severity).transpose()?;
+        match view.zip(fail_on) {
+            Some((view, bound)) if view < bound => Err(Failure::usage(format!(
+                "--severity {} hides findings that --fail-on {} counts",
+                view.name(),
+                bound.name()
+            ))
+            .hint(Some(format!("pass --severity {}, or less severe", bound.name())))),
+            _ => Ok(view),
+        }
+    }
+
+    /// Only tables have sections.
+    fn groups(&self, printer: &Printer) -> Result<(), Failure> {
+        match self.group_by {
+            Some(_) if !printer.is_for_people() => {
+                Err(Failure::usage("--group-by applies to the formats table and wide"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Prints the report, and returns the worst severity in it.
@@ -124,29 +163,45 @@ impl AuditArgs {
         &self,
         collected: &Collected,
         settings: &Settings,
-        printer: &Printer,
-        sort_by: Option<&JsonPath>,
-        source: Source,
+        ShownAs { printer, sort_by, view, source }: &ShownAs,
     ) -> Result<Option<Severity>, Failure> {
         let cluster = &collected.intake.cluster;
         let tally = collected.assessor.totals(cluster, settings);
         let journal = collected.journal.as_ref().map(|path| path.display().to_string());
-        let head = publish::head(cluster, settings, &tally, ReportOrigin { source, journal });
+        let head =
+            publish::head(cluster, settings, &tally, ReportOrigin { source: *source, journal });
         let tail = publish::tail(&collected.blind);
         let now = cluster.clock();
         let page = self.page();
-        let mut findings =
-            collected.assessor.findings(cluster, settings).map(|it| publish::finding(it, now));
-        terminal::print(|out| match sort_by {
-            None => printer.print(out, &head, &mut findings, &tail, page),
-            Some(path) => {
-                let mut sorted = sort(findings.collect(), path)?.into_iter();
-                printer.print(out, &head, &mut sorted, &tail, page)
+        let found = collected.assessor.findings(cluster, settings);
+        let mut findings = found
+            .filter(|it| view.is_none_or(|least| it.severity <= least))
+            .map(|it| publish::finding(it, now));
+        terminal::print(|out| {
+            let mut sorted = match sort_by {
+                None => None,
+                Some(path) => Some(path.sort(findings.by_ref().collect())?.into_iter()),
+            };
+            let findings: &mut dyn Iterator<Item = Finding> = match &mut sorted {
+                Some(sorted) => sorted,
+                None => &mut findings,
+            };
+            match self.group_by.and_then(GroupBy::grouping) {
+                None => printer.print(out, &head, findings, &tail, page),
+                Some(by) => sections::print(out, findings, by, |out, findings| {
+                    printer.print(out, &head, &mut findings.into_iter(), &tail, page)
+                }),
             }
         })
         .map_err(Failure::error)?;
         if printer.is_for_people() {
-            terminal::note(&summary(&head.summary, tail.gaps.is_empty()));
+            terminal::note(&summary(&head.summary, checks(collected, settings)));
+            let hidden =
+                |least: Severity| tally.by_severity.iter().filter(move |(it, _)| **it > least);
+            let hidden: usize = view.map_or(0, |least| hidden(least).map(|(_, count)| count).sum());
+            if hidden > 0 {
+                terminal::note(&format!("{hidden} less severe: not shown, as --severity says"));
+            }
         }
         self.tell_read(collected);
         Ok(tally.by_severity.into_keys().next())
@@ -209,36 +264,6 @@ pub(super) fn printer(output: &str) -> Result<Printer, Failure> {
     })
 }
 
-fn sort_path(text: &str) -> Result<JsonPath, Failure> {
-    JsonPath::parse(text).map_err(|error| Failure::usage(format!("invalid --sort-by: {error}")))
-}
-
-/// Sorts by what the path finds, numbers before text, findings without it last.
-fn sort<T: Serialize>(findings: Vec<T>, path: &JsonPath) -> Result<Vec<T>, RenderError> {
-    let mut keyed = Vec::with_capacity(findings.len());
-    for finding in findings {
-        let value = serde_json::to_value(&finding).map_err(std::io::Error::other)?;
-        let key = path.find(&value)?.first().map(|found| (*found).clone());
-        keyed.push((key, finding));
-    }
-    let rank = |key: &Option<serde_json::Value>| match key {
-        Some(serde_json::Value::Number(_)) => 0,
-        Some(_) => 1,
-        None => 2,
-    };
-    keyed.sort_by(|(a, _), (b, _)| {
-        rank(a).cmp(&rank(b)).then_with(|| match (a, b) {
-            (Some(serde_json::Value::Number(a)), Some(serde_json::Value::Number(b))) => {
-                a.as_f64().unwrap_or_default().total_cmp(&b.as_f64().unwrap_or_default())
-            }
-            (Some(serde_json::Value::String(a)), Some(serde_json::Value::String(b))) => a.cmp(b),
-            (Some(a), Some(b)) => a.to_string().cmp(&b.to_string()),
-            _ => std::cmp::Ordering::Equal,
-        })
-    });
-    Ok(keyed.into_iter().map(|(_, finding)| finding).collect())
-}
-
 fn severity(text: &str) -> Result<Severity, Failure> {
     Severity::parse(text).ok_or_else(|| {
         let names: Vec<_> = Severity::ALL.into_iter().map(Severity::name).collect();
@@ -246,199 +271,61 @@ fn severity(text: &str) -> Result<Severity, Failure> {
     })
 }
 
-/// The summary in one or two lines.
-fn summary(summary: &wire::Summary, complete: bool) -> String {
-    let counts: Vec<_> = Severity::ALL
-        .into_iter()
-        .filter_map(|severity| {
-            let count = *summary.by_severity.get(severity.name())?;
-            (count > 0).then(|| format!("{count} {}", severity.name()))
-        })
-        .collect();
-    let seen =
-        format!("{}, {}", counted(summary.volumes, "volume"), counted(summary.claims, "claim"));
-    let exempted = match summary.exempted {
-        0 => String::new(),
-        count => format!("; {count} exempted"),
-    };
-    if counts.is_empty() {
-        return match complete {
-            true => format!("no findings: {seen}{exempted}"),
-            false => format!("no findings, but not everything could be read: {seen}{exempted}"),
-        };
-    }
-    let all: usize = summary.by_severity.values().sum();
-    let caused = match summary.caused {
-        0 => String::new(),
-        count => format!(
-            "\n{}, {}",
-            counted(all.saturating_sub(count), "root cause"),
-            counted(count, "consequence")
-        ),
-    };
-    format!(
-        "{}: {seen}{exempted}{caused}\nReleased {}, reclaimable now {}; leaking {}; data at risk {}",
-        counts.join(", "),
-        summary.released,
-        summary.reclaimable,
-        summary.leaking,
-        summary.at_risk
-    )
+/// How a report is shown.
+struct ShownAs<'a> {
+    printer: &'a Printer,
+    sort_by: Option<&'a SortPath>,
+    view: Option<Severity>,
+    source: Source,
 }
 
-fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+/// `--group-by`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum GroupBy {
+    /// What explains others first, which is the default
+    Cause,
+    /// By namespace: that of the object, or of the claim of a volume
+    Namespace,
+    /// By storage class
+    Class,
+    /// By driver
+    Driver,
+}
+
+impl GroupBy {
+    /// The sections; none where the table is as it always is.
+    const fn grouping(self) -> Option<Grouping> {
+        match self {
+            Self::Cause => None,
+            Self::Namespace => Some(Grouping::Namespace),
+            Self::Class => Some(Grouping::Class),
+            Self::Driver => Some(Grouping::Driver),
+        }
+    }
+}
+
+/// How many checks were made, of all.
+fn checks(collected: &Collected, settings: &Settings) -> Checks {
+    let scope = &settings.scope;
+    let limited: BTreeSet<RuleId> =
+        collected.blind.iter().flat_map(|it| it.rules.iter().copied()).collect();
+    let asked = |id: RuleId| {
+        (scope.rules.is_empty() || scope.rules.contains(id)) && !scope.ignored.contains(id)
+    };
+    let made = REGISTRY.iter().filter(|rule| asked(rule.id) && !limited.contains(rule.id)).count();
+    Checks { made, all: REGISTRY.len(), complete: collected.blind.is_empty() }
 }
 
 /// The first that applies.
 fn exit(collected: &Collected, worst: Option<Severity>, fail_on: Option<Severity>) -> Exit {
-    if !collected.blind.is_empty() {
-        return Exit::Incomplete;
+    match (fails(worst, fail_on), collected.blind.is_empty()) {
+        (true, _) => Exit::Findings,
+        (false, false) => Exit::Incomplete,
+        (false, true) => Exit::Done,
     }
-    if fails(worst, fail_on) { Exit::Findings } else { Exit::Done }
 }
 
 /// Whether a severity is at or above `--fail-on`.
 fn fails(worst: Option<Severity>, fail_on: Option<Severity>) -> bool {
     worst.zip(fail_on).is_some_and(|(worst, bound)| worst <= bound)
-}
-
-/// What findings are looked for, and how they are printed.
-struct Following<'a> {
-    settings: Settings,
-    printer: Printer,
-    sort_by: Option<&'a JsonPath>,
-    fail_on: Option<Severity>,
-}
-
-impl AuditArgs {
-    /// Prints what is found now, and what changes, until it is ended.
-    async fn follow(
-        &self,
-        connection: &ConnectionArgs,
-        by: Following<'_>,
-        interrupt: &Interrupt,
-    ) -> Result<Exit, Failure> {
-        terminal::queue_notes(|lines| {
-            terminal::note(&format!("note: {lines} lines were lost here: stderr was not read"));
-        })?;
-        let Following { settings, printer, sort_by, fail_on } = by;
-        let namespace = self.namespace.as_deref();
-        let mut collected = collect::look(connection, namespace, &settings).await?;
-        note_unknown_drivers(&mut collected, &settings);
-        let is_for_people = printer.is_for_people();
-        let stream = EventStream::new(printer, self.page());
-        let printer = EventPrinter::start(stream).map_err(Failure::error)?;
-        let screen = FindingScreen { printer: printer.clone(), fail_on };
-        let (reconciler, first) = collect::begin(&mut collected, settings);
-        let cluster = &collected.intake.cluster;
-        let shown = screen.show(first.findings, cluster, sort_by)?;
-        interrupt.order();
-        if is_for_people {
-            // At a terminal it stands beneath the table, however slowly that is shown. Elsewhere
-            // nobody sees the two together.
-            let shown_all = async {
-                match (terminal::is_terminal(), shown.is_continue()) {
-                    (false, _) => printer.settle().await,
-                    (true, false) => printer.finish().await,
-                    (true, true) => printer.flush().await,
-                }
-            };
-            tokio::select! {
-                () = shown_all => {}
-                () = interrupt.ordered() => return Ok(Exit::Interrupted),
-            }
-            let tally = reconciler.assessor().totals(cluster, reconciler.settings());
-            let origin = ReportOrigin { source: Source::Watch, journal: None };
-            let head = publish::head(cluster, reconciler.settings(), &tally, origin);
-            terminal::note(&summary(&head.summary, collected.blind.is_empty()));
-        }
-        self.tell_read(&collected);
-        let going_on = async {
-            if let ControlFlow::Break(exit) = shown {
-                let incomplete = exit == Exit::Findings && !collected.blind.is_empty();
-                return Ok(if incomplete { Exit::Incomplete } else { exit });
-            }
-            let mut watching = collect::go_on(collected, reconciler, None)?;
-            let tell = &mut |told: Told, cluster: &Cluster, reconciler: &Reconciler| match screen
-                .tell(told, cluster)
-            {
-                Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
-                Ok(ControlFlow::Break(Exit::Findings)) if reconciler.has_gaps() => {
-                    ControlFlow::Break(Ok(Exit::Incomplete))
-                }
-                Ok(ControlFlow::Break(exit)) => ControlFlow::Break(Ok(exit)),
-                Err(failure) => ControlFlow::Break(Err(failure)),
-            };
-            watching.run(tell).await.map_err(dump_failure)?
-        };
-        let going_on = async {
-            let end = going_on.await;
-            // What it ends with is told in any case, and soon where something went wrong.
-            match &end {
-                Ok(_) => printer.finish().await,
-                Err(_) => printer.settle().await,
-            }
-            end
-        };
-        // Whoever asks for the end gets it, also where nobody reads what is printed.
-        tokio::select! {
-            biased;
-            ended = printer.ended() => ended.map(|()| Exit::Done).map_err(Failure::error),
-            () = interrupt.ordered() => {
-                printer.settle().await;
-                Ok(Exit::Interrupted)
-            }
-            end = going_on => end,
-        }
-    }
-}
-
-/// Where findings are printed.
-struct FindingScreen {
-    printer: EventPrinter,
-    fail_on: Option<Severity>,
-}
-
-impl FindingScreen {
-    /// Prints findings, and says whether that ends it: one is as bad as `--fail-on` says.
-    fn show(
-        &self,
-        events: Vec<FindingEvent>,
-        cluster: &Cluster,
-        sort_by: Option<&JsonPath>,
-    ) -> Result<ControlFlow<Exit>, Failure> {
-        let worst = events.iter().filter_map(FindingEvent::severity).min();
-        let now = cluster.clock();
-        let events = events.into_iter().map(|it| publish::finding_event(it, now)).collect();
-        let events = match sort_by {
-            None => events,
-            Some(path) => sort(events, path).map_err(Failure::error)?,
-        };
-        self.printer.push(events);
-        Ok(match fails(worst, self.fail_on) {
-            true => ControlFlow::Break(Exit::Findings),
-            false => ControlFlow::Continue(()),
-        })
-    }
-
-    /// Prints what is new, and tells the rest on stderr.
-    fn tell(&self, told: Told, cluster: &Cluster) -> Result<ControlFlow<Exit>, Failure> {
-        if told.is_empty() {
-            return Ok(ControlFlow::Continue(()));
-        }
-        let Told { news, defects, notes, .. } = told;
-        tell_gaps("not read", news.gaps.lost.iter());
-        tell_read_again(&news.gaps.read_again);
-        for note in &notes {
-            terminal::note(&format!("note: {}", escape_control(note)));
-        }
-        if defects > 0 {
-            terminal::note(&format!(
-                "defect: a full pass changed {defects} findings, which the changes before it \
-                 should have; please report this"
-            ));
-        }
-        self.show(news.findings, cluster, None)
-    }
 }

@@ -234,7 +234,10 @@ impl Collected {
         let options = LiveOptions {
             kinds,
             chunk_size,
-            namespace: self.namespace.clone().unwrap_or_default(),
+            namespaces: match &settings.scope.namespaces {
+                none if none.is_empty() => vec![self.namespace.clone().unwrap_or_default()],
+                some => some.iter().map(ToString::to_string).collect(),
+            },
             server: self.server_url().to_owned(),
         };
         let progress = ProgressLine::start();

@@ -18,7 +18,7 @@ use super::{
     rbac::RbacArgs,
     retention::RetentionArgs,
     table::{self, FIRST_STEPS, Group},
-    terminal,
+    terminal::{self, ColorChoice},
     version::{VERSION, VersionArgs},
     watch::WatchArgs,
     writing::{
@@ -35,6 +35,17 @@ pub struct Cli {
     /// How to reach the cluster.
     #[command(flatten)]
     pub connection: ConnectionArgs,
+    /// Print colours: auto, always or never
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    pub color: ColorChoice,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -223,6 +234,7 @@ pub(super) fn parse(called: &str, mut typed: Vec<OsString>) -> Result<Cli, clap:
 impl Cli {
     /// Runs the command that was typed.
     pub(super) async fn run(self, called: &str, interrupt: &Interrupt) -> Result<Exit, Failure> {
+        terminal::choose_colours(self.color);
         match self.command {
             Command::Audit(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Watch(args) => Box::pin(args.run(&self.connection, interrupt)).await,
@@ -239,7 +251,7 @@ impl Cli {
             Command::Undo(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Journal(args) => Box::pin(args.run(&self.connection)).await,
             Command::Dump(args) => args.run(&self.connection).await,
-            Command::Explain(args) => args.run(&self.connection).await,
+            Command::Explain(args) => Box::pin(args.run(&self.connection)).await,
             Command::Rbac(args) => args.run(&self.connection).await,
             Command::Version(args) => args.run(),
             Command::Completion(args) => args.run(called),

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{
     Exit, Failure,
-    args::{ConnectionArgs, RecordArgs},
+    args::{ConnectionArgs, GapArgs, RecordArgs},
     collect::{collect, tell},
     reading::DumpSourceArgs,
     terminal,
@@ -23,6 +23,8 @@ pub struct DumpArgs {
     dump: DumpSourceArgs,
     #[command(flatten)]
     record: RecordArgs,
+    #[command(flatten)]
+    gaps: GapArgs,
 }
 
 impl DumpArgs {
@@ -38,6 +40,7 @@ impl DumpArgs {
             ));
         }
         tell(&collected, "audit");
-        Ok(if collected.blind.is_empty() { Exit::Done } else { Exit::Incomplete })
+        let seen = collected.blind.is_empty();
+        Ok(self.gaps.settle(if seen { Exit::Done } else { Exit::Incomplete }))
     }
 }

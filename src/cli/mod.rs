@@ -10,6 +10,7 @@ mod commands;
 mod completion;
 mod dump;
 mod explain;
+mod namespaces;
 mod rbac;
 mod retention;
 mod reading;
@@ -137,7 +138,7 @@ async fn terminated() {
     std::future::pending().await
 }
 
-/// Exit codes; part of the public interface.
+/// Exit codes; part of the public interface. Of several that apply, the first: 130 and 143, 2, 1, 6, 5, 3, 4, 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Exit {
@@ -149,7 +150,7 @@ pub enum Exit {
     Usage = 2,
     /// Findings at or above `--fail-on`.
     Findings = 3,
-    /// Something was not seen.
+    /// Something was not seen, which `--allow-gaps` allows.
     Incomplete = 4,
     /// Refused or not confirmed; nothing changed.
     Refused = 5,

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use clap::ValueEnum;
 use tokio::{sync::Notify, time::timeout};
 
 use super::Failure;
@@ -156,17 +157,52 @@ pub fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// The width of the terminal that stdout is, if it is one.
+/// When colours are printed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// At a terminal that shows them, unless `NO_COLOR` is set
+    #[default]
+    Auto,
+    /// Also where stdout is no terminal
+    Always,
+    /// Never
+    Never,
+}
+
+/// What `--color` said.
+static COLOURS: OnceLock<ColorChoice> = OnceLock::new();
+
+/// Sets when colours are printed, for as long as the command runs.
+pub fn choose_colours(choice: ColorChoice) {
+    // It is set once: by the command that runs.
+    let _ = COLOURS.set(choice);
+}
+
+fn colours() -> ColorChoice {
+    COLOURS.get().copied().unwrap_or_default()
+}
+
+/// The width of the terminal that stdout is, if it is one. Whoever wants colours in a pipe wants what a terminal shows:
+/// there, `COLUMNS` tells the width.
 pub fn width() -> Option<u16> {
     if !is_terminal() {
-        return None;
+        let columns = || std::env::var("COLUMNS").ok()?.parse().ok();
+        return (colours() == ColorChoice::Always).then(|| columns().unwrap_or(COLUMNS));
     }
     terminal_size::terminal_size().map(|(width, _)| width.0)
 }
 
-/// Whether stdout is a terminal that shows colours, and the user did not decline them
-/// (<https://no-color.org>).
+/// The width where there is no terminal to ask.
+const COLUMNS: u16 = 80;
+
+/// Whether colours are printed: as `--color` says, else where stdout is a terminal that shows them, and the user did
+/// not decline them (<https://no-color.org>).
 pub fn colour() -> bool {
+    match colours() {
+        ColorChoice::Always => return true,
+        ColorChoice::Never => return false,
+        ColorChoice::Auto => {}
+    }
     let declined = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let plain = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     is_terminal() && !declined && !plain

@@ -9,6 +9,7 @@ mod claim;
 mod controller;
 mod custom_kind;
 mod fact;
+mod field_selector;
 mod finding;
 mod metadata;
 mod node;
@@ -16,6 +17,7 @@ mod object;
 mod pod;
 mod record;
 mod row;
+mod selector;
 mod server;
 mod settings;
 mod text;
@@ -41,6 +43,7 @@ pub(crate) use fact::{
     ClaimedVersion, ControllerSettings, DriverVolumes, Fact, FinalizerSupport, LastWrite,
     NamedBackend, UndecidedIdentity,
 };
+pub(crate) use field_selector::FieldSelector;
 pub(crate) use finding::{CausedBy, Evidence, Offer, RuleId, Verdict, VolumeColumns};
 pub use finding::{ClearedFinding, Finding, FindingEvent, Severity, VerdictState};
 pub(crate) use metadata::{ANNOUNCED, FieldManager};
@@ -62,9 +65,10 @@ pub use record::{
 };
 pub use row::Row;
 pub(crate) use row::{NamedRow, ObjectId, for_each_row};
+pub use selector::Selector;
 pub use server::{AdmissionObject, GUARD_NAME, Namespace, Server};
+pub use settings::Settings;
 pub(crate) use settings::{Exemption, Recording, Scope, SecretAssertion, SnapshotFirst};
-pub use settings::{Selector, Settings};
 pub use text::Text;
 pub(crate) use text::{
     Bytes, Interner, beginning, escape_control, format_bytes, nearest, parse_quantity, shorten,

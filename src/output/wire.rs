@@ -114,7 +114,7 @@ pub struct Summary {
     /// How many findings another finding explains: those with `causedBy`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub caused: usize,
-    /// How many findings were left out by annotation, `--ignore` or `--rule`.
+    /// How many findings were left out by annotation, exemption or `--ignore`.
     pub exempted: usize,
     /// Capacity that could be reclaimed now.
     pub reclaimable: String,

@@ -182,11 +182,6 @@ impl GapNews {
 }
 
 impl KnownGaps {
-    /// Whether something is not read.
-    pub(super) fn any(&self) -> bool {
-        !self.0.is_empty()
-    }
-
     /// Compares with what is not read now.
     ///
     /// A kind that is just being listed again is read again only when that has succeeded.
@@ -291,6 +286,6 @@ mod tests {
             after(&[Change::Begin(all.clone()), Change::Complete(all)]),
             GapNews { read_again: vec![gap("forbidden")], ..GapNews::default() }
         );
-        assert!(!known.any());
+        assert!(known.0.is_empty());
     }
 }

@@ -87,11 +87,6 @@ impl Reconciler {
         &self.assessor
     }
 
-    /// Whether something was not read, as far as that was reported.
-    pub fn has_gaps(&self) -> bool {
-        self.gaps.any()
-    }
-
     /// How many findings were reported and have not cleared.
     pub fn count(&self) -> usize {
         self.findings.count()

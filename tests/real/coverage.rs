@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Cluster, Options, PersistentVolume, STILL, Scenario, claim};
+use crate::support::{Cluster, Options, PersistentVolume, Run, STILL, Scenario, claim, eventually};
 
 /// Rights to list cluster-wide kinds and claims; pods only in the namespaces of Roles.
 fn grant_all_but_pods(cluster: &Cluster, user: &str) {
@@ -111,4 +111,36 @@ fn d_52_everything_is_forbidden() {
         !report.stderr.to_lowercase().contains("no findings"),
         "silence is no health: {report}"
     );
+}
+
+/// A namespace that does not exist is an error where that can be known, and else a gap: never silence.
+#[test]
+fn a_namespace_that_does_not_exist_is_told() {
+    let on = Scenario::on(&STILL);
+    on.create(&claim("waits", ""));
+    let typo = format!("{}x", on.name);
+    for command in [&["audit"][..], &["gc", "--older-than", "7d"], &["retention"]] {
+        let run = Run::of(command).more(&["-n", &typo]).kubeconfig(STILL.kubeconfig()).go();
+        assert_eq!(run.code, Some(1), "{command:?}: {}", run.stderr);
+        let told = format!("error: no namespace {typo} in this cluster\nhint: did you mean ");
+        assert!(run.stderr.contains(&told) && run.stderr.contains(&format!("mean {}", on.name)));
+    }
+    let both = format!("{},default", on.name);
+    let both = Run::of(&["audit", "-o", "json", "-n", &both]).kubeconfig(STILL.kubeconfig()).go();
+    let report = both.report();
+    assert!(!report.has_gap("namespaces", None), "{report}");
+
+    // Who may neither list namespaces nor ask for this one learns that it may not exist. A claim proves that it does.
+    let user = on.named("claims");
+    let resources = ["persistentvolumeclaims"];
+    let verbs = ["get", "list", "watch"];
+    STILL.grant(&user, &json!([{"apiGroups": [""], "resources": resources, "verbs": verbs}]));
+    let doubted = |namespace: &str| {
+        let run = Run::of(&["audit", "-o", "json", "-n", namespace, "--as", &user]);
+        let run = run.kubeconfig(STILL.kubeconfig()).go();
+        assert_eq!(run.code, Some(4), "{}", run.stderr);
+        run.report().has_gap("namespaces", None)
+    };
+    eventually("the authorizer knows the right to list claims", || !doubted(&on.name));
+    assert!(doubted(&typo));
 }

@@ -75,6 +75,8 @@ impl Following<'_> {
         let (mut findings, followed) = WantedFindings::by(terms);
         let act = async {
             let mut collected = collect::look(connection, None, &judged).await?;
+            let namespaces = judged.scope.namespaces.iter();
+            collected.expect_namespaces(namespaces.map(|it| &**it)).await?;
             let (reconciler, news) = collect::begin(&mut collected, judged.clone());
             for note in notes(&collected) {
                 terminal::note(&escape_control(&format!("note: {note}")));

@@ -5,13 +5,12 @@ mod named;
 use std::io::{self, Write};
 
 use clap::Args;
-use named::NamedObject;
-pub(super) use named::{name_absent, not_found};
+pub(super) use named::{NamedObject, name_absent, not_found, short, similar};
 use serde::Serialize;
 
 use super::{
     Exit, Failure,
-    args::{ConnectionArgs, format, unknown_rule},
+    args::{ConnectionArgs, GapArgs, format, namespace, unknown_rule},
     collect::{Collected, collect, dump_failure, tell, tell_notes},
     completion::{DOCUMENTS, formats},
     reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
@@ -51,12 +50,14 @@ pub struct ExplainArgs {
           add = clap_complete::ArgValueCompleter::new(named::complete))]
     subject: Vec<String>,
     /// Find the object in this namespace [default: that of the context]
-    #[arg(short, long, value_name = "NAMESPACE")]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
     #[command(flatten)]
     dump: DumpSourceArgs,
     #[command(flatten)]
     judgement: JudgementArgs,
+    #[command(flatten)]
+    gaps: GapArgs,
     /// Print in this format: table, json or yaml
     #[arg(short, long, value_name = "FORMAT", default_value = "table", add = formats(DOCUMENTS))]
     output: String,
@@ -91,7 +92,7 @@ impl ExplainArgs {
                 "two namespaces are given: {typed} before the name, {flag} with -n"
             )));
         }
-        self.object(connection, &named, &format).await
+        Box::pin(self.object(connection, &named, &format)).await
     }
 
     fn format(&self) -> Result<Format, Failure> {
@@ -125,6 +126,9 @@ impl ExplainArgs {
         note_unknown_drivers(&mut collected, &settings);
         let known = self.namespace.clone().or_else(|| collected.namespace.clone());
         let key = named.key(&collected.intake.cluster, known.as_deref())?;
+        if key.kind == Kind::Namespace {
+            collected.expect_namespaces([&*key.name]).await?;
+        }
         let explained = explained(&mut collected, &settings, &key).await?;
         let Some(explained) = explained else {
             tell(&collected, "audit");
@@ -134,7 +138,7 @@ impl ExplainArgs {
         if let Some(hint) = named::doubt(&collected.intake.cluster, &key) {
             terminal::note(&format!("hint: {}", crate::model::escape_control(&hint)));
         }
-        print(&collected, &settings, explained, format, source)
+        Ok(self.gaps.settle(print(&collected, &settings, explained, format, source)?))
     }
 
     /// Lists the drivers that the cluster has, with what is known of them.
@@ -148,7 +152,7 @@ impl ExplainArgs {
         terminal::print(|out| list_drivers(out, &rows)).map_err(Failure::error)?;
         tell(&collected, "audit");
         let unseen = cluster.gaps().next().is_some();
-        Ok(if unseen { Exit::Incomplete } else { Exit::Done })
+        Ok(self.gaps.settle(if unseen { Exit::Incomplete } else { Exit::Done }))
     }
 }
 

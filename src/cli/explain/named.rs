@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, ffi::OsStr, io};
 use clap_complete::CompletionCandidate;
 
 use crate::{
-    cli::{Failure, completion},
+    cli::{Failure, completion, namespaces},
     cluster::Cluster,
     drivers::{self, FAMILIES, Family, Name},
     model::{Kind, ObjectKey, Text, escape_control, nearest},
@@ -22,7 +22,7 @@ const LISTED: usize = 10;
 
 /// An object as it was typed.
 #[derive(Debug)]
-pub(super) struct NamedObject {
+pub(in crate::cli) struct NamedObject {
     kind: Kind,
     /// Typed as KIND/NAMESPACE/NAME, as reports print it.
     namespace: Option<String>,
@@ -39,7 +39,7 @@ pub(super) fn kind(word: &str) -> Option<Kind> {
 }
 
 /// The name of a kind that is listed to users.
-pub(super) const fn short(kind: Kind) -> &'static str {
+pub(in crate::cli) const fn short(kind: Kind) -> &'static str {
     match kind {
         Kind::VolumeAttachment => ATTACHMENT,
         Kind::CsiDriver => "driver",
@@ -79,7 +79,7 @@ fn candidates() -> Vec<CompletionCandidate> {
 
 impl NamedObject {
     /// Parses a kind and a name.
-    pub(super) fn parse(resource: &str, name: &str) -> Result<Self, Failure> {
+    pub(in crate::cli) fn parse(resource: &str, name: &str) -> Result<Self, Failure> {
         let Some(kind) = kind(resource) else {
             return Err(unknown_kind(resource));
         };
@@ -106,6 +106,11 @@ impl NamedObject {
         (self.kind == Kind::CsiDriver).then_some(&*self.name)
     }
 
+    /// Its kind.
+    pub(in crate::cli) const fn kind(&self) -> Kind {
+        self.kind
+    }
+
     /// The namespace that was typed with it: before its name, or as its name.
     pub(super) fn namespace(&self) -> Option<&str> {
         match self.kind {
@@ -115,7 +120,7 @@ impl NamedObject {
     }
 
     /// The key of the object. In a dump, a name that only one namespace has needs no `-n`.
-    pub(super) fn key(
+    pub(in crate::cli) fn key(
         &self,
         cluster: &Cluster,
         namespace: Option<&str>,
@@ -220,7 +225,7 @@ pub(super) fn doubt(cluster: &Cluster, key: &ObjectKey) -> Option<String> {
 }
 
 /// The same name in other namespaces, else similar names.
-fn similar(cluster: &Cluster, key: &ObjectKey) -> Option<String> {
+pub(in crate::cli) fn similar(cluster: &Cluster, key: &ObjectKey) -> Option<String> {
     let known = objects(cluster, key.kind);
     let elsewhere: Vec<_> = known
         .iter()
@@ -293,16 +298,7 @@ fn objects(cluster: &Cluster, kind: Kind) -> BTreeSet<(Option<Text>, Box<str>)> 
             let classes = cluster.classes().map(|(_, it)| wide(&it.provisioner));
             cluster.drivers().iter().map(|it| wide(it)).chain(classes).collect()
         }
-        Kind::Namespace => namespaces(cluster).into_iter().map(|it| wide(&it)).collect(),
+        Kind::Namespace => namespaces::known(cluster).into_iter().map(|it| wide(&it)).collect(),
         _ => BTreeSet::new(),
     }
-}
-
-/// The namespaces of everything that was read.
-fn namespaces(cluster: &Cluster) -> BTreeSet<Text> {
-    let claims = cluster.claims().map(|(_, it)| &it.namespace);
-    let pods = cluster.pods().map(|(_, it)| &it.namespace);
-    let sets = cluster.sets().map(|(_, it)| &it.namespace);
-    let snapshots = cluster.volume_snapshots().map(|(_, it)| &it.namespace);
-    claims.chain(pods).chain(sets).chain(snapshots).cloned().collect()
 }

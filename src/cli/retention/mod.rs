@@ -16,7 +16,7 @@ use simulate::SimulateArgs;
 
 use super::{
     Exit, Failure, Interrupt,
-    args::ConnectionArgs,
+    args::{ConnectionArgs, namespace},
     collect::{collect, tell_permissions},
     terminal,
     writing::{
@@ -64,13 +64,13 @@ impl RetentionArgs {
         interrupt: &Interrupt,
     ) -> Result<Exit, Failure> {
         match self.command {
-            Some(RetentionCommand::Show(args)) => args.run(connection).await,
-            Some(RetentionCommand::Simulate(args)) => args.run(connection).await,
+            Some(RetentionCommand::Show(args)) => Box::pin(args.run(connection)).await,
+            Some(RetentionCommand::Simulate(args)) => Box::pin(args.run(connection)).await,
             Some(RetentionCommand::Set(args)) => Box::pin(args.run(connection, interrupt)).await,
             Some(RetentionCommand::Reconcile(args)) => {
                 Box::pin(args.run(connection, interrupt)).await
             }
-            None => self.show.run(connection).await,
+            None => Box::pin(self.show.run(connection)).await,
         }
     }
 }
@@ -121,7 +121,7 @@ pub struct SetArgs {
     #[arg(long, value_name = "POLICY", value_parser = parse_retention)]
     when_scaled: Option<Retention>,
     /// Find the StatefulSets in this namespace [default: that of the context]
-    #[arg(short, long, value_name = "NAMESPACE")]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
     /// Assert that the data which a scale-down in progress, or an autoscaler, then destroys is not needed
     #[arg(long)]
@@ -148,6 +148,7 @@ impl SetArgs {
         settings.destroy_data = self.destroy_data;
         let from = self.saved.or_watched(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, None).await?;
+        collected.expect_namespaces(self.namespace.as_deref()).await?;
         let given = self.namespace.clone().or_else(|| collected.namespace.clone());
         let cluster = &collected.intake.cluster;
         let key = |name: &String| {

@@ -8,7 +8,7 @@ use crate::{
         explain::not_found,
         terminal,
     },
-    cluster::Cluster,
+    cluster::{Cluster, Gap, Unseen},
     model::{
         Cascade, Kind, ObjectKey, ObjectRef, Scope, Settings, StatefulSet, Text, escape_control,
     },
@@ -25,13 +25,15 @@ pub(in crate::cli) struct NamedSets {
     pub(in crate::cli) scope: Scope,
     /// Whether all namespaces are meant.
     everywhere: bool,
+    /// Namespaces that may not exist.
+    pub(super) doubts: Vec<Unseen>,
 }
 
 impl NamedSets {
     /// Parses what was typed.
-    pub(in crate::cli) fn parse(
+    pub(in crate::cli) fn parse<'a>(
         names: &[String],
-        namespace: Option<&str>,
+        namespaces: impl IntoIterator<Item = &'a str>,
         everywhere: bool,
         selector: Option<&str>,
     ) -> Result<Self, Failure> {
@@ -43,7 +45,17 @@ impl NamedSets {
         if names.len() < count {
             return Err(Failure::usage("a StatefulSet is given twice"));
         }
-        Ok(Self { names, scope: scope(namespace, selector)?, everywhere })
+        let scope = scope(namespaces, selector)?;
+        Ok(Self { names, scope, everywhere, doubts: Vec::new() })
+    }
+
+    /// Holds that the namespaces that are given exist.
+    pub(super) async fn expect(&mut self, collected: &mut Collected) -> Result<(), Failure> {
+        let given = self.scope.namespaces.iter().map(|it| &**it);
+        let doubts = collected.expect_namespaces(given).await?.into_iter();
+        let unseen = |Gap { kind, namespace, reason }| Unseen { kind, namespace, reason };
+        self.doubts = doubts.map(unseen).collect();
+        Ok(())
     }
 
     /// Sets the namespace of the context, unless another one or all are meant. A dump has none, and

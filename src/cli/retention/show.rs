@@ -8,14 +8,16 @@ use super::{named::NamedSets, tell_unread, unread};
 use crate::{
     cli::{
         Exit, Failure,
-        args::{ConnectionArgs, ThresholdSetting, format, threshold_candidates},
+        args::{
+            ConnectionArgs, GapArgs, ThresholdSetting, format, namespace, threshold_candidates,
+        },
         collect::{Collected, collect, tell_notes},
         completion::{ROWS, formats},
         reading::{DumpSourceArgs, note_unknown_drivers},
         terminal,
     },
     cluster::{Cx, Unseen},
-    model::{Kind, RuleId, Settings, Text, nearest},
+    model::{Kind, RuleId, Settings, Text, escape_control, nearest},
     output::{
         format::Format,
         list,
@@ -36,9 +38,10 @@ pub struct ShowArgs {
     names: Vec<String>,
     #[command(flatten)]
     dump: DumpSourceArgs,
-    /// Show StatefulSets of this namespace [default: that of the context; all of a dump]
-    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
-    namespace: Option<String>,
+    /// Show StatefulSets of this namespace, or of several (a,b) [default: that of the context; all of a dump]
+    #[arg(short, long = "namespace", value_name = "NAMESPACE", value_delimiter = ',',
+          value_parser = namespace, conflicts_with = "all_namespaces")]
+    namespaces: Vec<String>,
     /// Show StatefulSets of all namespaces
     #[arg(short = 'A', long)]
     all_namespaces: bool,
@@ -47,6 +50,8 @@ pub struct ShowArgs {
     selector: Option<String>,
     #[command(flatten)]
     judgement: SetJudgementArgs,
+    #[command(flatten)]
+    gaps: GapArgs,
     /// Print in this format: table, wide, json, yaml or name
     #[arg(short, long, value_name = "FORMAT", default_value = "table", add = formats(ROWS))]
     output: String,
@@ -89,12 +94,14 @@ impl ShowArgs {
         let format = self.format()?;
         let mut named = NamedSets::parse(
             &self.names,
-            self.namespace.as_deref(),
+            self.namespaces.iter().map(String::as_str),
             self.all_namespaces,
             self.selector.as_deref(),
         )?;
-        let settings = self.judgement.settings();
-        let (from, source) = self.dump.from(connection, self.namespace.as_deref())?;
+        let mut settings = self.judgement.settings();
+        settings.scope.namespaces.clone_from(&named.scope.namespaces);
+        let first = self.namespaces.first().map(String::as_str);
+        let (from, source) = self.dump.from(connection, first)?;
         let mut collected = collect(from, &settings, None).await?;
         note_unknown_drivers(&mut collected, &settings);
         named.settle(&collected);
@@ -107,6 +114,7 @@ impl ShowArgs {
             }
             _ => failure,
         })?;
+        named.expect(&mut collected).await?;
         let mut rounds = ROUNDS;
         loop {
             let cx = collected.assessor.cx(&collected.intake.cluster, &settings);
@@ -200,7 +208,8 @@ impl ShowArgs {
         }
         tell_notes(collected);
         tell_unread(&view.gaps);
-        Ok(if view.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })
+        let seen = view.gaps.is_empty();
+        Ok(self.gaps.settle(if seen { Exit::Done } else { Exit::Incomplete }))
     }
 }
 
@@ -233,8 +242,14 @@ impl<'a> RetentionView<'a> {
         let mut unseen: BTreeSet<Unseen> = BTreeSet::new();
         let mut unjudged: BTreeSet<(Unseen, RuleId)> = BTreeSet::new();
         let mut totals = RetentionTotals::default();
-        let namespace = named.scope.namespace();
-        unseen.extend(cluster.reach(Kind::StatefulSet, namespace).err());
+        let scope = &named.scope;
+        if scope.namespaces.is_empty() {
+            unseen.extend(cluster.reach(Kind::StatefulSet, None).err());
+        }
+        for namespace in &scope.namespaces {
+            unseen.extend(cluster.reach(Kind::StatefulSet, Some(namespace)).err());
+        }
+        unseen.extend(named.doubts.iter().cloned());
         let mut rows: Vec<_> =
             cluster.sets().map(|(_, set)| set).filter(|set| named.contains(set)).collect();
         rows.sort_by(|a, b| {
@@ -266,8 +281,7 @@ impl<'a> RetentionView<'a> {
         let mut others = Vec::new();
         if named.names.is_empty() && named.scope.selector.is_empty() {
             let claims = cluster.claims().map(|(_, claim)| claim);
-            for claim in claims.filter(|it| namespace.is_none_or(|wanted| it.namespace == *wanted))
-            {
+            for claim in claims.filter(|it| scope.includes(&it.namespace)) {
                 let Some(subject) = cluster.subject(&claim.object().key) else { continue };
                 match retention::others(cx, &subject, claim) {
                     Ok(Some(other)) => {
@@ -307,9 +321,11 @@ fn summary(summary: &RetentionSummary, named: &NamedSets, all_read: bool) -> Vec
         _ => format!("{count} {what}s"),
     };
     let claims = |it: &shown::ClaimTotals| format!("{}, {}", counted(it.count, "claim"), it.size);
-    let place = match named.scope.namespace() {
-        Some(namespace) => format!(" in namespace {}", crate::model::escape_control(namespace)),
-        None => String::new(),
+    let places: Vec<_> = named.scope.namespaces.iter().map(|it| escape_control(it)).collect();
+    let place = match &places[..] {
+        [] => String::new(),
+        [one] => format!(" in namespace {one}"),
+        several => format!(" in namespaces {}", several.join(", ")),
     };
     if summary.sets == 0 {
         let read = if all_read { "" } else { " was read" };

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     cli::{
         Exit, Failure,
-        args::{ConnectionArgs, format},
+        args::{ConnectionArgs, GapArgs, format, namespace},
         collect::{ClusterSource, Collected, collect, tell_notes},
         completion::{DOCUMENTS, formats},
         reading::{dumps, note_unknown_drivers},
@@ -60,7 +60,7 @@ pub struct SimulateArgs {
     #[arg(long, value_name = "HOW", requires = "delete", value_enum, default_value = "background")]
     cascade: Cascade,
     /// Find the StatefulSets in this namespace [default: that of the manifest or of the context]
-    #[arg(short, long, value_name = "NAMESPACE")]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
     /// Read a saved dump instead of a cluster; can be repeated
     #[arg(long, value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
@@ -70,6 +70,8 @@ pub struct SimulateArgs {
     /// Exit with code 3 if the data of a claim would be destroyed, or may be
     #[arg(long)]
     fail_if_destroyed: bool,
+    #[command(flatten)]
+    gaps: GapArgs,
     /// Print in this format: table, json or yaml
     #[arg(short, long, value_name = "FORMAT", default_value = "table", add = formats(DOCUMENTS))]
     output: String,
@@ -132,6 +134,7 @@ impl SimulateArgs {
         let mut collected = collect(from, &settings, None).await?;
         note_unknown_drivers(&mut collected, &settings);
         let sets = self.sets(&collected, &named, &manifests)?;
+        collected.expect_namespaces(self.namespace.as_deref()).await?;
         let exit = self.simulate(&mut collected, &settings, &sets, &format, source).await?;
         std::mem::forget(collected);
         Ok(exit)
@@ -217,11 +220,13 @@ impl SimulateArgs {
         }
         tell_notes(collected);
         tell_unread(&report.gaps);
-        Ok(match (report.gaps.is_empty(), self.fail_if_destroyed && may_destroy) {
-            (false, _) => Exit::Incomplete,
-            (true, true) => Exit::Findings,
-            (true, false) => Exit::Done,
-        })
+        Ok(self.gaps.settle(
+            match (self.fail_if_destroyed && may_destroy, report.gaps.is_empty()) {
+                (true, _) => Exit::Findings,
+                (false, false) => Exit::Incomplete,
+                (false, true) => Exit::Done,
+            },
+        ))
     }
 
     fn effects(

@@ -8,10 +8,10 @@ use crate::{
         Exit, Failure,
         args::ConnectionArgs,
         collect::{ClusterSource, Collected, collect, tell},
-        terminal,
+        namespaces, terminal,
     },
     cluster::{Cluster, Subject},
-    model::{Kind, RuleId, Settings, Severity, Text, escape_control, format_time, nearest},
+    model::{RuleId, Settings, Severity, Text, escape_control, format_time},
     output::table::{GrowingTable, TableStyle},
     rules,
     watch::policy::{PolicyFile, report::ReportPolicy},
@@ -91,7 +91,8 @@ pub(super) struct Contradiction {
 /// What a policy says in vain: namespaces that do not exist, and a selector that selects nothing.
 pub(super) fn contradictions(cluster: &Cluster, settings: &Settings) -> Vec<Contradiction> {
     let scope = &settings.scope;
-    let missing = scope.namespaces.iter().filter(|it| is_missing(cluster, it));
+    let missing = scope.namespaces.iter();
+    let missing = missing.filter(|it| namespaces::existence(cluster, it) == Some(false));
     let no_namespace = |name: &Text| Contradiction {
         namespace: Some(Text::clone(name)),
         message: no_namespace(cluster, name),
@@ -120,15 +121,8 @@ pub(super) fn ended(cluster: &Cluster, settings: &Settings) -> Vec<String> {
     ended.map(line).collect()
 }
 
-/// Whether a namespace is known not to exist.
-fn is_missing(cluster: &Cluster, name: &Text) -> bool {
-    cluster.reach(Kind::Namespace, None).is_ok()
-        && !cluster.namespaces().any(|(_, it)| *it.metadata.name == **name)
-}
-
 fn no_namespace(cluster: &Cluster, name: &str) -> String {
-    let names = cluster.namespaces().map(|(_, it)| it.metadata.name.to_string());
-    match nearest(name, names).first() {
+    match namespaces::similar(cluster, name).first() {
         Some(near) => format!("namespace {name:?} does not exist; did you mean {near:?}?"),
         None => format!("namespace {name:?} does not exist"),
     }

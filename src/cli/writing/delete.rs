@@ -8,7 +8,7 @@ use crate::{
     cli::{
         Exit, Failure, Interrupt,
         args::{
-            ConnectionArgs, StorageArgs, ThresholdSetting, object_name, scope,
+            ConnectionArgs, StorageArgs, ThresholdSetting, namespace, object_name, scope,
             threshold_candidates, typed_object,
         },
         collect::{Collected, collect},
@@ -32,7 +32,7 @@ pub struct DeleteArgs {
     #[arg(value_name = "KIND NAME|KIND/NAME", required = true)]
     objects: Vec<String>,
     /// Delete claims or StatefulSets of this namespace [default: that of the context]
-    #[arg(short, long, value_name = "NAMESPACE")]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
     /// Delete only claims with these labels
     #[arg(short = 'l', long, value_name = "SELECTOR", conflicts_with = "all")]
@@ -88,6 +88,7 @@ impl DeleteArgs {
         let format = self.write.format()?;
         let from = self.saved.or_watched(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, None).await?;
+        collected.expect_namespaces(self.namespace.as_deref()).await?;
         fix_names(&mut settings, collected.intake.cluster.clock());
         // A dump has no context that could name a namespace.
         let given = self.namespace.clone().or_else(|| collected.namespace.clone());
@@ -285,6 +286,7 @@ impl DeleteArgs {
         let cascade = self.cascade.map(CascadeFlag::cascade).unwrap_or_default();
         let from = self.saved.or_watched(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, None).await?;
+        collected.expect_namespaces(self.namespace.as_deref()).await?;
         let namespace = self.namespace.clone().or_else(|| collected.namespace.clone());
         let namespace = namespace.unwrap_or_else(|| "default".to_owned());
         let mut objects = Vec::new();

@@ -8,7 +8,7 @@ use super::{WriteArgs, collect_named, perform};
 use crate::{
     cli::{
         Exit, Failure, Interrupt,
-        args::{ConnectionArgs, typed_objects},
+        args::{ConnectionArgs, namespace, typed_objects},
     },
     model::Kind,
     plan,
@@ -21,7 +21,7 @@ pub struct DisownArgs {
     #[arg(value_name = "pvc/NAME", required = true)]
     claims: Vec<String>,
     /// Find the claims in this namespace [default: that of the context]
-    #[arg(short, long, value_name = "NAMESPACE")]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
     /// Assert that owners of kinds which the server no longer serves are not needed; remove references to them too
     #[arg(long)]

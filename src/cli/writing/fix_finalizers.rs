@@ -9,8 +9,8 @@ use crate::{
     cli::{
         Exit, Failure, Interrupt,
         args::{
-            ConnectionArgs, RecordArgs, StorageArgs, ThresholdSetting, scope, threshold_candidates,
-            typed_objects,
+            ConnectionArgs, RecordArgs, StorageArgs, ThresholdSetting, namespace, scope,
+            threshold_candidates, typed_objects,
         },
         collect::{Collected, collect},
     },
@@ -34,7 +34,7 @@ pub struct FixFinalizersArgs {
     #[arg(value_name = "KIND/NAME")]
     objects: Vec<String>,
     /// Repair only claims of this namespace, and volumes whose claim was there; for named claims, their namespace
-    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace, conflicts_with = "all_namespaces")]
     namespace: Option<String>,
     /// Repair objects of the whole cluster, which is the default
     #[arg(short = 'A', long, conflicts_with = "objects")]
@@ -85,7 +85,7 @@ pub struct FixFinalizersArgs {
         "objects", "driver_absent", "rolled_back", "accept_leak", "reclaim", "backend_exclusive", "destroy_snapshots",
         "keep_data", "destroy_data", "remove_finalizer", "from", "secret", "no_secret", "journal_only", "filename",
         "complete", "taken_at",
-        "dry_run", "plan_out", "max_percent",
+        "dry_run", "plan_out", "max_percent", "allow_gaps",
     ])]
     watch: bool,
     #[command(flatten)]
@@ -109,6 +109,7 @@ impl FixFinalizersArgs {
         let from_file = self.recreation()?;
         let from = self.saved.or_watched(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, None).await?;
+        collected.expect_namespaces(self.namespace.as_deref()).await?;
         let history = self.history(&collected).await?;
         let given = self.namespace.clone().or_else(|| collected.namespace.clone());
         let namespace = given.unwrap_or_else(|| "default".to_owned());

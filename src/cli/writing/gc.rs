@@ -9,8 +9,8 @@ use crate::{
     cli::{
         Exit, Failure, Interrupt,
         args::{
-            ConnectionArgs, MinimumAge, RecordArgs, StorageArgs, ThresholdSetting, object_name,
-            scope, threshold_candidates,
+            ConnectionArgs, MinimumAge, RecordArgs, StorageArgs, ThresholdSetting, namespace,
+            object_name, scope, threshold_candidates,
         },
         collect::{Collected, collect},
         terminal,
@@ -53,7 +53,7 @@ pub struct GcArgs {
     #[arg(long, requires = "announce", conflicts_with = "announced")]
     include_vetoed: bool,
     /// Reclaim only volumes whose claim was in this namespace
-    #[arg(short, long, value_name = "NAMESPACE", conflicts_with_all = ["all_namespaces", "volumes"])]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace, conflicts_with_all = ["all_namespaces", "volumes"])]
     namespace: Option<String>,
     /// Reclaim volumes of the whole cluster, which is the default
     #[arg(short = 'A', long)]
@@ -108,7 +108,7 @@ pub struct GcArgs {
         "volumes", "announced", "include_vetoed", "keep_backend", "journal_only", "include_unknown_age",
         "include_recreated", "backend_verified", "provisioner_alive", "include_wanted", "no_other_users",
         "backend_exclusive",
-        "destroy_snapshots", "destroy_data", "filename", "complete", "taken_at", "dry_run", "plan_out", "max_percent",
+        "destroy_snapshots", "destroy_data", "filename", "allow_gaps", "complete", "taken_at", "dry_run", "plan_out", "max_percent",
     ])]
     watch: bool,
     #[command(flatten)]
@@ -130,6 +130,7 @@ impl GcArgs {
         let announces = self.announces()?;
         let from = self.saved.or_watched(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, None).await?;
+        collected.expect_namespaces(self.namespace.as_deref()).await?;
         let plan = collected.make(&settings, |cx| plan::gc(cx, &selection)).await?;
         if announces {
             known(&collected, &settings)?;

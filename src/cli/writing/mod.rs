@@ -22,7 +22,7 @@ use clap::{Args, ValueEnum};
 use super::{
     Exit, Failure, Interrupt,
     acting::{ActingTerms, Following},
-    args::{ConnectionArgs, JournalPlaceArgs, format},
+    args::{ConnectionArgs, GapArgs, JournalPlaceArgs, format},
     collect::{ClusterSource, Collected, collect},
     completion::{PLANS, formats},
     reading::dumps,
@@ -176,6 +176,8 @@ pub(super) struct WriteArgs {
     field_manager: String,
     #[command(flatten)]
     journal: JournalPlaceArgs,
+    #[command(flatten)]
+    gaps: GapArgs,
     /// Print as table, json, yaml or name
     #[arg(short, long, value_name = "FORMAT", default_value = "table", add = formats(PLANS))]
     output: String,

@@ -67,12 +67,12 @@ pub(in crate::cli) async fn perform(
         if dump && !args.only_plans() {
             terminal::note("planned from a dump: nothing was changed");
         }
-        return Ok(exit_of_plan(&plan, gaps));
+        return Ok(args.gaps.settle(exit_of_plan(&plan, gaps)));
     }
     if plan.changes.is_empty() {
         show(&shape, format, gaps)?;
         tell(&collected, plan.command);
-        return Ok(exit_of_plan(&plan, gaps));
+        return Ok(args.gaps.settle(exit_of_plan(&plan, gaps)));
     }
     within_bounds(&plan, args, collected.intake.cluster.count().0)?;
     confirm::by_the_same_clock(&plan, collected.intake.cluster.clock())?;
@@ -234,7 +234,7 @@ async fn carry_out(
         terminal::note(&format!("note: {}", escape_control(note)));
     }
     tell(&collected, command);
-    Ok(exit_of_receipt(&receipt, !collected.blind.is_empty()))
+    Ok(args.gaps.settle(exit_of_receipt(&receipt, !collected.blind.is_empty())))
 }
 
 /// Prints a plan as data.

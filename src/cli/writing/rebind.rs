@@ -8,7 +8,7 @@ use super::{SavedArgs, WriteArgs, journal, perform, saved_manifest};
 use crate::{
     cli::{
         Exit, Failure, Interrupt,
-        args::{ConnectionArgs, object_name},
+        args::{ConnectionArgs, namespace, object_name},
         collect::collect,
         terminal,
     },
@@ -26,7 +26,7 @@ pub struct RebindArgs {
     #[arg(long, value_name = "[NAMESPACE/]NAME")]
     to: Option<String>,
     /// Find the claim of --to in this namespace [default: that of the context]
-    #[arg(short, long, value_name = "NAMESPACE", requires = "to")]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace, requires = "to")]
     namespace: Option<String>,
     /// Recreate the volume, which a Lost claim references, from the manifest in this file; - for stdin
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]

@@ -8,7 +8,7 @@ use super::{WriteArgs, collect_named, perform};
 use crate::{
     cli::{
         Exit, Failure, Interrupt,
-        args::{ConnectionArgs, typed_objects},
+        args::{ConnectionArgs, namespace, typed_objects},
     },
     model::Kind,
     plan,
@@ -21,7 +21,7 @@ pub struct RetainArgs {
     #[arg(value_name = "OBJECT", required = true)]
     objects: Vec<String>,
     /// Find the claims in this namespace [default: that of the context]
-    #[arg(short, long, value_name = "NAMESPACE")]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace)]
     namespace: Option<String>,
     /// Plan for a saved dump, change nothing: a file, a folder or -
     #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]

@@ -6,7 +6,10 @@ use super::{SavedArgs, WriteArgs, perform};
 use crate::{
     cli::{
         Exit, Failure, Interrupt,
-        args::{ConnectionArgs, MinimumAge, StorageArgs, ThresholdSetting, threshold_candidates},
+        args::{
+            ConnectionArgs, MinimumAge, StorageArgs, ThresholdSetting, namespace,
+            threshold_candidates,
+        },
         collect::collect,
         retention::named::NamedSets,
     },
@@ -24,7 +27,7 @@ pub struct RetentionReconcileArgs {
     #[arg(value_name = "NAME|sts/NAME")]
     names: Vec<String>,
     /// Reconcile StatefulSets of this namespace [default: that of the context; all of a dump]
-    #[arg(short, long, value_name = "NAMESPACE", conflicts_with = "all_namespaces")]
+    #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace, conflicts_with = "all_namespaces")]
     namespace: Option<String>,
     /// Reconcile StatefulSets of all namespaces
     #[arg(short = 'A', long)]
@@ -74,7 +77,7 @@ pub struct RetentionReconcileArgs {
     /// Go on: remove owner references as soon as they contradict a policy
     #[arg(long, requires = "yes", conflicts_with_all = [
         "names", "selector", "add_owners", "delete_leftovers", "backend_exclusive", "destroy_snapshots", "filename", "complete", "taken_at",
-        "dry_run", "plan_out", "max_percent",
+        "dry_run", "plan_out", "max_percent", "allow_gaps",
     ])]
     watch: bool,
     #[command(flatten)]
@@ -102,6 +105,7 @@ impl RetentionReconcileArgs {
         }
         let from = self.saved.or_watched(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, None).await?;
+        collected.expect_namespaces(self.namespace.as_deref()).await?;
         // The namespace is that of the context unless it is given, which only the connection knows.
         sets.settle(&collected);
         settings.scope = sets.scope;

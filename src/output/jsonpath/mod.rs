@@ -200,6 +200,24 @@ impl JsonPath {
         parse::path(text)
     }
 
+    /// Returns the fields on its way, each behind a dot, as far as they are named one by one.
+    pub fn fields(&self) -> Vec<String> {
+        let mut fields = Vec::new();
+        for step in &self.steps {
+            match step {
+                PathStep::Key(name) => fields.push(format!(".{name}")),
+                PathStep::Index(_) | PathStep::Slice { .. } | PathStep::Filter { .. } => {}
+                PathStep::Wildcard
+                | PathStep::Descend
+                | PathStep::Union(_)
+                | PathStep::Literal(_) => {
+                    break;
+                }
+            }
+        }
+        fields
+    }
+
     /// Returns what the path leads to: nothing, where a field is missing.
     pub fn find<'a>(&'a self, value: &'a Value) -> Result<Vec<&'a Value>, RenderError> {
         find(self, vec![value])

@@ -110,6 +110,13 @@ pub fn in_scope(cluster: &Cluster, settings: &Settings, subject: &Subject) -> bo
     {
         return false;
     }
+    if !(scope.objects.is_empty() && scope.fields.is_empty()) {
+        let named = |it: &ObjectKey| scope.objects.is_empty() || scope.objects.contains(it);
+        let key = object_key(cluster, subject);
+        if !key.is_some_and(|it| named(&it) && scope.fields.matches(&it)) {
+            return false;
+        }
+    }
     scope.selector.is_empty()
         || metadata(cluster, subject).is_some_and(|it| scope.selector.matches(&it.labels))
 }
@@ -119,6 +126,12 @@ pub fn is_left_out(cluster: &Cluster, settings: &Settings, subject: &Subject, id
     !in_scope(cluster, settings, subject) || exempt(cluster, settings, subject, id)
 }
 
+/// Whether the user asked for findings of a rule: for those of all, unless some are named.
+pub(super) fn is_asked_for(settings: &Settings, id: RuleId) -> bool {
+    let rules = &settings.scope.rules;
+    rules.is_empty() || rules.contains(id)
+}
+
 /// Whether the user excluded a finding.
 pub(super) fn exempt(
     cluster: &Cluster,
@@ -126,8 +139,7 @@ pub(super) fn exempt(
     subject: &Subject,
     id: RuleId,
 ) -> bool {
-    let scope = &settings.scope;
-    if scope.ignored.contains(id) || !scope.rules.is_empty() && !scope.rules.contains(id) {
+    if settings.scope.ignored.contains(id) || !is_asked_for(settings, id) {
         return true;
     }
     let ignore = metadata(cluster, subject).and_then(Metadata::ignore);

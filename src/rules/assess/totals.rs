@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::scope::{exempt, in_scope, namespace};
+use super::scope::{exempt, in_scope, is_asked_for, namespace};
 use super::{Assessor, earliest, judge_with};
 use crate::cluster::{Cluster, Cx, Subject};
 use crate::facts;
@@ -20,7 +20,7 @@ pub struct Totals {
     pub in_scope: (usize, usize),
     /// Findings that another finding explains, whether that is in scope or not.
     pub caused: usize,
-    /// Findings left out by annotation, `--ignore` or `--rule`.
+    /// Findings left out by annotation, exemption or `--ignore`.
     pub exempted: usize,
     /// Findings by rule, severity and namespace: that of the object, or of its claim.
     pub by_namespace: BTreeMap<(RuleId, Severity, Option<Text>), usize>,
@@ -104,7 +104,8 @@ impl Assessor {
             }
             let (capacity, pool) = storage(cluster, subject);
             let (mut leaks, mut risks) = (false, false);
-            for (rule, severity) in &notes.found {
+            let found = notes.found.iter();
+            for (rule, severity) in found.filter(|(rule, _)| is_asked_for(settings, rule.id)) {
                 if exempt(cluster, settings, subject, rule.id) {
                     totals.exempted += 1;
                     continue;

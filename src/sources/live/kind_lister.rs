@@ -26,7 +26,8 @@ pub(super) enum ListedKind {
 pub(super) struct KindLister {
     reader: Reader,
     page: Option<u32>,
-    namespace: String,
+    /// The only ones that are listed where neither the cluster nor its namespaces may be.
+    tried: Vec<String>,
     outbox: Outbox,
     namespaces: OnceCell<Result<Vec<String>, String>>,
     discovery: Discovery,
@@ -39,14 +40,14 @@ impl KindLister {
     pub(super) fn new(
         reader: &Reader,
         page: Option<u32>,
-        namespace: &str,
+        tried: &[String],
         outbox: Outbox,
         volumes_listed: watch::Receiver<bool>,
     ) -> Self {
         Self {
             reader: reader.clone(),
             page,
-            namespace: namespace.to_owned(),
+            tried: tried.to_vec(),
             outbox,
             namespaces: OnceCell::new(),
             discovery: Discovery::new(reader),
@@ -109,15 +110,16 @@ impl KindLister {
         // Who may not list a kind in the whole cluster may still list it in a namespace.
         let (namespaces, all) = match self.all_namespaces().await {
             Ok(namespaces) => (namespaces, true),
-            Err(_) => (vec![self.namespace.clone()], false),
+            Err(_) => (self.tried.clone(), false),
         };
         // All namespaces do not add up to the cluster: one may be new since they were listed.
         let reason = match all {
             true => format!("{}; only each namespace was listed by itself", gap_reason(&error)),
             false => format!(
-                "{}; namespaces may not be listed either, so only {} was tried",
+                "{}; namespaces may not be listed either, so only {} {} tried",
                 gap_reason(&error),
-                self.namespace
+                self.tried.join(", "),
+                if self.tried.len() == 1 { "was" } else { "were" }
             ),
         };
         let mut watches = self.gap(kind, None, reason);

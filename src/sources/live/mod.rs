@@ -42,8 +42,8 @@ pub struct LiveOptions {
     pub kinds: Vec<Kind>,
     /// `--chunk-size`: items per page, zero for no pages; `None` lets the server's version decide.
     pub chunk_size: Option<u32>,
-    /// The only namespace that is listed where neither the cluster nor its namespaces may be.
-    pub namespace: String,
+    /// The only namespaces that are listed where neither the cluster nor its namespaces may be.
+    pub namespaces: Vec<String>,
     /// The server's URL, for the report.
     pub server: String,
 }
@@ -108,13 +108,13 @@ async fn list_kinds(
     let without_volumes = !options.kinds.contains(&Kind::PersistentVolume);
     let (volumes_listed, receives_listed) = watch::channel(without_volumes);
     let lister =
-        Arc::new(KindLister::new(reader, page, &options.namespace, outbox, receives_listed));
+        Arc::new(KindLister::new(reader, page, &options.namespaces, outbox, receives_listed));
     // Dropped with this future, so that no list goes on that is not taken in.
     let mut lists = JoinSet::new();
     for kind in options.kinds.iter().copied().filter(|kind| kind.is_listed()) {
-        let (lister, namespace) = (Arc::clone(&lister), options.namespace.clone());
+        let (lister, namespaces) = (Arc::clone(&lister), options.namespaces.clone());
         lists.spawn(async move {
-            FollowedKind { kind, listed: lister.list_kind(kind).await, page, namespace }
+            FollowedKind { kind, listed: lister.list_kind(kind).await, page, namespaces }
         });
     }
     let identity = {

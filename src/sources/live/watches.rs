@@ -264,8 +264,8 @@ pub(super) struct FollowedKind {
     pub(super) listed: ListedKind,
     /// `--chunk-size`, as [`KindLister`] takes it.
     pub(super) page: Option<u32>,
-    /// The only namespace that is listed where neither the cluster nor its namespaces may be.
-    pub(super) namespace: String,
+    /// The only namespaces that are listed where neither the cluster nor its namespaces may be.
+    pub(super) namespaces: Vec<String>,
 }
 
 impl FollowedKind {
@@ -304,7 +304,7 @@ impl FollowedKind {
             let (_, volumes_listed) = watch::channel(true);
             let outbox = links.outbox.clone();
             let lister =
-                KindLister::new(&links.reader, self.page, &self.namespace, outbox, volumes_listed);
+                KindLister::new(&links.reader, self.page, &self.namespaces, outbox, volumes_listed);
             self.listed = Arc::new(lister).list_kind(self.kind).await;
         }
     }

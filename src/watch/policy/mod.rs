@@ -296,6 +296,7 @@ impl WatchPolicy {
             rules: ids(&self.rules.only),
             ignored: ids(&self.rules.off),
             exemptions: self.exemptions.iter().map(exemption).collect(),
+            ..Scope::default()
         };
         settings
     }

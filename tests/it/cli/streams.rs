@@ -1,6 +1,7 @@
 //! Pipes: closed early, and far longer than memory.
 
 use std::{
+    collections::BTreeMap,
     fs,
     io::{Read as _, Write},
     thread,
@@ -40,6 +41,22 @@ fn a_reader_that_leaves_is_no_error() {
                 assert!(!stderr.contains(word), "-o {output}: {stderr}");
             }
         }
+    }
+}
+
+/// Whoever asks for colours in a pipe gets what a terminal shows, as wide as `COLUMNS` says.
+#[test]
+fn colours_in_a_pipe_are_those_of_a_terminal() {
+    for (color, columns, width) in [("always", "70", 70), ("always", "", 80), ("never", "70", 0)] {
+        let args = ["audit", "-f", &fixture(), "--severity", "critical", "--color", color];
+        let env = BTreeMap::from([("COLUMNS".to_owned(), columns.to_owned())]);
+        let ran = Call { env, ..Call::new(args) }.run();
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(ran.stdout.contains('\u{1b}'), width > 0, "{color}: {}", ran.stdout);
+        let plain = ran.stdout.replace("\u{1b}[0m", "").replace("\u{1b}[1m", "");
+        let widest = plain.lines().filter(|it| !it.contains('\u{1b}')).map(|it| it.chars().count());
+        let widest = widest.max().unwrap_or_default();
+        assert_eq!(widest <= width, width > 0, "{color}: {widest} columns\n{}", ran.stdout);
     }
 }
 

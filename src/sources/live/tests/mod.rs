@@ -221,7 +221,7 @@ async fn namespaces_seen_one_by_one_do_not_add_up_to_all() {
     .await;
     let options = LiveOptions {
         kinds: vec![Kind::PersistentVolumeClaim],
-        namespace: "default".to_owned(),
+        namespaces: vec!["default".to_owned()],
         ..LiveOptions::default()
     };
     let mut intake = Intake::new(None);

@@ -1,0 +1,198 @@
+//! `audit --watch`: what is found now, and what becomes of it.
+
+use std::{collections::HashSet, ops::ControlFlow};
+
+use super::{AuditArgs, checks, fails};
+use crate::{
+    cli::{
+        Exit, Failure, Interrupt,
+        args::ConnectionArgs,
+        collect::{self, dump_failure, tell_gaps, tell_read_again},
+        explain::NamedObject,
+        reading::note_unknown_drivers,
+        terminal::{self, EventPrinter},
+    },
+    cluster::Cluster,
+    model::{FindingEvent, ObjectRef, RuleId, Settings, Severity, escape_control},
+    output::{
+        event_stream::EventStream,
+        order::SortPath,
+        publish::{self, ReportOrigin},
+        report::Printer,
+        summary::summary,
+        wire::Source,
+    },
+    watch::{Reconciler, Told},
+};
+
+/// What findings are looked for, and how they are printed.
+pub(super) struct Following<'a> {
+    pub(super) settings: Settings,
+    pub(super) named: Vec<NamedObject>,
+    pub(super) printer: Printer,
+    pub(super) sort_by: Option<&'a SortPath>,
+    pub(super) screen: FindingView,
+}
+
+impl AuditArgs {
+    /// Prints what is found now, and what changes, until somebody ends it.
+    pub(super) async fn follow(
+        &self,
+        connection: &ConnectionArgs,
+        by: Following<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
+        terminal::queue_notes(|lines| {
+            terminal::note(&format!("note: {lines} lines were lost here: stderr was not read"));
+        })?;
+        let Following { mut settings, named, printer, sort_by, screen } = by;
+        let (namespace, save) = (self.selection.namespace(), self.save.as_deref());
+        let mut collected = collect::look(connection, namespace, &settings, save).await?;
+        self.selection.settle(&named, &mut collected, &mut settings).await?;
+        note_unknown_drivers(&mut collected, &settings);
+        let is_for_people = printer.is_for_people();
+        let stream = EventStream::new(printer, self.page());
+        let printer = EventPrinter::start(stream).map_err(Failure::error)?;
+        let mut screen = FindingScreen { printer: printer.clone(), view: screen };
+        let (reconciler, first) = collect::begin(&mut collected, settings);
+        let cluster = &collected.intake.cluster;
+        let shown = screen.show(first.findings, cluster, sort_by)?;
+        interrupt.order();
+        if is_for_people {
+            // At a terminal it stands beneath the table, however slowly that is shown. Elsewhere
+            // the two are not seen together.
+            let shown_all = async {
+                match (terminal::is_terminal(), shown.is_continue()) {
+                    (false, _) => printer.settle().await,
+                    (true, false) => printer.finish().await,
+                    (true, true) => printer.flush().await,
+                }
+            };
+            tokio::select! {
+                () = shown_all => {}
+                () = interrupt.ordered() => return Ok(Exit::Interrupted),
+            }
+            let tally = reconciler.assessor().totals(cluster, reconciler.settings());
+            let origin = ReportOrigin { source: Source::Watch, journal: None };
+            let head = publish::head(cluster, reconciler.settings(), &tally, origin);
+            terminal::note(&summary(&head.summary, checks(&collected, reconciler.settings())));
+        }
+        self.tell_read(&collected);
+        let going_on = async {
+            if let ControlFlow::Break(exit) = shown {
+                return Ok(exit);
+            }
+            let mut watching = collect::go_on(collected, reconciler, None)?;
+            let tell = &mut |told: Told, cluster: &Cluster, _: &Reconciler| match screen
+                .tell(told, cluster)
+            {
+                Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
+                Ok(ControlFlow::Break(exit)) => ControlFlow::Break(Ok(exit)),
+                Err(failure) => ControlFlow::Break(Err(failure)),
+            };
+            watching.run(tell).await.map_err(dump_failure)?
+        };
+        let going_on = async {
+            let end = going_on.await;
+            // What it ends with is told in any case, and soon where something went wrong.
+            match &end {
+                Ok(_) => printer.finish().await,
+                Err(_) => printer.settle().await,
+            }
+            end
+        };
+        // A request to end is carried out, also where what is printed is not read.
+        tokio::select! {
+            biased;
+            ended = printer.ended() => ended.map(|()| Exit::Done).map_err(Failure::error),
+            () = interrupt.ordered() => {
+                printer.settle().await;
+                Ok(Exit::Interrupted)
+            }
+            end = going_on => end,
+        }
+    }
+}
+
+/// Where findings are printed.
+struct FindingScreen {
+    printer: EventPrinter,
+    view: FindingView,
+}
+
+/// Which findings are printed, and which end it.
+pub(super) struct FindingView {
+    fail_on: Option<Severity>,
+    /// `--severity`.
+    view: Option<Severity>,
+    /// The findings that were printed and did not clear, where not all are.
+    shown: HashSet<(RuleId, ObjectRef)>,
+}
+
+impl FindingView {
+    /// Prints findings of a severity or worse, all without one.
+    pub(super) fn new(fail_on: Option<Severity>, view: Option<Severity>) -> Self {
+        Self { fail_on, view, shown: HashSet::new() }
+    }
+
+    /// Whether an event is printed: it is about a finding that is severe enough, or was.
+    fn shows(&mut self, event: &FindingEvent) -> bool {
+        let Some(least) = self.view else { return true };
+        let finding = match event {
+            FindingEvent::Appeared(it) | FindingEvent::Changed(it) => it,
+            FindingEvent::Cleared(it) => return self.shown.remove(&(it.rule, it.object.clone())),
+        };
+        let key = (finding.rule, finding.object.clone());
+        match finding.severity <= least {
+            true => {
+                self.shown.insert(key);
+                true
+            }
+            false => self.shown.remove(&key),
+        }
+    }
+}
+
+impl FindingScreen {
+    /// Prints findings, and says whether that ends it: one is as bad as `--fail-on` says.
+    fn show(
+        &mut self,
+        mut events: Vec<FindingEvent>,
+        cluster: &Cluster,
+        sort_by: Option<&SortPath>,
+    ) -> Result<ControlFlow<Exit>, Failure> {
+        let worst = events.iter().filter_map(FindingEvent::severity).min();
+        events.retain(|it| self.view.shows(it));
+        let now = cluster.clock();
+        let events: Vec<_> = events.into_iter().map(|it| publish::finding_event(it, now)).collect();
+        let events = match sort_by {
+            None => events,
+            Some(path) => path.sort(events).map_err(Failure::error)?,
+        };
+        self.printer.push(events);
+        Ok(match fails(worst, self.view.fail_on) {
+            true => ControlFlow::Break(Exit::Findings),
+            false => ControlFlow::Continue(()),
+        })
+    }
+
+    /// Prints what is new, and tells the rest on stderr.
+    fn tell(&mut self, told: Told, cluster: &Cluster) -> Result<ControlFlow<Exit>, Failure> {
+        if told.is_empty() {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let Told { news, defects, notes, .. } = told;
+        tell_gaps("not read", news.gaps.lost.iter());
+        tell_read_again(&news.gaps.read_again);
+        for note in &notes {
+            terminal::note(&format!("note: {}", escape_control(note)));
+        }
+        if defects > 0 {
+            terminal::note(&format!(
+                "defect: a full pass changed {defects} findings, which the changes before it \
+                 should have; please report this"
+            ));
+        }
+        self.show(news.findings, cluster, None)
+    }
+}
