@@ -12,6 +12,7 @@ use super::{
     collect::{self, Collected, collect, dump_failure, tell, tell_gaps, tell_read_again},
     completion,
     reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
+    start,
     terminal::{self, EventPrinter},
 };
 use crate::{
@@ -22,6 +23,7 @@ use crate::{
         event_stream::EventStream,
         format::Format,
         jsonpath::{JsonPath, RenderError, Template},
+        lines::Paint,
         publish::{self, ReportOrigin},
         report::{Printer, ReportStyle},
         wire::{self, Source},
@@ -67,12 +69,12 @@ pub struct AuditArgs {
     /// Omit headers
     #[arg(long)]
     no_headers: bool,
+    /// List the worst findings last, where the prompt is
+    #[arg(long, conflicts_with = "watch")]
+    reverse: bool,
     /// Sort findings by a JSONPath expression, such as .age.seconds
     #[arg(long, value_name = "JSONPATH")]
     sort_by: Option<String>,
-    /// Also print how many objects of each kind were read
-    #[arg(short, long, action = clap::ArgAction::Count)]
-    verbose: u8,
 }
 
 impl AuditArgs {
@@ -138,20 +140,26 @@ impl AuditArgs {
         let tail = publish::tail(&collected.blind);
         let now = cluster.clock();
         let page = self.page();
+        let again = start::again(&settings.scope, self.dump.files());
+        let mut start = Vec::new();
         let mut findings =
             collected.assessor.findings(cluster, settings).map(|it| publish::finding(it, now));
-        terminal::print(|out| match sort_by {
-            None => printer.print(out, &head, &mut findings, &tail, page),
-            Some(path) => {
-                let mut sorted = sort(findings.collect(), path)?.into_iter();
-                printer.print(out, &head, &mut sorted, &tail, page)
-            }
+        terminal::print(|out| {
+            start = match sort_by {
+                None => printer.print(out, &head, &mut findings, &tail, page, &again)?,
+                Some(path) => {
+                    let mut sorted = sort(findings.collect(), path)?.into_iter();
+                    printer.print(out, &head, &mut sorted, &tail, page, &again)?
+                }
+            };
+            Ok::<_, RenderError>(())
         })
         .map_err(Failure::error)?;
         if printer.is_for_people() {
             terminal::note(&summary(&head.summary, tail.gaps.is_empty()));
         }
         self.tell_read(collected);
+        start::tell(&start, self.dump.files());
         Ok(tally.by_severity.into_keys().next())
     }
 
@@ -160,12 +168,13 @@ impl AuditArgs {
             headers: !self.no_headers,
             width: terminal::width(),
             colour: terminal::colour(),
+            reverse: self.reverse,
         }
     }
 
     /// Tells on stderr what was read, and what was not.
     fn tell_read(&self, collected: &Collected) {
-        if self.verbose > 0 {
+        if terminal::is_verbose() {
             for (kind, count) in collected.intake.seen() {
                 terminal::note(&format!("read {count} {}", kind.plural()));
             }
@@ -251,11 +260,12 @@ fn severity(text: &str) -> Result<Severity, Failure> {
 
 /// The summary in one or two lines.
 fn summary(summary: &wire::Summary, complete: bool) -> String {
+    let paint = Paint { colour: terminal::colour_of_notes() };
     let counts: Vec<_> = Severity::ALL
         .into_iter()
         .filter_map(|severity| {
             let count = *summary.by_severity.get(severity.name())?;
-            (count > 0).then(|| format!("{count} {}", severity.name()))
+            (count > 0).then(|| paint.ranked(severity, &format!("{count} {}", severity.name())))
         })
         .collect();
     let seen =

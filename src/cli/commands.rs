@@ -12,6 +12,7 @@ use super::{
     explain::ExplainArgs,
     rbac::RbacArgs,
     retention::RetentionArgs,
+    terminal,
     version::VersionArgs,
     watch::WatchArgs,
     writing::{
@@ -28,6 +29,9 @@ pub struct Cli {
     /// How to reach the cluster.
     #[command(flatten)]
     pub connection: ConnectionArgs,
+    /// Also say what was read, and in full what was not
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -95,6 +99,9 @@ pub fn command(called: &str) -> clap::Command {
 impl Cli {
     /// Runs the command that was typed.
     pub(super) async fn run(self, called: &str, interrupt: &Interrupt) -> Result<Exit, Failure> {
+        if self.verbose > 0 {
+            terminal::speak_in_full();
+        }
         match self.command {
             Command::Audit(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Watch(args) => Box::pin(args.run(&self.connection, interrupt)).await,

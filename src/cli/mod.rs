@@ -14,6 +14,7 @@ mod explain;
 mod rbac;
 mod retention;
 mod reading;
+mod start;
 mod terminal;
 mod version;
 mod watch;

@@ -33,6 +33,11 @@ pub struct DumpSourceArgs {
 }
 
 impl DumpSourceArgs {
+    /// The dumps that were named.
+    pub(super) fn files(&self) -> &[PathBuf] {
+        &self.filename
+    }
+
     /// Where to look: the dump that was named, else the cluster.
     pub(super) fn from<'a>(
         &self,

@@ -1,7 +1,7 @@
 //! Deletes the object of a Released volume and keeps the backend volume: P-DELETE while the policy
 //! is Retain. Afterwards only the record of this tool references the backend volume.
 
-use super::{Remedy, checks, released, released::ReleaseDemand};
+use super::{Remedy, checks, reclaim, released, released::ReleaseDemand};
 use crate::cluster::{Cx, Seen};
 use crate::drivers::ObjectDropped;
 use crate::facts;
@@ -24,7 +24,9 @@ pub static REMEDY: Remedy = Remedy {
         Kind::VolumeGroupSnapshotContent,
     ],
     writes: &[("delete", "persistentvolumes")],
-    command: |_, _| None,
+    command: |cx, volume| {
+        (reclaim::REMEDY.command)(cx, volume).map(|reclaim| format!("{reclaim} --keep-backend"))
+    },
     propose,
 };
 
