@@ -26,12 +26,12 @@ use super::{
 #[derive(Debug, Parser)]
 #[command(disable_help_subcommand = true, max_term_width = 100)]
 pub struct Cli {
-    /// How to reach the cluster.
-    #[command(flatten)]
-    pub connection: ConnectionArgs,
     /// Also say what was read, and in full what was not
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
+    /// How to reach the cluster.
+    #[command(flatten)]
+    pub connection: ConnectionArgs,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,

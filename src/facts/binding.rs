@@ -385,8 +385,8 @@ impl<'a> LostCause<'a> {
             ),
             Self::Missing => format!(
                 "keep the claim, and recreate PersistentVolume {name} from its manifest, with policy Retain and this \
-                 claim's uid in spec.claimRef: `kubectl storage rebind {}` does so from the journal, or with --from \
-                 from a file",
+                 claim's uid in spec.claimRef: `kubectl storage rebind {}` does so from the journal, or from the \
+                 file that --from names",
                 facts::on_command_line(&ObjectRef {
                     key: ObjectKey::cluster_wide(Kind::PersistentVolume, name),
                     uid: None,

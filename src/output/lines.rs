@@ -121,22 +121,17 @@ pub fn shortened(text: &str, limit: usize) -> String {
     short
 }
 
-/// Shortens what stands around the commands of an advice to at most `limit` columns: the commands stay
-/// whole.
+/// Shortens what stands before, between and after the commands of an advice to at most `limit` columns
+/// each: the commands stay whole.
 pub fn shortened_beside_commands(advice: &str, limit: usize) -> String {
     let parts: Vec<&str> = advice.split('`').collect();
     let is_command = |(index, part): (usize, &&str)| index % 2 == 1 && part.starts_with("kubectl ");
     if !parts.iter().enumerate().any(is_command) {
         return shortened(advice, limit);
     }
-    let mut room = limit;
-    let part = |(index, part): (usize, &&str)| {
-        if is_command((index, part)) {
-            return (*part).to_owned();
-        }
-        let text = shortened(part, room);
-        room = room.saturating_sub(text.width());
-        text
+    let part = |(index, part): (usize, &&str)| match is_command((index, part)) {
+        true => (*part).to_owned(),
+        false => shortened(part, limit),
     };
     parts.iter().enumerate().map(part).collect::<Vec<_>>().join("`")
 }

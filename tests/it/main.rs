@@ -18,6 +18,7 @@ mod guard;
 mod incremental;
 mod journal;
 mod krew_manifest;
+mod next_commands;
 mod odd;
 mod places;
 mod readme;
