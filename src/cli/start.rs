@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{commands, terminal};
+use super::terminal;
 use crate::{facts::quoted, model::Scope, output::lines::command_lines};
 
 /// The command that reports the same once more, in another format.
@@ -46,13 +46,13 @@ pub(super) fn tell(start: &[String], files: &[PathBuf]) {
     }
 }
 
-/// Whether a command takes a dump instead of a cluster.
+/// Commands that take a dump instead of a cluster.
+const READS_DUMPS: [&str; 8] =
+    ["audit", "delete", "disown", "explain", "fix-finalizers", "gc", "rebind", "retain"];
+
 fn reads_dumps(command: &str) -> bool {
     let last = command.rsplit("kubectl storage ").next().unwrap_or_default();
-    let name = last.split_whitespace().next().unwrap_or_default();
-    let program = commands::command("kubectl-storage");
-    let found = program.find_subcommand(name);
-    found.is_some_and(|it| it.get_arguments().any(|arg| arg.get_id() == "filename"))
+    last.split_whitespace().next().is_some_and(|name| READS_DUMPS.contains(&name))
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! Deletes the object of a Released volume and keeps the backend volume: P-DELETE while the policy
 //! is Retain. Afterwards only the record of this tool references the backend volume.
 
-use super::{Remedy, checks, reclaim, released, released::ReleaseDemand};
+use super::{Remedy, checks, released, released::ReleaseDemand};
 use crate::cluster::{Cx, Seen};
 use crate::drivers::ObjectDropped;
 use crate::facts;
-use crate::model::{Action, Effect, Kind, Proposal, Refusal, Undo, Volume};
+use crate::model::{
+    Action, Effect, Kind, Proposal, Refusal, Threshold, Undo, Volume, format_duration,
+};
 
 /// `gc --keep-backend` (F01, alternative).
 ///
@@ -25,7 +27,9 @@ pub static REMEDY: Remedy = Remedy {
     ],
     writes: &[("delete", "persistentvolumes")],
     command: |cx, volume| {
-        (reclaim::REMEDY.command)(cx, volume).map(|reclaim| format!("{reclaim} --keep-backend"))
+        let age = format_duration(cx.settings().thresholds.get(Threshold::OlderThan));
+        let object = facts::on_command_line(&volume.object());
+        Some(format!("gc {object} --older-than {age} --keep-backend"))
     },
     propose,
 };

@@ -17,7 +17,8 @@ const VERBS: [&str; 7] = ["annotate", "delete", "describe", "get", "label", "pat
 /// The words of a command, as a shell reads them; an error where it would do more than call programs.
 fn words(command: &str) -> Result<Vec<String>, String> {
     let mut words: Vec<String> = Vec::new();
-    let (mut word, mut is_quoted, mut is_begun, mut is_escaped) = (String::new(), false, false, false);
+    let (mut word, mut is_quoted, mut is_begun, mut is_escaped) =
+        (String::new(), false, false, false);
     for letter in command.chars() {
         match letter {
             _ if is_escaped => {
@@ -119,12 +120,15 @@ fn every_command_in_a_finding_runs_as_it_is_printed() {
         for finding in look.assessor.findings(&look.intake.cluster, &look.settings) {
             let offered = finding.offer.as_ref().and_then(|it| it.command.clone());
             let helps = finding.evidence.iter().filter(|it| it.field == "what helps");
-            let texts = helps.map(|it| &it.value).chain([&finding.verdict.reason, &finding.summary]);
+            let texts =
+                helps.map(|it| &it.value).chain([&finding.verdict.reason, &finding.summary]);
             let quoted = texts.flat_map(|it| quoted(it)).map(str::to_owned);
             for command in offered.into_iter().chain(quoted) {
                 match check(&program, &command) {
                     Ok(()) => sound.insert(command),
-                    Err(why) => wrong.insert(format!("{} ({file}): {command}: {why}", finding.rule)),
+                    Err(why) => {
+                        wrong.insert(format!("{} ({file}): {command}: {why}", finding.rule))
+                    }
                 };
             }
         }
@@ -223,6 +227,7 @@ fn what_cannot_be_typed_is_found() {
     ] {
         assert_eq!(check(&program, command), Ok(()), "{command}");
     }
-    let screen = "  Next:  kubectl storage retain \\\n         pv/a\nrun `kubectl get \\\npv a` now\n";
+    let screen =
+        "  Next:  kubectl storage retain \\\n         pv/a\nrun `kubectl get \\\npv a` now\n";
     assert_eq!(commands_of(screen), ["kubectl storage retain pv/a", "kubectl get pv a"]);
 }
