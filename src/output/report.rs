@@ -6,8 +6,8 @@ use std::{
 };
 
 use serde::Serialize;
-use unicode_width::UnicodeWidthStr as _;
 
+pub use super::lines::wrapped as wrap;
 pub(super) use super::table::{age_cell, resource_name, short_name};
 use super::{
     columns::Columns,
@@ -141,21 +141,6 @@ fn table(
         table.row(cells(finding, wide))?;
     }
     if any { table.finish() } else { Ok(()) }
-}
-
-/// Breaks text into lines of at most `width` columns, where words allow it.
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.width() + 1 + word.width() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 /// The cells of a finding beneath these headers.
