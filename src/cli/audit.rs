@@ -140,16 +140,18 @@ impl AuditArgs {
         let tail = publish::tail(&collected.blind);
         let now = cluster.clock();
         let page = self.page();
-        let again = start::again(&settings.scope, self.dump.files());
+        let is_plain = self.dump.is_plain() && self.judgement.is_plain();
+        let again = is_plain.then(|| start::again(&settings.scope, self.dump.files()));
+        let again = again.as_deref();
         let mut start = Vec::new();
         let mut findings =
             collected.assessor.findings(cluster, settings).map(|it| publish::finding(it, now));
         terminal::print(|out| {
             start = match sort_by {
-                None => printer.print(out, &head, &mut findings, &tail, page, &again)?,
+                None => printer.print(out, &head, &mut findings, &tail, page, again)?,
                 Some(path) => {
                     let mut sorted = sort(findings.collect(), path)?.into_iter();
-                    printer.print(out, &head, &mut sorted, &tail, page, &again)?
+                    printer.print(out, &head, &mut sorted, &tail, page, again)?
                 }
             };
             Ok::<_, RenderError>(())

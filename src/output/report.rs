@@ -51,7 +51,7 @@ pub struct ReportStyle {
 
 impl Printer {
     /// Prints a report. For people at a terminal, it returns the commands with which to begin; `again`
-    /// is the command that reports the same once more.
+    /// is the command that reports the same once more, if that is short.
     ///
     /// # Errors
     /// When writing fails, or a template does not fit the report.
@@ -62,7 +62,7 @@ impl Printer {
         findings: &mut dyn Iterator<Item = Finding>,
         tail: &ReportTail,
         page: ReportStyle,
-        again: &str,
+        again: Option<&str>,
     ) -> Result<Vec<String>, RenderError> {
         if let (Self::Table { wide: false }, Some(width)) = (self, page.width) {
             let ReportStyle { headers, colour, reverse, .. } = page;

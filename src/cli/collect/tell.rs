@@ -113,12 +113,12 @@ fn incomplete(
     let checks = checks.then(|| format!("{} of {} checks limited", limited.len(), REGISTRY.len()));
     let told: Vec<_> = absent.into_iter().chain(partial).chain(checks).collect();
     let because = |reason: &str| blind.iter().any(|it| it.gap.reason.starts_with(reason));
-    let way = match () {
-        () if because("forbidden") => format!(": kubectl storage rbac {command} --check"),
-        () if because("the dump contains") => {
-            ": kubectl storage dump FILE saves them all".to_owned()
-        }
-        () => String::new(),
+    let way = if because("forbidden") {
+        format!(": kubectl storage rbac {command} --check")
+    } else if because("the dump contains") {
+        ": kubectl storage dump FILE saves them all".to_owned()
+    } else {
+        String::new()
     };
     Some(format!("Incomplete: {}{way}", told.join(", ")))
 }

@@ -56,7 +56,7 @@ pub struct ScreenStyle {
 }
 
 /// Prints findings for somebody who reads them at a terminal, and returns the commands with which to
-/// begin. `again` is the command that reports the same once more.
+/// begin. `again` is the command that reports the same once more, if that is short.
 ///
 /// # Errors
 /// When writing fails.
@@ -64,7 +64,7 @@ pub fn print(
     out: &mut dyn Write,
     findings: &mut dyn Iterator<Item = Finding>,
     style: ScreenStyle,
-    again: &str,
+    again: Option<&str>,
 ) -> io::Result<Vec<String>> {
     let mut known: HashMap<FindingText, usize> = HashMap::new();
     let listed: Vec<_> = findings
@@ -155,7 +155,7 @@ struct Page<'a> {
     style: ScreenStyle,
     paint: Paint,
     columns: [usize; 3],
-    again: &'a str,
+    again: Option<&'a str>,
     listed: &'a [Listed],
 }
 
@@ -164,13 +164,13 @@ impl Page<'_> {
     fn commands(&self, entry: &Entry, text: &FindingText) -> (Vec<String>, usize) {
         let objects = named(self.listed, entry);
         if objects.len() > TOGETHER
+            && let Some(again) = self.again
             && let Some(command) = text.command_before_names(&objects)
             && let Some(first) = entry.objects.first()
         {
             // All that a report of these findings would list.
             let id = &self.listed[*first].id;
             if self.listed.iter().filter(|it| it.id == *id).count() == objects.len() {
-                let again = self.again;
                 let command = format!("{again} --rule {id} -o name | xargs -o {command}");
                 return (vec![command], objects.len());
             }

@@ -37,8 +37,9 @@ fn shown(findings: Vec<Finding>, width: u16) -> Vec<String> {
 /// The lines of a screen, and the commands with which to begin.
 fn printed(findings: Vec<Finding>, style: ScreenStyle) -> (Vec<String>, Vec<String>) {
     let mut out = Vec::new();
-    let start = print(&mut out, &mut findings.into_iter(), style, "kubectl storage audit -n shop")
-        .expect("because memory does not fail");
+    let start =
+        print(&mut out, &mut findings.into_iter(), style, Some("kubectl storage audit -n shop"))
+            .expect("because memory does not fail");
     let text = String::from_utf8(out).expect("because it is text");
     (text.lines().map(str::to_owned).collect(), start)
 }

@@ -52,18 +52,26 @@ pub fn plan_table(out: &mut dyn Write, plan: &Plan, screen: PlanScreen) -> io::R
         for (label, text) in shared.own_outcomes(first) {
             match group.len() {
                 1 => indented(out, &format!("{label}: {text}"), width)?,
-                count => labelled(out, &format!("{label} of the {count} above"), text, width)?,
+                count => labelled(
+                    out,
+                    &format!("{label} of the {count} above"),
+                    text,
+                    width,
+                    str::to_owned,
+                )?,
             }
         }
     }
     // What is the same for all is said once, beneath.
     for notice in &shared.notices {
-        labelled(out, "Note", notice, width)?;
+        labelled(out, "Note", notice, width, str::to_owned)?;
     }
     for (label, text) in [("Each", shared.effect), ("Risk", shared.risk), ("Undo", shared.undo)] {
-        if let Some(text) = text {
-            labelled(out, label, text, width)?;
-        }
+        let Some(text) = text else { continue };
+        let first = plan.changes.first().filter(|_| label == "Each");
+        labelled(out, label, text, width, |line| {
+            first.map_or_else(|| line.to_owned(), |it| by_fate(paint, it, line))
+        })?;
     }
     refusals(out, &plan.refusals, width, paint)
 }
@@ -179,10 +187,16 @@ fn one_change(
 }
 
 /// A sentence at the margin, after its label.
-fn labelled(out: &mut dyn Write, label: &str, text: &str, width: usize) -> io::Result<()> {
+fn labelled(
+    out: &mut dyn Write,
+    label: &str,
+    text: &str,
+    width: usize,
+    paint: impl Fn(&str) -> String,
+) -> io::Result<()> {
     let text = format!("{label}: {}.", shortened(&escape_control(text), LONGEST));
     for (index, line) in wrap(&text, width.max(40) - 2).iter().enumerate() {
-        writeln!(out, "{}{line}", if index == 0 { "" } else { "  " })?;
+        writeln!(out, "{}{}", if index == 0 { "" } else { "  " }, paint(line))?;
     }
     Ok(())
 }
