@@ -136,8 +136,8 @@ fn what_says_the_same_is_one_entry() {
     assert_eq!(
         lines[12..],
         [
-            "    Next:  kubectl storage audit -n shop --rule pvc-unused -o name | xargs \\",
-            "           -o kubectl storage fix-finalizers -n shop",
+            "    Next:  kubectl storage audit -n shop --rule pvc-unused -o name | xargs -o \\",
+            "           kubectl storage fix-finalizers -n shop",
         ]
     );
     // Unless it would select others, too.
