@@ -17,14 +17,15 @@ use super::{
     completion::{self, REPORTS, formats},
     explain::NamedObject,
     reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
-    terminal,
+    start, terminal,
 };
 use crate::{
     model::{RuleId, Settings, Severity},
     output::{
         columns::Columns,
         format::Format,
-        jsonpath::Template,
+        jsonpath::{RenderError, Template},
+        lines::Paint,
         order::{SortError, SortPath},
         publish::{self, ReportOrigin},
         report::{Printer, ReportStyle},
@@ -61,6 +62,9 @@ pub struct AuditArgs {
     /// Omit headers
     #[arg(long)]
     no_headers: bool,
+    /// List the worst findings last, where the prompt is
+    #[arg(long, conflicts_with = "watch")]
+    reverse: bool,
     /// Sort findings by a JSONPath expression, such as .age.seconds or .volume.capacity
     #[arg(long, value_name = "JSONPATH")]
     sort_by: Option<String>,
@@ -73,9 +77,6 @@ pub struct AuditArgs {
         hide_possible_values = true
     )]
     group_by: Option<GroupBy>,
-    /// Also print how many objects of each kind were read
-    #[arg(short, long, action = clap::ArgAction::Count)]
-    verbose: u8,
 }
 
 impl AuditArgs {
@@ -173,6 +174,10 @@ impl AuditArgs {
         let tail = publish::tail(&collected.blind);
         let now = cluster.clock();
         let page = self.page();
+        let again = start::again(&settings.scope, self.dump.files());
+        let again = again.filter(|_| self.dump.is_plain() && self.judgement.is_plain());
+        let again = again.as_deref();
+        let mut start = Vec::new();
         let found = collected.assessor.findings(cluster, settings);
         let mut findings = found
             .filter(|it| view.is_none_or(|least| it.severity <= least))
@@ -187,15 +192,23 @@ impl AuditArgs {
                 None => &mut findings,
             };
             match self.group_by.and_then(GroupBy::grouping) {
-                None => printer.print(out, &head, findings, &tail, page),
+                None => start = printer.print(out, &head, findings, &tail, page, again)?,
+                // Of the worst finding's section: it is the first.
                 Some(by) => sections::print(out, findings, by, |out, findings| {
-                    printer.print(out, &head, &mut findings.into_iter(), &tail, page)
-                }),
+                    let findings = &mut findings.into_iter();
+                    let of_section = printer.print(out, &head, findings, &tail, page, again)?;
+                    if start.is_empty() {
+                        start = of_section;
+                    }
+                    Ok(())
+                })?,
             }
+            Ok::<_, RenderError>(())
         })
         .map_err(Failure::error)?;
         if printer.is_for_people() {
-            terminal::note(&summary(&head.summary, checks(collected, settings)));
+            let paint = Paint { colour: terminal::colour_of_notes() };
+            terminal::note(&summary(&head.summary, checks(collected, settings), paint));
             let hidden =
                 |least: Severity| tally.by_severity.iter().filter(move |(it, _)| **it > least);
             let hidden: usize = view.map_or(0, |least| hidden(least).map(|(_, count)| count).sum());
@@ -204,6 +217,7 @@ impl AuditArgs {
             }
         }
         self.tell_read(collected);
+        start::tell(&start, self.dump.files());
         Ok(tally.by_severity.into_keys().next())
     }
 
@@ -212,12 +226,13 @@ impl AuditArgs {
             headers: !self.no_headers,
             width: terminal::width(),
             colour: terminal::colour(),
+            reverse: self.reverse,
         }
     }
 
     /// Tells on stderr what was read, and what was not.
     fn tell_read(&self, collected: &Collected) {
-        if self.verbose > 0 {
+        if terminal::is_verbose() {
             for (kind, count) in collected.intake.seen() {
                 terminal::note(&format!("read {count} {}", kind.plural()));
             }

@@ -74,10 +74,14 @@ pub(super) struct Collected {
     pub(super) cluster_journal: Option<Text>,
     /// The namespace of the context, or that which the user gave; `None` for dumps.
     pub(super) namespace: Option<String>,
+    /// The dumps that were read, as people call them; empty for a cluster.
+    pub(super) dumps: Vec<String>,
     /// Everything that was not seen.
     pub(super) blind: Vec<UnreadGap>,
     /// Things to tell the user, on stderr.
     pub(super) notes: Vec<String>,
+    /// What a dump lacks besides objects: told where nothing else is missing, or with -v.
+    pub(super) details: Vec<String>,
     /// The way to the cluster, unless it was a dump.
     pub(super) live: Option<LiveConnection>,
     /// Objects in the saved file, if one was asked for.
@@ -116,8 +120,10 @@ pub(super) async fn collect(
         journal: None,
         cluster_journal: settings.recording.cluster_journal.clone(),
         namespace: None,
+        dumps: Vec::new(),
         blind: Vec::new(),
         notes: Vec::new(),
+        details: Vec::new(),
         live: None,
         saved: None,
     };
@@ -150,7 +156,10 @@ pub(super) async fn collect(
             let options = DumpOptions { kinds: kinds_for(settings), complete, taken_at, now };
             let read =
                 documents::read(&inputs, &mut io::stdin().lock(), &options, &mut collected.intake);
-            collected.notes.extend(read.map_err(dump_failure)?.notes);
+            collected.dumps = inputs.iter().map(Input::to_string).collect();
+            let told = read.map_err(dump_failure)?;
+            collected.notes.extend(told.notes);
+            collected.details = told.details;
             collected.judge(settings);
         }
     }
@@ -212,6 +221,17 @@ impl Collected {
             .map(|it| Question::Exists(ObjectKey::claim(&it.key)))
             .collect();
         answers::ask(reader, claims, &mut self.intake).await.map_err(dump_failure)
+    }
+
+    /// The cluster or the dumps that were read, as a plan names them.
+    pub(super) fn place(&self) -> String {
+        match &self.live {
+            None => format!("Dump {}", self.dumps.join(", ")),
+            Some(LiveConnection { connection: Connection { server, context, .. }, .. }) => {
+                let context = context.as_ref().map(|it| format!(" (context {it})"));
+                format!("Cluster {server}{}", context.unwrap_or_default())
+            }
+        }
     }
 
     fn server_url(&self) -> &str {

@@ -32,6 +32,9 @@ use super::{
 #[derive(Debug, Parser)]
 #[command(disable_help_subcommand = true, max_term_width = 100, version = VERSION)]
 pub struct Cli {
+    /// Also say what was read, and in full what was not
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
     /// How to reach the cluster.
     #[command(flatten)]
     pub connection: ConnectionArgs,
@@ -235,6 +238,9 @@ impl Cli {
     /// Runs the command that was typed.
     pub(super) async fn run(self, called: &str, interrupt: &Interrupt) -> Result<Exit, Failure> {
         terminal::choose_colours(self.color);
+        if self.verbose > 0 {
+            terminal::speak_in_full();
+        }
         match self.command {
             Command::Audit(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Watch(args) => Box::pin(args.run(&self.connection, interrupt)).await,

@@ -14,6 +14,7 @@ mod namespaces;
 mod rbac;
 mod retention;
 mod reading;
+mod start;
 mod table;
 mod terminal;
 mod version;

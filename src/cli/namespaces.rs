@@ -56,7 +56,7 @@ impl Collected {
 
     /// The failure that a namespace does not exist, with those that may be meant.
     fn no_namespace(&self, name: &str) -> Failure {
-        let place = self.place();
+        let place = self.this_place();
         let error =
             io::Error::new(io::ErrorKind::NotFound, format!("no namespace {name} in {place}"));
         let near = similar(&self.intake.cluster, name);
@@ -65,7 +65,7 @@ impl Collected {
     }
 
     /// What was looked at, as the user names it.
-    pub(super) fn place(&self) -> &'static str {
+    pub(super) fn this_place(&self) -> &'static str {
         if self.live.is_some() { "this cluster" } else { "this dump" }
     }
 

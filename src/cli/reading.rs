@@ -33,6 +33,16 @@ pub struct DumpSourceArgs {
 }
 
 impl DumpSourceArgs {
+    /// The dumps that were named.
+    pub(super) fn files(&self) -> &[PathBuf] {
+        &self.filename
+    }
+
+    /// Whether nothing was said of the dump: then it reads the same when it is only named.
+    pub(super) fn is_plain(&self) -> bool {
+        self.taken_at.is_none() && self.complete.is_empty()
+    }
+
     /// Where to look: the dump that was named, else the cluster.
     pub(super) fn from<'a>(
         &self,
@@ -64,6 +74,12 @@ pub struct JudgementArgs {
 }
 
 impl JudgementArgs {
+    /// Whether all is judged by default.
+    pub(super) fn is_plain(&self) -> bool {
+        let Self { older_than, threshold, driver_absent, record: _ } = self;
+        older_than.is_none() && threshold.is_empty() && driver_absent.is_empty()
+    }
+
     /// Puts them into the settings.
     pub(super) fn take_into(&self, settings: &mut Settings) {
         if let Some(MinimumAge(age)) = self.older_than {

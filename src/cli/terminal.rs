@@ -4,7 +4,10 @@
 use std::{
     collections::VecDeque,
     io::{self, BufWriter, IsTerminal as _, Write},
-    sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread::{self, ThreadId},
     time::Duration,
 };
@@ -152,6 +155,19 @@ pub fn message(failure: &Failure) -> String {
     message
 }
 
+/// Whether -v was given.
+static IS_VERBOSE: AtomicBool = AtomicBool::new(false);
+
+/// Has notes be told in full from now on.
+pub fn speak_in_full() {
+    IS_VERBOSE.store(true, Ordering::Relaxed);
+}
+
+/// Whether notes are told in full.
+pub fn is_verbose() -> bool {
+    IS_VERBOSE.load(Ordering::Relaxed)
+}
+
 /// Whether stdout is a terminal.
 pub fn is_terminal() -> bool {
     io::stdout().is_terminal()
@@ -198,14 +214,26 @@ const COLUMNS: u16 = 80;
 /// Whether colours are printed: as `--color` says, else where stdout is a terminal that shows them, and the user did
 /// not decline them (<https://no-color.org>).
 pub fn colour() -> bool {
+    shows_colours(is_terminal())
+}
+
+/// Whether stderr is such a terminal: summaries, plans and questions stand there.
+pub fn colour_of_notes() -> bool {
+    shows_colours(io::stderr().is_terminal())
+}
+
+fn shows_colours(is_terminal: bool) -> bool {
     match colours() {
         ColorChoice::Always => return true,
         ColorChoice::Never => return false,
         ColorChoice::Auto => {}
     }
+    if !is_terminal {
+        return false;
+    }
     let declined = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let plain = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-    is_terminal() && !declined && !plain
+    !declined && !plain
 }
 
 /// From how many bytes on that wait there is no room for another line. One line has room however long

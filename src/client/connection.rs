@@ -29,6 +29,8 @@ pub struct Connection {
     pub client: Client,
     /// The server's URL.
     pub server: String,
+    /// The context of the kubeconfig; `None` for a service account, or where flags name a cluster.
+    pub context: Option<String>,
     /// The namespace of objects that are named without one.
     pub namespace: String,
     /// The certificates (DER) of the configured certificate authority; empty if none is configured.
@@ -62,6 +64,7 @@ pub async fn connect(
 
 /// The parts of a client that is about to be built.
 struct ClientSetup {
+    context: Option<String>,
     config: Config,
     credential: Option<Credential>,
 }
@@ -72,7 +75,8 @@ impl ClientSetup {
         options: &ConnectionOptions,
         chosen: SelectedContext,
     ) -> Result<Self, ConnectError> {
-        let SelectedContext { namespace, cluster_name, cluster, user_name, mut user } = chosen;
+        let SelectedContext { context, namespace, cluster_name, cluster, user_name, mut user } =
+            chosen;
         let server = cluster.server.clone().filter(|server| !server.is_empty());
         let server =
             url("server", &server.ok_or(ConnectError::NoServer { cluster: cluster_name })?)?;
@@ -98,7 +102,7 @@ impl ClientSetup {
         let credential =
             authenticate(&mut user, &user_name, &cluster, options.request_timeout.0).await?;
         config.auth_info = user;
-        Ok(Self { config, credential })
+        Ok(Self { context, config, credential })
     }
 
     /// Prepares the client of a pod's service account; `missing` is the error outside of a pod.
@@ -129,7 +133,7 @@ impl ClientSetup {
         config.disable_compression = options.disable_compression;
         config.tls_server_name = cluster.tls_server_name;
         let credential = token_file(&mut config.auth_info)?;
-        Ok(Self { config, credential })
+        Ok(Self { context: None, config, credential })
     }
 
     fn connect(
@@ -137,7 +141,7 @@ impl ClientSetup {
         options: &ConnectionOptions,
         user_agent: &str,
     ) -> Result<Connection, ConnectError> {
-        let Self { mut config, credential } = self;
+        let Self { context, mut config, credential } = self;
         // kube would panic on a token with a line end.
         if let Some(token) = config.auth_info.token.take() {
             config.headers.push((AUTHORIZATION, bearer(&token)?));
@@ -165,7 +169,7 @@ impl ClientSetup {
             None => builder.build(),
         };
         let request_timeout = options.request_timeout.0;
-        Ok(Connection { client, server, namespace, authority, here, request_timeout })
+        Ok(Connection { client, server, context, namespace, authority, here, request_timeout })
     }
 }
 

@@ -100,6 +100,8 @@ fn go_duration(mut text: &str) -> Option<Duration> {
 /// The cluster, user and namespace that the kubeconfig and the flags select.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SelectedContext {
+    /// Its name, where one was chosen.
+    pub(super) context: Option<String>,
     pub(super) namespace: Option<String>,
     pub(super) cluster_name: String,
     pub(super) cluster: Cluster,
@@ -230,7 +232,7 @@ fn pick(options: &ConnectionOptions, merged: Kubeconfig) -> Result<SelectedConte
         None => return Err(ConnectError::Unknown { kind: "user", name: user_name, known: users }),
     };
     let namespace = context.namespace.filter(|namespace| !namespace.is_empty());
-    Ok(SelectedContext { namespace, cluster_name, cluster, user_name, user })
+    Ok(SelectedContext { context: name, namespace, cluster_name, cluster, user_name, user })
 }
 
 /// Applies the flags about the server.

@@ -181,8 +181,9 @@ pub(crate) fn giving_back(volume: &Volume, claim: &Claim) -> String {
             "{retain}`kubectl storage {command}` writes the uid of {claim} into spec.claimRef again"
         ),
         Some(_) => format!(
-            "{retain}save its manifest with the uid of {claim} in spec.claimRef; after the object is deleted, `kubectl \
-             storage rebind {object} --from FILE` creates it again"
+            "{retain}save its manifest with the uid of {claim} in spec.claimRef as {file}; after the object is deleted, \
+             `kubectl storage rebind {object} --from {file}` creates it again",
+            file = quoted(&format!("{}.yaml", volume.name()))
         ),
     }
 }
@@ -384,8 +385,8 @@ impl<'a> LostCause<'a> {
             ),
             Self::Missing => format!(
                 "keep the claim, and recreate PersistentVolume {name} from its manifest, with policy Retain and this \
-                 claim's uid in spec.claimRef: `kubectl storage rebind {}` does so from the journal, or with \
-                 --from FILE",
+                 claim's uid in spec.claimRef: `kubectl storage rebind {}` does so from the journal, or from the \
+                 file that --from names",
                 facts::on_command_line(&ObjectRef {
                     key: ObjectKey::cluster_wide(Kind::PersistentVolume, name),
                     uid: None,

@@ -63,7 +63,7 @@ impl Obstacle {
                 "its csi-provisioner 5.0.0 or 5.0.1 cannot finish deletions".to_owned()
             }
             Self::RefusedByGuard { controller, .. } => {
-                format!("`kubectl storage guard` refuses {controller}")
+                format!("the guard refuses {controller}")
             }
             Self::AttemptFailed { message, .. } => {
                 format!("last attempt failed: {}", brief_error(message))
@@ -101,7 +101,7 @@ impl Obstacle {
                 )
             }
             Self::RefusedByGuard { controller, .. } => format!(
-                "`kubectl storage guard` refuses {controller}, which it takes for a person, and which retries for ever"
+                "the guard refuses {controller}, which it takes for a person, and which retries for ever"
             ),
             Self::AttemptFailed { series, .. } => format!("{FAILED_DELETE}: {series}"),
             Self::PluginRemoved(plugin) => {
@@ -433,8 +433,8 @@ impl GuardRefusal {
                 quoted(user)
             ),
             None => format!(
-                "`kubectl storage guard install{again} --pass-user USER` lets it pass, where USER is the user as which \
-                 {controller} acts: the API server's audit log names it{replaced}"
+                "let the user pass as which {controller} acts: the API server's audit log names it, for guard \
+                 install{again} --pass-user{replaced}"
             ),
         }
     }
@@ -480,6 +480,6 @@ mod tests {
         let advice = of("a$b").advice("csi-provisioner", &["eks:x".to_owned()]);
         assert!(advice.contains("install --pass-user eks:x --pass-user 'a$b'`"), "{advice}");
         let unknown = GuardRefusal { user: None }.advice("csi-provisioner", &[]);
-        assert!(unknown.contains("--pass-user USER` lets it pass, where USER is"), "{unknown}");
+        assert!(unknown.contains("audit log names it, for guard install"), "{unknown}");
     }
 }

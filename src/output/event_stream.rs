@@ -236,7 +236,7 @@ mod tests {
     }
 
     fn printed(printer: Printer) -> String {
-        let page = ReportStyle { headers: true, width: None, colour: false };
+        let page = ReportStyle { headers: true, width: None, colour: false, reverse: false };
         let mut stream = EventStream::new(printer, page);
         let mut out = Vec::new();
         for event in events() {

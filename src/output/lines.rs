@@ -1,12 +1,19 @@
 //! Lines of a bounded width, and their colours.
 
-use anstyle::{AnsiColor, Style};
+use anstyle::{Ansi256Color, AnsiColor, Style};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::model::Severity;
 
 /// The longest name that is printed: no object of a cluster has a longer one.
 pub const LONGEST_NAME: usize = 400;
+
+/// Colours that read on black as on white: what a terminal calls yellow, green, cyan or dim does not.
+const RED: Style = AnsiColor::Red.on_default();
+const AMBER: Style = Ansi256Color(130).on_default();
+const GREEN: Style = Ansi256Color(28).on_default();
+const BLUE: Style = Ansi256Color(31).on_default();
+const GREY: Style = Ansi256Color(243).on_default();
 
 /// Colours, where they are wanted.
 #[derive(Debug, Clone, Copy)]
@@ -18,15 +25,20 @@ impl Paint {
     /// A severity, in a column of this width.
     pub fn severity(self, severity: Option<Severity>, width: usize) -> String {
         let Some(severity) = severity else { return " ".repeat(width) };
-        let style = match severity {
-            Severity::Critical => AnsiColor::Red.on_default().bold(),
-            Severity::High => AnsiColor::Red.on_default(),
-            Severity::Medium => AnsiColor::Yellow.on_default(),
-            Severity::Low => AnsiColor::Cyan.on_default(),
-            Severity::Info => Style::new().dimmed(),
-        };
         let name = severity.name();
-        format!("{}{:2$}", self.styled(name, style), "", width.saturating_sub(name.len()))
+        format!("{}{:2$}", self.ranked(severity, name), "", width.saturating_sub(name.len()))
+    }
+
+    /// A text in the colour of a severity.
+    pub fn ranked(self, severity: Severity, text: &str) -> String {
+        let style = match severity {
+            Severity::Critical => RED.bold(),
+            Severity::High => RED,
+            Severity::Medium => AMBER,
+            Severity::Low => BLUE,
+            Severity::Info => GREY,
+        };
+        self.styled(text, style)
     }
 
     /// The id of a finding.
@@ -36,15 +48,25 @@ impl Paint {
 
     /// What destroys data.
     pub fn alarm(self, text: &str) -> String {
-        self.styled(text, AnsiColor::Red.on_default())
+        self.styled(text, RED)
+    }
+
+    /// What keeps data.
+    pub fn kept(self, text: &str) -> String {
+        self.styled(text, GREEN)
+    }
+
+    /// What is refused.
+    pub fn refused(self, text: &str) -> String {
+        self.styled(text, AMBER)
     }
 
     /// What begins a line: an error, a next step, a verdict.
     pub fn label(self, label: &str) -> String {
         let style = match label.trim_end() {
-            "Error:" => AnsiColor::Red.on_default(),
-            "Next:" => AnsiColor::Green.on_default(),
-            "Blocked:" | "Unknown:" => AnsiColor::Yellow.on_default(),
+            "Error:" => RED,
+            "Next:" => GREEN,
+            "Blocked:" | "Unknown:" => AMBER,
             _ => Style::new(),
         };
         let (word, gap) = label.split_at(label.trim_end().len());
@@ -59,21 +81,14 @@ impl Paint {
     }
 }
 
-/// How long a command may be to stand within a sentence, in bytes.
-const INLINE_COMMAND: usize = 100;
+/// Widths of columns of one table: as wide as their widest cell, at least so wide, with a gap of two.
+pub fn column_width<'t>(least: usize, cells: impl Iterator<Item = &'t str>) -> usize {
+    cells.map(|cell| cell.width() + 2).fold(least, usize::max)
+}
 
-/// Splits an advice that ends in a command too long to be wrapped with it: what stands before it,
-/// and the command.
-pub fn split_command(advice: &str) -> (&str, Option<&str>) {
-    let quoted = advice.strip_suffix('`').and_then(|text| text.rsplit_once('`'));
-    match quoted {
-        Some((before, command))
-            if command.starts_with("kubectl ") && command.len() > INLINE_COMMAND =>
-        {
-            (before.trim_end(), Some(command))
-        }
-        _ => (advice, None),
-    }
+/// A cell, and the rest of its column.
+pub fn cell(text: &str, width: usize) -> String {
+    format!("{text}{:1$}", "", width.saturating_sub(text.width()))
 }
 
 /// Shortens a text to at most `limit` columns: its beginning and its end remain, since errors name
@@ -106,6 +121,21 @@ pub fn shortened(text: &str, limit: usize) -> String {
     short
 }
 
+/// Shortens what stands before, between and after the commands of an advice to at most `limit` columns
+/// each: the commands stay whole.
+pub fn shortened_beside_commands(advice: &str, limit: usize) -> String {
+    let parts: Vec<&str> = advice.split('`').collect();
+    let is_command = |(index, part): (usize, &&str)| index % 2 == 1 && part.starts_with("kubectl ");
+    if !parts.iter().enumerate().any(is_command) {
+        return shortened(advice, limit);
+    }
+    let part = |(index, part): (usize, &&str)| match is_command((index, part)) {
+        true => (*part).to_owned(),
+        false => shortened(part, limit),
+    };
+    parts.iter().enumerate().map(part).collect::<Vec<_>>().join("`")
+}
+
 /// The first characters that have room in so many columns.
 fn columns(text: impl Iterator<Item = char>, limit: usize) -> Vec<char> {
     let mut used = 0;
@@ -129,7 +159,7 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
 
 fn filled(text: &str, width: usize, breaks_words: bool) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in words(text, width) {
+    for (word, is_command) in words(text, width) {
         match lines.last_mut() {
             Some(line) if line.width() + 1 + word.width() <= width && !line.ends_with(GOES_ON) => {
                 line.push(' ');
@@ -139,7 +169,8 @@ fn filled(text: &str, width: usize, breaks_words: bool) -> Vec<String> {
             _ => {}
         }
         let mut rest = &*word;
-        while breaks_words && rest.width() > width {
+        // What is cut in a command could not be copied.
+        while breaks_words && !is_command && rest.width() > width {
             let head: String = columns(rest.chars(), width.max(2)).into_iter().collect();
             rest = &rest[head.len()..];
             lines.push(head);
@@ -152,24 +183,27 @@ fn filled(text: &str, width: usize, breaks_words: bool) -> Vec<String> {
 /// Ends a line of a command that goes on in the next one.
 const GOES_ON: &str = " \\";
 
-/// The words of a text; a command in backticks is one, or one for each line that it takes.
-fn words(text: &str, width: usize) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
+/// The words of a text, and whether they are of a command; a command in backticks is one, or one for
+/// each line that it takes.
+fn words(text: &str, width: usize) -> Vec<(String, bool)> {
+    let mut words: Vec<(String, bool)> = Vec::new();
     let mut command: Vec<&str> = Vec::new();
-    let whole = |command: &mut Vec<&str>, words: &mut Vec<String>| {
+    let whole = |command: &mut Vec<&str>, words: &mut Vec<(String, bool)>| {
         let joined = command.join(" ");
         match joined.width() <= width {
-            true => words.push(joined),
-            false if joined.contains("`kubectl ") => words.extend(command_lines(&joined, width)),
+            true => words.push((joined, true)),
+            false if joined.contains("`kubectl ") => {
+                words.extend(command_lines(&joined, width).into_iter().map(|it| (it, true)));
+            }
             // What a command prints is none.
-            false => words.extend(command.iter().map(|it| (*it).to_owned())),
+            false => words.extend(command.iter().map(|it| ((*it).to_owned(), false))),
         }
         command.clear();
     };
     for word in text.split_whitespace() {
         let odd = word.matches('`').count() % 2 == 1;
         match (command.is_empty(), odd) {
-            (true, false) => words.push(word.to_owned()),
+            (true, false) => words.push((word.to_owned(), false)),
             (true, true) | (false, false) => command.push(word),
             (false, true) => {
                 command.push(word);
@@ -178,7 +212,7 @@ fn words(text: &str, width: usize) -> Vec<String> {
         }
     }
     // A backtick that nothing closes begins no command.
-    words.extend(command.into_iter().map(str::to_owned));
+    words.extend(command.into_iter().map(|it| (it.to_owned(), false)));
     words
 }
 
@@ -283,5 +317,37 @@ mod tests {
             "the gap has no colour"
         );
         assert_eq!(with.label("Cause:"), "Cause:");
+    }
+
+    /// By the formula of WCAG 2, for the colours that every terminal shows alike.
+    #[test]
+    fn colours_read_on_black_and_on_white() {
+        let light = |part: u8| {
+            let part = f64::from(part) / 255.0;
+            if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+        };
+        // The cube of 216 colours, and the greys after it.
+        let parts = |index: u8| match index {
+            232.. => [8 + 10 * (index - 232); 3],
+            _ => [36, 6, 1]
+                .map(|step| [0, 95, 135, 175, 215, 255][usize::from((index - 16) / step % 6)]),
+        };
+        for style in [AMBER, GREEN, BLUE, GREY] {
+            let Some(anstyle::Color::Ansi256(Ansi256Color(index))) = style.get_fg_color() else {
+                panic!("{style:?} differs from terminal to terminal");
+            };
+            let [red, green, blue] = parts(index).map(light);
+            let luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+            let (on_white, on_black) = (1.05 / (luminance + 0.05), (luminance + 0.05) / 0.05);
+            assert!(on_white > 4.0 && on_black > 4.0, "{index}: {on_white:.1}, {on_black:.1}");
+        }
+    }
+
+    #[test]
+    fn columns_never_touch() {
+        let width = column_width(7, ["3d", "1234567890123"].into_iter());
+        assert_eq!(cell("1234567890123", width), "1234567890123  ");
+        assert_eq!(cell("木", 7), "木     ");
+        assert_eq!(column_width(7, ["3d"].into_iter()), 7);
     }
 }

@@ -1,6 +1,6 @@
 //! Output: the public shapes (`wire`), what fills them (`publish`, `writing`, `guard`), and one file per format.
 
-mod lines;
+pub(crate) mod lines;
 pub(crate) mod columns;
 pub mod explanation;
 pub mod guard;

@@ -6,8 +6,8 @@ use std::{
 };
 
 use serde::Serialize;
-use unicode_width::UnicodeWidthStr as _;
 
+pub use super::lines::wrapped as wrap;
 pub(super) use super::table::{age_cell, resource_name, short_name};
 use super::{
     columns::Columns,
@@ -45,10 +45,13 @@ pub struct ReportStyle {
     pub width: Option<u16>,
     /// Whether the terminal shows colours, and they are wanted.
     pub colour: bool,
+    /// Print the findings in the opposite order: the worst last.
+    pub reverse: bool,
 }
 
 impl Printer {
-    /// Prints a report.
+    /// Prints a report. For people at a terminal, it returns the commands with which to begin; `again`
+    /// is the command that reports the same once more, if that is short.
     ///
     /// # Errors
     /// When writing fails, or a template does not fit the report.
@@ -59,7 +62,20 @@ impl Printer {
         findings: &mut dyn Iterator<Item = Finding>,
         tail: &ReportTail,
         page: ReportStyle,
-    ) -> Result<(), RenderError> {
+        again: Option<&str>,
+    ) -> Result<Vec<String>, RenderError> {
+        if let (Self::Table { wide: false }, Some(width)) = (self, page.width) {
+            let ReportStyle { headers, colour, reverse, .. } = page;
+            let style = ScreenStyle { headers, width, colour, reverse };
+            return Ok(screen::print(out, findings, style, again)?);
+        }
+        let mut reversed: Vec<Finding> = Vec::new();
+        if page.reverse {
+            reversed.extend(&mut *findings);
+        }
+        let mut reversed = reversed.into_iter().rev();
+        let findings =
+            if page.reverse { &mut reversed as &mut dyn Iterator<Item = _> } else { findings };
         match self {
             Self::Table { wide } => table(out, findings, *wide, page)?,
             Self::Json => list::report_json(out, head, "findings", findings, tail)?,
@@ -80,7 +96,7 @@ impl Printer {
                 columns.print(out, &mut values, look)?;
             }
         }
-        Ok(())
+        Ok(Vec::new())
     }
 
     /// Whether the summary belongs under it, on stderr.
@@ -116,10 +132,6 @@ fn table(
     wide: bool,
     page: ReportStyle,
 ) -> io::Result<()> {
-    if let Some(width) = page.width.filter(|_| !wide) {
-        let style = ScreenStyle { headers: page.headers, width, colour: page.colour };
-        return screen::print(out, findings, style);
-    }
     // Nothing is cut and nothing coloured: scripts read this.
     let look = TableStyle { headers: page.headers, width: None, escape: escape_control };
     let mut table = TextTable::new(out, headers(wide), look);
@@ -129,21 +141,6 @@ fn table(
         table.row(cells(finding, wide))?;
     }
     if any { table.finish() } else { Ok(()) }
-}
-
-/// Breaks text into lines of at most `width` columns, where words allow it.
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.width() + 1 + word.width() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 /// The cells of a finding beneath these headers.

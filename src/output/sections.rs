@@ -51,7 +51,7 @@ pub fn print(
     out: &mut dyn Write,
     findings: &mut dyn Iterator<Item = Finding>,
     by: Grouping,
-    print: impl Fn(&mut dyn Write, Vec<Finding>) -> Result<(), RenderError>,
+    mut print: impl FnMut(&mut dyn Write, Vec<Finding>) -> Result<(), RenderError>,
 ) -> Result<(), RenderError> {
     let mut groups: BTreeMap<Option<String>, Vec<Finding>> = BTreeMap::new();
     for finding in findings {

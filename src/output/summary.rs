@@ -1,6 +1,6 @@
 //! The summary of a report, in one or two lines.
 
-use super::wire::Summary;
+use super::{lines::Paint, wire::Summary};
 use crate::model::Severity;
 
 /// How many checks there are, and how many were made everywhere.
@@ -15,12 +15,12 @@ pub struct Checks {
 }
 
 /// The summary in one or two lines. Where checks were limited, it never says only that nothing was found.
-pub fn summary(summary: &Summary, checks: Checks) -> String {
+pub fn summary(summary: &Summary, checks: Checks, paint: Paint) -> String {
     let counts: Vec<_> = Severity::ALL
         .into_iter()
         .filter_map(|severity| {
             let count = *summary.by_severity.get(severity.name())?;
-            (count > 0).then(|| format!("{count} {}", severity.name()))
+            (count > 0).then(|| paint.ranked(severity, &format!("{count} {}", severity.name())))
         })
         .collect();
     let seen =

@@ -57,8 +57,9 @@ pub fn announce(
         }
         AnnouncementStatus::Due(period) => {
             return refuse(format!(
-                "it is announced already, and due since {}: `gc --announced` reclaims it",
-                format_time(&period.due)
+                "it is announced already, and due since {}: `kubectl storage gc {} --announced` reclaims it",
+                format_time(&period.due),
+                facts::on_command_line(&volume.object())
             ));
         }
         AnnouncementStatus::Vetoed(_) if announcing.include_vetoed => {

@@ -126,11 +126,11 @@ fn propose(cx: &Cx, claim: &Claim) -> Seen<Result<Proposal, Refusal>> {
         ));
     }
     if left == 0 && unserved.is_empty() {
-        notices.push(
+        notices.push(format!(
             "the garbage collector may delete the claim at any moment: if it is faster, the \
-             claim is Terminating, and `kubectl storage retain` keeps its data"
-                .to_owned(),
-        );
+             claim is Terminating, and `kubectl storage retain {}` keeps its data",
+            facts::on_command_line(&claim.object())
+        ));
     }
     Ok(Ok(Proposal {
         steps: vec![Action::RemoveOwnerReferences {

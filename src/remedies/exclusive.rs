@@ -5,7 +5,7 @@
 use super::{
     DELETED_AT_ONCE,
     checks::{self, Checked, ReliedFlags},
-    snapshot_first,
+    keep_backend, snapshot_first,
 };
 use crate::cluster::{Cx, Placed, Seen};
 use crate::drivers::{self, Destruction, Family, Fate, Place};
@@ -84,9 +84,10 @@ pub(super) fn clearance(
             places.clone()
         }
         Destruction::Nothing(why) => {
+            let keep = (keep_backend::REMEDY.command)(cx, volume).unwrap_or_default();
             return Ok(Err(format!(
-                "{name} would answer OK without deleting anything, since {why}; `gc \
-                 --keep-backend` deletes the object and records the backend volume"
+                "{name} would answer OK without deleting anything, since {why}; `kubectl storage {keep}` \
+                 deletes the object and records the backend volume"
             )));
         }
         Destruction::Fails(why) if matches!(owner, Owner::StaticInTree(_)) => {

@@ -5,7 +5,9 @@ use super::{Remedy, checks, released, released::ReleaseDemand};
 use crate::cluster::{Cx, Seen};
 use crate::drivers::ObjectDropped;
 use crate::facts;
-use crate::model::{Action, Effect, Kind, Proposal, Refusal, Undo, Volume};
+use crate::model::{
+    Action, Effect, Kind, Proposal, Refusal, Threshold, Undo, Volume, format_duration,
+};
 
 /// `gc --keep-backend` (F01, alternative).
 ///
@@ -24,7 +26,11 @@ pub static REMEDY: Remedy = Remedy {
         Kind::VolumeGroupSnapshotContent,
     ],
     writes: &[("delete", "persistentvolumes")],
-    command: |_, _| None,
+    command: |cx, volume| {
+        let age = format_duration(cx.settings().thresholds.get(Threshold::OlderThan));
+        let object = facts::on_command_line(&volume.object());
+        Some(format!("gc {object} --older-than {age} --keep-backend"))
+    },
     propose,
 };
 

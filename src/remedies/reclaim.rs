@@ -17,7 +17,7 @@ pub static REMEDY: Remedy = Remedy {
     writes: &[("patch", "persistentvolumes")],
     command: |cx, volume| {
         let age = format_duration(cx.settings().thresholds.get(Threshold::OlderThan));
-        Some(format!("gc {} --older-than {age}", volume.object()))
+        Some(format!("gc {} --older-than {age}", facts::on_command_line(&volume.object())))
     },
     propose,
 };
@@ -92,11 +92,12 @@ fn reclaim(cx: &Cx, volume: &Volume, demand: ReleaseDemand) -> Seen<Result<Propo
 fn forward(cx: &Cx, volume: &Volume, demand: ReleaseDemand, reason: String) -> String {
     let is_offered = demand == ReleaseDemand::Aged && !reason.contains("--keep-backend");
     let propose = keep_backend::REMEDY.propose;
-    match is_offered && matches!(propose(cx, volume), Ok(Ok(_))) {
-        true => format!(
-            "{reason}; `gc --keep-backend` deletes the object and records the backend volume"
+    let is_allowed = || matches!(propose(cx, volume), Ok(Ok(_)));
+    match (keep_backend::REMEDY.command)(cx, volume).filter(|_| is_offered && is_allowed()) {
+        Some(command) => format!(
+            "{reason}; `kubectl storage {command}` deletes the object and records the backend volume"
         ),
-        false => reason,
+        None => reason,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Remedy, checks};
 use crate::cluster::{Cx, Seen};
+use crate::facts;
 use crate::model::{Action, Effect, Kind, Phase, Proposal, ReclaimPolicy, Refusal, Undo, Volume};
 
 /// P-POLICY to Retain.
@@ -9,7 +10,7 @@ pub static REMEDY: Remedy = Remedy {
     id: "retain",
     needs: &[Kind::PersistentVolume],
     writes: &[("patch", "persistentvolumes")],
-    command: |_, volume| Some(format!("retain {}", volume.object())),
+    command: |_, volume| Some(format!("retain {}", facts::on_command_line(&volume.object()))),
     propose,
 };
 

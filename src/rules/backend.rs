@@ -69,7 +69,8 @@ fn kept_backend(cx: &Cx, kept: &KeptBackend) -> Seen<Option<Finding>> {
     let entry = kept.entry.as_ref().map(JournalEntryNumber::arguments);
     Ok(Some(finding.report_only(match entry {
         Some(entry) => format!(
-            "`undo {entry}` creates its PersistentVolume again; if it is not needed, `destroy-orphan --from-journal {entry}` lets {driver} delete {handle}"
+            "`kubectl storage undo {entry}` creates its PersistentVolume again; if it is not needed, \
+             `kubectl storage destroy-orphan --from-journal {entry}` lets {driver} delete {handle}"
         ),
         None => format!("if it is not needed, delete {handle} of {driver} at the storage system"),
     })))

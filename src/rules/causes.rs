@@ -176,6 +176,12 @@ pub fn waits(effect: &str) -> bool {
     !matches!(effect, "pv-missing-deletion-protection" | "pv-stale-ext-finalizer-retain")
 }
 
+/// Whether a table folds what follows from a finding beneath it. The version of a provisioner explains
+/// what its volumes suffer from, and stands below them: each of them has a next step of its own.
+pub fn stands_above(cause: &str) -> bool {
+    cause != "provisioner-known-bad-version"
+}
+
 /// Returns the findings that explain the finding of a rule about a subject, in the order of the
 /// table. `found` tells whether a rule found something about a subject.
 pub fn causes(

@@ -58,7 +58,7 @@ fn rbac_missing_patch(cx: &Cx, driver: &Text) -> Seen<Option<Finding>> {
 /// F37: a csi-provisioner of a version that is known to leak volumes or to leave them Terminating.
 static KNOWN_BAD_VERSION: Rule = Rule {
     id: "provisioner-known-bad-version",
-    severity: Severity::High,
+    severity: Severity::Medium,
     capacity_risk: CapacityRisk::None,
     needs: facts::needs![versions],
     remedies: &[],

@@ -25,8 +25,8 @@ pub(crate) use assess::{
     PartialAssessment, StoragePool, StorageTotals, Totals, UnreadGap, in_scope, is_left_out,
     judge_with, metadata, object,
 };
-pub(crate) use causes::waits;
 pub use causes::{CAUSES, Cause, Link};
+pub(crate) use causes::{stands_above, waits};
 pub(crate) use explain::{
     DriverLine, EXPLAINED, Explanation, LastError, ObjectEffect, User, drivers, explain,
     known_driver,

@@ -49,6 +49,8 @@ pub struct DumpOptions {
 pub struct DumpNotes {
     /// Things that the user should know, each a sentence without a full stop.
     pub notes: Vec<String>,
+    /// What the dump lacks besides objects, each a sentence without a full stop.
+    pub details: Vec<String>,
     /// Objects that an audit has no use for.
     pub unused: u64,
 }

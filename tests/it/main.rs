@@ -19,6 +19,7 @@ mod incremental;
 mod journal;
 mod krew_manifest;
 mod links;
+mod next_commands;
 mod odd;
 mod pages;
 mod picture;

@@ -129,6 +129,7 @@ pub(crate) fn look(rule: &Rule, file: &str) -> Look {
     let notes = documents::read(&inputs, &mut std::io::empty(), &options, &mut intake)
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     assert!(notes.notes.is_empty(), "{}: {:?}", path.display(), notes.notes);
+    assert!(notes.details.is_empty(), "{}: {:?}", path.display(), notes.details);
     assert_eq!(intake.complaints(), [] as [String; 0], "{}", path.display());
     let mut assessor = Assessor::default();
     assessor.update(&intake.cluster, &settings, std::mem::take(&mut intake.dirty));

@@ -84,7 +84,7 @@ fn d_34_a_volume_that_is_gone_while_attached() {
     });
     let report = on.audit(&[]);
     let finding = report.finding("va-orphan-pv-missing", &object);
-    finding.expect("high", "blocked").says(&["not found", "--from FILE", "external-attacher"]);
+    finding.expect("high", "blocked").says(&["not found", ".yaml`", "external-attacher"]);
     report.is_fixture("va-orphan-pv-missing", &object);
     never("somebody detaches it", Duration::from_secs(3), || on.get(&object).is_none());
 

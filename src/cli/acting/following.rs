@@ -144,7 +144,7 @@ fn tell(news: &ActingNews<'_>, format: &Format, told: &mut ToldReasons) -> std::
             Format::Json => list::json_line(out, shape),
             Format::Yaml => writeln!(out, "---").and_then(|()| list::yaml(out, shape)),
             Format::Name => writing::names(out, &mut perform::changed(shape)),
-            _ => writing::receipt_table(out, shape, width),
+            _ => writing::receipt_table(out, shape, width, terminal::colour()),
         })?;
         for note in &shape.notes {
             terminal::note(&format!("note: {}", escape_control(note)));

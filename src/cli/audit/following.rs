@@ -16,6 +16,7 @@ use crate::{
     model::{FindingEvent, ObjectRef, RuleId, Settings, Severity, escape_control},
     output::{
         event_stream::EventStream,
+        lines::Paint,
         order::SortPath,
         publish::{self, ReportOrigin},
         report::Printer,
@@ -35,7 +36,7 @@ pub(super) struct Following<'a> {
 }
 
 impl AuditArgs {
-    /// Prints what is found now, and what changes, until somebody ends it.
+    /// Prints what is found now, and what changes, until it is ended.
     pub(super) async fn follow(
         &self,
         connection: &ConnectionArgs,
@@ -46,8 +47,8 @@ impl AuditArgs {
             terminal::note(&format!("note: {lines} lines were lost here: stderr was not read"));
         })?;
         let Following { mut settings, named, printer, sort_by, screen } = by;
-        let (namespace, save) = (self.selection.namespace(), self.save.as_deref());
-        let mut collected = collect::look(connection, namespace, &settings, save).await?;
+        let namespace = self.selection.namespace();
+        let mut collected = collect::look(connection, namespace, &settings).await?;
         self.selection.settle(&named, &mut collected, &mut settings).await?;
         note_unknown_drivers(&mut collected, &settings);
         let is_for_people = printer.is_for_people();
@@ -75,7 +76,9 @@ impl AuditArgs {
             let tally = reconciler.assessor().totals(cluster, reconciler.settings());
             let origin = ReportOrigin { source: Source::Watch, journal: None };
             let head = publish::head(cluster, reconciler.settings(), &tally, origin);
-            terminal::note(&summary(&head.summary, checks(&collected, reconciler.settings())));
+            let paint = Paint { colour: terminal::colour_of_notes() };
+            let checks = checks(&collected, reconciler.settings());
+            terminal::note(&summary(&head.summary, checks, paint));
         }
         self.tell_read(&collected);
         let going_on = async {

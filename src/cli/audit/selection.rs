@@ -126,7 +126,7 @@ fn expect(collected: &Collected, key: &ObjectKey) -> Result<Option<UnreadGap>, F
     };
     let Err(unseen) = cluster.reach(key.kind, key.namespace.as_ref()) else {
         let uses = if key.kind == Kind::Pod { " that uses a claim" } else { "" };
-        let told = format!("no {shown}{uses} in {}", collected.place());
+        let told = format!("no {shown}{uses} in {}", collected.this_place());
         return Err(Failure::error(io::Error::new(io::ErrorKind::NotFound, told))
             .hint(similar(cluster, key)));
     };

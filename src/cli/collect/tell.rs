@@ -1,22 +1,29 @@
-//! What is told of a look on stderr, in as few lines as possible: what was not read or not understood, and what else there is to know.
+//! What is told of a look on stderr: in a line that something was not read, with -v what that is, and what else there is to know.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Collected, kinds};
 use crate::{
     cli::terminal,
     cluster::{Cluster, Gap},
     model::{ClaimPhase, Kind, Phase, ReclaimPolicy, escape_control},
+    rules::{REGISTRY, UnreadGap},
 };
+
+/// Reasons of a kind that are told; of more, their number.
+const REASONS: usize = 3;
 
 /// What there is to know besides what was not seen.
 pub(in crate::cli) fn notes(collected: &Collected) -> Vec<String> {
     let cluster = &collected.intake.cluster;
     let words = unknown_words(cluster).into_iter().chain(odd_fields(cluster));
     let words: Vec<_> = words.collect();
+    // Whoever is told that something is missing asks for details with -v.
+    let is_whole = collected.blind.is_empty() || terminal::is_verbose();
+    let details = collected.details.iter().filter(|_| is_whole);
     // What is a gap as well is told once.
     let is_gap = |note: &&String| collected.blind.iter().any(|it| it.gap.reason == **note);
-    collected.notes.iter().chain(&words).filter(|it| !is_gap(it)).cloned().collect()
+    collected.notes.iter().chain(details).chain(&words).filter(|it| !is_gap(it)).cloned().collect()
 }
 
 /// Tells what there is to know besides what was not seen, on stderr.
@@ -48,42 +55,129 @@ pub(in crate::cli) fn tell_read_again(gaps: &[Gap]) {
     }
 }
 
-/// Tells what was not seen, and what else there is to know, on stderr.
+/// Tells what there is to know, and last, in one line, what was not seen, on stderr.
 pub(in crate::cli) fn tell(collected: &Collected, command: &str) {
     let blind = &collected.blind;
     tell_notes(collected);
-    tell_gaps("not read", blind.iter().map(|it| &it.gap));
-    if blind.iter().any(|it| it.gap.reason.starts_with("forbidden")) {
-        tell_permissions(command);
+    if terminal::is_verbose() {
+        tell_gaps("not read", blind.iter().map(|it| &it.gap));
+    }
+    let seen = collected.intake.seen().iter().filter(|(_, count)| **count > 0);
+    let seen: BTreeSet<Kind> = seen.map(|(kind, _)| *kind).collect();
+    let server = collected.intake.cluster.server();
+    let has_version = server.is_some_and(|it| it.git_version.is_some() || it.allowed.is_some());
+    if let Some(line) = incomplete(blind, &seen, has_version, command) {
+        let details = if terminal::is_verbose() { "" } else { " (details: -v)" };
+        terminal::note(&format!("{line}{details}"));
     }
 }
 
-/// One line for all kinds that were not seen for the same reason. `looked_at` are the kinds of which
-/// any could be missed.
+/// What was not read, in one line, and the command with which it would be; `None` if nothing is
+/// missing.
+fn incomplete(
+    blind: &[UnreadGap],
+    seen: &BTreeSet<Kind>,
+    has_version: bool,
+    command: &str,
+) -> Option<String> {
+    if blind.is_empty() {
+        return None;
+    }
+    let lost: BTreeSet<Kind> = blind.iter().map(|it| it.gap.kind).collect();
+    let (lists, answers): (Vec<_>, Vec<_>) = lost.iter().partition(|kind| kind.is_listed());
+    let is_partial = |kind: &Kind| {
+        let mut its = blind.iter().filter(|it| it.gap.kind == *kind);
+        seen.contains(kind) || its.all(|it| it.gap.namespace.is_some())
+    };
+    let (partial, missing): (Vec<Kind>, Vec<Kind>) = lists.into_iter().partition(is_partial);
+    let of_answers = |it: &&UnreadGap| answers.contains(&it.gap.kind);
+    let open = blind.iter().filter(of_answers).count();
+    let counted = |count: usize, what: &str| {
+        let many = if count == 1 { "" } else { "s" };
+        (count > 0).then(|| format!("{count} {what}{many}"))
+    };
+    let absent: Vec<String> = counted(missing.len(), "kind")
+        .into_iter()
+        .chain((!has_version).then(|| "the server version".to_owned()))
+        .chain(counted(open, "answer"))
+        .collect();
+    let are = match (&absent[..], missing.len().max(open)) {
+        ([_], ..=1) => "is",
+        _ => "are",
+    };
+    let absent = (!absent.is_empty()).then(|| format!("{} {are} missing", absent.join(" and ")));
+    let partial = counted(partial.len(), "kind").map(|it| format!("{it} partly read"));
+    // Whoever plans a change does not report what every check found.
+    let limited: BTreeSet<_> = blind.iter().flat_map(|it| &it.rules).collect();
+    let checks = matches!(command, "audit" | "watch") && !limited.is_empty();
+    let checks = checks.then(|| format!("{} of {} checks limited", limited.len(), REGISTRY.len()));
+    let told: Vec<_> = absent.into_iter().chain(partial).chain(checks).collect();
+    let because = |reason: &str| blind.iter().any(|it| it.gap.reason.starts_with(reason));
+    let way = if because("forbidden") {
+        format!(": kubectl storage rbac {command} --check")
+    } else if because("the dump contains") {
+        ": kubectl storage dump FILE saves them all".to_owned()
+    } else {
+        String::new()
+    };
+    Some(format!("Incomplete: {}{way}", told.join(", ")))
+}
+
+/// What is told of kinds that were not seen: each kind once, those of which the same is said in one
+/// line. `looked_at` are the kinds of which any could be missed.
 pub(in crate::cli) fn gap_lines<'a>(
     gaps: impl Iterator<Item = &'a Gap>,
     looked_at: &[Kind],
 ) -> Vec<String> {
-    let mut by_reason: BTreeMap<String, Vec<&Gap>> = BTreeMap::new();
+    let mut by_kind: Vec<(Kind, Vec<&Gap>)> = Vec::new();
     for gap in gaps {
-        by_reason.entry(alike(gap)).or_default().push(gap);
-    }
-    let line = |(reason, gaps): (String, Vec<&Gap>)| {
-        let is_lost = |kind| gaps.iter().any(|it| it.kind == kind && it.namespace.is_none());
-        let mut listed = looked_at.iter().filter(|kind| leaves_gaps(**kind));
-        let is_all = gaps.len() > 1 && listed.all(|kind| is_lost(*kind));
-        let mut kinds: Vec<_> = gaps.iter().map(|gap| gap.kind.plural()).collect();
-        kinds.dedup();
-        let what: Vec<_> = gaps.iter().map(|gap| named(gap)).collect();
-        let what = if is_all { "all kinds".to_owned() } else { what.join(", ") };
-        let flag = if is_all { "all".to_owned() } else { kinds.join(",") };
-        // What would settle it for one kind settles it for all of them.
-        match reason.strip_suffix(COMPLETE) {
-            Some(reason) => format!("{what}: {reason}{COMPLETE} {flag}"),
-            None => format!("{what}: {reason}"),
+        match by_kind.iter_mut().find(|(kind, _)| *kind == gap.kind) {
+            Some((_, its)) => its.push(gap),
+            None => by_kind.push((gap.kind, vec![gap])),
         }
+    }
+    let mut by_reason: BTreeMap<String, Vec<Kind>> = BTreeMap::new();
+    for (kind, gaps) in by_kind {
+        by_reason.entry(reasons(&gaps)).or_default().push(kind);
+    }
+    let line = |(reason, kinds): (String, Vec<Kind>)| {
+        let mut listed = looked_at.iter().filter(|kind| leaves_gaps(**kind));
+        let is_all = kinds.len() > 1 && listed.all(|kind| kinds.contains(kind));
+        let names: Vec<_> = kinds.iter().map(|kind| kind.plural()).collect();
+        let what = if is_all { "all kinds".to_owned() } else { names.join(", ") };
+        format!("{what}{reason}")
     };
     by_reason.into_iter().map(line).collect()
+}
+
+/// Why a kind was not seen, and where.
+fn reasons(gaps: &[&Gap]) -> String {
+    let mut places: Vec<(String, Vec<&str>)> = Vec::new();
+    for gap in gaps {
+        let (reason, place) = (alike(gap), gap.namespace.as_deref());
+        match places
+            .iter_mut()
+            .find(|(known, its)| *known == reason && its.is_empty() == place.is_none())
+        {
+            Some((_, its)) => its.extend(place),
+            None => places.push((reason, place.into_iter().collect())),
+        }
+    }
+    // What is the matter everywhere comes first.
+    places.sort_by_key(|(_, its)| !its.is_empty());
+    let more = places.len().saturating_sub(REASONS);
+    let told = places.iter().take(REASONS).enumerate().map(|(index, (reason, its))| {
+        let gap = if index == 0 { "" } else { "; " };
+        match its[..] {
+            [] if index == 0 => format!(": {reason}"),
+            [] => format!("{gap}{reason}"),
+            _ => {
+                format!("{gap}{}in {}: {reason}", if index == 0 { " " } else { "" }, its.join(", "))
+            }
+        }
+    });
+    let more = (more > 0).then(|| format!("; and {more} more"));
+    told.chain(more).collect()
 }
 
 /// What is read again, in one line.
@@ -100,9 +194,6 @@ pub(in crate::cli) fn gap_names(gaps: &[Gap], looked_at: &[Kind]) -> String {
 const fn leaves_gaps(kind: Kind) -> bool {
     kind.is_listed() && !kind.is_of_guard()
 }
-
-/// The flag that settles what a dump does not show; the kind follows it.
-const COMPLETE: &str = "--complete";
 
 fn named(gap: &Gap) -> String {
     match &gap.namespace {
@@ -130,11 +221,7 @@ fn alike(gap: &Gap) -> String {
                 .is_some_and(|it| place == format!("in the namespace \"{it}\""));
         told.then(|| format!("forbidden: user {user} may not list them{tried}"))
     });
-    let settled = || {
-        let before = reason.strip_suffix(gap.kind.plural())?.strip_suffix(' ')?;
-        before.ends_with(COMPLETE).then(|| before.to_owned())
-    };
-    denied.or_else(settled).unwrap_or_else(|| reason.clone())
+    denied.unwrap_or_else(|| reason.clone())
 }
 
 /// Sizes and times that cannot be read. They are unknown, and nothing else is.
@@ -209,8 +296,8 @@ mod tests {
             gap_lines(gaps.iter(), &Kind::ALL),
             [
                 "events in shop: forbidden: User \"ann\" cannot list resource \"events\" in the namespace \"other\"",
-                "nodes, leases, pods in shop: forbidden: user \"ann\" may not list them",
-                "pods: forbidden: user \"ann\" may not list them; only shop was tried",
+                "nodes, leases: forbidden: user \"ann\" may not list them",
+                "pods: forbidden: user \"ann\" may not list them; only shop was tried; in shop: forbidden: user \"ann\" may not list them",
                 "jobs: the connection broke",
             ]
         );
@@ -242,20 +329,67 @@ mod tests {
     }
 
     #[test]
-    fn the_flag_that_settles_it_names_every_kind() {
-        let gap = |kind: Kind| Gap {
-            kind,
-            namespace: None,
-            reason: format!("none; pass --complete {}", kind.plural()),
+    fn each_kind_is_named_once() {
+        let gap = |namespace: Option<&str>, reason: &str| Gap {
+            kind: Kind::Pod,
+            namespace: namespace.map(Into::into),
+            reason: reason.to_owned(),
         };
-        let kinds = [Kind::Pod, Kind::Node, Kind::Lease];
-        let gaps = kinds.map(gap);
-        assert_eq!(gap_lines(gaps.iter(), &kinds), ["all kinds: none; pass --complete all"]);
+        let gaps = [
+            gap(Some("a"), "it broke"),
+            gap(None, "only a and b were tried"),
+            gap(Some("b"), "it broke"),
+            gap(None, "po/a/one is cut"),
+            gap(None, "po/b/two is cut"),
+        ];
         assert_eq!(
-            gap_lines(gaps[1..].iter(), &kinds),
-            ["nodes, leases: none; pass --complete nodes,leases"]
+            gap_lines(gaps.iter(), &Kind::ALL),
+            ["pods: only a and b were tried; po/a/one is cut; po/b/two is cut; and 1 more"]
         );
-        assert_eq!(gap_lines(gaps[..1].iter(), &kinds), ["pods: none; pass --complete pods"]);
+        assert_eq!(gap_lines(gaps[..1].iter(), &Kind::ALL), ["pods in a: it broke"]);
+        let few = [gaps[0].clone(), gaps[2].clone(), gaps[1].clone()];
+        assert_eq!(
+            gap_lines(few.iter(), &Kind::ALL),
+            ["pods: only a and b were tried; in a, b: it broke"]
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_one_line() {
+        let gap = |kind, namespace: Option<&str>, reason: &str| UnreadGap {
+            gap: Gap { kind, namespace: namespace.map(Into::into), reason: reason.to_owned() },
+            rules: vec!["pvc-lost", "pvc-unused"],
+        };
+        let all = REGISTRY.len();
+        let none = "the dump contains none";
+        let gaps = [
+            gap(Kind::Pod, None, none),
+            gap(Kind::Node, None, none),
+            gap(Kind::Lease, Some("a"), "it broke"),
+        ];
+        let told = |gaps: &[UnreadGap], seen: &[Kind], version, command| {
+            incomplete(gaps, &seen.iter().copied().collect(), version, command)
+        };
+        assert_eq!(
+            told(&gaps[..2], &[], true, "audit").as_deref(),
+            Some(&*format!(
+                "Incomplete: 2 kinds are missing, 2 of {all} checks limited: kubectl storage dump \
+                 FILE saves them all"
+            ))
+        );
+        assert_eq!(
+            told(&gaps[1..], &[Kind::Node], false, "gc").as_deref(),
+            Some(
+                "Incomplete: the server version is missing, 2 kinds partly read: kubectl storage \
+                 dump FILE saves them all"
+            )
+        );
+        let denied = [gap(Kind::Pod, None, "forbidden: user ann may not list them")];
+        assert_eq!(
+            told(&denied, &[], true, "gc").as_deref(),
+            Some("Incomplete: 1 kind is missing: kubectl storage rbac gc --check")
+        );
+        assert_eq!(told(&[], &[], false, "audit"), None);
     }
 
     #[test]

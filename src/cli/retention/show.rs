@@ -194,7 +194,8 @@ impl ShowArgs {
             Format::Name => view.names(out),
             _ => match terminal::width().filter(|_| !wide) {
                 Some(width) => {
-                    let style = ScreenStyle { headers, width, colour: terminal::colour() };
+                    let style =
+                        ScreenStyle { headers, width, colour: terminal::colour(), reverse: false };
                     shown::print_screen(out, &mut sets, &others, style)
                 }
                 None => shown::print_rows(out, &mut sets, &others, wide, headers),

@@ -208,7 +208,8 @@ impl SimulateArgs {
             _ => match terminal::width() {
                 Some(width) => {
                     let headers = !self.no_headers;
-                    let style = ScreenStyle { headers, width, colour: terminal::colour() };
+                    let style =
+                        ScreenStyle { headers, width, colour: terminal::colour(), reverse: false };
                     print_screen(out, &report, style)
                 }
                 None => print_rows(out, &report, !self.no_headers),

@@ -317,7 +317,7 @@ impl Audience {
 }
 
 fn json_lines() -> EventStream {
-    let page = ReportStyle { headers: false, width: None, colour: false };
+    let page = ReportStyle { headers: false, width: None, colour: false, reverse: false };
     EventStream::new(Printer::Json, page)
 }
 

@@ -14,9 +14,6 @@ use crate::{
     watch::acting::Breaker,
 };
 
-/// So many are confirmed with a letter; of more, the count and the bytes have to be typed.
-const HANDFUL: usize = 5;
-
 /// What the user said.
 pub(super) enum Confirmation {
     Yes(Box<Plan>),
@@ -37,20 +34,20 @@ pub(super) async fn agrees(question: &'static str) -> Result<bool, Failure> {
     tokio::task::spawn_blocking(ask).await.map_err(Failure::error)?.map_err(Failure::error)
 }
 
-/// Asks whether a plan may be carried out. Every change that relies on a danger flag is asked about
-/// by itself; a no takes it out of the plan.
+/// Asks whether a plan may be carried out at a place. Every change that relies on a danger flag is
+/// asked about by itself; a no takes it out of the plan.
 ///
 /// # Errors
 /// When the terminal goes away.
-pub(super) async fn ask(plan: Plan) -> Result<Confirmation, Failure> {
+pub(super) async fn ask(plan: Plan, place: String) -> Result<Confirmation, Failure> {
     // On a thread of its own: a prompt blocks, and a signal must not have to wait for it.
-    tokio::task::spawn_blocking(|| blocking(plan))
+    tokio::task::spawn_blocking(move || blocking(plan, &place))
         .await
         .map_err(Failure::error)?
         .map_err(Failure::error)
 }
 
-fn blocking(mut plan: Plan) -> Result<Confirmation, dialoguer::Error> {
+fn blocking(mut plan: Plan, place: &str) -> Result<Confirmation, dialoguer::Error> {
     let mut kept = Vec::new();
     for change in plan.changes {
         let asks = !change.proposal.relies_on.is_empty();
@@ -73,18 +70,17 @@ fn blocking(mut plan: Plan) -> Result<Confirmation, dialoguer::Error> {
     if plan.changes.is_empty() {
         return Ok(Confirmation::No);
     }
+    let question = format!("{} in {}?", effect(&plan), escape_control(place));
     let destroyed = plan.changes.iter().filter(|it| it.destroys()).count();
-    let yes = if destroyed > HANDFUL {
-        let phrase = phrase(&plan);
+    // What destroys data takes more than a letter: how many times it does has to be read.
+    let yes = if destroyed > 0 {
         let typed: String = Input::new()
-            .with_prompt(format!("this destroys data permanently; type `{phrase}` to continue"))
+            .with_prompt(format!("{question} Type \"{destroyed}\" to go on"))
             .allow_empty(true)
             .interact_text()?;
-        typed.trim() == phrase
+        typed.trim() == destroyed.to_string()
     } else {
-        let count = plan.changes.len();
-        let objects = if count == 1 { "this object" } else { "these objects" };
-        Confirm::new().with_prompt(format!("Change {objects}?")).default(false).interact()?
+        Confirm::new().with_prompt(question).default(false).interact()?
     };
     Ok(if yes { Confirmation::Yes(Box::new(plan)) } else { Confirmation::No })
 }
@@ -110,12 +106,41 @@ fn typed_again(question: &str, finalizer: &str) -> Result<bool, dialoguer::Error
     Ok(typed.trim() == finalizer)
 }
 
-/// What has to be typed: how many volumes, and how much they hold.
-fn phrase(plan: &Plan) -> String {
-    let destroyed = || plan.changes.iter().filter(|it| it.destroys());
-    let capacity = |it: &ProposedChange| it.about.volume.as_ref().and_then(|it| it.capacity);
-    let bytes = destroyed().filter_map(capacity).fold(0, Bytes::saturating_add);
-    format!("{} volumes, {}", destroyed().count(), format_bytes(bytes))
+/// What a plan does, in numbers: `Reclaim 2 volumes (800Gi, data destroyed)`.
+fn effect(plan: &Plan) -> String {
+    let destroyed: Vec<_> = plan.changes.iter().filter(|it| it.destroys()).collect();
+    let all = plan.changes.len();
+    let verb = match plan.command {
+        "gc" if destroyed.len() == all => "Reclaim",
+        "retain" => "Retain",
+        "fix-finalizers" => "Repair",
+        "delete" => "Delete",
+        "rebind" => "Rebind",
+        "disown" => "Disown",
+        "destroy-orphan" => "Destroy the backend volume of",
+        _ => "Change",
+    };
+    let mut kinds = plan.changes.iter().map(|it| it.object.key.kind);
+    let first = kinds.next();
+    let noun = match first.filter(|first| kinds.all(|it| it == *first)) {
+        Some(Kind::PersistentVolume) => "volume",
+        Some(Kind::PersistentVolumeClaim) => "claim",
+        Some(kind @ (Kind::StatefulSet | Kind::VolumeAttachment | Kind::Namespace)) => kind.name(),
+        _ => "object",
+    };
+    let many = if all == 1 { "" } else { "s" };
+    let capacity = |changes: &mut dyn Iterator<Item = &ProposedChange>| {
+        let bytes = changes.filter_map(ProposedChange::capacity).fold(0, Bytes::saturating_add);
+        if bytes == 0 { String::new() } else { format!("{}, ", format_bytes(bytes)) }
+    };
+    let fate = match destroyed.len() {
+        0 => format!("{}no data destroyed", capacity(&mut plan.changes.iter())),
+        count if count == all => {
+            format!("{}data destroyed", capacity(&mut destroyed.into_iter()))
+        }
+        count => format!("{}data of {count} destroyed", capacity(&mut destroyed.into_iter())),
+    };
+    format!("{verb} {all} {noun}{many} ({fate})")
 }
 
 /// Refuses what removes something because that is old, where the API server and this machine do not agree what time it

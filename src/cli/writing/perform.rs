@@ -1,6 +1,6 @@
 //! Confirms a plan, carries it out, and prints the receipt.
 
-use std::{cell::RefCell, io::Write as _, path::Path, sync::Arc};
+use std::{cell::RefCell, collections::BTreeSet, io::Write as _, path::Path, sync::Arc};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -23,12 +23,12 @@ use crate::{
     client::Connection,
     dump::private_file_beside,
     journal::Log,
-    model::escape_control,
+    model::{Text, escape_control},
     output::{
         format::Format,
         list,
         wire::ObjectReference,
-        writing::{self, ReceiptContext},
+        writing::{self, PlanScreen, ReceiptContext},
     },
     plan::Plan,
     remedies::RECORD_VETO_ID,
@@ -42,6 +42,7 @@ pub(in crate::cli) async fn perform(
     format: &Format,
     interrupt: &Interrupt,
 ) -> Result<Exit, Failure> {
+    let place = place(&collected, &plan);
     let gaps = !collected.blind.is_empty();
     let dump = collected.live.is_none();
     if dump {
@@ -61,7 +62,7 @@ pub(in crate::cli) async fn perform(
         }
         // Nothing else may stand beside a plan on stdout: `apply -` reads it.
         if args.plan_out.as_deref() != Some(Path::new("-")) {
-            show(&shape, format, gaps)?;
+            show(&shape, &place, format, gaps)?;
         }
         tell(&collected, plan.command);
         if dump && !args.only_plans() {
@@ -70,7 +71,7 @@ pub(in crate::cli) async fn perform(
         return Ok(args.gaps.settle(exit_of_plan(&plan, gaps)));
     }
     if plan.changes.is_empty() {
-        show(&shape, format, gaps)?;
+        show(&shape, &place, format, gaps)?;
         tell(&collected, plan.command);
         return Ok(args.gaps.settle(exit_of_plan(&plan, gaps)));
     }
@@ -80,8 +81,8 @@ pub(in crate::cli) async fn perform(
 
     // What is about to be done is no data: the receipt is.
     let mut screen = Vec::new();
-    let width = terminal::width().map_or(80, usize::from);
-    writing::plan_table(&mut screen, &shape, width).map_err(Failure::error)?;
+    let style = plan_screen(&place, terminal::colour_of_notes());
+    writing::plan_table(&mut screen, &shape, style).map_err(Failure::error)?;
     terminal::note(String::from_utf8_lossy(&screen).trim_end());
     terminal::note(&totals(&shape, gaps));
     let confirmed = if args.yes || args.dry_run == DryRunFlag::Server {
@@ -102,7 +103,12 @@ pub(in crate::cli) async fn perform(
 
 /// Asks, and meanwhile takes in what changes: a terminal may stand open for hours.
 async fn ask(collected: &mut Collected, plan: Plan) -> Result<Confirmation, Failure> {
-    let mut asked = std::pin::pin!(confirm::ask(plan));
+    let live = collected.live.as_ref().map(|live| &live.connection);
+    let place = live.map_or_else(String::new, |it| match &it.context {
+        Some(context) => format!("context {context}"),
+        None => format!("cluster {}", it.server),
+    });
+    let mut asked = std::pin::pin!(confirm::ask(plan, place));
     let watches = collected.live.as_mut().and_then(|live| live.watches.as_mut());
     let Some(watches) = watches else { return asked.await };
     loop {
@@ -226,7 +232,7 @@ async fn carry_out(
         Format::Json => list::json(out, &shape),
         Format::Yaml => list::yaml(out, &shape),
         Format::Name => writing::names(out, &mut changed(&shape)),
-        _ => writing::receipt_table(out, &shape, width),
+        _ => writing::receipt_table(out, &shape, width, terminal::colour()),
     })
     .map_err(Failure::error)?;
     terminal::note(&writing::receipt_totals(&shape));
@@ -237,16 +243,41 @@ async fn carry_out(
     Ok(args.gaps.settle(exit_of_receipt(&receipt, !collected.blind.is_empty())))
 }
 
+/// The cluster or the dump that a plan is for, and the namespaces that it is about.
+fn place(collected: &Collected, plan: &Plan) -> String {
+    let of_objects = plan.changes.iter().map(|it| &it.object);
+    let objects = of_objects.chain(plan.refusals.iter().map(|it| &it.object));
+    // What a filter selects is of these namespaces, or of all; what was named is where it is.
+    let filters = matches!(plan.command, "gc" | "fix-finalizers");
+    let namespaces: BTreeSet<&Text> = match plan.settings.scope.namespaces.is_empty() {
+        false => plan.settings.scope.namespaces.iter().collect(),
+        true if filters => BTreeSet::new(),
+        true => objects.filter_map(|it| it.key.namespace.as_ref()).collect(),
+    };
+    let names: Vec<&str> = namespaces.into_iter().map(|it| &**it).collect();
+    let scope = match &names[..] {
+        [] if filters => ", all namespaces".to_owned(),
+        [] => String::new(),
+        [one] => format!(", namespace {one}"),
+        some @ ([_, _] | [_, _, _]) => format!(", namespaces {}", some.join(", ")),
+        many => format!(", {} namespaces", many.len()),
+    };
+    format!("{}{scope}", collected.place())
+}
+
+fn plan_screen(place: &str, colour: bool) -> PlanScreen<'_> {
+    PlanScreen { place, width: terminal::width().map_or(80, usize::from), colour }
+}
+
 /// Prints a plan as data.
-fn show(shape: &writing::Plan, format: &Format, gaps: bool) -> Result<(), Failure> {
-    let width = terminal::width().map_or(80, usize::from);
+fn show(shape: &writing::Plan, place: &str, format: &Format, gaps: bool) -> Result<(), Failure> {
     let changes = shape.changes.iter().filter(|it| it.because != RECORD_VETO_ID);
     let mut names = changes.map(|it| &it.object);
     terminal::print(|out| match format {
         Format::Json => list::json(out, shape),
         Format::Yaml => list::yaml(out, shape),
         Format::Name => writing::names(out, &mut names),
-        _ => writing::plan_table(out, shape, width),
+        _ => writing::plan_table(out, shape, plan_screen(place, terminal::colour())),
     })
     .map_err(Failure::error)?;
     if matches!(format, Format::Table) {

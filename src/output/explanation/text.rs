@@ -24,8 +24,6 @@ const ERRORS: usize = 3;
 const RELATED: usize = 8;
 /// How many users are shown.
 const USERS: usize = 8;
-/// The flag that settles what a dump does not show; the kind follows it.
-const COMPLETE: &str = "--complete ";
 /// How much of a summary of another object is shown, in characters.
 const SUMMARY: usize = 160;
 
@@ -199,14 +197,9 @@ impl Explanation {
     fn unread(&self, lines: &mut LabelledLines) -> io::Result<()> {
         let mut by_reason: Vec<(&str, Vec<&Gap>)> = Vec::new();
         for gap in &self.gaps {
-            // The flag that settles what a dump does not show ends in the kind.
-            let reason = match gap.reason.strip_suffix(&*gap.resource) {
-                Some(flag) if flag.ends_with(COMPLETE) => flag,
-                _ => &gap.reason,
-            };
-            match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+            match by_reason.iter_mut().find(|(known, _)| *known == gap.reason) {
                 Some((_, known)) => known.push(gap),
-                None => by_reason.push((reason, vec![gap])),
+                None => by_reason.push((&gap.reason, vec![gap])),
             }
         }
         lines.list(BOTTOM, "Not read:", by_reason.into_iter().map(unread_line))
@@ -215,7 +208,6 @@ impl Explanation {
 
 fn unread_line((reason, gaps): (&str, Vec<&Gap>)) -> String {
     let mut what: Vec<String> = Vec::new();
-    let mut kinds: Vec<&str> = Vec::new();
     let whole: Vec<_> = gaps.iter().filter(|it| it.namespace.is_none()).collect();
     for gap in &gaps {
         let resource = spoken(&gap.resource);
@@ -227,12 +219,8 @@ fn unread_line((reason, gaps): (&str, Vec<&Gap>)) -> String {
         if !what.contains(&named) {
             what.push(named);
         }
-        if !kinds.contains(&&*gap.resource) {
-            kinds.push(&gap.resource);
-        }
     }
-    let settles = if reason.ends_with(COMPLETE) { kinds.join(",") } else { String::new() };
-    format!("{}: {reason}{settles}", what.join(", "))
+    format!("{}: {reason}", what.join(", "))
 }
 
 /// The name of a resource for people, where its API name is not about what was asked.

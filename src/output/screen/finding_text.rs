@@ -13,6 +13,18 @@ pub const QUOTED_ERROR: &str = " (last error: ";
 /// them: they are control characters.
 const MARKS: [char; 3] = ['\u{1}', '\u{2}', '\u{3}'];
 
+/// Objects that one command names.
+pub const TOGETHER: usize = 5;
+/// Commands that take several objects, by how they begin.
+const TAKES_SEVERAL: [&str; 6] = [
+    "kubectl delete ",
+    "kubectl storage delete ",
+    "kubectl storage disown ",
+    "kubectl storage fix-finalizers ",
+    "kubectl storage gc ",
+    "kubectl storage retain ",
+];
+
 /// The sentences of a finding, with marks where they name its object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FindingText {
@@ -26,9 +38,11 @@ pub struct FindingText {
     /// The command that is offered.
     pub command: Option<String>,
     state: String,
-    /// How an object of its kind is named in a text about many: `pv/NAME`.
-    names: [String; 3],
+    kind: String,
 }
+
+/// An object as people name it, and its kind.
+pub type Named<'a> = (&'a str, &'a str);
 
 impl FindingText {
     /// The text of a finding; `object` is how people name its object.
@@ -65,7 +79,7 @@ impl FindingText {
             id: finding.id.clone(),
             command: command.map(marked),
             state: finding.verdict.state.clone(),
-            names: names(&any_name(object), kind),
+            kind: kind.clone(),
             next,
             summary,
         }
@@ -80,22 +94,117 @@ impl FindingText {
         }
     }
 
-    /// The object, or one of many, as commands name it.
-    pub fn named_on_command_line(&self, about: Option<(&str, &str)>) -> String {
-        self.spoken(&MARKS[1].to_string(), about)
-    }
-
-    /// A sentence about one object of a kind, or about many.
-    pub fn spoken(&self, text: &str, about: Option<(&str, &str)>) -> String {
-        let own = about.map(|(object, kind)| names(object, kind));
-        let mut spoken = text.to_owned();
-        for (mark, name) in MARKS.iter().zip(own.as_ref().unwrap_or(&self.names)) {
-            if spoken.contains(*mark) {
-                spoken = spoken.replace(*mark, name);
+    /// A sentence about one object, or about many of one kind. Commands in it name the objects.
+    pub fn spoken(&self, text: &str, objects: &[Named]) -> String {
+        let (Some(first), [_, _, ..]) = (objects.first(), objects) else {
+            return objects.first().map_or_else(|| text.to_owned(), |it| about(text, *it));
+        };
+        if !text.contains(MARKS) {
+            return text.to_owned();
+        }
+        let mut spoken = String::with_capacity(text.len());
+        let mut is_whole = true;
+        for (index, part) in text.split('`').enumerate() {
+            if index > 0 {
+                spoken.push('`');
             }
+            if !part.starts_with("kubectl ") {
+                spoken.push_str(&part.replace(MARKS, self.noun()));
+            } else if let Some(commands) = together(part, objects) {
+                spoken.push_str(&commands.join("` and `"));
+                is_whole &= objects.len() <= TOGETHER;
+            } else {
+                spoken.push_str(&about(part, *first));
+                is_whole &= !part.contains(MARKS);
+            }
+        }
+        if !is_whole {
+            spoken.push_str(" (the others alike)");
         }
         spoken
     }
+
+    /// The commands that are offered for these objects: as few as there can be.
+    pub fn commands(&self, objects: &[Named]) -> Vec<String> {
+        let Some(command) = &self.command else { return Vec::new() };
+        let several = || together(command, objects);
+        let one = || objects.iter().take(TOGETHER).map(|it| about(command, *it)).collect();
+        let mut commands: Vec<String> = several().unwrap_or_else(one);
+        commands.dedup();
+        commands
+    }
+
+    /// The offered command for objects whose names follow it; `None` if it takes only one, or if
+    /// they are of several namespaces.
+    pub fn command_before_names(&self, objects: &[Named]) -> Option<String> {
+        let command = self.command.as_deref().filter(|it| takes_several(it))?;
+        let mut places = objects.iter().map(|it| place(*it));
+        let first = places.next()?;
+        if places.any(|it| it != first) {
+            return None;
+        }
+        let space = first.map_or_else(String::new, |it| format!(" -n {it}"));
+        let before = command.replace(MARKS, "").split_whitespace().collect::<Vec<_>>().join(" ");
+        Some(before + &space)
+    }
+
+    /// What one of several objects is called in a sentence.
+    fn noun(&self) -> &'static str {
+        match &*self.kind {
+            "PersistentVolume" => "the volume",
+            "PersistentVolumeClaim" => "the claim",
+            "Pod" => "the pod",
+            "StatefulSet" => "the StatefulSet",
+            "VolumeAttachment" => "the VolumeAttachment",
+            _ => "the object",
+        }
+    }
+}
+
+/// A text about one object.
+fn about(text: &str, (object, kind): Named) -> String {
+    let mut spoken = text.to_owned();
+    for (mark, name) in MARKS.iter().zip(names(object, kind)) {
+        if spoken.contains(*mark) {
+            spoken = spoken.replace(*mark, &name);
+        }
+    }
+    spoken
+}
+
+/// A command about the first objects, or one for each of their namespaces; `None` if it can be about
+/// one only.
+fn together(command: &str, objects: &[Named]) -> Option<Vec<String>> {
+    if !takes_several(command) {
+        return None;
+    }
+    let mut by_place: Vec<(Option<&str>, Vec<String>)> = Vec::new();
+    for object in objects.iter().take(TOGETHER) {
+        let named = names(object.0, object.1)[1].clone();
+        let named = named.split(" -n ").next().unwrap_or_default().to_owned();
+        match by_place.iter_mut().find(|(known, _)| *known == place(*object)) {
+            Some((_, its)) => its.push(named),
+            None => by_place.push((place(*object), vec![named])),
+        }
+    }
+    let command_in = |(place, its): (Option<&str>, Vec<String>)| {
+        let space = place.map_or_else(String::new, |it| format!(" -n {it}"));
+        command.replace(MARKS, &(its.join(" ") + &space))
+    };
+    Some(by_place.into_iter().map(command_in).collect())
+}
+
+/// Whether a command names its object once, as a word, and takes more of them.
+fn takes_several(command: &str) -> bool {
+    let mut words = command.split(' ').filter(|word| word.contains(MARKS));
+    let is_word = words.next().is_some_and(|word| word.chars().count() == 1);
+    is_word && words.next().is_none() && TAKES_SEVERAL.iter().any(|it| command.starts_with(it))
+}
+
+/// The namespace of an object.
+fn place((object, _): Named<'_>) -> Option<&str> {
+    let mut parts = object.splitn(3, '/');
+    parts.nth(1).filter(|_| parts.next().is_some())
 }
 
 /// How texts name an object: `pvc/NAMESPACE/NAME`, `pvc/NAME -n NAMESPACE` and
@@ -110,15 +219,6 @@ fn names(object: &str, kind: &str) -> [String; 3] {
             [object.to_owned(), format!("{short}/{name} -n {second}"), format!("{kind}/{name}")]
         }
         None => [object.to_owned(), object.to_owned(), format!("{kind}/{second}")],
-    }
-}
-
-/// How an object of a kind is named in a text about many.
-fn any_name(object: &str) -> String {
-    let kind = object.split('/').next().unwrap_or_default();
-    match object.matches('/').count() {
-        0 | 1 => format!("{kind}/NAME"),
-        _ => format!("{kind}/NAMESPACE/NAME"),
     }
 }
 

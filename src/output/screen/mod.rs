@@ -3,6 +3,7 @@
 //!
 //! To a pipe, `report` prints one line per finding instead, and every finding.
 
+mod entries;
 mod finding_text;
 
 use std::{
@@ -10,19 +11,22 @@ use std::{
     io::{self, Write},
 };
 
-use finding_text::FindingText;
+use entries::{Entry, Listed, entries};
 pub(super) use finding_text::QUOTED_ERROR;
+use finding_text::{FindingText, Named, TOGETHER};
 
 use super::{
     lines::{
-        LONGEST_NAME, Paint, bounded, broken, command_lines, shortened, split_command, wrapped,
+        LONGEST_NAME, Paint, bounded, broken, cell, column_width, command_lines, shortened,
+        shortened_beside_commands, wrapped,
     },
     table::{age_cell, short_name},
     wire::{Finding, ObjectReference},
 };
 use crate::{
-    model::{Severity, escape_control},
-    rules::{CapacityRisk, find},
+    facts,
+    model::{Kind, ObjectKey, ObjectRef, Severity, escape_control},
+    rules::{self, EXPLAINED},
 };
 
 /// Objects of one entry that are listed; of more, so many and their number.
@@ -33,8 +37,10 @@ const NAMED: usize = 3;
 const LONGEST_ERROR: usize = 200;
 /// Lines of a next step, or of a refusal.
 const ADVICE: usize = 5;
-/// Before the object on its line.
-const INDENT: &str = "                         ";
+/// Columns of a severity, and at least of an age and a size.
+const COLUMNS: [usize; 3] = [10, 7, 8];
+/// Commands with which to begin.
+const FIRST: usize = 3;
 
 /// How it is printed.
 #[derive(Debug, Clone, Copy)]
@@ -45,9 +51,12 @@ pub struct ScreenStyle {
     pub width: u16,
     /// Colour severities and verdicts.
     pub colour: bool,
+    /// Print the worst last.
+    pub reverse: bool,
 }
 
-/// Prints findings for somebody who reads them at a terminal.
+/// Prints findings for somebody who reads them at a terminal, and returns the commands with which to
+/// begin. `again` is the command that reports the same once more, if that is short.
 ///
 /// # Errors
 /// When writing fails.
@@ -55,7 +64,8 @@ pub fn print(
     out: &mut dyn Write,
     findings: &mut dyn Iterator<Item = Finding>,
     style: ScreenStyle,
-) -> io::Result<()> {
+    again: Option<&str>,
+) -> io::Result<Vec<String>> {
     let mut known: HashMap<FindingText, usize> = HashMap::new();
     let listed: Vec<_> = findings
         .map(|finding| {
@@ -67,18 +77,40 @@ pub fn print(
         .collect();
     let mut texts: Vec<_> = known.into_iter().map(|(text, index)| (index, text)).collect();
     texts.sort_unstable_by_key(|(index, _)| *index);
-    let entries = entries(&listed);
+    let mut entries = entries(&listed);
+    let [severity, age, size] = COLUMNS;
+    let columns = [
+        severity,
+        column_width(age, listed.iter().map(|it| &*it.age)),
+        column_width(size, listed.iter().map(|it| &*it.size)),
+    ];
     if style.headers && !entries.is_empty() {
-        writeln!(out, "{:<10}{:<7}{:<8}OBJECT", "SEVERITY", "AGE", "SIZE")?;
+        let headers = ["SEVERITY", "AGE", "SIZE"].iter().zip(columns);
+        let headers: String = headers.map(|(it, width)| cell(it, width)).collect();
+        writeln!(out, "{headers}OBJECT")?;
     }
-    let mut page = Page { out, style, paint: Paint { colour: style.colour }, listed: &listed };
+    let paint = Paint { colour: style.colour };
+    let mut page = Page { out, style, paint, columns, again, listed: &listed };
+    let text = |entry: &Entry| {
+        let first = entry.objects.first()?;
+        texts.get(listed[*first].text).map(|(_, text)| text)
+    };
+    let mut worst: Vec<&Entry> = entries.iter().collect();
+    worst.sort_by_key(|entry| entry.severity);
+    let mut first: Vec<String> = Vec::new();
+    for entry in worst {
+        let start = text(entry).and_then(|it| page.start(entry, it));
+        first.extend(start.filter(|it| first.len() < FIRST && !first.contains(it)));
+    }
+    if style.reverse {
+        entries.reverse();
+    }
     for entry in &entries {
-        let text = entry.objects.first().and_then(|first| texts.get(listed[*first].text));
-        let Some((_, text)) = text else { continue };
+        let Some(text) = text(entry) else { continue };
         page.objects(entry)?;
         page.text(entry, text)?;
     }
-    Ok(())
+    Ok(first)
 }
 
 /// How people name an object, on one line.
@@ -88,7 +120,9 @@ fn name(object: &ObjectReference) -> String {
 
 fn listed(finding: Finding, object: String, text: usize) -> Listed {
     let size = finding.volume.as_ref().and_then(|volume| volume.capacity.clone());
+    let explain = explain(&finding.object);
     Listed {
+        explain,
         severity: Severity::parse(&finding.severity).unwrap_or(Severity::Info),
         object,
         kind: finding.object.kind,
@@ -100,14 +134,59 @@ fn listed(finding: Finding, object: String, text: usize) -> Listed {
     }
 }
 
+/// The command that explains an object, if it can be explained.
+fn explain(object: &ObjectReference) -> Option<String> {
+    let group = object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+    let kind = Kind::parse(group, &object.kind).filter(|kind| EXPLAINED.contains(kind))?;
+    let namespace = object.namespace.as_deref().map(Into::into);
+    let key = ObjectKey { kind, namespace, name: (&*object.name).into() };
+    let named = facts::on_command_line(&ObjectRef { key, uid: None });
+    Some(format!("kubectl storage explain {}", escape_control(&named)))
+}
+
+/// The objects of an entry.
+fn named<'l>(listed: &'l [Listed], entry: &Entry) -> Vec<Named<'l>> {
+    let objects = entry.objects.iter().map(|it| &listed[*it]);
+    objects.map(|it| (&*it.object, &*it.kind)).collect()
+}
+
 struct Page<'a> {
     out: &'a mut dyn Write,
     style: ScreenStyle,
     paint: Paint,
+    columns: [usize; 3],
+    again: Option<&'a str>,
     listed: &'a [Listed],
 }
 
 impl Page<'_> {
+    /// The commands that are offered for an entry, and for how many of its objects.
+    fn commands(&self, entry: &Entry, text: &FindingText) -> (Vec<String>, usize) {
+        let objects = named(self.listed, entry);
+        if objects.len() > TOGETHER
+            && let Some(again) = self.again
+            && let Some(command) = text.command_before_names(&objects)
+            && let Some(first) = entry.objects.first()
+        {
+            // All that a report of these findings would list.
+            let id = &self.listed[*first].id;
+            if self.listed.iter().filter(|it| it.id == *id).count() == objects.len() {
+                let command = format!("{again} --rule {id} -o name | xargs -o {command}");
+                return (vec![command], objects.len());
+            }
+        }
+        (text.commands(&objects), objects.len().min(TOGETHER))
+    }
+
+    /// The command with which to begin: what is offered, else what explains the first object.
+    fn start(&self, entry: &Entry, text: &FindingText) -> Option<String> {
+        let first = &self.listed[*entry.objects.first()?];
+        let explained = || first.explain.clone();
+        let known = || format!("kubectl storage explain {}", first.id);
+        let (commands, _) = self.commands(entry, text);
+        Some(commands.into_iter().next().or_else(explained).unwrap_or_else(known))
+    }
+
     fn width(&self) -> usize {
         usize::from(self.style.width).max(40) - 4
     }
@@ -122,12 +201,15 @@ impl Page<'_> {
         for index in entry.objects.iter().take(shown) {
             let Listed { object, size, .. } = &self.listed[*index];
             let age = self.age(entry, *index);
-            let severity = self.paint.severity(entry.severity, 10);
-            writeln!(self.out, "{severity}{age:<7}{size:<8}{object}")?;
+            let [of_severity, of_age, of_size] = self.columns;
+            let severity = self.paint.severity(entry.severity, of_severity);
+            let (age, size) = (cell(&age, of_age), cell(size, of_size));
+            writeln!(self.out, "{severity}{age}{size}{object}")?;
         }
+        let indent = self.columns.iter().sum::<usize>();
         match entry.objects.len() - shown {
             0 => Ok(()),
-            more => writeln!(self.out, "{INDENT}and {more} more like these: see -o wide"),
+            more => writeln!(self.out, "{:indent$}and {more} more like these: see -o wide", ""),
         }
     }
 
@@ -142,11 +224,9 @@ impl Page<'_> {
 
     fn text(&mut self, entry: &Entry, text: &FindingText) -> io::Result<()> {
         let width = self.width();
-        let first = entry.objects.first().map(|first| &self.listed[*first]);
-        let alone = first.filter(|_| entry.objects.len() == 1);
-        let alone = alone.map(|it| (&*it.object, &*it.kind));
-        let spoken = |it: &str| text.spoken(it, alone);
-        let id = first.map_or("", |it| &*it.id);
+        let objects = named(self.listed, entry);
+        let spoken = |it: &str| text.spoken(it, &objects);
+        let id = entry.objects.first().map_or("", |first| &*self.listed[*first].id);
         let what = shortened(&spoken(&text.summary), width * 3);
         for (index, line) in broken(&format!("{id}: {what}"), width).iter().enumerate() {
             match line.strip_prefix(id).filter(|_| index == 0) {
@@ -165,27 +245,22 @@ impl Page<'_> {
         }
         if !text.next.is_empty() {
             let colon = if text.command.is_some() { ":" } else { "" };
-            let advice = spoken(&text.next);
-            let next = match split_command(&advice) {
-                // It would take the room of many findings.
-                (before, Some(_)) => {
-                    let object = text.named_on_command_line(alone);
-                    let before = before.trim_end_matches(':');
-                    format!("{before} (`kubectl storage explain {object}` shows the command)")
-                }
-                (whole, None) => whole.to_owned(),
-            };
-            let next = shortened(&next, (width - 9) * ADVICE);
+            let next = shortened_beside_commands(&spoken(&text.next), (width - 9) * ADVICE);
             self.labelled(text.label(), &format!("{next}{colon}"))?;
         }
-        let Some(command) = &text.command else { return Ok(()) };
-        let command = spoken(command);
+        let (commands, of) = self.commands(entry, text);
         let label = if text.next.is_empty() { "Next:  " } else { "" };
-        for (index, line) in command_lines(&command, width - label.len()).iter().enumerate() {
+        let lines = commands.iter().flat_map(|it| command_lines(it, width - label.len()));
+        for (index, line) in lines.enumerate() {
             let label = if index == 0 { self.paint.label(label) } else { " ".repeat(label.len()) };
             writeln!(self.out, "    {label}{line}")?;
         }
-        Ok(())
+        match objects.len() - of {
+            more @ 1.. if !commands.is_empty() => {
+                writeln!(self.out, "    {:1$}and {more} more: see -o wide", "", label.len())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A label and what it is about.
@@ -241,7 +316,7 @@ impl Page<'_> {
         if let Some(last) = parts.pop() {
             let before =
                 if parts.is_empty() { String::new() } else { format!("{} and ", parts.join(", ")) };
-            let waits = entry.followers.iter().all(|it| crate::rules::waits(&self.listed[*it].id));
+            let waits = entry.followers.iter().all(|it| rules::waits(&self.listed[*it].id));
             let verb = match (waits, others.len() == 1) {
                 (true, true) => "that waits for it",
                 (true, false) => "that wait for it",
@@ -263,106 +338,6 @@ fn counted(kind: &str, count: usize) -> String {
         other => other,
     };
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
-}
-
-/// A finding, as much of it as decides where it stands.
-#[derive(Debug, Clone)]
-pub struct Listed {
-    pub severity: Severity,
-    pub id: String,
-    /// The object as people name it: with the id, the identity of a finding.
-    pub object: String,
-    /// The kind of the object.
-    pub kind: String,
-    pub age: String,
-    pub size: String,
-    /// The findings that explain it: id and object.
-    pub causes: Vec<(String, String)>,
-    /// Which text it has.
-    pub text: usize,
-}
-
-/// One entry of the screen. Every finding is in exactly one: as an object or as a follower.
-#[derive(Debug, Default)]
-pub struct Entry {
-    /// The worst severity of its findings.
-    pub severity: Option<Severity>,
-    /// Findings that say the same, each about its object.
-    pub objects: Vec<usize>,
-    /// Findings that these explain, directly or by way of others.
-    pub followers: Vec<usize>,
-    /// Causes beneath which it is not folded: out of scope, or less dangerous than the entry.
-    pub unfolded_causes: Vec<String>,
-}
-
-/// Sorts findings into entries, in the order of the first finding of each.
-pub fn entries(listed: &[Listed]) -> Vec<Entry> {
-    let places: HashMap<(&str, &str), usize> =
-        listed.iter().enumerate().map(|(index, it)| ((&*it.id, &*it.object), index)).collect();
-    let above: Vec<Option<usize>> = listed
-        .iter()
-        .map(|it| {
-            let mut causes = it.causes.iter().filter(|(id, _)| may_fold(&it.id, id));
-            causes.find_map(|(id, object)| places.get(&(&**id, &**object)).copied())
-        })
-        .collect();
-    let roots: Vec<usize> = (0..listed.len()).map(|index| root(&above, index)).collect();
-
-    // The worst of what follows counts, too: nothing is ranked lower because it is explained.
-    let mut worst: Vec<Severity> = listed.iter().map(|it| it.severity).collect();
-    for (index, root) in roots.iter().enumerate() {
-        worst[*root] = worst[*root].min(listed[index].severity);
-    }
-
-    let mut entries: Vec<Entry> = Vec::new();
-    let mut by_text: HashMap<(usize, Severity, Vec<String>), usize> = HashMap::new();
-    let mut by_root: HashMap<usize, usize> = HashMap::new();
-    for (index, root) in roots.iter().enumerate() {
-        let entry = *by_root.entry(*root).or_insert_with(|| {
-            let it = &listed[*root];
-            let causes = unfolded(it);
-            let key = (it.text, worst[*root], causes.clone());
-            *by_text.entry(key).or_insert_with(|| {
-                entries.push(Entry {
-                    severity: Some(worst[*root]),
-                    unfolded_causes: causes,
-                    ..Entry::default()
-                });
-                entries.len() - 1
-            })
-        });
-        let entry = &mut entries[entry];
-        if index == *root { entry.objects.push(index) } else { entry.followers.push(index) }
-    }
-    entries
-}
-
-/// The finding at the end of a chain of causes. Rules do not explain each other in a circle; a
-/// report that claims so ends somewhere.
-fn root(above: &[Option<usize>], start: usize) -> usize {
-    let mut at = start;
-    for _ in 0..above.len().min(16) {
-        match above[at] {
-            Some(cause) => at = cause,
-            None => break,
-        }
-    }
-    at
-}
-
-/// Whether a finding may stand beneath its cause without being shown itself: not if it has a danger
-/// for data that the cause has not.
-fn may_fold(effect: &str, cause: &str) -> bool {
-    let risk = |id: &str| find(id).map_or(CapacityRisk::None, |rule| rule.capacity_risk);
-    risk(effect) == CapacityRisk::None || risk(effect) == risk(cause)
-}
-
-fn unfolded(it: &Listed) -> Vec<String> {
-    let shown = |(id, object): &(String, String)| match *object == it.object {
-        true => id.clone(),
-        false => format!("{id} ({object})"),
-    };
-    it.causes.iter().map(shown).collect()
 }
 
 #[cfg(test)]

@@ -31,11 +31,24 @@ fn caused(mut finding: Finding, cause: &Finding) -> Finding {
 }
 
 fn shown(findings: Vec<Finding>, width: u16) -> Vec<String> {
+    printed(findings, ScreenStyle { headers: false, width, colour: false, reverse: false }).0
+}
+
+/// The lines of a screen, and the commands with which to begin.
+fn printed(findings: Vec<Finding>, style: ScreenStyle) -> (Vec<String>, Vec<String>) {
     let mut out = Vec::new();
-    let style = ScreenStyle { headers: false, width, colour: false };
-    print(&mut out, &mut findings.into_iter(), style).expect("because memory does not fail");
+    let start =
+        print(&mut out, &mut findings.into_iter(), style, Some("kubectl storage audit -n shop"))
+            .expect("because memory does not fail");
     let text = String::from_utf8(out).expect("because it is text");
-    text.lines().map(str::to_owned).collect()
+    (text.lines().map(str::to_owned).collect(), start)
+}
+
+fn offered(mut finding: Finding, command: &str) -> Finding {
+    finding.verdict.state = "fixable".to_owned();
+    let remedy = json!({"command": command, "effect": "", "risk": ""});
+    finding.remedy = serde_json::from_value(remedy).expect("because it is a remedy");
+    finding
 }
 
 #[test]
@@ -105,23 +118,127 @@ fn a_cause_that_is_not_reported_is_named() {
 fn what_says_the_same_is_one_entry() {
     let mut findings = Vec::new();
     for index in 0..30 {
-        let mut it =
-            finding("pvc-unused", "low", "PersistentVolumeClaim", &format!("data-{index}"));
-        it.verdict.state = "fixable".to_owned();
-        it.remedy = serde_json::from_value(json!({
-            "command": format!("kubectl storage fix-finalizers pvc/data-{index} -n shop"),
-            "effect": "",
-            "risk": "",
-        }))
-        .expect("because it is a remedy");
-        findings.push(it);
+        let it = finding("pvc-unused", "low", "PersistentVolumeClaim", &format!("data-{index}"));
+        let command = format!("kubectl storage fix-finalizers pvc/data-{index} -n shop");
+        findings.push(offered(it, &command));
     }
     let one = shown(findings[..1].to_vec(), 80);
     assert_eq!(one[2], "    Next:  kubectl storage fix-finalizers pvc/data-0 -n shop");
-    let lines = shown(findings, 80);
-    assert_eq!(lines.len(), 10 + 1 + 2, "{lines:#?}");
+    let three = shown(findings[..3].to_vec(), 120);
+    assert_eq!(
+        three[4],
+        "    Next:  kubectl storage fix-finalizers pvc/data-0 pvc/data-1 pvc/data-2 -n shop"
+    );
+    // A report selects them all.
+    let lines = shown(findings.clone(), 80);
+    assert_eq!(lines.len(), 10 + 1 + 3, "{lines:#?}");
     assert_eq!(lines[10], "                         and 20 more like these: see -o wide");
-    assert_eq!(lines[12], "    Next:  kubectl storage fix-finalizers pvc/NAME -n NAMESPACE");
+    assert_eq!(
+        lines[12..],
+        [
+            "    Next:  kubectl storage audit -n shop --rule pvc-unused -o name | xargs -o \\",
+            "           kubectl storage fix-finalizers -n shop",
+        ]
+    );
+    // Unless it would select others, too.
+    findings.push(finding("pvc-unused", "low", "PersistentVolumeClaim", "other"));
+    let lines = shown(findings, 120);
+    assert!(lines[12].ends_with("pvc/data-3 pvc/data-4 -n shop"), "{lines:#?}");
+    assert_eq!(lines[13], "           and 25 more: see -o wide");
+}
+
+/// One command is about one namespace, and what takes one object is said of the first.
+#[test]
+fn commands_name_real_objects() {
+    let mut claims: Vec<_> = ["a", "b", "c"]
+        .map(|name| {
+            let command = format!("kubectl storage retain pvc/{name} -n shop");
+            offered(finding("pvc-unused", "low", "PersistentVolumeClaim", name), &command)
+        })
+        .into();
+    claims[1].object.namespace = Some("web".to_owned());
+    let command = "kubectl storage retain pvc/b -n web";
+    claims[1] = offered(claims[1].clone(), command);
+    let lines = shown(claims, 80);
+    assert_eq!(lines[4], "    Next:  kubectl storage retain pvc/a pvc/c -n shop");
+    assert_eq!(lines[5], format!("           {command}"));
+
+    let volume = |name: &str| {
+        let mut it = finding("pv-failed", "high", "PersistentVolume", name);
+        it.verdict.reason = format!(
+            "pv/{name} is lost; `kubectl storage retain pv/{name}`, then `kubectl storage rebind pv/{name}`"
+        );
+        it
+    };
+    let lines = shown(vec![volume("a"), volume("b")], 120);
+    assert_eq!(
+        lines[3..].iter().map(|it| it.trim()).collect::<Vec<_>>().join(" "),
+        "Next:  the volume is lost; `kubectl storage retain pv/a pv/b`, then `kubectl storage rebind \
+         pv/a` (the others alike)"
+    );
+}
+
+/// A command is broken between its words, and never shortened.
+#[test]
+fn a_command_in_advice_is_whole_at_any_width() {
+    let command = format!("kubectl storage rebind pv/{} --to shop/orders", "n".repeat(60));
+    let mut it = finding("pv-failed", "high", "PersistentVolume", "pv-1");
+    it.verdict.reason = format!("{}; `{command}` gives it back", "much to say ".repeat(80));
+    for width in [40, 80, 120] {
+        let text = shown(vec![it.clone()], width).join(" ").replace(" \\ ", " ");
+        let words: Vec<_> = text.split_whitespace().collect();
+        assert!(words.join(" ").contains(&format!("`{command}` gives it back")), "{width}: {text}");
+    }
+}
+
+#[test]
+fn the_worst_comes_last_where_that_is_asked_for() {
+    let findings = || {
+        let worst = finding("pv-leak-imminent", "critical", "PersistentVolume", "pv-1");
+        let claim = finding("pvc-unused", "low", "PersistentVolumeClaim", "data");
+        let command = "kubectl storage retain pv/pv-1";
+        vec![offered(worst, command), claim, finding("guard-changed", "low", "Pod", "p")]
+    };
+    let style = ScreenStyle { headers: false, width: 80, colour: false, reverse: false };
+    let (lines, start) = printed(findings(), style);
+    assert!(lines[0].starts_with("critical"), "{lines:#?}");
+    let first = [
+        "kubectl storage retain pv/pv-1",
+        "kubectl storage explain pvc/data -n shop",
+        "kubectl storage explain po/p -n shop",
+    ];
+    assert_eq!(start, first);
+    let (lines, start) = printed(findings(), ScreenStyle { reverse: true, ..style });
+    assert!(lines[0].starts_with("low"), "{lines:#?}");
+    assert_eq!(start, first);
+}
+
+/// A version of a provisioner stands beneath the volumes that suffer from it.
+#[test]
+fn a_version_is_no_heading() {
+    let driver =
+        finding("provisioner-known-bad-version", "medium", "CSIDriver", "disk.example.com");
+    let volume = finding("pv-released-delete-stuck", "high", "PersistentVolume", "pv-1");
+    let expected = [
+        "high                     pv/pv-1",
+        "    pv-released-delete-stuck: wrong with PersistentVolume",
+        "    Cause: provisioner-known-bad-version (csidriver/disk.example.com)",
+        "medium                   csidriver/disk.example.com",
+        "    provisioner-known-bad-version: wrong with CSIDriver",
+    ];
+    assert_eq!(shown(vec![caused(volume, &driver), driver], 80), expected);
+}
+
+#[test]
+fn a_long_size_does_not_touch_its_object() {
+    let mut it = finding("pv-failed", "high", "PersistentVolume", "pv-1");
+    it.volume = serde_json::from_value(json!({
+        "capacity": "1099511627776001", "phase": "Failed", "reclaimPolicy": "Delete",
+    }))
+    .ok();
+    let lines = shown(vec![it, finding("pv-failed", "high", "PersistentVolume", "pv-2")], 80);
+    assert_eq!(lines[0], "high             1099511627776001  pv/pv-1");
+    assert_eq!(lines[1], "high                               pv/pv-2");
 }
 
 #[test]
@@ -143,7 +260,7 @@ fn errors_are_those_of_the_evidence_without_wrapping_and_time() {
         ),
         ("last event", "FailedMount: wrong fs", Some("FailedMount: wrong fs")),
         ("last event", "WaitForFirstConsumer: waiting (2026-01-02T00:00:00Z)", None),
-        ("last event", "the dump shows no events: --complete events", None),
+        ("last event", "the dump shows no events", None),
         ("last node", "node-1", None),
         ("last event at", "2026-01-02T00:00:00Z", None),
         ("status.message", "no plugin", Some("no plugin")),

@@ -12,4 +12,4 @@ pub use receipt::{
     journal, journal_entry, journal_table, leader_term, receipt,
 };
 pub use saved::{PlanError, read};
-pub use table::{names, plan_table, receipt_table, receipt_totals};
+pub use table::{PlanScreen, names, plan_table, receipt_table, receipt_totals};

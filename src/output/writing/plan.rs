@@ -173,6 +173,9 @@ pub struct PlannedChange {
     pub steps: Vec<PlannedStep>,
     /// What that does.
     pub effect: String,
+    /// Whether that destroys data.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub destroys_data: bool,
     /// What is lost if the judgement is wrong.
     pub risk: String,
     /// How it is undone, or why it cannot be.
@@ -293,6 +296,7 @@ pub fn change(change: &inner::ProposedChange, now: Option<Time>) -> PlannedChang
         policy: policy(&change.purpose),
         steps: steps(&proposal.steps),
         effect: proposal.effect.what.clone(),
+        destroys_data: change.destroys(),
         risk: proposal.effect.risk.clone(),
         undo: undo(proposal.undo),
         notices: proposal.notices.clone(),

@@ -13,6 +13,7 @@ use crate::{
     journal::{self, Entry, History, Term},
     model::{Bytes, escape_control, format_bytes, format_time},
     output::{
+        lines::{cell, column_width},
         publish::{cluster_identity, gap, reference, tool, volume},
         report::{short_name, wrap},
         wire::{API_VERSION, ClusterIdentity, Gap, ObjectReference, Tool, Volume, is_zero},
@@ -383,14 +384,23 @@ pub fn journal_table(out: &mut dyn Write, journal: &Journal, width: usize) -> io
         if several {
             writeln!(out, "{}", escape_control(&of.file))?;
         }
+        let when = |entry: &JournalEntry| entry.at.clone().unwrap_or_else(|| "?".to_owned());
+        let times: Vec<String> = of.entries.iter().map(when).collect();
+        let columns = [
+            column_width(7, of.entries.iter().map(|it| &*it.name)),
+            column_width(22, times.iter().map(|it| &**it)),
+            column_width(12, of.entries.iter().map(|it| &*it.outcome)),
+        ];
+        let row = |cells: [&str; 3]| {
+            cells.iter().zip(columns).map(|(it, width)| cell(it, width)).collect::<String>()
+        };
         if !of.entries.is_empty() {
-            writeln!(out, "{:<7}{:<22}{:<12}OBJECT", "ENTRY", "WHEN", "OUTCOME")?;
+            writeln!(out, "{}OBJECT", row(["ENTRY", "WHEN", "OUTCOME"]))?;
         }
-        for entry in &of.entries {
-            let when = entry.at.as_deref().unwrap_or("?");
+        for (entry, when) in of.entries.iter().zip(&times) {
             let object = short_name(&entry.object);
             let object = escape_control(&object);
-            writeln!(out, "{:<7}{when:<22}{:<12}{object}", entry.name, entry.outcome)?;
+            writeln!(out, "{}{object}", row([&entry.name, when, &entry.outcome]))?;
             for fact in facts(entry) {
                 for line in wrap(&escape_control(&fact), width.max(40) - 4) {
                     writeln!(out, "    {line}")?;

@@ -3,47 +3,92 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use super::super::lines::{LONGEST_NAME, bounded, shortened};
+use super::super::lines::{LONGEST_NAME, Paint, bounded, cell, column_width, shortened};
 use super::super::report::{resource_name, short_name, wrap};
 use super::super::wire::ObjectReference;
 use super::plan::{HeldFinalizer, Plan, PlannedChange, RefusedChange};
-use super::receipt::Receipt;
+use super::receipt::{DoneChange, Receipt};
 use crate::model::{escape_control, format_age};
 
 /// So much of a sentence is printed. None is longer, but for messages in status fields, which may have any length.
 const LONGEST: usize = 2_000;
 
-/// Prints what would be changed: changes with the same risk and the same undo together.
+/// How a plan is printed.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanScreen<'a> {
+    /// The cluster and the namespaces that it is about, or the dump.
+    pub place: &'a str,
+    /// Columns of the terminal.
+    pub width: usize,
+    /// Print in red what destroys data, in green what keeps it.
+    pub colour: bool,
+}
+
+/// Prints what would be changed, and first where: changes with the same risk and the same undo
+/// together.
 ///
 /// # Errors
 /// When writing fails.
-pub fn plan_table(out: &mut dyn Write, plan: &Plan, width: usize) -> io::Result<()> {
+pub fn plan_table(out: &mut dyn Write, plan: &Plan, screen: PlanScreen) -> io::Result<()> {
+    let PlanScreen { place, width, colour } = screen;
+    let paint = Paint { colour };
+    for line in wrap(&escape_control(place), width.max(40)) {
+        writeln!(out, "{line}")?;
+    }
+    let ages: Vec<String> = plan.changes.iter().map(age).collect();
+    let columns = [
+        column_width(7, ages.iter().map(|it| &**it)),
+        column_width(8, plan.changes.iter().map(size)),
+    ];
     if !plan.changes.is_empty() {
-        writeln!(out, "{:<7}{:<8}OBJECT", "AGE", "SIZE")?;
+        writeln!(out, "{}{}OBJECT", cell("AGE", columns[0]), cell("SIZE", columns[1]))?;
     }
     let shared = Shared::of(&plan.changes);
     for group in groups(&plan.changes) {
         for change in &group {
-            one_change(out, change, &shared, width)?;
+            one_change(out, change, &shared, columns, screen)?;
         }
         let Some(first) = group.first() else { continue };
         for (label, text) in shared.own_outcomes(first) {
             match group.len() {
                 1 => indented(out, &format!("{label}: {text}"), width)?,
-                count => labelled(out, &format!("{label} of the {count} above"), text, width)?,
+                count => labelled(
+                    out,
+                    &format!("{label} of the {count} above"),
+                    text,
+                    width,
+                    str::to_owned,
+                )?,
             }
         }
     }
     // What is the same for all is said once, beneath.
     for notice in &shared.notices {
-        labelled(out, "Note", notice, width)?;
+        labelled(out, "Note", notice, width, str::to_owned)?;
     }
     for (label, text) in [("Each", shared.effect), ("Risk", shared.risk), ("Undo", shared.undo)] {
-        if let Some(text) = text {
-            labelled(out, label, text, width)?;
-        }
+        let Some(text) = text else { continue };
+        let first = plan.changes.first().filter(|_| label == "Each");
+        labelled(out, label, text, width, |line| {
+            first.map_or_else(|| line.to_owned(), |it| by_fate(paint, it, line))
+        })?;
     }
-    refusals(out, &plan.refusals, width)
+    refusals(out, &plan.refusals, width, paint)
+}
+
+/// An object or an effect, in the colour of what becomes of its data.
+fn by_fate(paint: Paint, change: &PlannedChange, text: &str) -> String {
+    match change.destroys_data {
+        true => paint.alarm(text),
+        // What relies on a flag may leave something behind, and says so.
+        false if change.relies_on.is_empty() => paint.kept(text),
+        false => text.to_owned(),
+    }
+}
+
+/// The size in its column.
+fn size(change: &PlannedChange) -> &str {
+    change.volume.as_ref().and_then(|it| it.capacity.as_deref()).unwrap_or("?")
 }
 
 /// What all changes of a plan have in common; `None` where they differ.
@@ -103,10 +148,13 @@ fn one_change(
     out: &mut dyn Write,
     change: &PlannedChange,
     shared: &Shared,
-    width: usize,
+    columns: [usize; 2],
+    PlanScreen { width, colour, .. }: PlanScreen,
 ) -> io::Result<()> {
-    let size = change.volume.as_ref().and_then(|it| it.capacity.as_deref()).unwrap_or("?");
-    writeln!(out, "{:<7}{:<8}{}", age(change), size, named(&short_name(&change.object)))?;
+    let paint = Paint { colour };
+    let object = by_fate(paint, change, &named(&short_name(&change.object)));
+    let (age, size) = (cell(&age(change), columns[0]), cell(size(change), columns[1]));
+    writeln!(out, "{age}{size}{object}")?;
     let mut facts = Vec::new();
     let terminating = change.terminating.then(|| "Terminating".to_owned());
     let volume = change.volume.iter().flat_map(|volume| {
@@ -119,25 +167,36 @@ fn one_change(
     });
     facts.push(terminating.into_iter().chain(volume).collect::<Vec<_>>().join(", "));
     facts.extend(change.held.iter().filter(|it| is_removed(change, it)).map(remover));
-    if shared.effect.is_none() {
-        facts.push(change.effect.clone());
-    }
+    let own_effect = shared.effect.is_none().then_some(&change.effect);
+    facts.extend(own_effect.cloned());
     let own = change.notices.iter().filter(|it| !shared.notices.contains(it));
     facts.extend(own.map(|it| format!("note: {it}")));
     if !change.relies_on.is_empty() {
         facts.push(format!("allowed only by {}", change.relies_on.join(", ")));
     }
     for fact in &facts {
-        indented(out, fact, width)?;
+        let shown = |line: &str| match Some(fact) == own_effect {
+            true => by_fate(paint, change, line),
+            false => line.to_owned(),
+        };
+        for line in indented_lines(fact, width) {
+            writeln!(out, "    {}", shown(&line))?;
+        }
     }
     Ok(())
 }
 
 /// A sentence at the margin, after its label.
-fn labelled(out: &mut dyn Write, label: &str, text: &str, width: usize) -> io::Result<()> {
+fn labelled(
+    out: &mut dyn Write,
+    label: &str,
+    text: &str,
+    width: usize,
+    paint: impl Fn(&str) -> String,
+) -> io::Result<()> {
     let text = format!("{label}: {}.", shortened(&escape_control(text), LONGEST));
     for (index, line) in wrap(&text, width.max(40) - 2).iter().enumerate() {
-        writeln!(out, "{}{line}", if index == 0 { "" } else { "  " })?;
+        writeln!(out, "{}{}", if index == 0 { "" } else { "  " }, paint(line))?;
     }
     Ok(())
 }
@@ -160,7 +219,12 @@ fn remover(held: &HeldFinalizer) -> String {
 ///
 /// # Errors
 /// When writing fails.
-pub fn refusals(out: &mut dyn Write, refused: &[RefusedChange], width: usize) -> io::Result<()> {
+pub fn refusals(
+    out: &mut dyn Write,
+    refused: &[RefusedChange],
+    width: usize,
+    paint: Paint,
+) -> io::Result<()> {
     let mut alike: HashMap<&str, Vec<&RefusedChange>> = HashMap::new();
     for refusal in refused {
         alike.entry(&refusal.reason).or_default().push(refusal);
@@ -169,7 +233,8 @@ pub fn refusals(out: &mut dyn Write, refused: &[RefusedChange], width: usize) ->
         // Said with the first of them.
         let Some(objects) = alike.remove(&*refusal.reason) else { continue };
         for it in objects {
-            writeln!(out, "refused: {}", named(&short_name(&it.object)))?;
+            let object = named(&short_name(&it.object));
+            writeln!(out, "{} {object}", paint.refused("refused:"))?;
         }
         indented(out, &refusal.reason, width)?;
     }
@@ -180,16 +245,35 @@ pub fn refusals(out: &mut dyn Write, refused: &[RefusedChange], width: usize) ->
 ///
 /// # Errors
 /// When writing fails.
-pub fn receipt_table(out: &mut dyn Write, receipt: &Receipt, width: usize) -> io::Result<()> {
+pub fn receipt_table(
+    out: &mut dyn Write,
+    receipt: &Receipt,
+    width: usize,
+    colour: bool,
+) -> io::Result<()> {
+    let paint = Paint { colour };
+    let sized =
+        |it: &DoneChange| it.volume.as_ref().and_then(|it| it.capacity.clone()).unwrap_or_default();
+    let sizes: Vec<String> = receipt.changes.iter().map(sized).collect();
+    let columns = [
+        column_width(12, receipt.changes.iter().map(|it| &*it.outcome)),
+        column_width(8, sizes.iter().map(|it| &**it)),
+    ];
     if !receipt.changes.is_empty() {
-        writeln!(out, "{:<12}{:<8}OBJECT", "OUTCOME", "SIZE")?;
+        writeln!(out, "{}{}OBJECT", cell("OUTCOME", columns[0]), cell("SIZE", columns[1]))?;
     }
-    for change in &receipt.changes {
-        let size = change.volume.as_ref().and_then(|it| it.capacity.as_deref()).unwrap_or("");
-        writeln!(out, "{:<12}{:<8}{}", change.outcome, size, named(&short_name(&change.object)))?;
+    for (change, size) in receipt.changes.iter().zip(&sizes) {
+        let outcome = cell(&change.outcome, columns[0]);
+        let outcome = match &*change.outcome {
+            "done" => paint.kept(&outcome),
+            "refused" | "stale" | "pending" => paint.refused(&outcome),
+            _ => paint.alarm(&outcome),
+        };
+        let object = named(&short_name(&change.object));
+        writeln!(out, "{outcome}{}{object}", cell(size, columns[1]))?;
         indented(out, &change.detail, width)?;
     }
-    refusals(out, &receipt.refusals, width)
+    refusals(out, &receipt.refusals, width, paint)
 }
 
 /// Prints the names of objects, as kubectl does.
@@ -238,10 +322,11 @@ fn named(name: &str) -> String {
 }
 
 fn indented(out: &mut dyn Write, text: &str, width: usize) -> io::Result<()> {
-    for line in wrap(&shortened(&escape_control(text), LONGEST), width.max(40) - 4) {
-        writeln!(out, "    {line}")?;
-    }
-    Ok(())
+    indented_lines(text, width).iter().try_for_each(|line| writeln!(out, "    {line}"))
+}
+
+fn indented_lines(text: &str, width: usize) -> Vec<String> {
+    wrap(&shortened(&escape_control(text), LONGEST), width.max(40) - 4)
 }
 
 /// The age, marked when it is a bound.
@@ -285,7 +370,8 @@ mod tests {
         });
         let plan: Plan = serde_json::from_value(plan).expect("because it is a plan");
         let mut out = Vec::new();
-        plan_table(&mut out, &plan, 80).expect("because memory does not fail");
+        let screen = PlanScreen { place: "Dump a.json", width: 80, colour: false };
+        plan_table(&mut out, &plan, screen).expect("because memory does not fail");
         String::from_utf8(out).expect("because it is text")
     }
 
@@ -308,6 +394,7 @@ mod tests {
     fn what_differs_is_said_of_each_or_of_its_group() {
         let text = shown(&[("a", "leak", "never"), ("b", "none", "never"), ("c", "leak", "never")]);
         let expected = [
+            "Dump a.json",
             "AGE    SIZE    OBJECT",
             "       ?       pv/pv-0",
             "    Terminating",

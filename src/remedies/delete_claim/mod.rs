@@ -27,7 +27,7 @@ pub static REMEDY: Remedy<Claim> = Remedy {
         ("delete", "persistentvolumeclaims"),
         ("create", "volumesnapshots"),
     ],
-    command: |_, claim| Some(format!("delete pvc/{} -n {}", claim.metadata.name, claim.namespace)),
+    command: |_, claim| Some(format!("delete {}", facts::on_command_line(&claim.object()))),
     propose: |cx, claim| propose(cx, claim, ClaimDeletionProgress::default()),
 };
 

@@ -146,7 +146,9 @@ pub static ADD_PROTECTION: Remedy = Remedy {
     id: "add-protection",
     needs: &[Kind::PersistentVolume],
     writes: &[("patch", "persistentvolumes")],
-    command: |_, volume| Some(format!("fix-finalizers {}", volume.object())),
+    command: |_, volume| {
+        Some(format!("fix-finalizers {}", facts::on_command_line(&volume.object())))
+    },
     propose,
 };
 

@@ -28,9 +28,9 @@ pub(super) fn taken(cx: &Cx, volume: &Volume, target: &ClaimKey) -> Seen<Option<
                 claim.phase
             ),
             _ => format!(
-                "{object} still exists, and has it; `delete pvc {} -n {} --keep-data` \
+                "{object} still exists, and has it; `kubectl storage delete {} --keep-data` \
                  releases it first",
-                claim.metadata.name, claim.namespace
+                facts::on_command_line(&object)
             ),
         }));
     }
@@ -44,8 +44,8 @@ pub(super) fn taken(cx: &Cx, volume: &Volume, target: &ClaimKey) -> Seen<Option<
         )),
         (ClaimPhase::Bound, Some(other)) => Some(format!(
             "the name is taken: {object} is Bound to pv/{other}; pass --to NAMESPACE/NAME, or release it first \
-             with `delete pvc {} -n {} --keep-data`",
-            claim.metadata.name, claim.namespace
+             with `kubectl storage delete {} --keep-data`",
+            facts::on_command_line(&object)
         )),
         (phase, _) => Some(format!("{object} is {phase}, not Pending")),
     })

@@ -9,6 +9,7 @@ use super::super::disown::named;
 use super::super::{ClaimDeletionProgress, Remedy, checks};
 use super::{LEFTOVER, command, known_policy, only_member, refuse};
 use crate::cluster::{Cx, Seen};
+use crate::facts;
 use crate::facts::retention::{
     Ordinals, SurplusReason, TemplateClaim, leftover_age, owner_agreement, scalers, wanted_owners,
 };
@@ -85,9 +86,9 @@ fn policy_deletes(claim: &Claim, member: &TemplateClaim) -> checks::Checked {
     }
     if !wanted_owners(Some(policy), true).pod {
         return Err(format!(
-            "whenScaled of {set} is Retain; if the claim is not needed, `kubectl storage delete pvc {} -n {} {DELETE_LEFTOVERS}` \
+            "whenScaled of {set} is Retain; if the claim is not needed, `kubectl storage delete {} {DELETE_LEFTOVERS}` \
              deletes it by name",
-            claim.metadata.name, claim.namespace
+            facts::on_command_line(&claim.object())
         ));
     }
     Ok(())
@@ -126,9 +127,10 @@ fn asked(cx: &Cx, claim: &Claim) -> checks::Checked {
         return Ok(());
     }
     let command = command(cx, claim).unwrap_or_default();
+    let age = format_duration(cx.settings().thresholds.get(Threshold::OlderThan));
     Err(format!(
         "no controller deletes it, since it may be older than the policy; `kubectl storage {command} {DELETE_LEFTOVERS} \
-         --older-than AGE` deletes it, with --keep-data or --destroy-data"
+         --older-than {age} --keep-data` deletes it and keeps its data"
     ))
 }
 

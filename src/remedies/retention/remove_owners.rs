@@ -92,9 +92,9 @@ pub(super) fn propose(cx: &Cx, claim: &Claim) -> Seen<Result<Proposal, Refusal>>
         found.unread.iter().map(|it| format!("not removed, since it is unknown {}", it.reason)),
     );
     let left = claim.metadata.owners.len() - removed.len();
-    notices.extend(controller_notice(cx, &member, &agreement, frees)?);
+    notices.extend(controller_notice(cx, claim, &member, &agreement, frees)?);
     if doomed && left == 0 {
-        notices.push(AT_ANY_MOMENT.to_owned());
+        notices.push(at_any_moment(claim));
     }
     Ok(Ok(Proposal {
         effect: effect(&removed, left),
@@ -267,8 +267,13 @@ fn is_own_volume(claim: &Claim, owner: &OwnerReference) -> bool {
 }
 
 /// The garbage collector acts on what it read before.
-const AT_ANY_MOMENT: &str = "the garbage collector may delete the claim at any moment: if it is faster, the claim is \
-                             Terminating, and `kubectl storage retain` keeps its data";
+fn at_any_moment(claim: &Claim) -> String {
+    format!(
+        "the garbage collector may delete the claim at any moment: if it is faster, the claim is Terminating, and \
+         `kubectl storage retain {}` keeps its data",
+        facts::on_command_line(&claim.object())
+    )
+}
 
 /// An owner in words, with the reason why the policy does not allow the reference. Whether the pod
 /// still exists makes no difference: it may be deleted between the plan and the write.
@@ -295,6 +300,7 @@ fn words(
 /// What the controller of the set does by itself.
 fn controller_notice(
     cx: &Cx,
+    claim: &Claim,
     member: &TemplateClaim,
     agreement: &OwnerAgreement,
     frees: bool,
@@ -310,8 +316,9 @@ fn controller_notice(
     if agreement.wanted.pod && pod.is_some() {
         return Ok(Some(format!(
             "whenScaled is Delete and ordinal {} is out of range: the StatefulSet controller adds a reference to pod \
-             {name}, with which the claim is deleted; `kubectl storage retain` keeps its data",
-            member.ordinal
+             {name}, with which the claim is deleted; `kubectl storage retain {}` keeps its data",
+            member.ordinal,
+            facts::on_command_line(&claim.object())
         )));
     }
     Ok(match member.pod_state(&name, pod) {

@@ -137,7 +137,7 @@ fn why(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
     if let Some(refusal) = facts::guard_refusal(cx, volume) {
         let controller = facts::owner(volume).describe();
         draft.because(format!(
-            "`kubectl storage guard` refuses {controller}, which retries for ever; {}",
+            "the guard refuses {controller}, which retries for ever; {}",
             refusal.advice(&controller, &[])
         ));
     }

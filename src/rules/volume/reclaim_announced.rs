@@ -88,8 +88,11 @@ fn announced(
         .shows("recorded in", format!("configmap {}/{}", namespace(cx), period.batch));
     let how = "removing its annotation vetoes that";
     let advice = match (refusal, is_due) {
-        (Some(why), _) => format!("`gc --announced` would refuse it: {why}; {how}"),
-        (None, true) => format!("`kubectl storage gc --announced` reclaims it; {how}"),
+        (Some(why), _) => format!("gc --announced would refuse it: {why}; {how}"),
+        (None, true) => {
+            let object = facts::on_command_line(&volume.object());
+            format!("`kubectl storage gc {object} --announced` reclaims it; {how}")
+        }
         (None, false) => how.to_owned(),
     };
     finding.report_only(advice)
@@ -101,17 +104,17 @@ fn ended(cx: &Cx, volume: &Volume, status: &AnnouncementStatus) -> Option<Findin
         AnnouncementStatus::Vetoed(veto) => (
             format!("its announcement was vetoed: {}", veto.how),
             match veto.recorded {
-                true => "`gc --announce` announces it again only with --include-vetoed",
-                false => "the next run of `gc --announced` or `gc --announce` records the veto",
+                true => "gc --announce announces it again only with --include-vetoed",
+                false => "the next run of gc --announced or gc --announce records the veto",
             },
         ),
         AnnouncementStatus::Changed(how) => (
             format!("changed since it was announced: {how}"),
-            "`gc --announced` refuses it; `gc --announce` announces it anew, if gc would reclaim it",
+            "gc --announced refuses it; gc --announce announces it anew, if gc would reclaim it",
         ),
         AnnouncementStatus::Void(why) => (
             format!("its announcement is void: {why}"),
-            "`gc --announced` refuses it; `gc --announce` announces it anew, if gc would reclaim it",
+            "gc --announced refuses it; gc --announce announces it anew, if gc would reclaim it",
         ),
         AnnouncementStatus::Elsewhere(namespace) => {
             let what = format!("its annotation says that it is announced in namespace {namespace}");

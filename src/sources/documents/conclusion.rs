@@ -147,7 +147,7 @@ impl DumpReading {
                 counted(more.len() as u64, "other file")
             ),
         };
-        self.notes.notes.push(format!("{note}: they are treated as simultaneous"));
+        self.notes.details.push(format!("{note}: they are treated as simultaneous"));
     }
 
     /// Says which files hold objects that may be of any of several kinds.
@@ -254,26 +254,19 @@ impl DumpReading {
         }
         if namespaces.is_empty() {
             let why = if is_listed {
-                "the dump contains no list of them that is certainly whole; if nothing is missing"
+                "the dump contains no list of them that is certainly whole"
             } else if has_empty {
-                "the dump contains an empty list of them, which may be that of one namespace; if there \
-                 are none"
+                "the dump contains an empty list of them, which may be that of one namespace"
             } else if evidence.is_some() {
-                "the dump contains single objects, not a list; if these are all"
+                "the dump contains single objects, not a list"
             } else {
-                "the dump contains none; if there are none"
+                "the dump contains none"
             };
-            lose(intake, format!("{why}, pass --complete {}", kind.plural()));
+            lose(intake, why.to_owned());
             return;
         }
         let names = namespaces.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
-        lose(
-            intake,
-            format!(
-                "the dump contains only namespace {names}; if that is all, pass --complete {}",
-                kind.plural()
-            ),
-        );
+        lose(intake, format!("the dump contains only namespace {names}"));
         for namespace in namespaces {
             intake.apply(Change::Whole(Reach { kind, namespace: Some(namespace) }));
         }
@@ -300,7 +293,7 @@ impl DumpReading {
                     "the dump lacks the server version; checks that need it are skipped".to_owned()
                 }
             };
-            self.notes.notes.push(note);
+            self.notes.details.push(note);
             if let Some(server) = kubelets {
                 intake.apply(Change::Server(server));
             }

@@ -131,7 +131,7 @@ fn a_claim_that_does_not_fit_is_not_bound() {
     let left = Left::by(&on, driver(), "taken");
     on.create(&claim("taken", &driver().class_retain));
     let other = on.bound("taken");
-    let release = format!("`delete pvc taken -n {} --keep-data`", on.name);
+    let release = format!("`kubectl storage delete pvc/taken -n {} --keep-data`", on.name);
     let said = [&*format!("is Bound to pv/{other}"), "--to NAMESPACE/NAME", &release];
     refused(&admin, &[&left.name], &said);
     assert!(driver().has(&left.handle));

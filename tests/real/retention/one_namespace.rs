@@ -107,8 +107,8 @@ fn apply_keeps_what_the_policy_retains() {
     eventually("the authorizer knows the right to patch", || {
         set.on.cluster.try_kubectl(&[&who[..], &["--as", &admin.name]].concat(), "").is_ok()
     });
-    let args = ["retention", "reconcile", "-n", &set.on.name, "--yes"];
-    let elsewhere = admin.run(&["retention", "reconcile", "-n", "default", "--yes"]).ends(4);
+    let args = ["retention", "reconcile", "-n", &set.on.name, "--yes", "-v"];
+    let elsewhere = admin.run(&["retention", "reconcile", "-n", "default", "--yes", "-v"]).ends(4);
     assert!(elsewhere.changes().is_empty(), "{:#}", elsewhere.json);
     let mut unread = elsewhere.stderr.lines().filter(|it| it.starts_with("not read: "));
     assert!(unread.any(|it| it.contains("statefulsets")), "{}", elsewhere.stderr);

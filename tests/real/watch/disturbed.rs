@@ -65,7 +65,7 @@ fn what_is_forbidden_is_read_once_it_is_granted() {
     let on = Scenario::on(&cluster);
     let kept = released(&on, "kept");
     let watcher = Watcher::start(&cluster.kubeconfig_of("user-1"), &ARGS);
-    watcher.says("not read: ");
+    watcher.says("Incomplete: ");
     assert_eq!(watcher.events().len(), 0);
     // Exactly what it says that it needs.
     let role = Run::of(&["rbac", "watch"]).go().stdout;

@@ -239,15 +239,17 @@ fn refused(attachment: &Attachment) -> Effect {
 
 /// Returns the notice about a step.
 fn notice(attachment: &Attachment, step: AttachmentStep) -> Option<String> {
-    let (name, node) = (attachment.object(), &attachment.node);
+    let node = &attachment.node;
     match step {
         AttachmentStep::Delete => {
             Some(format!("no/{node} may return: make sure that the machine is off"))
         }
         AttachmentStep::RemoveItsAttachers => Some(format!(
-            "the last resort: if a manifest of {} exists, `fix-finalizers {name} --from FILE` has the volume detached; \
+            "the last resort: if a manifest of {} exists, as {file}, `{fix} --from {file}` has the volume detached; \
              otherwise see at the storage backend where it is attached",
-            volume_of(attachment)
+            volume_of(attachment),
+            fix = fix(attachment),
+            file = manifest(attachment)
         )),
         AttachmentStep::RemoveThirdParty => None,
     }
@@ -281,9 +283,11 @@ fn reason(
         }
         AttachmentReason::VolumeMissing => format!(
             "{} does not exist, and external-attacher cannot detach it from node {node}{} without that object: recreate it \
-             with `fix-finalizers {name} --from FILE` (a saved manifest, or the one in the journal)",
+             from its manifest, a saved one or the one in the journal, as {file}: `{fix} --from {file}`",
             volume_of(attachment),
-            node_state(cx, attachment)
+            node_state(cx, attachment),
+            fix = fix(attachment),
+            file = manifest(attachment)
         ),
         AttachmentReason::PodExists => {
             let pod = evidence.pod.as_ref().map_or_else(String::new, ToString::to_string);
@@ -324,12 +328,15 @@ fn reason(
         }
         AttachmentReason::NeedsObjectName => match own_finalizer(attachment) {
             Some(_) if attachment.metadata.deleting.is_some() => format!(
-                "{} and node {node} do not exist: recreate the volume with `fix-finalizers {name} --from FILE`; as the last \
-                 resort, `fix-finalizers {name}` removes the finalizer of the named attachment",
-                volume_of(attachment)
+                "{} and node {node} do not exist: recreate the volume from its manifest, as {file}, with \
+                 `{fix} --from {file}`; as the last resort, `{fix}` removes the finalizer of the named attachment",
+                volume_of(attachment),
+                fix = fix(attachment),
+                file = manifest(attachment)
             ),
             Some(_) | None => format!(
-                "node {node} does not exist: make sure that its machine is off, then name the attachment, `fix-finalizers {name}`"
+                "node {node} does not exist: make sure that its machine is off, then name the attachment, `{}`",
+                fix(attachment)
             ),
         },
     };
@@ -399,6 +406,20 @@ fn described(cx: &Cx, attachment: &Attachment, finalizer: &Text) -> String {
         | FinalizerOwner::Unknown => describe_third_party(&attachment.metadata, finalizer),
     };
     format!("{finalizer}: {who}")
+}
+
+/// The command that repairs a named attachment.
+fn fix(attachment: &Attachment) -> String {
+    format!("kubectl storage fix-finalizers {}", facts::on_command_line(&attachment.object()))
+}
+
+/// The file in which a manifest of the volume is expected, as a word of a command.
+fn manifest(attachment: &Attachment) -> String {
+    let volume = match &attachment.source {
+        AttachmentSource::Volume(name) => &**name,
+        AttachmentSource::Inline { .. } | AttachmentSource::None => "volume",
+    };
+    facts::quoted(&format!("{volume}.yaml"))
 }
 
 fn volume_of(attachment: &Attachment) -> String {

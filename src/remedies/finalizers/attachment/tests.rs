@@ -66,7 +66,10 @@ fn where_its_node_is_gone_it_is_deleted_and_its_attacher_detaches() {
     let many = FinalizerFixture { named: false, ..with_volume(alive()) };
     refuses(
         ask(many, &row),
-        &["name the attachment, `fix-finalizers volumeattachment/csi-1`", "is running"],
+        &[
+            "name the attachment, `kubectl storage fix-finalizers volumeattachment/csi-1`",
+            "is running",
+        ],
     );
 }
 
@@ -100,7 +103,7 @@ fn a_volume_that_is_gone_has_to_be_created_again() {
     ] {
         let words = [
             "pv/pv-1 does not exist, and external-attacher cannot detach it from node node-1",
-            "`fix-finalizers volumeattachment/csi-1 --from FILE`",
+            "`kubectl storage fix-finalizers volumeattachment/csi-1 --from pv-1.yaml`",
             "external-attacher/driver-longhorn-io: external-attacher of driver.longhorn.io is running",
         ];
         refuses(ask(fixture, &row), &words);
@@ -118,7 +121,7 @@ fn the_last_resort_is_for_a_node_and_a_volume_that_are_gone() {
         let many = FinalizerFixture { named: false, ..fixture };
         refuses(
             ask(many, &row),
-            &["--from FILE`", "as the last resort", "of the named attachment"],
+            &["--from pv-1.yaml`", "as the last resort", "of the named attachment"],
         );
     }
     refuses(ask(FinalizerFixture::default(), &attachment(&[OWN], Some(5))), &["for 10m yet: wait"]);

@@ -312,7 +312,7 @@ impl<'a> ClaimDeletion<'a> {
                 "the phase of {pv} is {phase}, not Bound: a controller may already apply its policy {policy}; wait, or pass --destroy-data"
             ),
             DataRefusal::WouldLeak => format!(
-                "{pv} is Terminating too: it is deleted with the claim, which leaks its backend volume{}; `fix-finalizers {pv}` shows what to do first",
+                "{pv} is Terminating too: it is deleted with the claim, which leaks its backend volume{}; `kubectl storage fix-finalizers {pv}` shows what to do first",
                 volume.backend.as_ref().map_or_else(String::new, |it| format!(", {it}"))
             ),
         }

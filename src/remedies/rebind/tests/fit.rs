@@ -42,7 +42,7 @@ fn a_claim_that_does_not_fit_is_refused_with_both_values() {
             with(&|it| {
                 (it.phase, it.volume_name) = (ClaimPhase::Bound, Some("pv-9".into()));
             }),
-            ["--to NAMESPACE/NAME", "`delete pvc orders -n shop --keep-data`"],
+            ["--to NAMESPACE/NAME", "`kubectl storage delete pvc/orders -n shop --keep-data`"],
         ),
     ] {
         let said = ask(&volume(), &[claim], None).expect_err("it does not fit");

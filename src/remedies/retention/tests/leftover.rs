@@ -162,7 +162,7 @@ fn nothing_in_range_retained_ambiguous_or_foreign_is_deleted() {
     refuses(Case { replicas: 2, ..case() }.ask(DELETE), "is in the range [0, 1]");
     refuses(
         Case { policy: "DR", ..case() }.ask(DELETE),
-        "`kubectl storage delete pvc data-web-1 -n shop",
+        "`kubectl storage delete pvc/data-web-1 -n shop",
     );
     refuses(Case { policy: "RR", ..case() }.ask(DELETE), "is Retain");
     refuses(Case { policy: "?D", ..case() }.ask(DELETE), "is unknown");
@@ -210,7 +210,7 @@ fn each_danger_has_its_flag() {
     let unasked = Case { settings: Settings { delete_leftovers: false, ..keep() }, ..case() };
     refuses(
         unasked.ask(DELETE),
-        "retention reconcile sts/web -n shop --delete-leftovers --older-than AGE",
+        "retention reconcile sts/web -n shop --delete-leftovers --older-than 7d --keep-data`",
     );
     // T22: a set without replicas is paused, whatever its policy says.
     refuses(Case { replicas: 0, ..case() }.ask(DELETE), "--replicas-zero");
