@@ -122,7 +122,7 @@ fn the_index_lists_every_page() {
     for entry in entries {
         let path = entry.expect("because the folder was just read").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let is_page = name.ends_with(".md") && name != "README.md";
+        let is_page = path.extension().is_some_and(|it| it == "md") && name != "README.md";
         if is_page && !listed.iter().any(|it| it.split('#').next() == Some(&name)) {
             missing.push(name);
         }
