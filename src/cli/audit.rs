@@ -216,7 +216,7 @@ impl AuditArgs {
                 terminal::note(&format!("{hidden} less severe: not shown, as --severity says"));
             }
         }
-        self.tell_read(collected);
+        Self::tell_read(collected);
         start::tell(&start, self.dump.files());
         Ok(tally.by_severity.into_keys().next())
     }
@@ -231,7 +231,7 @@ impl AuditArgs {
     }
 
     /// Tells on stderr what was read, and what was not.
-    fn tell_read(&self, collected: &Collected) {
+    fn tell_read(collected: &Collected) {
         if terminal::is_verbose() {
             for (kind, count) in collected.intake.seen() {
                 terminal::note(&format!("read {count} {}", kind.plural()));

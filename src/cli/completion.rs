@@ -127,11 +127,12 @@ const NO_FILES: u8 = 4;
 /// kubectl's directive "no space behind what is completed".
 const NO_SPACE: u8 = 2;
 
-/// Answers a script of a shell, or kubectl, if one of them asks how a command line could go on.
+/// Answers kubectl, or a script of a shell, if one of them asks how a command line could go on. Such a request never
+/// runs the command line that it is about.
 pub fn answer(arguments: &[OsString]) -> Option<ExitCode> {
-    let printed = match std::env::var(ASKS) {
-        Ok(shell) => answer_shell(&shell, arguments)?,
-        Err(_) => answer_kubectl(arguments)?,
+    let printed = match answer_kubectl(arguments) {
+        Some(printed) => printed,
+        None => answer_shell(&std::env::var(ASKS).ok()?, arguments)?,
     };
     Some(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -141,12 +142,20 @@ fn whole(called: &str) -> clap::Command {
     super::command(called).mut_args(|it| it.hide(false))
 }
 
-/// Answers the script of a shell, which passes the typed words behind `--`.
+/// Answers the script of a shell, which passes the typed words behind `--`. Anything else is a command line: the
+/// variable may have been left in the environment.
 fn answer_shell(shell: &str, arguments: &[OsString]) -> Option<std::io::Result<()>> {
-    let shell = SHELLS.into_iter().find(|it| it.is(shell))?;
-    let words = arguments.iter().skip_while(|it| *it != OsStr::new("--")).skip(1);
-    let words: Vec<_> = words.cloned().collect();
-    let mut command = whole(&words.first()?.to_string_lossy());
+    let (separator, words) = arguments.get(1..)?.split_first()?;
+    if separator != OsStr::new("--") {
+        return None;
+    }
+    let unknown = || std::io::Error::other("no such shell");
+    let Some((shell, called)) = SHELLS.into_iter().find(|it| it.is(shell)).zip(words.first())
+    else {
+        return Some(Err(unknown()));
+    };
+    let words: Vec<_> = words.to_vec();
+    let mut command = whole(&called.to_string_lossy());
     let folder = std::env::current_dir().ok();
     let mut answer = Vec::new();
     let completed = shell.write_complete(&mut command, words, folder.as_deref(), &mut answer);

@@ -113,6 +113,29 @@ fn every_shell_gets_an_answer() {
     }
 }
 
+/// A variable that a script of a shell has left in the environment makes no completion run what was typed.
+#[test]
+fn completing_never_runs_the_command() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let link = folder.path().join("kubectl_complete-storage");
+    std::os::unix::fs::symlink(binary(), &link).expect("a link");
+    for shell in ["bash", "elvish", ""] {
+        let asked = BTreeMap::from([("KUBECTL_STORAGE_COMPLETE".to_owned(), shell.to_owned())]);
+        let mut call = Call::new(["version", ""]);
+        (call.called, call.env) = (Some(link.clone()), asked.clone());
+        let ran = call.run();
+        assert_eq!((ran.code, &*ran.stdout), (Some(0), ":4\n"), "{shell:?}");
+        // A script's own request is answered, or fails.
+        let mut call = Call::new(["--", "kubectl-storage", "version"]);
+        call.env = asked.clone();
+        assert!(!call.run().stdout.contains("kubectl storage v"), "{shell:?}");
+        // What was typed without either runs.
+        let mut call = Call::new(["version"]);
+        call.env = asked;
+        assert!(call.run().stdout.contains("kubectl storage v"), "{shell:?}");
+    }
+}
+
 /// What kubectl is told when these words were typed after `kubectl storage`.
 fn complete(words: &[&str]) -> Vec<String> {
     let folder = tempfile::tempdir().expect("a temporary folder");

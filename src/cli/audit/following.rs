@@ -80,7 +80,7 @@ impl AuditArgs {
             let checks = checks(&collected, reconciler.settings());
             terminal::note(&summary(&head.summary, checks, paint));
         }
-        self.tell_read(&collected);
+        Self::tell_read(&collected);
         let going_on = async {
             if let ControlFlow::Break(exit) = shown {
                 return Ok(exit);

@@ -85,7 +85,7 @@ impl WatchArgs {
             (Some(WatchCommand::Pause(args)), _) => args.pause(connection).await,
             (Some(WatchCommand::Resume(args)), _) => args.resume(connection).await,
             (Some(WatchCommand::Status(args)), _) => args.run(connection).await,
-            (None, Some(args)) => args.run(connection, interrupt).await,
+            (None, Some(args)) => Box::pin(args.run(connection, interrupt)).await,
             (None, None) => Err(Failure::usage("a policy is required: watch -f policy.yaml")),
         }
     }

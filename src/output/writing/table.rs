@@ -252,17 +252,17 @@ pub fn receipt_table(
     colour: bool,
 ) -> io::Result<()> {
     let paint = Paint { colour };
-    let sized =
+    let capacity =
         |it: &DoneChange| it.volume.as_ref().and_then(|it| it.capacity.clone()).unwrap_or_default();
-    let sizes: Vec<String> = receipt.changes.iter().map(sized).collect();
+    let capacities: Vec<String> = receipt.changes.iter().map(capacity).collect();
     let columns = [
         column_width(12, receipt.changes.iter().map(|it| &*it.outcome)),
-        column_width(8, sizes.iter().map(|it| &**it)),
+        column_width(8, capacities.iter().map(|it| &**it)),
     ];
     if !receipt.changes.is_empty() {
         writeln!(out, "{}{}OBJECT", cell("OUTCOME", columns[0]), cell("SIZE", columns[1]))?;
     }
-    for (change, size) in receipt.changes.iter().zip(&sizes) {
+    for (change, size) in receipt.changes.iter().zip(&capacities) {
         let outcome = cell(&change.outcome, columns[0]);
         let outcome = match &*change.outcome {
             "done" => paint.kept(&outcome),

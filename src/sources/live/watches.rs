@@ -72,7 +72,9 @@ impl Watches {
         };
         let reaches: Vec<_> = kinds.iter().flat_map(watched).collect();
         // What was listed just now was heard; a watch has yet to begin.
-        reaches.iter().for_each(|it| health.heard(it.kind));
+        for reach in &reaches {
+            health.heard(reach.kind);
+        }
         // Half of what a watch waits for: more than the minute or so between two bookmarks.
         let trusted = reader.limits().silence / 2;
         let mut tasks = JoinSet::new();
