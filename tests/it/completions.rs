@@ -121,10 +121,10 @@ fn completing_never_runs_the_command() {
     std::os::unix::fs::symlink(binary(), &link).expect("a link");
     for shell in ["bash", "elvish", ""] {
         let asked = BTreeMap::from([("KUBECTL_STORAGE_COMPLETE".to_owned(), shell.to_owned())]);
-        let mut call = Call::new(["version", ""]);
+        let mut call = Call::new(["versio"]);
         (call.called, call.env) = (Some(link.clone()), asked.clone());
         let ran = call.run();
-        assert_eq!((ran.code, &*ran.stdout), (Some(0), ":4\n"), "{shell:?}");
+        assert!(ran.stdout.starts_with("version\t") && ran.stdout.ends_with(":4\n"), "{shell:?}");
         // A script's own request is answered, or fails.
         let mut call = Call::new(["--", "kubectl-storage", "version"]);
         call.env = asked.clone();

@@ -139,7 +139,8 @@ fn man_pages_can_be_written() {
     let place = tempfile::tempdir().expect("a temporary folder");
     let folder = env::var_os("MAN_DIR").map_or_else(|| place.path().to_owned(), PathBuf::from);
     fs::create_dir_all(&folder).expect("the folder can be created");
-    let program = kubectl_storage::cli::command("kubectl-storage");
+    // Files and titles have no space.
+    let program = kubectl_storage::cli::command("kubectl-storage").display_name("kubectl-storage");
     clap_mangen::generate_to(program, &folder).expect("man pages can be written");
     for words in commands() {
         let name = [&["kubectl-storage".to_owned()], &*words].concat().join("-");

@@ -29,6 +29,8 @@ use crate::{
     rules::{self, EXPLAINED},
 };
 
+/// The finding about a record of a volume that was deleted.
+const KEPT_BACKEND: &str = "journal-kept-backend";
 /// Objects of one entry that are listed; of more, so many and their number.
 const LISTED: usize = 10;
 /// Objects that wait for a finding and are named; of more, their number.
@@ -120,7 +122,8 @@ fn name(object: &ObjectReference) -> String {
 
 fn listed(finding: Finding, object: String, text: usize) -> Listed {
     let size = finding.volume.as_ref().and_then(|volume| volume.capacity.clone());
-    let explain = explain(&finding.object);
+    // The volume of a record does not exist any more.
+    let explain = explain(&finding.object).filter(|_| finding.id != KEPT_BACKEND);
     Listed {
         explain,
         severity: Severity::parse(&finding.severity).unwrap_or(Severity::Info),
