@@ -4,11 +4,20 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Component, Path, PathBuf},
+    sync::LazyLock,
 };
 
 use regex::Regex;
 
 use crate::support::{files, read, root};
+
+static LABELLED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"\[([^\]]*)\]\([^)]*\)").expect("a pattern"));
+static NAMED: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"<a (?:id|name)="([^"]+)""#).expect("a pattern"));
+static LINK: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)""#).expect("a pattern")
+});
 
 /// Every page that people read.
 fn pages() -> Vec<PathBuf> {
@@ -41,7 +50,7 @@ fn anchors(page: &str) -> Vec<String> {
     let heading = |line: &str| {
         let text =
             line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'))?;
-        let text = Regex::new(r"\[([^\]]*)\]\([^)]*\)").expect("a pattern").replace_all(text, "$1");
+        let text = LABELLED.replace_all(text, "$1");
         let kept = text.trim().to_lowercase();
         let kept = kept.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
         let slug = kept.collect::<String>().replace(' ', "-");
@@ -49,18 +58,16 @@ fn anchors(page: &str) -> Vec<String> {
         Some(if *count == 0 { slug } else { format!("{slug}-{count}") })
     };
     let mut found: Vec<_> = prose(page).lines().filter_map(heading).collect();
-    let named = Regex::new(r#"<a (?:id|name)="([^"]+)""#).expect("a pattern");
-    found.extend(named.captures_iter(page).map(|it| it[1].to_owned()));
+    found.extend(NAMED.captures_iter(page).map(|it| it[1].to_owned()));
     found
 }
 
 /// Where the links and pictures of a page lead, those to other machines apart.
 fn targets(page: &str) -> Vec<String> {
-    let link = Regex::new(r#"\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)""#).expect("a pattern");
     let prose = prose(page);
     let target =
         |it: regex::Captures| it.get(1).or_else(|| it.get(2)).map(|it| it.as_str().to_owned());
-    let found = link.captures_iter(&prose).filter_map(target);
+    let found = LINK.captures_iter(&prose).filter_map(target);
     found.filter(|it| !it.contains("://") && !it.starts_with("mailto:")).collect()
 }
 
