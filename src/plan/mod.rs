@@ -18,8 +18,9 @@ use crate::facts::{
 };
 use crate::model::{
     Action, Age, AttachmentSource, BackendKey, Bytes, Kind, ObjectRef, Proposal, Refusal, RuleId,
-    Settings, Text, Time, Volume, VolumeColumns,
+    Settings, Text, Time, Undo, Volume, VolumeColumns,
 };
+use crate::remedies::KEPT_AT_ONCE;
 use crate::rules;
 
 pub(crate) use delete::{ClaimSelection, delete, delete_with_claims};
@@ -66,6 +67,25 @@ pub struct ProposedChange {
     pub proposal: Proposal,
 }
 
+/// What becomes of data with a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DataFate {
+    /// It is destroyed.
+    Destroyed,
+    /// It is kept.
+    Kept,
+}
+
+impl DataFate {
+    /// Returns its name in plans.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Destroyed => "destroyed",
+            Self::Kept => "kept",
+        }
+    }
+}
+
 impl ProposedChange {
     /// Whether it destroys a backend volume or the data of a claim.
     pub fn destroys(&self) -> bool {
@@ -73,6 +93,21 @@ impl ProposedChange {
         self.purpose.destroys()
             || self.proposal.steps.iter().any(reclaims)
             || self.proposal.relies_on.contains(&"--destroy-data")
+    }
+
+    /// What becomes of data; `None` where that is decided elsewhere: by what a removed finalizer blocked, or
+    /// by whoever uses a policy that is restored.
+    pub fn data_fate(&self) -> Option<DataFate> {
+        let Proposal { undo, relies_on, .. } = &self.proposal;
+        // Some drivers keep the data of a volume that they give up.
+        if self.destroys() && *undo != Undo::Never(KEPT_AT_ONCE) {
+            return Some(DataFate::Destroyed);
+        }
+        let keeps = self.destroys()
+            || self.purpose.keeps_data()
+            || self.only_removes_owners()
+            || relies_on.contains(&"--keep-data");
+        keeps.then_some(DataFate::Kept)
     }
 
     /// Whether it removes something because that is old: whoever plans it must not be wrong about the time.

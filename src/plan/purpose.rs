@@ -167,6 +167,18 @@ impl Purpose {
             )
     }
 
+    /// Whether it only makes sure that data is kept.
+    pub fn keeps_data(&self) -> bool {
+        let is_delete = |it: &Option<Retention>| *it == Some(Retention::Delete);
+        match self {
+            Self::Retain | Self::KeepBackend | Self::Disown | Self::Rebind(_) => true,
+            Self::SetRetention(it) => {
+                it.retains() && !is_delete(&it.when_deleted) && !is_delete(&it.when_scaled)
+            }
+            _ => false,
+        }
+    }
+
     /// Whether the backend volume is not kept any more afterwards: it is destroyed, or a volume
     /// references it again.
     pub const fn ends_keeping(&self) -> bool {

@@ -46,7 +46,7 @@ impl Clearance {
 }
 
 /// Why it cannot be undone that a driver takes a volume away and leaves the data.
-const KEPT_AT_ONCE: &str =
+pub const KEPT_AT_ONCE: &str =
     "its controller acts immediately; the data remains at the storage system";
 
 /// The flag that is the user's word that nothing else uses the storage of a volume.

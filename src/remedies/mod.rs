@@ -39,6 +39,7 @@ pub(crate) use delete_claim::{
     ClaimDeletionProgress, REMEDY as DELETE_CLAIM, propose as delete_claim,
 };
 pub(crate) use disown::REMEDY as DISOWN;
+pub(crate) use exclusive::KEPT_AT_ONCE;
 pub(crate) use finalizers::{
     ADD_PROTECTION, FIX_ATTACHMENT, FIX_CLAIM, PROTECT_CLAIM, REMOVE_ATTACHER_FINALIZER,
     REMOVE_EXTERNAL_FINALIZER, REMOVE_IN_TREE_FINALIZER, REMOVE_THIRD_PARTY_FINALIZER,

@@ -10,7 +10,7 @@ use crate::{
     cli::{Exit, Failure, collect::Collected, terminal},
     journal::{Entry, History, Outcome},
     model::{Action, Bytes, Kind, ObjectKey, Time, escape_control, format_bytes, format_time},
-    plan::{Plan, ProposedChange},
+    plan::{DataFate, Plan, ProposedChange},
     watch::acting::Breaker,
 };
 
@@ -108,10 +108,12 @@ fn typed_again(question: &str, finalizer: &str) -> Result<bool, dialoguer::Error
 
 /// What a plan does, in numbers: `Reclaim 2 volumes (800Gi, data destroyed)`.
 fn effect(plan: &Plan) -> String {
-    let destroyed: Vec<_> = plan.changes.iter().filter(|it| it.destroys()).collect();
+    let fate = ProposedChange::data_fate;
+    let destroyed = plan.changes.iter().filter(|it| fate(it) == Some(DataFate::Destroyed));
+    let destroyed: Vec<_> = destroyed.collect();
     let all = plan.changes.len();
     let verb = match plan.command {
-        "gc" if destroyed.len() == all => "Reclaim",
+        "gc" if plan.changes.iter().all(ProposedChange::destroys) => "Reclaim",
         "retain" => "Retain",
         "fix-finalizers" => "Repair",
         "delete" => "Delete",
@@ -129,18 +131,20 @@ fn effect(plan: &Plan) -> String {
         _ => "object",
     };
     let many = if all == 1 { "" } else { "s" };
-    let capacity = |changes: &mut dyn Iterator<Item = &ProposedChange>| {
-        let bytes = changes.filter_map(ProposedChange::capacity).fold(0, Bytes::saturating_add);
-        if bytes == 0 { String::new() } else { format!("{}, ", format_bytes(bytes)) }
-    };
-    let fate = match destroyed.len() {
-        0 => format!("{}no data destroyed", capacity(&mut plan.changes.iter())),
-        count if count == all => {
-            format!("{}data destroyed", capacity(&mut destroyed.into_iter()))
+    let told = match destroyed.len() {
+        0 if plan.changes.iter().all(|it| fate(it) == Some(DataFate::Kept)) => {
+            Some("data kept".to_owned())
         }
-        count => format!("{}data of {count} destroyed", capacity(&mut destroyed.into_iter())),
+        0 => None,
+        count if count == all => Some("data destroyed".to_owned()),
+        count => Some(format!("data of {count} destroyed")),
     };
-    format!("{verb} {all} {noun}{many} ({fate})")
+    let counted = if destroyed.is_empty() { plan.changes.iter().collect() } else { destroyed };
+    let sizes = counted.into_iter().filter_map(ProposedChange::capacity);
+    let size = Some(sizes.fold(0, Bytes::saturating_add)).filter(|it| *it > 0).map(format_bytes);
+    let parts: Vec<_> = size.into_iter().chain(told).collect();
+    let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
+    format!("{verb} {all} {noun}{many}{parts}")
 }
 
 /// Refuses what removes something because that is old, where the API server and this machine do not agree what time it

@@ -173,9 +173,9 @@ pub struct PlannedChange {
     pub steps: Vec<PlannedStep>,
     /// What that does.
     pub effect: String,
-    /// Whether that destroys data.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub destroys_data: bool,
+    /// What becomes of data: `destroyed` or `kept`; absent where others decide that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
     /// What is lost if the judgement is wrong.
     pub risk: String,
     /// How it is undone, or why it cannot be.
@@ -296,7 +296,7 @@ pub fn change(change: &inner::ProposedChange, now: Option<Time>) -> PlannedChang
         policy: policy(&change.purpose),
         steps: steps(&proposal.steps),
         effect: proposal.effect.what.clone(),
-        destroys_data: change.destroys(),
+        data: change.data_fate().map(|it| it.name().to_owned()),
         risk: proposal.effect.risk.clone(),
         undo: undo(proposal.undo),
         notices: proposal.notices.clone(),

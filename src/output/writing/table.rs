@@ -78,11 +78,10 @@ pub fn plan_table(out: &mut dyn Write, plan: &Plan, screen: PlanScreen) -> io::R
 
 /// An object or an effect, in the colour of what becomes of its data.
 fn by_fate(paint: Paint, change: &PlannedChange, text: &str) -> String {
-    match change.destroys_data {
-        true => paint.alarm(text),
-        // What relies on a flag may leave something behind, and says so.
-        false if change.relies_on.is_empty() => paint.kept(text),
-        false => text.to_owned(),
+    match change.data.as_deref() {
+        Some("destroyed") => paint.alarm(text),
+        Some("kept") => paint.kept(text),
+        _ => text.to_owned(),
     }
 }
 

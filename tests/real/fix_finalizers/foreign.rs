@@ -60,13 +60,13 @@ fn a_foreign_finalizer_is_typed_once_more() {
     // The question after it still needs a yes.
     let mut terminal = admin.at_terminal(&args);
     terminal.answer(&question, &format!("{BACKUP}\r"));
-    terminal.answer("no data destroyed) in ", "n");
+    terminal.answer("Repair 1 volume", "n");
     assert_eq!(terminal.finish().1, Some(5));
     assert_eq!(super::lines(&admin.sent(mark)), [""; 0]);
 
     let mut terminal = admin.at_terminal(&args);
     terminal.answer(&question, &format!("{BACKUP}\r"));
-    terminal.answer("no data destroyed) in ", "y");
+    terminal.answer("Repair 1 volume", "y");
     let (screen, code) = terminal.finish();
     assert_eq!(code, Some(0), "{screen}");
     one_removal(&admin, mark, "persistentvolumes", &before, BACKUP);
