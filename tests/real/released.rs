@@ -181,7 +181,7 @@ fn a_provisioner_that_claims_a_bad_version() {
     let object = format!("csidriver/{}", driver.name);
     let report = on.audit(&[]);
     let finding = report.finding("provisioner-known-bad-version", &object);
-    finding.expect("high", "report-only").says(&["5.0.1"]);
+    finding.expect("medium", "report-only").says(&["5.0.1"]);
     report.is_fixture("provisioner-known-bad-version", &object);
     let shared = format!("csidriver/{}", shared().driver().name);
     report.expect_not(&shared, "provisioner-known-bad-version");

@@ -60,6 +60,15 @@ fn nothing_is_sent_before_everything_is_in_order() {
     }
     assert_eq!((admin.journal(&told).len(), admin.writes(before).len()), (0, 0));
 
+    // What another machine may have kept in the same storage is not passed over.
+    let blind = Admin::limited(&on, "blind", &["configmaps"], &["get", "patch"]);
+    let before = on.cluster.mark();
+    let told = blind.run(&with(&["--yes"]));
+    assert!(told.outcomes("done").is_empty() && told.code != Some(0), "{:#}", told.json);
+    let said = format!("{}{:#}", told.stderr, told.json);
+    assert!(said.contains("record of kept backend volumes was not read"), "{said}");
+    assert!(blind.writes(before).is_empty(), "{said}");
+
     // Who may not patch learns it from the dry run.
     let reader = Admin::limited(&on, "reader", &[], &["get"]);
     let told = reader.refused(5, &with(&["--yes"]));

@@ -68,11 +68,15 @@ impl<'a> Admin<'a> {
             "volumegroupsnapshotcontents",
         ];
         let admin = Self::named(on, name, &[]);
+        let record =
+            if without.contains(&"configmaps") { "none" } else { "kubectl-storage-kept-backends" };
         let read: Vec<_> = READ.into_iter().filter(|it| !without.contains(it)).collect();
         on.cluster.grant(&admin.name, &json!([
             {"apiGroups": ["*"], "resources": read, "verbs": ["get", "list", "watch"]},
             {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
             {"apiGroups": [""], "resources": ["persistentvolumes"], "verbs": verbs},
+            // The record of kept backend volumes.
+            {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"], "resourceNames": [record]},
         ]));
         admin
     }
