@@ -33,7 +33,7 @@ fn provisioner_killed() {
         "pv-released-delete-stuck: Released with policy Delete, but not reclaimed: csi-provisioner of killed.csi.example seems \
          to have stopped (lease/csi-killed-csi-example/killed-csi-example was not renewed since",
         "start csi-provisioner of killed.csi.example again",
-        "kubectl storage retain pv/NAME",
+        "kubectl storage retain pv/",
         "6 high: 6 volumes",
         "Released 6Gi",
     ]);
