@@ -17,7 +17,7 @@ use crate::{
     client::{ConnectionOptions, RequestTimeout},
     model::{
         AskedEntry, JournalPlace, Kind, Recording, Scope, Selector, Settings, Text, Threshold,
-        escape_control, is_namespace_name, nearest, parse_duration,
+        did_you_mean, escape_control, is_namespace_name, nearest, parse_duration,
     },
     output::format::{Format, FormatError},
     rules::REGISTRY,
@@ -336,7 +336,7 @@ pub fn typed_object(text: &str, kinds: &[Kind]) -> Result<(Kind, String), Failur
     let Some((resource, name)) = text.split_once('/') else {
         let typed = |kind: &Kind| plain_name(text).map(|it| format!("{}/{it}", kind.short()));
         let meant: Option<Vec<_>> = kinds.iter().map(typed).collect();
-        let meant = meant.map(|it| format!("did you mean {}?", it.join(" or ")));
+        let meant = meant.and_then(|it| did_you_mean(&it));
         return Err(Failure::usage(format!("{shown} lacks a kind")).hint(meant.or_else(expected)));
     };
     let kind = Kind::parse_resource(resource).filter(|kind| kinds.contains(kind));
@@ -400,10 +400,8 @@ fn plain_name(name: &str) -> Option<String> {
 pub fn unknown_rule(id: &str) -> Failure {
     const LIST: &str = "`explain` without an id lists all findings";
     let near = nearest(id, REGISTRY.iter().map(|rule| rule.id.to_owned()));
-    Failure::usage(format!("unknown finding {id:?}")).hint(Some(match &near[..] {
-        [] => LIST.to_owned(),
-        some => format!("did you mean {}? {LIST}", some.join(" or ")),
-    }))
+    let hint = did_you_mean(&near).map_or(LIST.to_owned(), |meant| format!("{meant} {LIST}"));
+    Failure::usage(format!("unknown finding {id:?}")).hint(Some(hint))
 }
 
 /// The name under which the program is used: `kubectl storage`, or whatever alias kubectl knows

@@ -20,7 +20,7 @@ use super::{
     start, terminal,
 };
 use crate::{
-    model::{RuleId, Settings, Severity},
+    model::{RuleId, Settings, Severity, did_you_mean},
     output::{
         columns::Columns,
         format::Format,
@@ -122,12 +122,8 @@ impl AuditArgs {
             if self.watch { SortPath::parse::<WireEvent> } else { SortPath::parse::<Finding> };
         let refused = |error: SortError| {
             let hint = match &error {
-                SortError::Nowhere { near, .. } if !near.is_empty() => {
-                    Some(format!("did you mean {}?", near.join(" or ")))
-                }
-                SortError::Nowhere { .. } => {
-                    Some("`-o json` shows the fields of findings".to_owned())
-                }
+                SortError::Nowhere { near, .. } => did_you_mean(near)
+                    .or_else(|| Some("`-o json` shows the fields of findings".to_owned())),
                 SortError::Malformed(_) => None,
             };
             Failure::usage(format!("invalid --sort-by: {error}")).hint(hint)

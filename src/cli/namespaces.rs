@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, io};
 use super::{Failure, collect::Collected};
 use crate::{
     cluster::{Cluster, Gap},
-    model::{Answer, Kind, ObjectKey, Question, Text, nearest},
+    model::{Answer, Kind, ObjectKey, Question, Text, did_you_mean, nearest},
     rules::UnreadGap,
 };
 
@@ -60,8 +60,7 @@ impl Collected {
         let error =
             io::Error::new(io::ErrorKind::NotFound, format!("no namespace {name} in {place}"));
         let near = similar(&self.intake.cluster, name);
-        let hint = (!near.is_empty()).then(|| format!("did you mean {}?", near.join(" or ")));
-        Failure::error(error).hint(hint)
+        Failure::error(error).hint(did_you_mean(&near))
     }
 
     /// What was looked at, as the user names it.

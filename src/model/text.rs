@@ -216,6 +216,11 @@ pub(crate) fn nearest(typed: &str, names: impl IntoIterator<Item = String>) -> V
     near.into_iter().take(MOST).map(|(_, name)| name).collect()
 }
 
+/// Asks whether one of these names was meant; `None` where there is none.
+pub(crate) fn did_you_mean(names: &[String]) -> Option<String> {
+    (!names.is_empty()).then(|| format!("did you mean {}?", names.join(" or ")))
+}
+
 /// How far a name is from what was typed; `None` if they differ too much.
 fn distance(typed: &str, name: &str) -> Option<usize> {
     // A part of a name is often all that was copied.

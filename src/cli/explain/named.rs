@@ -8,7 +8,7 @@ use crate::{
     cli::{Failure, completion, namespaces},
     cluster::Cluster,
     drivers::{self, FAMILIES, Family, Name},
-    model::{Kind, ObjectKey, Text, escape_control, nearest},
+    model::{Kind, ObjectKey, Text, did_you_mean, escape_control, nearest},
     plan::{Plan, no_such},
     rules::EXPLAINED,
 };
@@ -163,10 +163,7 @@ fn unknown_kind(resource: &str) -> Failure {
     });
     let typed = resource.to_lowercase();
     let near = nearest(&typed, names);
-    let meant = match &near[..] {
-        [] => String::new(),
-        some => format!("did you mean {}? ", some.join(" or ")),
-    };
+    let meant = did_you_mean(&near).map(|it| format!("{it} ")).unwrap_or_default();
     Failure::usage(format!("\"{shown}\" is not a kind that can be explained"))
         .hint(Some(format!("{meant}{list}")))
 }
@@ -253,7 +250,7 @@ pub(in crate::cli) fn similar(cluster: &Cluster, key: &ObjectKey) -> Option<Stri
         .filter_map(|near| names.iter().find(|(name, _)| name == near))
         .map(|(_, shown)| format!("{}/{shown}", short(key.kind)))
         .collect();
-    (!shown.is_empty()).then(|| format!("did you mean {}?", shown.join(" or ")))
+    did_you_mean(&shown)
 }
 
 fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {

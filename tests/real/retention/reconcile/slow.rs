@@ -9,6 +9,9 @@ use super::super::set::{BY_SET, DELETE_WITH_SET, RETAIN, Set};
 use crate::support::{Admin, Fault, Told, shared};
 
 const CLAIM: &str = "data-web-1";
+/// What gives the claims of a set their owners back.
+const ADD_OWNERS: [&str; 5] = ["retention", "reconcile", "sts/web", "--add-owners", "--yes"];
+
 /// Longer than what was judged counts as fresh, and shorter than an append may take.
 const SLOWLY: Duration = Duration::from_millis(1500);
 
@@ -21,16 +24,7 @@ fn nothing_is_added_whose_set_is_deleted_while_it_is_recorded() {
     set.wait_owners("data-web-0", &[BY_SET]);
     let (admin, proxy) = (Admin::of(&set.on), set.on.cluster.proxy());
     let journal = format!("--cluster-journal={}", set.on.name);
-    let args = [
-        "retention",
-        "reconcile",
-        "sts/web",
-        "-n",
-        &set.on.name,
-        "--add-owners",
-        "--yes",
-        &journal,
-    ];
+    let args = [&ADD_OWNERS[..], &["-n", &set.on.name, &journal]].concat();
     let mark = set.on.cluster.mark();
     let held = proxy.hold(Fault::hold().on("POST", "/configmaps$").real());
     let running = admin.by(proxy.kubeconfig(), &args).start();
@@ -61,16 +55,7 @@ fn what_is_taken_back_is_what_is_there_after_it_was_recorded() {
     let before = set.claims();
     let (admin, proxy) = (Admin::of(&set.on), set.on.cluster.proxy());
     let journal = format!("--cluster-journal={}", set.on.name);
-    let args = [
-        "retention",
-        "reconcile",
-        "sts/web",
-        "-n",
-        &set.on.name,
-        "--add-owners",
-        "--yes",
-        &journal,
-    ];
+    let args = [&ADD_OWNERS[..], &["-n", &set.on.name, &journal]].concat();
     let patch = proxy.hold(Fault::hold().on("PATCH", "/persistentvolumeclaims/").real());
     let taken_back = Fault::hold().on("PUT", "/configmaps/").body("remove-owner-references").real();
     let record = proxy.hold(taken_back);
