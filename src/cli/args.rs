@@ -19,7 +19,10 @@ use crate::{
         AskedEntry, JournalPlace, Kind, Recording, Scope, Selector, Settings, Text, Threshold,
         did_you_mean, escape_control, is_namespace_name, nearest, parse_duration,
     },
-    output::format::{Format, FormatError},
+    output::{
+        format::{Format, FormatError},
+        repeated::RepeatedFlags,
+    },
     rules::REGISTRY,
     watch::policy::acting::ReconcilerName,
 };
@@ -112,6 +115,29 @@ impl ConnectionArgs {
             disable_compression: self.disable_compression,
             request_timeout: self.request_timeout.unwrap_or_default(),
         }
+    }
+
+    /// The flags that say which cluster it is, and who asks. A token is a secret: it is not printed.
+    pub fn repeated(&self) -> RepeatedFlags {
+        let path = |it: &Option<PathBuf>| it.as_ref().map(|it| it.display().to_string());
+        let given = [
+            ("--kubeconfig", path(&self.kubeconfig)),
+            ("--context", self.context.clone()),
+            ("--cluster", self.cluster.clone()),
+            ("--user", self.user.clone()),
+            ("--server", self.server.clone()),
+            ("--as", self.as_user.clone()),
+            ("--as-uid", self.as_uid.clone()),
+            ("--certificate-authority", path(&self.certificate_authority)),
+            ("--client-certificate", path(&self.client_certificate)),
+            ("--client-key", path(&self.client_key)),
+            ("--tls-server-name", self.tls_server_name.clone()),
+        ];
+        let given = given.into_iter().filter(|(_, value)| value.is_some());
+        let groups = self.as_groups.iter().map(|it| ("--as-group", Some(it.clone())));
+        let insecure =
+            self.insecure_skip_tls_verify.then_some(("--insecure-skip-tls-verify", None));
+        RepeatedFlags::of_connection(given.chain(groups).chain(insecure))
     }
 
     /// Items per page, zero for no pages; `None` leaves it to the server's version.
@@ -323,6 +349,22 @@ pub fn scope<'a>(
         selector: selector.map_err(|error| Failure::usage(error.to_string()))?.unwrap_or_default(),
         ..Scope::default()
     })
+}
+
+/// Returns the scope of a command that changes what it selects: a selector that is given selects something.
+///
+/// # Errors
+/// When the selector does not parse, or is empty: a variable that a script did not set would select everything.
+pub fn narrowed_scope<'a>(
+    namespaces: impl IntoIterator<Item = &'a str>,
+    selector: Option<&str>,
+) -> Result<Scope, Failure> {
+    let scope = scope(namespaces, selector)?;
+    if selector.is_some() && scope.selector.is_empty() {
+        return Err(Failure::usage("the selector of -l is empty, and would select everything")
+            .hint(Some("leave out -l where everything is meant")));
+    }
+    Ok(scope)
 }
 
 /// Parses `KIND/NAME`, of one of these kinds.

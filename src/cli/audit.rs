@@ -29,6 +29,7 @@ use crate::{
         order::{SortError, SortPath},
         publish::{self, ReportOrigin},
         report::{Printer, ReportStyle},
+        screen::OfferedCommands,
         sections::{self, Grouping},
         summary::{Checks, summary},
         wire::{Finding, FindingEvent as WireEvent, Source},
@@ -170,14 +171,17 @@ impl AuditArgs {
         let tail = publish::tail(&collected.blind);
         let now = cluster.clock();
         let page = self.page();
+        // What a part of the report shows is not what the whole would list again.
+        let is_whole = view.is_none() && self.group_by.and_then(GroupBy::grouping).is_none();
+        let is_plain = self.dump.is_plain() && self.judgement.is_plain();
         let again = start::again(&settings.scope, self.dump.files());
-        let again = again.filter(|_| self.dump.is_plain() && self.judgement.is_plain());
-        let again = again.as_deref();
+        let again = again.filter(|_| is_whole && is_plain);
+        let offered = OfferedCommands { again: again.as_ref(), repeated: &collected.repeated };
         let mut start = Vec::new();
         let found = collected.assessor.findings(cluster, settings);
         let mut findings = found
             .filter(|it| view.is_none_or(|least| it.severity <= least))
-            .map(|it| publish::finding(it, now));
+            .map(|it| collected.repeated.finding(publish::finding(it, now)));
         terminal::print(|out| {
             let mut sorted = match sort_by {
                 None => None,
@@ -188,11 +192,11 @@ impl AuditArgs {
                 None => &mut findings,
             };
             match self.group_by.and_then(GroupBy::grouping) {
-                None => start = printer.print(out, &head, findings, &tail, page, again)?,
+                None => start = printer.print(out, &head, findings, &tail, page, offered)?,
                 // Of the worst finding's section: it is the first.
                 Some(by) => sections::print(out, findings, by, |out, findings| {
                     let findings = &mut findings.into_iter();
-                    let of_section = printer.print(out, &head, findings, &tail, page, again)?;
+                    let of_section = printer.print(out, &head, findings, &tail, page, offered)?;
                     if start.is_empty() {
                         start = of_section;
                     }
@@ -213,7 +217,7 @@ impl AuditArgs {
             }
         }
         Self::tell_read(collected);
-        start::tell(&start, self.dump.files());
+        start::tell(&start, &self.dump);
         Ok(tally.by_severity.into_keys().next())
     }
 

@@ -25,7 +25,8 @@ use crate::{
     cluster::Cx,
     dump::{DumpError, DumpWriter, Input, Replace},
     facts,
-    model::{Kind, ObjectKey, Question, Settings, Text, Time},
+    model::{Kind, ObjectKey, Question, Recording, Settings, Text, Time},
+    output::repeated::RepeatedFlags,
     remedies::snapshot_first,
     rules::{Assessor, REGISTRY, UnreadGap},
     sources::{
@@ -57,6 +58,21 @@ pub(super) enum ClusterSource<'a> {
     Dumps { inputs: Vec<Input>, complete: BTreeSet<Kind>, taken_at: Option<Time> },
 }
 
+impl ClusterSource<'_> {
+    /// What commands about the same place repeat.
+    fn repeated(&self, recording: &Recording) -> RepeatedFlags {
+        let of_connection = match self {
+            Self::Live { connection, .. }
+            | Self::Watched { connection, .. }
+            | Self::Followed { connection, .. }
+            | Self::Named { connection, .. } => connection.repeated(),
+            Self::Dumps { .. } => RepeatedFlags::default(),
+        };
+        let records = Some(&*recording.namespace).filter(|it| *it != Recording::NAMESPACE);
+        of_connection.with_records(records)
+    }
+}
+
 /// The way to a cluster that was looked at, and what keeps the look current.
 pub(super) struct LiveConnection {
     pub(super) connection: Connection,
@@ -86,6 +102,8 @@ pub(super) struct Collected {
     pub(super) live: Option<LiveConnection>,
     /// Objects in the saved file, if one was asked for.
     pub(super) saved: Option<u64>,
+    /// What the commands that are printed repeat.
+    pub(super) repeated: RepeatedFlags,
 }
 
 /// Every kind that any rule or remedy looks at.
@@ -126,6 +144,7 @@ pub(super) async fn collect(
         details: Vec::new(),
         live: None,
         saved: None,
+        repeated: from.repeated(&settings.recording),
     };
     match from {
         ClusterSource::Live { connection, namespace } => {

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     dump::Input,
+    facts::quoted,
     model::{Kind, Settings, Text, Threshold, Time, parse_time},
     output::wire::Source,
 };
@@ -41,6 +42,13 @@ impl DumpSourceArgs {
     /// Whether nothing was said of the dump: then it reads the same when it is only named.
     pub(super) fn is_plain(&self) -> bool {
         self.taken_at.is_none() && self.complete.is_empty()
+    }
+
+    /// What was said of the dump, as it can be typed.
+    pub(super) fn said(&self) -> String {
+        let taken_at = self.taken_at.iter().map(|it| format!(" --taken-at {}", quoted(it)));
+        let complete = self.complete.iter().map(|it| format!(" --complete {}", quoted(it)));
+        taken_at.chain(complete).collect()
     }
 
     /// Where to look: the dump that was named, else the cluster.

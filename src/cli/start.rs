@@ -2,31 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
-use super::terminal;
+use super::{reading::DumpSourceArgs, terminal};
 use crate::{
     facts::quoted,
     model::{FieldSelector, Scope},
-    output::lines::command_lines,
+    output::{lines::command_lines, screen::SameReport},
 };
 
 /// The command that reports the same once more, in another format; `None` where objects were selected by name.
-pub(super) fn again(scope: &Scope, files: &[PathBuf]) -> Option<String> {
+pub(super) fn again(scope: &Scope, files: &[PathBuf]) -> Option<SameReport> {
     if !scope.objects.is_empty() || scope.fields != FieldSelector::default() {
         return None;
     }
-    let mut words = vec!["kubectl storage audit".to_owned()];
-    for (flag, values) in [("-n", &scope.namespaces), ("--ignore", &scope.ignored)] {
-        if !values.is_empty() {
-            let values: Vec<&str> = values.iter().map(|it| &**it).collect();
-            words.push(format!("{flag} {}", quoted(&values.join(","))));
-        }
-    }
-    let selector = scope.selector.to_string();
-    if !selector.is_empty() {
-        words.push(format!("-l {}", quoted(&selector)));
-    }
-    words.extend(files.iter().map(|it| of_dump(it)));
-    Some(words.join(" "))
+    let ignored: Vec<&str> = scope.ignored.iter().map(|it| &**it).collect();
+    let typed = [("--ignore", ignored.join(",")), ("-l", scope.selector.to_string())];
+    let typed = typed.iter().filter(|(_, value)| !value.is_empty());
+    let typed = typed.map(|(flag, value)| format!(" {flag} {}", quoted(value)));
+    let flags = typed.chain(files.iter().map(|it| format!(" {}", of_dump(it)))).collect();
+    let namespaces = scope.namespaces.iter().map(ToString::to_string).collect();
+    Some(SameReport { namespaces, flags })
 }
 
 fn of_dump(file: &Path) -> String {
@@ -34,18 +28,22 @@ fn of_dump(file: &Path) -> String {
 }
 
 /// Tells the commands with which to begin, each as it can be typed: about a dump where the report was
-/// of one.
-pub(super) fn tell(start: &[String], files: &[PathBuf]) {
-    if start.is_empty() || files.iter().any(|it| it.as_os_str() == "-") {
+/// of one, as it was read.
+pub(super) fn tell(start: &[String], dump: &DumpSourceArgs) {
+    if start.is_empty() || dump.files().iter().any(|it| it.as_os_str() == "-") {
         return;
     }
     terminal::note("Start here:");
     let width = terminal::width().map_or(80, usize::from);
     for command in start {
         let mut command = command.clone();
-        if reads_dumps(&command) {
-            let files = files.iter().map(|it| format!(" {}", of_dump(it)));
+        let name = name(&command).to_owned();
+        if READS_DUMPS.contains(&&*name) {
+            let files = dump.files().iter().map(|it| format!(" {}", of_dump(it)));
             command.extend(files);
+        }
+        if TRUSTS_DUMPS.contains(&&*name) {
+            command.push_str(&dump.said());
         }
         for line in command_lines(&command, width.saturating_sub(2)) {
             terminal::note(&format!("  {line}"));
@@ -57,9 +55,13 @@ pub(super) fn tell(start: &[String], files: &[PathBuf]) {
 const READS_DUMPS: [&str; 8] =
     ["audit", "delete", "disown", "explain", "fix-finalizers", "gc", "rebind", "retain"];
 
-fn reads_dumps(command: &str) -> bool {
-    let last = command.rsplit("kubectl storage ").next().unwrap_or_default();
-    last.split_whitespace().next().is_some_and(|name| READS_DUMPS.contains(&name))
+/// Of these, commands with `--taken-at` and `--complete`.
+const TRUSTS_DUMPS: [&str; 6] = ["audit", "delete", "explain", "fix-finalizers", "gc", "rebind"];
+
+/// The name of the last command of a pipeline, if it is one of this program.
+fn name(command: &str) -> &str {
+    let last = command.rsplit_once("kubectl storage ").map_or("", |(_, last)| last);
+    last.split_whitespace().next().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -72,23 +74,31 @@ mod tests {
         for (command, reads) in [
             ("kubectl storage retain pv/a", true),
             ("kubectl storage explain pv/a", true),
-            ("kubectl storage audit -o name | xargs -o kubectl storage gc --older-than 7d", true),
+            (
+                "kubectl storage audit -o name | xargs -r -o kubectl storage gc --older-than 7d",
+                true,
+            ),
+            ("kubectl get pv", false),
             ("kubectl storage undo 12", false),
             ("kubectl storage guard install", false),
         ] {
-            assert_eq!(reads_dumps(command), reads, "{command}");
+            assert_eq!(READS_DUMPS.contains(&name(command)), reads, "{command}");
         }
     }
 
     #[test]
     fn the_same_report_is_asked_for_again() {
         let mut scope = Scope::default();
-        assert_eq!(again(&scope, &[]).as_deref(), Some("kubectl storage audit"));
+        let same = |namespaces: &[&str], flags: &str| SameReport {
+            namespaces: namespaces.iter().map(|it| (*it).to_owned()).collect(),
+            flags: flags.to_owned(),
+        };
+        assert_eq!(again(&scope, &[]), Some(same(&[], "")));
         scope.namespaces.insert("shop".into());
         scope.ignored.insert("pvc-unused".into());
         assert_eq!(
-            again(&scope, &["a b.json".into()]).as_deref(),
-            Some("kubectl storage audit -n shop --ignore pvc-unused -f 'a b.json'")
+            again(&scope, &["a b.json".into()]),
+            Some(same(&["shop"], " --ignore pvc-unused -f 'a b.json'"))
         );
         scope.objects.insert(ObjectKey::cluster_wide(Kind::PersistentVolume, "pv-1"));
         assert_eq!(again(&scope, &[]), None);

@@ -77,6 +77,8 @@ impl ClientSetup {
     ) -> Result<Self, ConnectError> {
         let SelectedContext { context, namespace, cluster_name, cluster, user_name, mut user } =
             chosen;
+        // The context is not where requests go, where flags name another place.
+        let context = context.filter(|_| options.cluster.is_none() && options.server.is_none());
         let server = cluster.server.clone().filter(|server| !server.is_empty());
         let server =
             url("server", &server.ok_or(ConnectError::NoServer { cluster: cluster_name })?)?;

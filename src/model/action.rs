@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use super::{
-    AnnouncedVolume, ClaimKey, ObjectRef, OwnerReference, Phase, ReclaimPolicy, RetentionPolicy,
-    Text, Uid,
+    AnnouncedVolume, Bytes, ClaimKey, ObjectRef, OwnerReference, Phase, ReclaimPolicy,
+    RetentionPolicy, Text, Uid,
 };
 
 /// A claim of this namespace and name never exists: a volume that references it is Released (D-31,
@@ -81,7 +81,12 @@ pub enum Action {
     /// again by the remedy that reclaims Released volumes, with all its checks.
     ReclaimReleased { volume: ObjectRef, claim: ObjectRef },
     /// P-DELETE of a `StatefulSet` or a namespace, with which Kubernetes deletes claims.
-    DeleteWithClaims { object: ObjectRef, cascade: Cascade },
+    DeleteWithClaims {
+        object: ObjectRef,
+        cascade: Cascade,
+        /// What is destroyed with it, or may be.
+        loses: Loss,
+    },
     /// P-OWNER-DEL: removes owner references of a claim, by their positions and uids.
     RemoveOwnerReferences { claim: ObjectRef, owners: Vec<OwnerReference> },
     /// Patches `spec.persistentVolumeClaimRetentionPolicy` of a set, testing both of its fields.
@@ -294,6 +299,34 @@ pub struct Proposal {
     pub relies_on: Vec<&'static str>,
     /// Whether the object is deleted and its backend volume remains, referenced only by our record.
     pub keeps_backend: bool,
+}
+
+/// How much a change destroys, or may.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Loss {
+    /// Volumes, whose data is destroyed.
+    pub volumes: usize,
+    /// Snapshots at the storage backend, beside those that go with a volume.
+    pub snapshots: usize,
+    /// The capacity of these volumes, as far as it is known.
+    pub bytes: Bytes,
+}
+
+impl Loss {
+    /// How many things are destroyed.
+    pub const fn count(self) -> usize {
+        self.volumes + self.snapshots
+    }
+}
+
+impl std::iter::Sum for Loss {
+    fn sum<I: Iterator<Item = Self>>(losses: I) -> Self {
+        losses.fold(Self::default(), |sum, it| Self {
+            volumes: sum.volumes + it.volumes,
+            snapshots: sum.snapshots + it.snapshots,
+            bytes: sum.bytes.saturating_add(it.bytes),
+        })
+    }
 }
 
 /// Why a remedy would do nothing.

@@ -25,7 +25,9 @@ mod time;
 mod volume;
 
 pub use action::{Action, Cascade, FinalizerEdit};
-pub(crate) use action::{DELETION_PROTECTION, Effect, Guard, NO_CLAIM, Proposal, Refusal, Undo};
+pub(crate) use action::{
+    DELETION_PROTECTION, Effect, Guard, Loss, NO_CLAIM, Proposal, Refusal, Undo,
+};
 pub(crate) use claim::SNAPSHOT_CLAIM_UID;
 pub use claim::{
     AttributesClass, Claim, ClaimCondition, ClaimPhase, DataSource, SnapshotClass, SnapshotContent,

@@ -17,6 +17,7 @@ pub mod wire;
 pub(crate) mod sections;
 pub(crate) mod summary;
 pub(crate) mod publish;
+pub(crate) mod repeated;
 pub mod watch_status;
 pub mod writing;
 

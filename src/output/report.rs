@@ -14,7 +14,7 @@ use super::{
     format::Format,
     jsonpath::{RenderError, Template},
     list,
-    screen::{self, ScreenStyle},
+    screen::{self, OfferedCommands, ScreenStyle},
     table::{TableStyle, TextTable},
     wire::{Finding, ReportHead, ReportTail},
 };
@@ -50,8 +50,7 @@ pub struct ReportStyle {
 }
 
 impl Printer {
-    /// Prints a report. For people at a terminal, it returns the commands with which to begin; `again`
-    /// is the command that reports the same once more, if that is short.
+    /// Prints a report. For people at a terminal, it returns the commands with which to begin.
     ///
     /// # Errors
     /// When writing fails, or a template does not fit the report.
@@ -62,12 +61,12 @@ impl Printer {
         findings: &mut dyn Iterator<Item = Finding>,
         tail: &ReportTail,
         page: ReportStyle,
-        again: Option<&str>,
+        offered: OfferedCommands,
     ) -> Result<Vec<String>, RenderError> {
         if let (Self::Table { wide: false }, Some(width)) = (self, page.width) {
             let ReportStyle { headers, colour, reverse, .. } = page;
             let style = ScreenStyle { headers, width, colour, reverse };
-            return Ok(screen::print(out, findings, style, again)?);
+            return Ok(screen::print(out, findings, style, offered)?);
         }
         let mut reversed: Vec<Finding> = Vec::new();
         if page.reverse {

@@ -17,8 +17,8 @@ use crate::facts::{
     BlockingFinalizer, finalizers_of_attachment, finalizers_of_claim, finalizers_of_volume,
 };
 use crate::model::{
-    Action, Age, AttachmentSource, BackendKey, Bytes, Kind, ObjectRef, Proposal, Refusal, RuleId,
-    Settings, Text, Time, Undo, Volume, VolumeColumns,
+    Action, Age, AttachmentSource, BackendKey, Bytes, Kind, Loss, ObjectRef, Proposal, Refusal,
+    RuleId, Settings, Text, Time, Undo, Volume, VolumeColumns,
 };
 use crate::remedies::KEPT_AT_ONCE;
 use crate::rules;
@@ -87,27 +87,49 @@ impl DataFate {
 }
 
 impl ProposedChange {
-    /// Whether it destroys a backend volume or the data of a claim.
+    /// Whether it destroys a backend volume, the data of a claim, or a snapshot.
     pub fn destroys(&self) -> bool {
-        let reclaims = |it: &Action| matches!(it, Action::ReclaimBackend { .. });
+        let reclaims = |it: &Action| match it {
+            Action::ReclaimBackend { .. } => true,
+            Action::DeleteWithClaims { loses, .. } => loses.count() > 0,
+            _ => false,
+        };
         self.purpose.destroys()
             || self.proposal.steps.iter().any(reclaims)
             || self.proposal.relies_on.contains(&"--destroy-data")
     }
 
-    /// What becomes of data; `None` where that is decided elsewhere: by what a removed finalizer blocked, or
-    /// by whoever uses a policy that is restored.
+    /// What becomes of data; `None` where that is decided elsewhere, by what a removed finalizer blocked or
+    /// by whoever uses a policy that is restored, and where a deletion is stopped that has begun.
     pub fn data_fate(&self) -> Option<DataFate> {
-        let Proposal { undo, relies_on, .. } = &self.proposal;
+        let Proposal { undo, relies_on, steps, .. } = &self.proposal;
         // Some drivers keep the data of a volume that they give up.
         if self.destroys() && *undo != Undo::Never(KEPT_AT_ONCE) {
             return Some(DataFate::Destroyed);
+        }
+        let is_doubtful =
+            |it: &Action| matches!(it, Action::SetReclaimPolicy { doubts_backend: true, .. });
+        if steps.iter().any(is_doubtful) {
+            return None;
         }
         let keeps = self.destroys()
             || self.purpose.keeps_data()
             || self.only_removes_owners()
             || relies_on.contains(&"--keep-data");
         keeps.then_some(DataFate::Kept)
+    }
+
+    /// How much it destroys, or may: its own volume, or what goes with its object.
+    pub fn loses(&self) -> Loss {
+        if self.data_fate() != Some(DataFate::Destroyed) {
+            return Loss::default();
+        }
+        let with_object = self.proposal.steps.iter().find_map(|it| match it {
+            Action::DeleteWithClaims { loses, .. } => Some(*loses),
+            _ => None,
+        });
+        let own = || Loss { volumes: 1, snapshots: 0, bytes: self.capacity().unwrap_or(0) };
+        with_object.unwrap_or_else(own)
     }
 
     /// Whether it removes something because that is old: whoever plans it must not be wrong about the time.

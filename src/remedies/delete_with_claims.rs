@@ -13,8 +13,8 @@ use crate::facts::{
     },
 };
 use crate::model::{
-    Action, Cascade, Claim, Effect, Kind, ObjectKey, ObjectRef, Proposal, ReclaimPolicy, Refusal,
-    Text, Undo, Volume,
+    Action, Bytes, Cascade, Claim, Effect, Kind, Loss, ObjectKey, ObjectRef, Proposal,
+    ReclaimPolicy, Refusal, Text, Undo, Volume,
 };
 
 const DESTROY_DATA: &str = "--destroy-data";
@@ -128,7 +128,11 @@ pub fn propose(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Pro
         relies_on.push(DESTROY_DATA);
     }
     Ok(Ok(Proposal {
-        steps: vec![Action::DeleteWithClaims { object: object.clone(), cascade }],
+        steps: vec![Action::DeleteWithClaims {
+            object: object.clone(),
+            cascade,
+            loses: fates.loses(),
+        }],
         effect,
         undo: Undo::Never("what is deleted with it is not recreated"),
         notices: fates.lines,
@@ -266,6 +270,8 @@ struct Fates {
     perhaps_lost: usize,
     /// The claims whose volumes are told to be deleted, which their drivers are known not to do.
     spared: Vec<String>,
+    /// The capacity of the volumes of both.
+    bytes: Bytes,
     /// The snapshots that are destroyed, or may be.
     snapshots: Vec<String>,
     /// How many of them may remain.
@@ -308,14 +314,17 @@ impl Fates {
         };
         let (Told::Surely(what) | Told::Perhaps(what)) = what;
         self.lines.push(format!("{name} {what}; {data}"));
+        let capacity = effect.volume().and_then(|it| it.capacity).unwrap_or(0);
         match (effect.loses_data(), ephemeral) {
             (true, false) => {
                 self.perhaps_lost += usize::from(!is_certain);
                 self.lost.push(name);
+                self.bytes = self.bytes.saturating_add(capacity);
             }
             (true, true) => self.ephemeral += 1,
             (false, false) if effect.volume().is_some_and(is_told_to_delete) => {
                 self.spared.push(name);
+                self.bytes = self.bytes.saturating_add(capacity);
             }
             (false, _) => {}
         }
@@ -359,6 +368,15 @@ impl Fates {
         self.lines.push(format!("{name} {what}; {then}"));
         if matches!(fate, SnapshotFate::Destroyed(_)) {
             self.snapshots.push(name);
+        }
+    }
+
+    /// How much is destroyed, or may be.
+    fn loses(&self) -> Loss {
+        Loss {
+            volumes: self.lost.len() + self.spared.len(),
+            snapshots: self.snapshots.len(),
+            bytes: self.bytes,
         }
     }
 

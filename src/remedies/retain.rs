@@ -22,14 +22,16 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     }
     // A stop is not an undo: a provisioner may have deleted the backend volume partly. It does not
     // begin before the volume is Released (R-2644-8), whether it is Terminating or not.
-    let deleting = volume.reclaim_policy == ReclaimPolicy::Delete
-        && !matches!(volume.phase, Phase::Pending | Phase::Available | Phase::Bound);
+    let deletes = match volume.reclaim_policy {
+        ReclaimPolicy::Delete => Some("the deletion; data may already be partly deleted"),
+        ReclaimPolicy::Recycle => Some("the scrubbing; data may already be partly scrubbed"),
+        ReclaimPolicy::Retain | ReclaimPolicy::Other(_) => None,
+    };
+    let begins = !matches!(volume.phase, Phase::Pending | Phase::Available | Phase::Bound);
+    let deleting = deletes.filter(|_| begins);
     let mut notices = Vec::new();
-    if deleting {
-        notices.push(
-            "stops the deletion; data may already be partly deleted, so the volume is marked"
-                .to_owned(),
-        );
+    if let Some(deletion) = deleting {
+        notices.push(format!("stops {deletion}, so the volume is marked"));
     }
     let finalizer = checks::without_delete(cx, volume, &mut notices);
     Ok(Ok(Proposal {
@@ -37,11 +39,11 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
             volume: volume.object(),
             from: volume.reclaim_policy.clone(),
             to: ReclaimPolicy::Retain,
-            doubts_backend: deleting,
+            doubts_backend: deleting.is_some(),
             finalizer,
         }],
         effect,
-        undo: if deleting {
+        undo: if deleting.is_some() {
             Undo::Never("a controller may have acted on the old policy")
         } else {
             Undo::Revert

@@ -91,7 +91,10 @@ fn a_stop_says_where_the_backend_may_be_half_gone() {
         (Delete, Released, true, true),
         (Delete, Failed, false, true),
         (Delete, Phase::Other("Later".into()), false, true),
-        (Recycle, Released, false, false),
+        // Scrubbing begins like deleting.
+        (Recycle, Released, false, true),
+        (Recycle, Failed, false, true),
+        (Recycle, Available, false, false),
         (Recycle, Bound, true, false),
     ] {
         let case = format!("{policy} {phase} {terminating}");

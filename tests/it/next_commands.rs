@@ -68,7 +68,8 @@ fn check(program: &clap::Command, command: &str) -> Result<(), String> {
         // What follows has the names behind it.
         let names = ["persistentvolume/one", "persistentvolume/two"].map(str::to_owned);
         match &last[..] {
-            [xargs, tty, rest @ ..] if xargs == "xargs" && tty == "-o" => {
+            // Without -r it would run for everything where the report is empty or fails.
+            [xargs, some, tty, rest @ ..] if [xargs, some, tty] == ["xargs", "-r", "-o"] => {
                 *last = [rest, &names[..]].concat();
             }
             _ => return Err("it pipes into something else than xargs".to_owned()),
@@ -240,7 +241,7 @@ fn many_objects_are_selected_by_a_report() {
     let program = cli::command("kubectl-storage");
     let commands = commands_of(&screen);
     let piped = "kubectl storage audit -f dump.json --rule pv-missing-pv-protection -o name | \
-                 xargs -o kubectl storage fix-finalizers";
+                 xargs -r -o kubectl storage fix-finalizers";
     assert_eq!(commands, [piped.to_owned(), format!("{piped} -f dump.json")], "{screen}");
     assert_eq!(commands.iter().try_for_each(|it| check(&program, it)), Ok(()));
     let (report, _) = piped.split_once(" | ").expect("because it is one");
@@ -252,6 +253,19 @@ fn many_objects_are_selected_by_a_report() {
     let audit = call(&["audit", "-f", "dump.json", "--older-than", "2d"]);
     let (screen, _) = Terminal::sized(audit.command(), 60).finish();
     assert!(screen.contains("and 2 more: see -o wide") && !screen.contains("xargs"), "{screen}");
+    // A section is not the report, nor is what is severe enough.
+    for part in [["--group-by", "class"], ["--severity", "low"]] {
+        let audit = call(&[&["audit", "-f", "dump.json"][..], &part].concat());
+        let (screen, _) = Terminal::sized(audit.command(), 60).finish();
+        assert!(screen.contains("pv/pv-0") && !screen.contains("xargs"), "{part:?}: {screen}");
+    }
+    // What was said of the dump is said again, and where the records are.
+    let said = ["--taken-at", "2026-06-01T00:00:00Z", "--record-namespace", "kept"];
+    let audit = call(&[&["audit", "-f", "dump.json"][..], &said].concat());
+    let (screen, _) = Terminal::sized(audit.command(), 60).finish();
+    let start = commands_of(&screen).pop().unwrap_or_default();
+    let words = " -f dump.json --taken-at 2026-06-01T00:00:00Z";
+    assert!(start.ends_with(&format!(" --record-namespace kept{words}")), "{start}");
 }
 
 #[test]
@@ -268,13 +282,14 @@ fn what_cannot_be_typed_is_found() {
         ("kubectl delete --all", "names no object"),
         ("kubectl edit pv/a", "no command"),
         ("kubectl storage audit -o name | sh", "pipes"),
+        ("kubectl storage audit -o name | xargs -o kubectl storage retain", "pipes"),
     ] {
         let found = check(&program, command).expect_err(command);
         assert!(found.contains(why), "{command}: {found}");
     }
     for command in [
         "kubectl storage retain 'pv/a;b' pv/b -n shop",
-        "kubectl storage audit --rule pv-failed -o name | xargs -o kubectl storage retain",
+        "kubectl storage audit --rule pv-failed -o name | xargs -r -o kubectl storage retain",
         "kubectl patch pv a -p '{\"spec\":{\"persistentVolumeReclaimPolicy\":\"Delete\"}}'",
         "kubectl delete volumeattachment/csi-1",
     ] {

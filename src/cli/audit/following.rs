@@ -19,6 +19,7 @@ use crate::{
         lines::Paint,
         order::SortPath,
         publish::{self, ReportOrigin},
+        repeated::RepeatedFlags,
         report::Printer,
         summary::summary,
         wire::Source,
@@ -54,7 +55,11 @@ impl AuditArgs {
         let is_for_people = printer.is_for_people();
         let stream = EventStream::new(printer, self.page());
         let printer = EventPrinter::start(stream).map_err(Failure::error)?;
-        let mut screen = FindingScreen { printer: printer.clone(), view: screen };
+        let mut screen = FindingScreen {
+            printer: printer.clone(),
+            view: screen,
+            repeated: collected.repeated.clone(),
+        };
         let (reconciler, first) = collect::begin(&mut collected, settings);
         let cluster = &collected.intake.cluster;
         let shown = screen.show(first.findings, cluster, sort_by)?;
@@ -121,6 +126,8 @@ impl AuditArgs {
 struct FindingScreen {
     printer: EventPrinter,
     view: FindingView,
+    /// What the commands in findings repeat.
+    repeated: RepeatedFlags,
 }
 
 /// Which findings are printed, and which end it.
@@ -167,7 +174,8 @@ impl FindingScreen {
         let worst = events.iter().filter_map(FindingEvent::severity).min();
         events.retain(|it| self.view.shows(it));
         let now = cluster.clock();
-        let events: Vec<_> = events.into_iter().map(|it| publish::finding_event(it, now)).collect();
+        let public = |it| self.repeated.event(publish::finding_event(it, now));
+        let events: Vec<_> = events.into_iter().map(public).collect();
         let events = match sort_by {
             None => events,
             Some(path) => path.sort(events).map_err(Failure::error)?,

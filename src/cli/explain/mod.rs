@@ -229,7 +229,7 @@ fn whole(
     let (related, related_total) =
         assessor.findings_beside(cluster, settings, &explained.neighbours, RELATED);
     let public = |found: Vec<crate::model::Finding>| {
-        found.into_iter().map(|it| publish::finding(it, now)).collect()
+        found.into_iter().map(|it| collected.repeated.finding(publish::finding(it, now))).collect()
     };
     let findings = ExplainedFindings {
         own: public(own.findings),
@@ -239,7 +239,7 @@ fn whole(
     };
     let journal = collected.journal.as_ref().map(|path| path.display().to_string());
     let about = publish::metadata(cluster, settings, ReportOrigin { source, journal });
-    explanation::Explanation::new(explained, about, findings)
+    explanation::Explanation::new(explained, about, findings).repeating(&collected.repeated)
 }
 
 /// Explains what is known of a driver, where no cluster can be read.

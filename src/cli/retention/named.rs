@@ -3,7 +3,7 @@
 use crate::{
     cli::{
         Failure,
-        args::{ConnectionArgs, object_name, scope},
+        args::{ConnectionArgs, narrowed_scope, object_name},
         collect::{Collected, connect},
         explain::not_found,
         terminal,
@@ -45,7 +45,7 @@ impl NamedSets {
         if names.len() < count {
             return Err(Failure::usage("a StatefulSet is given twice"));
         }
-        let scope = scope(namespaces, selector)?;
+        let scope = narrowed_scope(namespaces, selector)?;
         Ok(Self { names, scope, everywhere, doubts: Vec::new() })
     }
 

@@ -160,7 +160,8 @@ impl ShowArgs {
             let subject = cluster.subject(&key)?;
             let found =
                 collected.assessor.findings_by(cluster, settings, &subject, is_about_retention);
-            Some(found.findings.into_iter().map(|it| publish::finding(it, now)).collect::<Vec<_>>())
+            let public = |it| collected.repeated.finding(publish::finding(it, now));
+            Some(found.findings.into_iter().map(public).collect::<Vec<_>>())
         };
         let mut sets = view.sets.iter().map(|it| -> RetentionSet {
             let of_set = judged(it.set.object().key).unwrap_or_default();

@@ -9,7 +9,9 @@ use super::journal::read;
 use crate::{
     cli::{Exit, Failure, collect::Collected, terminal},
     journal::{Entry, History, Outcome},
-    model::{Action, Bytes, Kind, ObjectKey, Time, escape_control, format_bytes, format_time},
+    model::{
+        Action, Bytes, Kind, Loss, ObjectKey, Time, escape_control, format_bytes, format_time,
+    },
     plan::{DataFate, Plan, ProposedChange},
     watch::acting::Breaker,
 };
@@ -71,8 +73,8 @@ fn blocking(mut plan: Plan, place: &str) -> Result<Confirmation, dialoguer::Erro
         return Ok(Confirmation::No);
     }
     let question = format!("{} in {}?", effect(&plan), escape_control(place));
-    let destroyed = plan.changes.iter().filter(|it| it.destroys()).count();
-    // What destroys data takes more than a letter: how many times it does has to be read.
+    let destroyed = plan.changes.iter().map(ProposedChange::loses).sum::<Loss>().count();
+    // What destroys data takes more than a letter: how much it destroys has to be read.
     let yes = if destroyed > 0 {
         let typed: String = Input::new()
             .with_prompt(format!("{question} Type \"{destroyed}\" to go on"))
@@ -108,10 +110,9 @@ fn typed_again(question: &str, finalizer: &str) -> Result<bool, dialoguer::Error
 
 /// What a plan does, in numbers: `Reclaim 2 volumes (800Gi, data destroyed)`.
 fn effect(plan: &Plan) -> String {
-    let fate = ProposedChange::data_fate;
-    let destroyed = plan.changes.iter().filter(|it| fate(it) == Some(DataFate::Destroyed));
-    let destroyed: Vec<_> = destroyed.collect();
+    let losses: Loss = plan.changes.iter().map(ProposedChange::loses).sum();
     let all = plan.changes.len();
+    let is_each = |fate| plan.changes.iter().all(|it| it.data_fate() == Some(fate));
     let verb = match plan.command {
         "gc" if plan.changes.iter().all(ProposedChange::destroys) => "Reclaim",
         "retain" => "Retain",
@@ -130,21 +131,32 @@ fn effect(plan: &Plan) -> String {
         Some(kind @ (Kind::StatefulSet | Kind::VolumeAttachment | Kind::Namespace)) => kind.name(),
         _ => "object",
     };
-    let many = if all == 1 { "" } else { "s" };
-    let told = match destroyed.len() {
-        0 if plan.changes.iter().all(|it| fate(it) == Some(DataFate::Kept)) => {
-            Some("data kept".to_owned())
+    let is_alike = losses.snapshots == 0 && losses.volumes == all;
+    let told = match (counted(losses.volumes, "volume"), counted(losses.snapshots, "snapshot")) {
+        (None, None) => is_each(DataFate::Kept).then(|| "data kept".to_owned()),
+        _ if is_alike && is_each(DataFate::Destroyed) => Some("data destroyed".to_owned()),
+        (Some(volumes), None) => Some(format!("data of {volumes} destroyed")),
+        (None, Some(snapshots)) => Some(format!("{snapshots} destroyed")),
+        (Some(volumes), Some(snapshots)) => {
+            Some(format!("data of {volumes} and {snapshots} destroyed"))
         }
-        0 => None,
-        count if count == all => Some("data destroyed".to_owned()),
-        count => Some(format!("data of {count} destroyed")),
     };
-    let counted = if destroyed.is_empty() { plan.changes.iter().collect() } else { destroyed };
-    let sizes = counted.into_iter().filter_map(ProposedChange::capacity);
-    let size = Some(sizes.fold(0, Bytes::saturating_add)).filter(|it| *it > 0).map(format_bytes);
+    let bytes = match losses.count() {
+        0 => {
+            plan.changes.iter().filter_map(ProposedChange::capacity).fold(0, Bytes::saturating_add)
+        }
+        _ => losses.bytes,
+    };
+    let size = Some(bytes).filter(|it| *it > 0).map(format_bytes);
     let parts: Vec<_> = size.into_iter().chain(told).collect();
     let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
-    format!("{verb} {all} {noun}{many}{parts}")
+    format!("{verb} {}{parts}", counted(all, noun).unwrap_or_default())
+}
+
+/// So many of something; `None` for none.
+fn counted(count: usize, noun: &str) -> Option<String> {
+    let many = if count == 1 { "" } else { "s" };
+    (count > 0).then(|| format!("{count} {noun}{many}"))
 }
 
 /// Refuses what removes something because that is old, where the API server and this machine do not agree what time it

@@ -9,7 +9,7 @@ use crate::{
     cli::{
         Exit, Failure, Interrupt,
         args::{
-            ConnectionArgs, RecordArgs, StorageArgs, ThresholdSetting, namespace, scope,
+            ConnectionArgs, RecordArgs, StorageArgs, ThresholdSetting, namespace, narrowed_scope,
             threshold_candidates, typed_objects,
         },
         collect::{Collected, collect},
@@ -153,7 +153,7 @@ impl FixFinalizersArgs {
         ThresholdSetting::take_all(&self.threshold, &mut settings);
         self.write.take_into(&mut settings);
         let namespace = self.namespace.as_deref().filter(|_| named.is_empty());
-        settings.scope = scope(namespace, self.selector.as_deref())?;
+        settings.scope = narrowed_scope(namespace, self.selector.as_deref())?;
         settings.absent_drivers = self.driver_absent.iter().map(|it| Text::from(&**it)).collect();
         settings.rolled_back = self.rolled_back;
         settings.accept_leak = self.accept_leak;

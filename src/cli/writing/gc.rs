@@ -10,7 +10,7 @@ use crate::{
         Exit, Failure, Interrupt,
         args::{
             ConnectionArgs, MinimumAge, RecordArgs, StorageArgs, ThresholdSetting, namespace,
-            object_name, scope, threshold_candidates,
+            narrowed_scope, object_name, threshold_candidates,
         },
         collect::{Collected, collect},
         terminal,
@@ -171,7 +171,7 @@ impl GcArgs {
         let older_than = self.older_than.map_or(YOUNGEST, |it| it.0);
         settings.thresholds.set(Threshold::OlderThan, older_than);
         self.write.take_into(&mut settings);
-        settings.scope = scope(self.namespace.as_deref(), self.selector.as_deref())?;
+        settings.scope = narrowed_scope(self.namespace.as_deref(), self.selector.as_deref())?;
         settings.include_unknown_age = self.include_unknown_age;
         settings.include_recreated = self.include_recreated;
         settings.backend_verified = self.backend_verified;

@@ -62,7 +62,7 @@ pub(in crate::cli) async fn perform(
         }
         // Nothing else may stand beside a plan on stdout: `apply -` reads it.
         if args.plan_out.as_deref() != Some(Path::new("-")) {
-            show(&shape, &place, format, gaps)?;
+            show(&shape, plan_screen(&place, &collected), format, gaps)?;
         }
         tell(&collected, plan.command);
         if dump && !args.only_plans() {
@@ -71,7 +71,7 @@ pub(in crate::cli) async fn perform(
         return Ok(args.gaps.settle(exit_of_plan(&plan, gaps)));
     }
     if plan.changes.is_empty() {
-        show(&shape, &place, format, gaps)?;
+        show(&shape, plan_screen(&place, &collected), format, gaps)?;
         tell(&collected, plan.command);
         return Ok(args.gaps.settle(exit_of_plan(&plan, gaps)));
     }
@@ -81,7 +81,8 @@ pub(in crate::cli) async fn perform(
 
     // What is about to be done is no data: the receipt is.
     let mut screen = Vec::new();
-    let style = plan_screen(&place, terminal::colour_of_notes());
+    let style =
+        PlanScreen { colour: terminal::colour_of_notes(), ..plan_screen(&place, &collected) };
     writing::plan_table(&mut screen, &shape, style).map_err(Failure::error)?;
     terminal::note(String::from_utf8_lossy(&screen).trim_end());
     terminal::note(&totals(&shape, gaps));
@@ -265,19 +266,29 @@ fn place(collected: &Collected, plan: &Plan) -> String {
     format!("{}{scope}", collected.place())
 }
 
-fn plan_screen(place: &str, colour: bool) -> PlanScreen<'_> {
-    PlanScreen { place, width: terminal::width().map_or(80, usize::from), colour }
+/// How a plan is printed, without colour.
+fn plan_screen<'a>(place: &'a str, collected: &'a Collected) -> PlanScreen<'a> {
+    let width = terminal::width().map_or(80, usize::from);
+    PlanScreen { place, width, colour: false, repeated: &collected.repeated }
 }
 
 /// Prints a plan as data.
-fn show(shape: &writing::Plan, place: &str, format: &Format, gaps: bool) -> Result<(), Failure> {
+fn show(
+    shape: &writing::Plan,
+    screen: PlanScreen,
+    format: &Format,
+    gaps: bool,
+) -> Result<(), Failure> {
     let changes = shape.changes.iter().filter(|it| it.because != RECORD_VETO_ID);
     let mut names = changes.map(|it| &it.object);
     terminal::print(|out| match format {
         Format::Json => list::json(out, shape),
         Format::Yaml => list::yaml(out, shape),
         Format::Name => writing::names(out, &mut names),
-        _ => writing::plan_table(out, shape, plan_screen(place, terminal::colour())),
+        _ => {
+            let screen = PlanScreen { colour: terminal::colour(), ..screen };
+            writing::plan_table(out, shape, screen)
+        }
     })
     .map_err(Failure::error)?;
     if matches!(format, Format::Table) {
@@ -349,15 +360,18 @@ fn within_bounds(plan: &Plan, args: &WriteArgs, volumes: usize) -> Result<(), Fa
     let refuse = |told: String| {
         Err(refusal(&told).hint(Some("nothing was changed; --dry-run=client shows the plan")))
     };
-    let count = plan.changes.iter().filter(|it| !it.only_records()).count();
+    // What is destroyed with an object counts like what is named.
+    let changes = plan.changes.iter().filter(|it| !it.only_records());
+    let count: usize = changes.clone().map(|it| it.loses().count().max(1)).sum();
+    let verb = if count > changes.count() { "changes or destroys" } else { "changes" };
     if count > args.max {
-        return refuse(format!("the plan changes {count} objects; --max allows {}", args.max));
+        return refuse(format!("the plan {verb} {count} objects; --max allows {}", args.max));
     }
     if let Some(percent) = args.max_percent
         && count * 100 > volumes * usize::from(percent)
     {
         return refuse(format!(
-            "the plan changes {count} of {volumes} volumes; --max-percent allows {percent}"
+            "the plan {verb} {count} of {volumes} volumes; --max-percent allows {percent}"
         ));
     }
     Ok(())

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     publish::reference,
+    repeated::RepeatedFlags,
     report::short_name,
     wire::{API_VERSION, Evidence, Finding, Gap, ObjectReference, ReportMetadata},
 };
@@ -191,6 +192,15 @@ impl Explanation {
             gaps: gaps(explanation.unseen, findings.unseen),
             screen,
         }
+    }
+
+    /// The same, with these flags in the commands beside its findings, which have them already.
+    #[must_use]
+    pub fn repeating(mut self, flags: &RepeatedFlags) -> Self {
+        let Screen { fields, notes, judged: _ } = &mut self.screen;
+        let texts = fields.iter_mut().map(|(_, value)| value).chain(notes).chain(&mut self.open);
+        texts.for_each(|it| *it = flags.text(std::mem::take(it)));
+        self
     }
 }
 

@@ -134,9 +134,12 @@ impl FindingText {
         commands
     }
 
-    /// The offered command for objects whose names follow it; `None` if it takes only one, or if
-    /// they are of several namespaces.
-    pub fn command_before_names(&self, objects: &[Named]) -> Option<String> {
+    /// The offered command for objects whose names follow it, and the namespace of all; `None` if it takes only one,
+    /// or if they are of several namespaces.
+    pub fn command_before_names<'a>(
+        &self,
+        objects: &[Named<'a>],
+    ) -> Option<(String, Option<&'a str>)> {
         let command = self.command.as_deref().filter(|it| takes_several(it))?;
         let mut places = objects.iter().map(|it| place(*it));
         let first = places.next()?;
@@ -145,7 +148,7 @@ impl FindingText {
         }
         let space = first.map_or_else(String::new, |it| format!(" -n {it}"));
         let before = command.replace(MARKS, "").split_whitespace().collect::<Vec<_>>().join(" ");
-        Some(before + &space)
+        Some((before + &space, first))
     }
 
     /// What one of several objects is called in a sentence.

@@ -20,6 +20,7 @@ use super::{
         LONGEST_NAME, Paint, bounded, broken, cell, column_width, command_lines, shortened,
         shortened_beside_commands, wrapped,
     },
+    repeated::RepeatedFlags,
     table::{age_cell, short_name},
     wire::{Finding, ObjectReference},
 };
@@ -57,8 +58,38 @@ pub struct ScreenStyle {
     pub reverse: bool,
 }
 
+/// The command that reports the same once more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SameReport {
+    /// The namespaces that it is about; all if empty.
+    pub namespaces: Vec<String>,
+    /// Its other flags, as they can be typed.
+    pub flags: String,
+}
+
+impl SameReport {
+    /// The command that lists the objects of one finding, of which all are in this place.
+    fn names(&self, id: &str, place: Option<&str>) -> String {
+        let namespaces = place.map_or_else(|| self.namespaces.join(","), str::to_owned);
+        let within = match &*namespaces {
+            "" => String::new(),
+            some => format!(" -n {}", facts::quoted(some)),
+        };
+        format!("kubectl storage audit{within}{} --rule {id} -o name", self.flags)
+    }
+}
+
+/// How the commands that are offered begin and end.
+#[derive(Debug, Clone, Copy)]
+pub struct OfferedCommands<'a> {
+    /// What reports the same once more, if that is short.
+    pub again: Option<&'a SameReport>,
+    /// What each of them repeats.
+    pub repeated: &'a RepeatedFlags,
+}
+
 /// Prints findings for somebody who reads them at a terminal, and returns the commands with which to
-/// begin. `again` is the command that reports the same once more, if that is short.
+/// begin.
 ///
 /// # Errors
 /// When writing fails.
@@ -66,7 +97,7 @@ pub fn print(
     out: &mut dyn Write,
     findings: &mut dyn Iterator<Item = Finding>,
     style: ScreenStyle,
-    again: Option<&str>,
+    offered: OfferedCommands,
 ) -> io::Result<Vec<String>> {
     let mut known: HashMap<FindingText, usize> = HashMap::new();
     let listed: Vec<_> = findings
@@ -92,7 +123,7 @@ pub fn print(
         writeln!(out, "{headers}OBJECT")?;
     }
     let paint = Paint { colour: style.colour };
-    let mut page = Page { out, style, paint, columns, again, listed: &listed };
+    let mut page = Page { out, style, paint, columns, offered, listed: &listed };
     let text = |entry: &Entry| {
         let first = entry.objects.first()?;
         texts.get(listed[*first].text).map(|(_, text)| text)
@@ -158,7 +189,7 @@ struct Page<'a> {
     style: ScreenStyle,
     paint: Paint,
     columns: [usize; 3],
-    again: Option<&'a str>,
+    offered: OfferedCommands<'a>,
     listed: &'a [Listed],
 }
 
@@ -167,14 +198,16 @@ impl Page<'_> {
     fn commands(&self, entry: &Entry, text: &FindingText) -> (Vec<String>, usize) {
         let objects = named(self.listed, entry);
         if objects.len() > TOGETHER
-            && let Some(again) = self.again
-            && let Some(command) = text.command_before_names(&objects)
+            && let Some(again) = self.offered.again
+            && let Some((command, place)) = text.command_before_names(&objects)
             && let Some(first) = entry.objects.first()
         {
             // All that a report of these findings would list.
             let id = &self.listed[*first].id;
             if self.listed.iter().filter(|it| it.id == *id).count() == objects.len() {
-                let command = format!("{again} --rule {id} -o name | xargs -o {command}");
+                // Without -r, a report of nothing would run the command for everything.
+                let names = self.offered.repeated.command(&again.names(id, place));
+                let command = format!("{names} | xargs -r -o {command}");
                 return (vec![command], objects.len());
             }
         }
@@ -187,7 +220,9 @@ impl Page<'_> {
         let explained = || first.explain.clone();
         let known = || format!("kubectl storage explain {}", first.id);
         let (commands, _) = self.commands(entry, text);
-        Some(commands.into_iter().next().or_else(explained).unwrap_or_else(known))
+        // What is offered repeats them already.
+        let explained = || Some(self.offered.repeated.command(&explained().unwrap_or_else(known)));
+        commands.into_iter().next().or_else(explained)
     }
 
     fn width(&self) -> usize {

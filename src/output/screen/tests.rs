@@ -37,9 +37,10 @@ fn shown(findings: Vec<Finding>, width: u16) -> Vec<String> {
 /// The lines of a screen, and the commands with which to begin.
 fn printed(findings: Vec<Finding>, style: ScreenStyle) -> (Vec<String>, Vec<String>) {
     let mut out = Vec::new();
-    let start =
-        print(&mut out, &mut findings.into_iter(), style, Some("kubectl storage audit -n shop"))
-            .expect("because memory does not fail");
+    let again = SameReport { namespaces: Vec::new(), flags: " --ignore pv-failed".to_owned() };
+    let offered = OfferedCommands { again: Some(&again), repeated: &RepeatedFlags::default() };
+    let start = print(&mut out, &mut findings.into_iter(), style, offered)
+        .expect("because memory does not fail");
     let text = String::from_utf8(out).expect("because it is text");
     (text.lines().map(str::to_owned).collect(), start)
 }
@@ -136,8 +137,8 @@ fn what_says_the_same_is_one_entry() {
     assert_eq!(
         lines[12..],
         [
-            "    Next:  kubectl storage audit -n shop --rule pvc-unused -o name | xargs -o \\",
-            "           kubectl storage fix-finalizers -n shop",
+            "    Next:  kubectl storage audit -n shop --ignore pv-failed --rule pvc-unused \\",
+            "           -o name | xargs -r -o kubectl storage fix-finalizers -n shop",
         ]
     );
     // Unless it would select others, too.
@@ -145,6 +146,31 @@ fn what_says_the_same_is_one_entry() {
     let lines = shown(findings, 120);
     assert!(lines[12].ends_with("pvc/data-3 pvc/data-4 -n shop"), "{lines:#?}");
     assert_eq!(lines[13], "           and 25 more: see -o wide");
+}
+
+/// Where flags say which cluster it is, the commands say so too: one without would be about another.
+#[test]
+fn commands_are_about_the_same_cluster() {
+    let repeated = RepeatedFlags::of_connection([("--context", Some("prod".to_owned()))]);
+    let again =
+        SameReport { namespaces: vec!["a".to_owned(), "shop".to_owned()], flags: String::new() };
+    let mut out = Vec::new();
+    let mut findings = Vec::new();
+    for index in 0..6 {
+        let it = finding("pvc-unused", "low", "PersistentVolumeClaim", &format!("data-{index}"));
+        let command = format!("kubectl storage fix-finalizers pvc/data-{index} -n shop");
+        findings.push(repeated.finding(offered(it, &command)));
+    }
+    findings.push(finding("pv-failed", "high", "PersistentVolume", "pv-1"));
+    let style = ScreenStyle { headers: false, width: 200, colour: false, reverse: false };
+    let offered = OfferedCommands { again: Some(&again), repeated: &repeated };
+    let start = print(&mut out, &mut findings.into_iter(), style, offered)
+        .expect("because memory does not fail");
+    // One namespace, although the report is of two.
+    let all = "kubectl storage audit -n shop --rule pvc-unused -o name --context prod | \
+               xargs -r -o kubectl storage fix-finalizers --context prod -n shop";
+    assert_eq!(start, ["kubectl storage explain pv/pv-1 --context prod", all]);
+    assert!(String::from_utf8(out).expect("because it is text").contains(all));
 }
 
 /// One command is about one namespace, and what takes one object is said of the first.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use super::super::lines::{LONGEST_NAME, Paint, bounded, cell, column_width, shortened};
+use super::super::repeated::RepeatedFlags;
 use super::super::report::{resource_name, short_name, wrap};
 use super::super::wire::ObjectReference;
 use super::plan::{HeldFinalizer, Plan, PlannedChange, RefusedChange};
@@ -22,6 +23,8 @@ pub struct PlanScreen<'a> {
     pub width: usize,
     /// Print in red what destroys data, in green what keeps it.
     pub colour: bool,
+    /// What the commands in refusals repeat.
+    pub repeated: &'a RepeatedFlags,
 }
 
 /// Prints what would be changed, and first where: changes with the same risk and the same undo
@@ -30,7 +33,7 @@ pub struct PlanScreen<'a> {
 /// # Errors
 /// When writing fails.
 pub fn plan_table(out: &mut dyn Write, plan: &Plan, screen: PlanScreen) -> io::Result<()> {
-    let PlanScreen { place, width, colour } = screen;
+    let PlanScreen { place, width, colour, repeated } = screen;
     let paint = Paint { colour };
     for line in wrap(&escape_control(place), width.max(40)) {
         writeln!(out, "{line}")?;
@@ -73,7 +76,12 @@ pub fn plan_table(out: &mut dyn Write, plan: &Plan, screen: PlanScreen) -> io::R
             first.map_or_else(|| line.to_owned(), |it| by_fate(paint, it, line))
         })?;
     }
-    refusals(out, &plan.refusals, width, paint)
+    let refused = plan
+        .refusals
+        .iter()
+        .cloned()
+        .map(|it| RefusedChange { reason: repeated.text(it.reason), ..it });
+    refusals(out, &refused.collect::<Vec<_>>(), width, paint)
 }
 
 /// An object or an effect, in the colour of what becomes of its data.
@@ -85,8 +93,11 @@ fn by_fate(paint: Paint, change: &PlannedChange, text: &str) -> String {
     }
 }
 
-/// The size in its column.
+/// The size in its column, of what has one.
 fn size(change: &PlannedChange) -> &str {
+    if matches!(&*change.object.kind, "StatefulSet" | "Namespace") {
+        return "";
+    }
     change.volume.as_ref().and_then(|it| it.capacity.as_deref()).unwrap_or("?")
 }
 
@@ -369,7 +380,8 @@ mod tests {
         });
         let plan: Plan = serde_json::from_value(plan).expect("because it is a plan");
         let mut out = Vec::new();
-        let screen = PlanScreen { place: "Dump a.json", width: 80, colour: false };
+        let repeated = &RepeatedFlags::default();
+        let screen = PlanScreen { place: "Dump a.json", width: 80, colour: false, repeated };
         plan_table(&mut out, &plan, screen).expect("because memory does not fail");
         String::from_utf8(out).expect("because it is text")
     }

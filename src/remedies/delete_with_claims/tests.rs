@@ -26,6 +26,14 @@ impl Shop {
     }
 }
 
+/// How many volumes and snapshots a proposal destroys, or may.
+fn loses(proposal: &Proposal) -> (usize, usize) {
+    match &*proposal.steps {
+        [Action::DeleteWithClaims { loses, .. }] => (loses.volumes, loses.snapshots),
+        steps => panic!("it deletes with claims: {steps:?}"),
+    }
+}
+
 #[test]
 fn a_claim_of_any_name_that_the_set_owns_is_deleted_with_it() {
     for owners in [by_set(), by_pod()] {
@@ -40,6 +48,7 @@ fn a_claim_of_any_name_that_the_set_owns_is_deleted_with_it() {
         shop.destroy_data = true;
         let proposal = shop.proposal(&set(), Cascade::Background);
         assert_eq!(proposal.relies_on, [DESTROY_DATA]);
+        assert_eq!(loses(&proposal), (1, 0));
         assert!(proposal.effect.what.contains("1 claim "), "{:?}", proposal.effect);
         let shown = shop.look(|cx| foretell(cx, &set(), Cascade::Background)).expect("it is read");
         assert_eq!(shown[..1], proposal.notices[..]);
@@ -80,6 +89,7 @@ fn another_owner_keeps_a_claim_only_if_it_is_known_to_exist() {
         let proposal = shop.proposal(&set(), Cascade::Background);
         assert!(proposal.notices[0].contains(line), "{answer:?}: {:?}", proposal.notices);
         assert_eq!(!proposal.relies_on.is_empty(), counts, "{answer:?}");
+        assert_eq!(loses(&proposal), (usize::from(counts), 0), "{answer:?}");
         // Without the reference to the set, the garbage collector looks at the other owner.
         let orphaned = shop.proposal(&set(), Cascade::Orphan);
         assert_eq!(!orphaned.relies_on.is_empty(), counts, "{answer:?}");

@@ -49,6 +49,10 @@ fn what_destroys_data_takes_the_number() {
     let args = ["gc", "-n", &on.name, "--older-than", "1s"];
     let wrong = ["\r", "n\r", "y\r", "yes\r", "1\r", "22\r"].map(|answer| [(QUESTION, answer)]);
     nothing_comes_of(&admin, &args, &wrong.each_ref().map(<[_; 1]>::as_slice));
+    // It names where requests go, which is not the context where a flag names the server.
+    let elsewhere = [&args[..], &["--server", shared().server()]].concat();
+    let question = format!("{QUESTION}cluster {}", shared().server());
+    nothing_comes_of(&admin, &elsewhere, &[&[(&question, "n\r")]]);
     let names = ["one", "two"].map(|name| on.named(name));
     assert_eq!(names.each_ref().map(|name| policy(&on, name)), ["Retain", "Retain"]);
 

@@ -95,6 +95,18 @@ fn a_set_and_a_namespace_are_deleted_after_what_goes_with_them_is_shown() {
     }
     assert_eq!(admin.sent(mark).len(), 0);
 
+    // What is destroyed is counted, not what is named.
+    let mark = cluster.mark();
+    let asked = ["delete", "sts", "web", "-n", &*on.name, "--destroy-data"];
+    let mut terminal = admin.at_terminal(&asked);
+    terminal.answer("StatefulSet/web: allowed only by --destroy-data", "y");
+    terminal.answer("data of 2 volumes destroyed) in", "1\r");
+    let (screen, code) = terminal.finish();
+    assert!(screen.contains("Type \"2\" to go on"), "{screen}");
+    assert_eq!(code, Some(5), "{screen}");
+    delete(&["--destroy-data", "--max", "1"]).ends(5).says(&["changes or destroys 2 objects"]);
+    assert_eq!(admin.sent(mark).len(), 0);
+
     let mark = cluster.mark();
     let told =
         delete(&["--destroy-data"]).ends(0).says(&["data-web-0", "ledger", "data destroyed: 2"]);
