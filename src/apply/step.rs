@@ -537,3 +537,26 @@ impl ChangeExecutor<'_> {
         ChangeEnd::new(outcome, detail)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Effect, Undo};
+
+    #[test]
+    fn what_needs_fewer_assertions_is_what_was_confirmed() {
+        let relying = |relies_on: &[&'static str], notice: &str| Proposal {
+            steps: Vec::new(),
+            effect: Effect { what: String::new(), risk: String::new() },
+            undo: Undo::Revert,
+            notices: vec![notice.to_owned()],
+            relies_on: relies_on.to_vec(),
+            keeps_backend: false,
+        };
+        let (all, some) = (["--backend-exclusive", "--in-tree"], ["--in-tree"]);
+        let confirmed = relying(&all, "");
+        assert!(is_rest(&confirmed, 0, &relying(&some, "")));
+        assert!(!is_rest(&relying(&some, ""), 0, &confirmed));
+        assert!(!is_rest(&confirmed, 0, &relying(&some, "it is another one")));
+    }
+}
