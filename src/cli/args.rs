@@ -206,7 +206,7 @@ impl GapArgs {
 /// Where the record of kept backends is, for commands that read it.
 #[derive(Debug, Args)]
 pub struct RecordArgs {
-    /// Find the record of kept backend volumes in this namespace
+    /// Find the record of kept backend volumes there
     #[arg(long, value_name = "NAMESPACE", default_value = Recording::NAMESPACE, value_parser = namespace)]
     record_namespace: String,
 }
@@ -221,7 +221,7 @@ impl RecordArgs {
 /// Where the journal is.
 #[derive(Debug, Default, Args)]
 pub struct JournalPlaceArgs {
-    /// Use the journal in this namespace of the cluster, not the file on this machine [default: kubectl-storage-journal]
+    /// Use the journal in the cluster [default: kubectl-storage-journal]
     #[arg(long, value_name = "NAMESPACE", default_missing_value = JOURNAL_NAMESPACE,
           num_args = 0..=1, require_equals = true, value_parser = namespace)]
     cluster_journal: Option<String>,
@@ -252,7 +252,7 @@ impl JournalPlaceArgs {
 /// The user's word about storage that a driver is to delete.
 #[derive(Debug, Args)]
 pub struct StorageArgs {
-    /// Assert that nothing else uses the storage of this volume (pv/NAME), or of this driver; can be repeated
+    /// Assert that nothing else uses the storage of this pv/NAME or driver
     #[arg(long, value_name = "PV|DRIVER", value_parser = volume_or_driver)]
     backend_exclusive: Vec<String>,
     /// Assert that snapshots destroyed with a volume are not needed

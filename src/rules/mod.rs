@@ -74,6 +74,8 @@ pub enum CapacityRisk {
     Leak,
     /// The data can be destroyed, or read by other users.
     Data,
+    /// The claim is deleted, or about to be, and its data with it unless the policy of its volume keeps it.
+    Deletion,
 }
 
 macro_rules! declare_judge {

@@ -260,7 +260,10 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
     rows().find(|it| it.name == command).map_or(&[], |it| it.examples)
 }
 
-/// Shows examples at the end of a help.
+/// So many examples stand in a help; docs/examples.md has all.
+const EXAMPLES: usize = 3;
+
+/// Shows the first examples at the end of a help.
 pub(super) fn shown(examples: &[Example], program: &str) -> String {
     let header = Styles::styled();
     let header = header.get_header();
@@ -268,7 +271,7 @@ pub(super) fn shown(examples: &[Example], program: &str) -> String {
     if !examples.is_empty() {
         let _ = writeln!(text, "{header}Examples:{header:#}");
     }
-    for (what, typed) in examples {
+    for (what, typed) in examples.iter().take(EXAMPLES) {
         let _ = writeln!(text, "  # {what}\n  {program} {typed}");
     }
     text

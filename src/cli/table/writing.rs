@@ -146,16 +146,16 @@ pub(super) static ROWS: &[CommandRow] = &[
             ),
             ("Show the plan, ask, reclaim, and verify", "gc --older-than 30d"),
             (
+                "Announce what would be reclaimed, and reclaim nothing yet",
+                "gc --older-than 30d --announce 72h",
+            ),
+            (
                 "Delete only the PersistentVolume, and record its backend volume",
                 "gc pv/NAME --older-than 30d --keep-backend",
             ),
             (
                 "Save the plan for review; apply carries it out",
                 "gc --older-than 30d --plan-out plan.yaml",
-            ),
-            (
-                "Announce what would be reclaimed, and reclaim nothing yet",
-                "gc --older-than 30d --announce 72h",
             ),
             ("Reclaim what was announced for long enough, and not vetoed", "gc --announced"),
             ("Go on announcing and reclaiming", "gc --older-than 30d --announce 72h --watch --yes"),

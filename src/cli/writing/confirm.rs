@@ -53,12 +53,11 @@ fn blocking(mut plan: Plan, place: &str) -> Result<Confirmation, dialoguer::Erro
     let mut kept = Vec::new();
     for change in plan.changes {
         let asks = !change.proposal.relies_on.is_empty();
+        // Its effect and its risk stand in the plan above: a prompt is drawn twice.
         let question = format!(
-            "{}: allowed only by {}. Effect: {}. Risk: {}. Continue?",
+            "{}: allowed only by {}. Continue?",
             escape_control(&change.object.to_string()),
-            change.proposal.relies_on.join(", "),
-            escape_control(&change.proposal.effect.what),
-            escape_control(&change.proposal.effect.risk)
+            change.proposal.relies_on.join(", ")
         );
         let confirmed = match foreign_finalizer(&change) {
             Some(finalizer) => typed_again(&question, finalizer)?,

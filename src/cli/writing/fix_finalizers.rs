@@ -33,11 +33,11 @@ pub struct FixFinalizersArgs {
     /// Repair only these: pv/NAME, pvc/NAME or volumeattachment/NAME
     #[arg(value_name = "KIND/NAME")]
     objects: Vec<String>,
-    /// Repair only claims of this namespace, and volumes whose claim was there; for named claims, their namespace
+    /// Repair only claims of this namespace, and their volumes [default: all]
     #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace, conflicts_with = "all_namespaces")]
     namespace: Option<String>,
     /// Repair objects of the whole cluster, which is the default
-    #[arg(short = 'A', long, conflicts_with = "objects")]
+    #[arg(short = 'A', long, hide = true, conflicts_with = "objects")]
     all_namespaces: bool,
     /// Repair only objects with these labels
     #[arg(short = 'l', long, value_name = "SELECTOR", conflicts_with = "objects")]
@@ -48,24 +48,24 @@ pub struct FixFinalizersArgs {
     /// Assert that `HonorPVReclaimPolicy` is off in kube-controller-manager
     #[arg(long)]
     rolled_back: bool,
-    /// Assert that backend volumes may leak (orphaned disks); they are recorded
+    /// Assert that backend volumes may leak (orphaned disks), as recorded
     #[arg(long, group = "leak")]
     accept_leak: bool,
-    /// If a removal would leak the backend volume, have its driver delete it afterwards
+    /// Where a removal would leak the backend volume, have it deleted after
     #[arg(long, group = "leak")]
     reclaim: bool,
     #[command(flatten)]
     storage: StorageArgs,
-    /// Assert that the work of this third-party finalizer is done: remove it from the one named object
+    /// Assert that the work of this third-party finalizer is done: remove it
     #[arg(long, value_name = "FINALIZER", requires = "objects")]
     remove_finalizer: Option<String>,
     /// Before removing a claim's last finalizer, set its volume to Retain
     #[arg(long, group = "data")]
     keep_data: bool,
-    /// Assert that the data of a claim is not needed: its volume's policy destroys it
+    /// Assert that the data of a claim, which is destroyed, is not needed
     #[arg(long, group = "data")]
     destroy_data: bool,
-    /// Recreate the volume that a named VolumeAttachment references, from the manifest in this file; - for stdin
+    /// Recreate the volume of a named VolumeAttachment from this manifest
     #[arg(long, value_name = "FILE", requires = "objects", value_hint = clap::ValueHint::FilePath)]
     from: Option<PathBuf>,
     #[command(flatten)]
@@ -80,7 +80,7 @@ pub struct FixFinalizersArgs {
     threshold: Vec<ThresholdSetting>,
     #[command(flatten)]
     saved: SavedArgs,
-    /// Go on: repair what needs no flag as soon as it is found, except where that destroys data
+    /// Go on: repair at once what needs no flag and destroys no data
     #[arg(long, requires = "yes", conflicts_with_all = [
         "objects", "driver_absent", "rolled_back", "accept_leak", "reclaim", "backend_exclusive", "destroy_snapshots",
         "keep_data", "destroy_data", "remove_finalizer", "from", "secret", "no_secret", "journal_only", "filename",

@@ -52,11 +52,11 @@ pub struct GcArgs {
     /// Assert that earlier vetoes no longer hold; announce again
     #[arg(long, requires = "announce", conflicts_with = "announced")]
     include_vetoed: bool,
-    /// Reclaim only volumes whose claim was in this namespace
+    /// Reclaim only volumes whose claim was in this namespace [default: all]
     #[arg(short, long, value_name = "NAMESPACE", value_parser = namespace, conflicts_with_all = ["all_namespaces", "volumes"])]
     namespace: Option<String>,
     /// Reclaim volumes of the whole cluster, which is the default
-    #[arg(short = 'A', long)]
+    #[arg(short = 'A', long, hide = true)]
     all_namespaces: bool,
     /// Reclaim only volumes with these labels
     #[arg(short = 'l', long, value_name = "SELECTOR", conflicts_with = "volumes")]
@@ -84,18 +84,18 @@ pub struct GcArgs {
     /// Assert that a backend volume whose deletion stopped is intact
     #[arg(long)]
     backend_verified: bool,
-    /// Assert that the provisioner of a driver runs although nothing shows it; can be repeated
+    /// Assert that the provisioner of a driver runs, which nothing shows
     #[arg(long, value_name = "DRIVER", conflicts_with = "keep_backend")]
     provisioner_alive: Vec<String>,
     /// Assert that what references the claim does not need its data
     #[arg(long)]
     include_wanted: bool,
-    /// Assert that no custom resource uses the claim: some could not be listed, or name it elsewhere
+    /// Assert that no custom resource uses the claim: not all were readable
     #[arg(long)]
     no_other_users: bool,
     #[command(flatten)]
     storage: StorageArgs,
-    /// Assert that the data of a named volume that is Available, but was used before, is not needed
+    /// Assert that the data of a named, used, Available volume is not needed
     #[arg(long, requires = "volumes")]
     destroy_data: bool,
     /// Change a threshold, such as delete-wait=10m; can be repeated

@@ -145,7 +145,7 @@ pub(super) struct WriteArgs {
     /// Skip the prompt; replaces no flag such as --accept-leak
     #[arg(short, long)]
     yes: bool,
-    /// Show the plan and change nothing (client), or also send each request with dryRun=All (server)
+    /// Change nothing: only plan (client), or send with dryRun=All (server)
     #[arg(long, value_name = "HOW", default_value = "none", default_missing_value = "client",
           num_args = 0..=1, require_equals = true, hide_default_value = true, hide_possible_values = true)]
     dry_run: DryRunFlag,
@@ -158,7 +158,7 @@ pub(super) struct WriteArgs {
     /// Refuse a plan that changes more than this share of volumes
     #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
     max_percent: Option<u8>,
-    /// Make N changes at a time [default: one of each driver, 8 of owner references]
+    /// Make N changes at a time [default: 1 per driver, 8 owner references]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     parallel: Option<u16>,
     /// Write no Events about the changes
@@ -168,10 +168,10 @@ pub(super) struct WriteArgs {
     #[arg(long, value_name = "BOOL", default_value_t = true, default_missing_value = "true",
           num_args = 0..=1, require_equals = true, action = clap::ArgAction::Set, hide_possible_values = true)]
     wait: bool,
-    /// Wait this long for each change; 0 means the threshold delete-wait, which is 5m
+    /// Wait this long for each change; 0: as threshold delete-wait says, 5m
     #[arg(long, value_name = "DURATION")]
     timeout: Option<RequestTimeout>,
-    /// Record the changes in managedFields under this name
+    /// Make changes as this field manager
     #[arg(long, value_name = "NAME", default_value = "kubectl-storage", value_parser = field_manager)]
     field_manager: String,
     #[command(flatten)]

@@ -100,7 +100,10 @@ fn may_fold(effect: &str, cause: &str) -> bool {
     if !rules::stands_above(cause) {
         return false;
     }
-    let risk = |id: &str| find(id).map_or(CapacityRisk::None, |rule| rule.capacity_risk);
+    let risk = |id: &str| match find(id).map_or(CapacityRisk::None, |rule| rule.capacity_risk) {
+        CapacityRisk::Deletion => CapacityRisk::Data,
+        other => other,
+    };
     risk(effect) == CapacityRisk::None || risk(effect) == risk(cause)
 }
 

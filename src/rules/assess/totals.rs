@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::scope::{exempt, in_scope, is_asked_for, namespace};
 use super::{Assessor, earliest, judge_with};
 use crate::cluster::{Cluster, Cx, Subject};
-use crate::facts;
+use crate::facts::{self, ClaimDataEffect};
 use crate::model::{Bytes, Phase, RuleId, Settings, Severity, Text, Time, VerdictState, Volume};
 use crate::rules::CapacityRisk;
 
@@ -93,6 +93,13 @@ fn storage(cluster: &Cluster, subject: &Subject) -> (Bytes, StoragePool) {
     (capacity.unwrap_or(0), pool)
 }
 
+/// Whether the data of a claim may be lost when the claim is deleted.
+fn is_lost_with_claim(cx: &Cx, subject: &Subject) -> bool {
+    let Subject::Claim(id) = subject else { return true };
+    let effect = cx.cluster().claim_at(*id).map(|claim| facts::data_effect(cx, claim));
+    effect.is_some_and(|it| it.loses_data() || matches!(it, ClaimDataEffect::Unseen(_)))
+}
+
 impl Assessor {
     /// Counts the findings in scope, and adds up their capacities.
     pub fn totals(&self, cluster: &Cluster, settings: &Settings) -> Totals {
@@ -120,6 +127,9 @@ impl Assessor {
                     CapacityRisk::Leak => leaks = true,
                     // What is kept, and only shared, is at no risk.
                     CapacityRisk::Data => risks |= *severity != Severity::Info,
+                    CapacityRisk::Deletion => {
+                        risks |= *severity != Severity::Info && is_lost_with_claim(&cx, subject);
+                    }
                 }
                 let reclaims = rule.remedies.iter().any(|remedy| remedy.id() == "reclaim");
                 if reclaims {

@@ -12,7 +12,7 @@ use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 pub(super) static TERMINATING_IN_USE: Rule = Rule {
     id: "pvc-terminating-in-use",
     severity: Severity::High,
-    capacity_risk: CapacityRisk::Data,
+    capacity_risk: CapacityRisk::Deletion,
     needs: facts::needs![deletion: PersistentVolumeClaim],
     remedies: &[&remedies::RETAIN],
     title: "A claim is Terminating while pods use it",
@@ -133,7 +133,7 @@ fn who(owner: &FinalizerOwner) -> &'static str {
 pub(super) static HELD_BY_COMPLETED_PODS: Rule = Rule {
     id: "pvc-held-by-completed-pods",
     severity: Severity::Medium,
-    capacity_risk: CapacityRisk::Data,
+    capacity_risk: CapacityRisk::Deletion,
     needs: facts::needs![deletion: PersistentVolumeClaim],
     remedies: &[],
     title: "Only pods that have ended block the deletion of a claim",

@@ -13,7 +13,7 @@ use crate::rules::{
 pub(super) static DOOMED_BY_GC: Rule = Rule {
     id: "pvc-doomed-by-gc",
     severity: Severity::Critical,
-    capacity_risk: CapacityRisk::Data,
+    capacity_risk: CapacityRisk::Deletion,
     needs: facts::needs![deletion: PersistentVolumeClaim, PartialObjectMetadata],
     remedies: &[&remedies::RETAIN, &remedies::DISOWN],
     title: "No owner of a claim exists: the garbage collector deletes the claim",
@@ -73,7 +73,7 @@ fn is_ephemeral(claim: &Claim, owner: &OwnerReference) -> bool {
 pub(super) static OWNER_KIND_NOT_SERVED: Rule = Rule {
     id: "pvc-owner-kind-not-served",
     severity: Severity::High,
-    capacity_risk: CapacityRisk::Data,
+    capacity_risk: CapacityRisk::Deletion,
     needs: facts::needs![deletion: PersistentVolumeClaim, PartialObjectMetadata],
     remedies: &[&remedies::RETAIN],
     title: "The server does not serve the kind of a claim's owner: the claim is deleted when it does again",

@@ -19,7 +19,7 @@ use crate::rules::{
 pub(super) static CLAIM_OWNED_BY_POD_IN_RANGE: Rule = Rule {
     id: "sts-claim-owned-by-pod-in-range",
     severity: Severity::Critical,
-    capacity_risk: CapacityRisk::Data,
+    capacity_risk: CapacityRisk::Deletion,
     needs: crate::facts::needs![deletion: PersistentVolumeClaim, PartialObjectMetadata],
     remedies: &[&remedies::RETAIN, &remedies::REMOVE_OWNERS],
     title: "A claim is owned by its pod although its StatefulSet has the ordinal again",
@@ -246,7 +246,7 @@ fn noncontroller_ref(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
 pub(super) static OWNERREF_CONTRADICTS_RETAIN: Rule = Rule {
     id: "sts-ownerref-contradicts-retain",
     severity: Severity::Critical,
-    capacity_risk: CapacityRisk::Data,
+    capacity_risk: CapacityRisk::Deletion,
     needs: crate::facts::needs![deletion: PersistentVolumeClaim, PartialObjectMetadata],
     remedies: &[&remedies::RETAIN, &remedies::REMOVE_OWNERS],
     title: "A claim is still owned by a StatefulSet that retains its claims",
@@ -304,7 +304,7 @@ fn ownerref_contradicts_retain(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> 
 pub(super) static STALE_OWNERREF: Rule = Rule {
     id: "sts-stale-ownerref",
     severity: Severity::Critical,
-    capacity_risk: CapacityRisk::Data,
+    capacity_risk: CapacityRisk::Deletion,
     needs: crate::facts::needs![deletion: PersistentVolumeClaim, PartialObjectMetadata],
     remedies: &[&remedies::RETAIN, &remedies::REMOVE_OWNERS, &remedies::DISOWN],
     title: "A claim is owned by an earlier StatefulSet or pod of the same name",

@@ -99,7 +99,7 @@ fn a_set_and_a_namespace_are_deleted_after_what_goes_with_them_is_shown() {
     let mark = cluster.mark();
     let asked = ["delete", "sts", "web", "-n", &*on.name, "--destroy-data"];
     let mut terminal = admin.at_terminal(&asked);
-    terminal.answer("StatefulSet/web: allowed only by --destroy-data", "y");
+    terminal.answer("web: allowed only by --destroy-data. Continue?", "y");
     terminal.answer("data of 2 volumes destroyed) in", "1\r");
     let (screen, code) = terminal.finish();
     assert!(screen.contains("Type \"2\" to go on"), "{screen}");
