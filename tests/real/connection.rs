@@ -189,6 +189,14 @@ fn kubectl_runs_the_plugin() {
     let report = kubectl(&["storage", "audit", "-o", "json", "--older-than", "1s"]).report();
     assert_eq!(report.code, Some(0), "{report}");
     report.finding("pv-released-past-threshold", &format!("pv/{name}"));
+    // What it says to do next is about the cluster that flags name, whichever the context is.
+    let user = shared().kubeconfig().display().to_string();
+    let elsewhere = ["--kubeconfig", &*user, "--context", "testbed"];
+    let object = format!("pv/{name}");
+    let explain = ["storage", "explain", &object, "--older-than", "1s"];
+    let told = Run::of(&explain).more(&elsewhere).plugin().go().stdout;
+    let repeated = elsewhere.join(" ");
+    assert!(told.contains("kubectl storage gc") && told.contains(&repeated), "{told}");
 
     let fail_on = ["storage", "audit", "--older-than", "1s", "--fail-on", "medium", "-n", &on.name];
     assert_eq!(kubectl(&fail_on).code, Some(3));

@@ -75,10 +75,9 @@ impl Run {
         self
     }
 
-    pub(crate) fn kubeconfig(mut self, path: &Path) -> Self {
-        self.args.push("--kubeconfig".into());
-        self.args.push(path.into());
-        self
+    /// By this kubeconfig, as the environment names it: a flag would be repeated in each command that is printed.
+    pub(crate) fn kubeconfig(self, path: &Path) -> Self {
+        self.env("KUBECONFIG", path)
     }
 
     /// By way of a proxy, as the administrator.
