@@ -92,7 +92,7 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
         Action::DeleteVolume { volume } => delete(volume, live),
         Action::DeleteAttachment { attachment } => delete_as_read(attachment, live),
         Action::DeleteClaim { claim, .. } => delete_claim(claim, live),
-        Action::DeleteWithClaims { object, cascade, loses: _ } => {
+        Action::DeleteWithClaims { object, cascade } => {
             let mut request = delete_claim(object, live)?;
             request.body["propagationPolicy"] = json!(cascade.policy());
             Ok(request)

@@ -256,7 +256,8 @@ pub(crate) fn run_id() -> String {
 mod tests {
     use super::{Lane, SETTLING, TURNS, lanes};
     use crate::model::{
-        Action, Effect, Kind, ObjectKey, ObjectRef, OwnerReference, Proposal, Undo, VolumeColumns,
+        Action, Effect, Kind, Loss, ObjectKey, ObjectRef, OwnerReference, Proposal, Undo,
+        VolumeColumns,
     };
     use crate::plan::{ObjectDetails, ProposedChange, Purpose};
 
@@ -283,6 +284,7 @@ mod tests {
                 notices: Vec::new(),
                 relies_on: Vec::new(),
                 keeps_backend: false,
+                loses: Loss::default(),
             },
         }
     }

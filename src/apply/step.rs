@@ -541,7 +541,7 @@ impl ChangeExecutor<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Effect, Undo};
+    use crate::model::{Effect, Loss, Undo};
 
     #[test]
     fn what_needs_fewer_assertions_is_what_was_confirmed() {
@@ -552,6 +552,7 @@ mod tests {
             notices: vec![notice.to_owned()],
             relies_on: relies_on.to_vec(),
             keeps_backend: false,
+            loses: Loss::default(),
         };
         let (all, some) = (["--backend-exclusive", "--in-tree"], ["--in-tree"]);
         let confirmed = relying(&all, "");

@@ -54,22 +54,25 @@ pub(super) enum ClusterSource<'a> {
         namespace: Option<&'a str>,
         objects: &'a [(Kind, String)],
     },
-    /// Dumps.
-    Dumps { inputs: Vec<Input>, complete: BTreeSet<Kind>, taken_at: Option<Time> },
+    /// Dumps; the connection is that of commands which are printed.
+    Dumps {
+        connection: &'a ConnectionArgs,
+        inputs: Vec<Input>,
+        complete: BTreeSet<Kind>,
+        taken_at: Option<Time>,
+    },
 }
 
 impl ClusterSource<'_> {
     /// What commands about the same place repeat.
     fn repeated(&self, recording: &Recording) -> RepeatedFlags {
-        let of_connection = match self {
-            Self::Live { connection, .. }
-            | Self::Watched { connection, .. }
-            | Self::Followed { connection, .. }
-            | Self::Named { connection, .. } => connection.repeated(),
-            Self::Dumps { .. } => RepeatedFlags::default(),
-        };
+        let (Self::Live { connection, .. }
+        | Self::Watched { connection, .. }
+        | Self::Followed { connection, .. }
+        | Self::Named { connection, .. }
+        | Self::Dumps { connection, .. }) = self;
         let records = Some(&*recording.namespace).filter(|it| *it != Recording::NAMESPACE);
-        of_connection.with_records(records)
+        connection.repeated().with_records(records)
     }
 }
 
@@ -170,7 +173,7 @@ pub(super) async fn collect(
         ClusterSource::Dumps { .. } if collected.cluster_journal.is_some() => {
             return Err(Failure::usage("--cluster-journal requires a cluster, not a dump"));
         }
-        ClusterSource::Dumps { inputs, complete, taken_at } => {
+        ClusterSource::Dumps { inputs, complete, taken_at, .. } => {
             let now = Some(chrono::Utc::now());
             let options = DumpOptions { kinds: kinds_for(settings), complete, taken_at, now };
             let read =

@@ -60,7 +60,7 @@ impl DumpSourceArgs {
         if self.filename.is_empty() {
             return Ok((ClusterSource::Live { connection, namespace }, Source::Live));
         }
-        let dumps = dumps(&self.filename, self.taken_at.as_deref(), &self.complete)?;
+        let dumps = dumps(connection, &self.filename, self.taken_at.as_deref(), &self.complete)?;
         Ok((dumps, Source::Dump))
     }
 }
@@ -107,8 +107,9 @@ pub(super) fn note_unknown_drivers(collected: &mut Collected, settings: &Setting
     }
 }
 
-/// Where to look when dumps were given.
+/// Where to look when dumps were given; the connection is that of commands which are printed.
 pub(super) fn dumps<'a>(
+    connection: &'a ConnectionArgs,
     files: &[PathBuf],
     taken_at: Option<&str>,
     complete: &[String],
@@ -116,6 +117,7 @@ pub(super) fn dumps<'a>(
     let taken_at = taken_at.map(time).transpose()?;
     let complete = complete.iter().map(|name| kind(name)).collect::<Result<Vec<_>, _>>()?;
     Ok(ClusterSource::Dumps {
+        connection,
         inputs: files.iter().map(Input::parse).collect(),
         complete: complete.into_iter().flatten().collect(),
         taken_at,

@@ -11,7 +11,8 @@ use crate::{
 
 /// The command that reports the same once more, in another format; `None` where objects were selected by name.
 pub(super) fn again(scope: &Scope, files: &[PathBuf]) -> Option<SameReport> {
-    if !scope.objects.is_empty() || scope.fields != FieldSelector::default() {
+    let is_stdin = files.iter().any(|it| it.as_os_str() == "-");
+    if is_stdin || !scope.objects.is_empty() || scope.fields != FieldSelector::default() {
         return None;
     }
     let ignored: Vec<&str> = scope.ignored.iter().map(|it| &**it).collect();

@@ -81,12 +81,7 @@ pub enum Action {
     /// again by the remedy that reclaims Released volumes, with all its checks.
     ReclaimReleased { volume: ObjectRef, claim: ObjectRef },
     /// P-DELETE of a `StatefulSet` or a namespace, with which Kubernetes deletes claims.
-    DeleteWithClaims {
-        object: ObjectRef,
-        cascade: Cascade,
-        /// What is destroyed with it, or may be.
-        loses: Loss,
-    },
+    DeleteWithClaims { object: ObjectRef, cascade: Cascade },
     /// P-OWNER-DEL: removes owner references of a claim, by their positions and uids.
     RemoveOwnerReferences { claim: ObjectRef, owners: Vec<OwnerReference> },
     /// Patches `spec.persistentVolumeClaimRetentionPolicy` of a set, testing both of its fields.
@@ -299,6 +294,8 @@ pub struct Proposal {
     pub relies_on: Vec<&'static str>,
     /// Whether the object is deleted and its backend volume remains, referenced only by our record.
     pub keeps_backend: bool,
+    /// What is destroyed with its object, or may be; nothing of it where only its own volume is.
+    pub loses: Loss,
 }
 
 /// How much a change destroys, or may.
@@ -310,6 +307,8 @@ pub struct Loss {
     pub snapshots: usize,
     /// The capacity of these volumes, as far as it is known.
     pub bytes: Bytes,
+    /// Whether something of it is destroyed for certain.
+    pub is_certain: bool,
 }
 
 impl Loss {
@@ -325,6 +324,7 @@ impl std::iter::Sum for Loss {
             volumes: sum.volumes + it.volumes,
             snapshots: sum.snapshots + it.snapshots,
             bytes: sum.bytes.saturating_add(it.bytes),
+            is_certain: sum.is_certain || it.is_certain,
         })
     }
 }

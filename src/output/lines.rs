@@ -222,10 +222,11 @@ pub fn command_lines(command: &str, width: usize) -> Vec<String> {
         return vec![command.to_owned()];
     }
     let mut lines: Vec<String> = Vec::new();
-    let mut is_quoted = false;
+    let (mut is_quoted, mut is_escaped) = (false, false);
     // Within quotes, the sign that the line goes on would be part of the text.
     let unquoted = |letter: char| {
-        is_quoted ^= letter == '\'';
+        is_quoted ^= letter == '\'' && !is_escaped;
+        is_escaped = letter == '\\' && !is_quoted;
         letter == ' ' && !is_quoted
     };
     for word in command.split(unquoted) {
@@ -264,6 +265,13 @@ mod tests {
         assert_eq!(shortened("as it is", 8), "as it is");
         assert_eq!(shortened("the node, which is gone", 14), "the node…");
         assert_eq!(shortened("0123456789", 5), "0123…");
+    }
+
+    #[test]
+    fn a_command_is_broken_outside_of_quotes() {
+        let command = r"kubectl get --kubeconfig 'it'\''s a file' -n a";
+        let lines = command_lines(command, 30);
+        assert!(lines.iter().any(|it| it.contains(r"'it'\''s a file'")), "{lines:?}");
     }
 
     #[test]

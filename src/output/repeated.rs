@@ -59,16 +59,17 @@ impl RepeatedFlags {
         parts.join(PIPE)
     }
 
-    /// A sentence; the commands in it, which stand in backticks, get these flags.
-    pub fn text(&self, text: String) -> String {
+    /// Gives the commands in a sentence, which stand in backticks, these flags.
+    pub fn repeat(&self, text: &mut String) {
         if *self == Self::default() || !text.contains("`kubectl ") {
-            return text;
+            return;
         }
-        let part = |(index, part): (usize, &str)| match index % 2 == 1 {
-            true if part.starts_with("kubectl ") => self.command(part),
-            _ => part.to_owned(),
+        // A driver's error may have a backtick too many: what follows one and looks like a command is one.
+        let part = |(index, part): (usize, &str)| match index > 0 && part.starts_with("kubectl ") {
+            true => self.command(part),
+            false => part.to_owned(),
         };
-        text.split('`').enumerate().map(part).collect::<Vec<_>>().join("`")
+        *text = text.split('`').enumerate().map(part).collect::<Vec<_>>().join("`");
     }
 
     /// A finding, with these flags in all of its commands.
@@ -77,13 +78,14 @@ impl RepeatedFlags {
         if *self == Self::default() {
             return finding;
         }
-        let said = |text: &mut String| *text = self.text(std::mem::take(text));
-        said(&mut finding.summary);
-        said(&mut finding.verdict.reason);
-        finding.evidence.iter_mut().for_each(|it| said(&mut it.value));
+        self.repeat(&mut finding.summary);
+        self.repeat(&mut finding.verdict.reason);
+        // What else is evidence are words of the cluster.
+        let helps = finding.evidence.iter_mut().filter(|it| it.field == "what helps");
+        helps.for_each(|it| self.repeat(&mut it.value));
         if let Some(remedy) = &mut finding.remedy {
-            said(&mut remedy.effect);
-            said(&mut remedy.risk);
+            self.repeat(&mut remedy.effect);
+            self.repeat(&mut remedy.risk);
             remedy.command = remedy.command.take().map(|it| self.command(&it));
         }
         finding
@@ -127,9 +129,13 @@ mod tests {
             assert_eq!(flags.command(command), expected);
             assert_eq!(RepeatedFlags::default().command(command), command);
         }
-        assert_eq!(
-            flags.text("run `kubectl get pv` or `gc`".to_owned()),
-            format!("run `kubectl get pv{of}` or `gc`")
-        );
+        for (said, expected) in [
+            ("run `kubectl get pv` or `gc`", format!("run `kubectl get pv{of}` or `gc`")),
+            ("error ` of it; `kubectl get pv`", format!("error ` of it; `kubectl get pv{of}`")),
+        ] {
+            let mut text = said.to_owned();
+            flags.repeat(&mut text);
+            assert_eq!(text, expected);
+        }
     }
 }

@@ -72,6 +72,8 @@ pub struct ProposedChange {
 pub enum DataFate {
     /// It is destroyed.
     Destroyed,
+    /// It may be destroyed.
+    AtRisk,
     /// It is kept.
     Kept,
 }
@@ -81,6 +83,7 @@ impl DataFate {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Destroyed => "destroyed",
+            Self::AtRisk => "at-risk",
             Self::Kept => "kept",
         }
     }
@@ -89,47 +92,46 @@ impl DataFate {
 impl ProposedChange {
     /// Whether it destroys a backend volume, the data of a claim, or a snapshot.
     pub fn destroys(&self) -> bool {
-        let reclaims = |it: &Action| match it {
-            Action::ReclaimBackend { .. } => true,
-            Action::DeleteWithClaims { loses, .. } => loses.count() > 0,
-            _ => false,
-        };
+        let reclaims = |it: &Action| matches!(it, Action::ReclaimBackend { .. });
         self.purpose.destroys()
+            || self.proposal.loses.count() > 0
             || self.proposal.steps.iter().any(reclaims)
             || self.proposal.relies_on.contains(&"--destroy-data")
     }
 
-    /// What becomes of data; `None` where that is decided elsewhere, by what a removed finalizer blocked or
-    /// by whoever uses a policy that is restored, and where a deletion is stopped that has begun.
+    /// What becomes of data; `None` where that is decided elsewhere: by what a removed finalizer blocked, by whoever uses
+    /// a policy that is restored, or by a deletion that has begun and is stopped.
     pub fn data_fate(&self) -> Option<DataFate> {
-        let Proposal { undo, relies_on, steps, .. } = &self.proposal;
-        // Some drivers keep the data of a volume that they give up.
-        if self.destroys() && *undo != Undo::Never(KEPT_AT_ONCE) {
-            return Some(DataFate::Destroyed);
+        let loses = self.loses();
+        if loses.count() > 0 {
+            let at_risk = if loses.is_certain { DataFate::Destroyed } else { DataFate::AtRisk };
+            return Some(at_risk);
         }
+        let Proposal { relies_on, steps, .. } = &self.proposal;
         let is_doubtful =
             |it: &Action| matches!(it, Action::SetReclaimPolicy { doubts_backend: true, .. });
         if steps.iter().any(is_doubtful) {
             return None;
         }
-        let keeps = self.destroys()
+        let keeps = self.gives_up_data()
             || self.purpose.keeps_data()
             || self.only_removes_owners()
-            || relies_on.contains(&"--keep-data");
+            || relies_on.contains(&"--keep-data") && steps.iter().any(is_about_volume);
         keeps.then_some(DataFate::Kept)
     }
 
     /// How much it destroys, or may: its own volume, or what goes with its object.
     pub fn loses(&self) -> Loss {
-        if self.data_fate() != Some(DataFate::Destroyed) {
-            return Loss::default();
+        let with_object = matches!(self.object.key.kind, Kind::StatefulSet | Kind::Namespace);
+        if with_object || !self.destroys() || self.gives_up_data() {
+            return self.proposal.loses;
         }
-        let with_object = self.proposal.steps.iter().find_map(|it| match it {
-            Action::DeleteWithClaims { loses, .. } => Some(*loses),
-            _ => None,
-        });
-        let own = || Loss { volumes: 1, snapshots: 0, bytes: self.capacity().unwrap_or(0) };
-        with_object.unwrap_or_else(own)
+        Loss { volumes: 1, snapshots: 0, bytes: self.capacity().unwrap_or(0), is_certain: true }
+    }
+
+    /// Whether the driver keeps the data of a volume that it gives up.
+    fn gives_up_data(&self) -> bool {
+        self.destroys() && self.proposal.undo == Undo::Never(KEPT_AT_ONCE)
     }
 
     /// Whether it removes something because that is old: whoever plans it must not be wrong about the time.
@@ -163,6 +165,15 @@ impl ProposedChange {
     /// a whole or not at all.
     pub fn only_removes_owners(&self) -> bool {
         matches!(&*self.proposal.steps, [Action::RemoveOwnerReferences { .. }])
+    }
+}
+
+/// Whether a step is about the volume of a claim, and not only about the claim.
+fn is_about_volume(step: &Action) -> bool {
+    match step {
+        Action::SetReclaimPolicy { .. } => true,
+        Action::DeleteClaim { released, .. } => released.is_some(),
+        _ => false,
     }
 }
 

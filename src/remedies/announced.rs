@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, AnnouncementStatus, VetoedAnnouncement};
 use crate::model::{
-    ANNOUNCED, Action, Effect, Proposal, Refusal, Undo, Volume, format_duration, format_time,
+    ANNOUNCED, Action, Effect, Loss, Proposal, Refusal, Undo, Volume, format_duration, format_time,
 };
 
 /// The name of [`announce`].
@@ -101,6 +101,7 @@ pub fn announce(
         notices,
         relies_on,
         keeps_backend: false,
+        loses: Loss::default(),
     }))
 }
 
@@ -144,6 +145,7 @@ pub fn record_veto(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> 
                 notices: Vec::new(),
                 relies_on: Vec::new(),
                 keeps_backend: false,
+                loses: Loss::default(),
             }));
         }
         AnnouncementStatus::Vetoed(_) => "the veto is recorded already",

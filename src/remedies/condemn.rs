@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use super::{Remedy, checks, exclusive, reclaim, released};
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{Action, Effect, FinalizerEdit, Phase, Proposal, Refusal, Uid, Volume};
+use crate::model::{Action, Effect, FinalizerEdit, Loss, Phase, Proposal, Refusal, Uid, Volume};
 
 /// The user's word that the data is not needed.
 const DESTROY_DATA: &str = "--destroy-data";
@@ -70,6 +70,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         notices,
         relies_on,
         keeps_backend: false,
+        loses: Loss::default(),
     }))
 }
 

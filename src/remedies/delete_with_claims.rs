@@ -128,13 +128,10 @@ pub fn propose(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Pro
         relies_on.push(DESTROY_DATA);
     }
     Ok(Ok(Proposal {
-        steps: vec![Action::DeleteWithClaims {
-            object: object.clone(),
-            cascade,
-            loses: fates.loses(),
-        }],
+        steps: vec![Action::DeleteWithClaims { object: object.clone(), cascade }],
         effect,
         undo: Undo::Never("what is deleted with it is not recreated"),
+        loses: fates.loses(),
         notices: fates.lines,
         relies_on,
         keeps_backend: false,
@@ -270,7 +267,7 @@ struct Fates {
     perhaps_lost: usize,
     /// The claims whose volumes are told to be deleted, which their drivers are known not to do.
     spared: Vec<String>,
-    /// The capacity of the volumes of both.
+    /// The capacity of the volumes of both, and of ephemeral ones.
     bytes: Bytes,
     /// The snapshots that are destroyed, or may be.
     snapshots: Vec<String>,
@@ -321,7 +318,10 @@ impl Fates {
                 self.lost.push(name);
                 self.bytes = self.bytes.saturating_add(capacity);
             }
-            (true, true) => self.ephemeral += 1,
+            (true, true) => {
+                self.ephemeral += 1;
+                self.bytes = self.bytes.saturating_add(capacity);
+            }
             (false, false) if effect.volume().is_some_and(is_told_to_delete) => {
                 self.spared.push(name);
                 self.bytes = self.bytes.saturating_add(capacity);
@@ -374,9 +374,10 @@ impl Fates {
     /// How much is destroyed, or may be.
     fn loses(&self) -> Loss {
         Loss {
-            volumes: self.lost.len() + self.spared.len(),
+            volumes: self.lost.len() + self.spared.len() + self.ephemeral,
             snapshots: self.snapshots.len(),
             bytes: self.bytes,
+            is_certain: self.is_certain() || self.ephemeral > 0,
         }
     }
 

@@ -7,7 +7,7 @@
 use super::Remedy;
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::{self, OwnerPresence, Ownership};
-use crate::model::{Action, Claim, Effect, Kind, OwnerReference, Proposal, Refusal, Undo};
+use crate::model::{Action, Claim, Effect, Kind, Loss, OwnerReference, Proposal, Refusal, Undo};
 
 /// The name of this purpose in plans and in the journal.
 pub const ID: &str = "disown";
@@ -142,6 +142,7 @@ fn propose(cx: &Cx, claim: &Claim) -> Seen<Result<Proposal, Refusal>> {
         notices,
         relies_on: with_unserved.then_some(OWNER_KIND_GONE).into_iter().collect(),
         keeps_backend: false,
+        loses: Loss::default(),
     }))
 }
 

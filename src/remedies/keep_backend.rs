@@ -6,7 +6,7 @@ use crate::cluster::{Cx, Seen};
 use crate::drivers::ObjectDropped;
 use crate::facts;
 use crate::model::{
-    Action, Effect, Kind, Proposal, Refusal, Threshold, Undo, Volume, format_duration,
+    Action, Effect, Kind, Loss, Proposal, Refusal, Threshold, Undo, Volume, format_duration,
 };
 
 /// `gc --keep-backend` (F01, alternative).
@@ -65,6 +65,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         notices,
         relies_on,
         keeps_backend: true,
+        loses: Loss::default(),
     }))
 }
 

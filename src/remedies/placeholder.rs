@@ -22,7 +22,7 @@ use crate::cluster::{Cx, Placed, Seen};
 use crate::facts::{self, ClaimState, Owner};
 use crate::model::{
     Action, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, ControllerRole,
-    DeletionSecret, Effect, Kind, Metadata, NO_CLAIM, Phase, PodUse, Proposal, ReclaimPolicy,
+    DeletionSecret, Effect, Kind, Loss, Metadata, NO_CLAIM, Phase, PodUse, Proposal, ReclaimPolicy,
     Refusal, SecretAssertion, Uid, Undo, Volume, migrated_driver,
 };
 
@@ -253,6 +253,7 @@ pub fn propose(cx: &Cx, orphan: &Orphan) -> Seen<Result<Proposal, Refusal>> {
         notices,
         relies_on,
         keeps_backend: false,
+        loses: Loss::default(),
     };
     match wanted {
         Some(claim) => released::unless_custom_resources_want(cx, claim, proposal),

@@ -6,7 +6,7 @@ use super::{Remedy, checks, exclusive, keep_backend};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, Owner, StaticDeletion};
 use crate::model::{
-    Action, ControllerRole, Effect, FinalizerEdit, Proposal, ReclaimPolicy, Refusal, Text,
+    Action, ControllerRole, Effect, FinalizerEdit, Loss, Proposal, ReclaimPolicy, Refusal, Text,
     Threshold, Volume, format_duration,
 };
 
@@ -85,6 +85,7 @@ fn reclaim(cx: &Cx, volume: &Volume, demand: ReleaseDemand) -> Seen<Result<Propo
         notices,
         relies_on,
         keeps_backend: false,
+        loses: Loss::default(),
     }))
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::checks;
 use crate::cluster::{Cx, Seen};
 use crate::dump;
-use crate::model::{Action, Claim, ClaimRef, Effect, Proposal, Refusal, Row, Undo, Volume};
+use crate::model::{Action, Claim, ClaimRef, Effect, Loss, Proposal, Refusal, Row, Undo, Volume};
 use crate::objects::{self, Folded, Folder, PersistentVolume};
 
 /// The name of this purpose in plans and in the journal.
@@ -99,6 +99,7 @@ pub fn propose(cx: &Cx, recreation: &Recreation) -> Seen<Result<Proposal, Refusa
         notices,
         relies_on: Vec::new(),
         keeps_backend: false,
+        loses: Loss::default(),
     }))
 }
 

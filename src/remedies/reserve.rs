@@ -65,6 +65,13 @@ pub(super) fn is_kept(volume: &Volume) -> Checked {
                  the backend volume and pass {BACKEND_VERIFIED}"
             ))
         }
+        ReclaimPolicy::Recycle if matches!(volume.phase, Phase::Released | Phase::Failed) => {
+            Err(format!(
+                "its policy is Recycle, not Retain: its files are deleted; \
+                 `kubectl storage retain {named}` prevents that if it has not begun, then verify \
+                 the backend volume and pass {BACKEND_VERIFIED}"
+            ))
+        }
         policy => Err(format!(
             "its policy is {policy}, not Retain; run `kubectl storage retain {named}` first, which \
              keeps the backend volume"

@@ -3,7 +3,9 @@
 use super::{Remedy, checks};
 use crate::cluster::{Cx, Seen};
 use crate::facts;
-use crate::model::{Action, Effect, Kind, Phase, Proposal, ReclaimPolicy, Refusal, Undo, Volume};
+use crate::model::{
+    Action, Effect, Kind, Loss, Phase, Proposal, ReclaimPolicy, Refusal, Undo, Volume,
+};
 
 /// P-POLICY to Retain.
 pub static REMEDY: Remedy = Remedy {
@@ -23,15 +25,18 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     // A stop is not an undo: a provisioner may have deleted the backend volume partly. It does not
     // begin before the volume is Released (R-2644-8), whether it is Terminating or not.
     let deletes = match volume.reclaim_policy {
-        ReclaimPolicy::Delete => Some("the deletion; data may already be partly deleted"),
-        ReclaimPolicy::Recycle => Some("the scrubbing; data may already be partly scrubbed"),
+        ReclaimPolicy::Delete => Some("stops the deletion; data may already be partly deleted"),
+        // A pod that scrubs goes on, whatever the policy is then.
+        ReclaimPolicy::Recycle => {
+            Some("too late for a scrubbing that has begun: the files may be gone already")
+        }
         ReclaimPolicy::Retain | ReclaimPolicy::Other(_) => None,
     };
     let begins = !matches!(volume.phase, Phase::Pending | Phase::Available | Phase::Bound);
     let deleting = deletes.filter(|_| begins);
     let mut notices = Vec::new();
     if let Some(deletion) = deleting {
-        notices.push(format!("stops {deletion}, so the volume is marked"));
+        notices.push(format!("{deletion}, so the volume is marked"));
     }
     let finalizer = checks::without_delete(cx, volume, &mut notices);
     Ok(Ok(Proposal {
@@ -51,6 +56,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         notices,
         relies_on: Vec::new(),
         keeps_backend: false,
+        loses: Loss::default(),
     }))
 }
 

@@ -7,7 +7,7 @@ use super::{Manifest, checks};
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{
-    Action, ClaimPhase, Effect, FinalizerEdit, Phase, Proposal, ReclaimPolicy, Refusal, Undo,
+    Action, ClaimPhase, Effect, FinalizerEdit, Loss, Phase, Proposal, ReclaimPolicy, Refusal, Undo,
     Volume,
 };
 
@@ -73,6 +73,7 @@ pub fn propose(cx: &Cx, volume: &Volume, reversal: &Reversal) -> Seen<Result<Pro
         notices,
         relies_on: Vec::new(),
         keeps_backend: false,
+        loses: Loss::default(),
     }))
 }
 

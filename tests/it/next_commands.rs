@@ -266,6 +266,11 @@ fn many_objects_are_selected_by_a_report() {
     let start = commands_of(&screen).pop().unwrap_or_default();
     let words = " -f dump.json --taken-at 2026-06-01T00:00:00Z";
     assert!(start.ends_with(&format!(" --record-namespace kept{words}")), "{start}");
+    // Those about the cluster are about the one that was named beside the dump.
+    let beside = ["--context", "a  b", "-o", "json"];
+    let audit = call(&[&["audit", "-f", "dump.json"][..], &beside].concat());
+    let report = audit.run().stdout;
+    assert!(report.contains("kubectl storage fix-finalizers pv/pv-0 --context 'a  b'"), "{report}");
 }
 
 #[test]

@@ -13,7 +13,9 @@ use super::super::turn::Turn;
 use super::super::verify::{SETTLING, in_words, is_in, is_same};
 use super::super::{Outcome, request};
 use super::{CHANGED_MEANWHILE, ChangeExecutor, FRESH, RETRY};
-use crate::model::{Action, Effect, Kind, ObjectKey, ObjectRef, OwnerReference, Proposal, Undo};
+use crate::model::{
+    Action, Effect, Kind, Loss, ObjectKey, ObjectRef, OwnerReference, Proposal, Undo,
+};
 use crate::plan::ProposedChange;
 use crate::remedies::retention::NEVER_ADDED;
 
@@ -179,6 +181,7 @@ impl ChangeExecutor<'_> {
             notices: Vec::new(),
             relies_on: Vec::new(),
             keeps_backend: false,
+            loses: Loss::default(),
         };
         let removal = ProposedChange { proposal, ..change.clone() };
         let looked = Moment::now();

@@ -7,6 +7,7 @@ use crate::{
     cli::terminal,
     cluster::{Cluster, Gap},
     model::{ClaimPhase, Kind, Phase, ReclaimPolicy, escape_control},
+    output::repeated::RepeatedFlags,
     rules::{REGISTRY, UnreadGap},
 };
 
@@ -66,7 +67,8 @@ pub(in crate::cli) fn tell(collected: &Collected, command: &str) {
     let seen: BTreeSet<Kind> = seen.map(|(kind, _)| *kind).collect();
     let server = collected.intake.cluster.server();
     let has_version = server.is_some_and(|it| it.git_version.is_some() || it.allowed.is_some());
-    if let Some(line) = incomplete(blind, &seen, has_version, command) {
+    let line = incomplete(blind, &seen, has_version, command, &collected.repeated);
+    if let Some(line) = line {
         let details = if terminal::is_verbose() { "" } else { " (details: -v)" };
         terminal::note(&format!("{line}{details}"));
     }
@@ -79,6 +81,7 @@ fn incomplete(
     seen: &BTreeSet<Kind>,
     has_version: bool,
     command: &str,
+    repeated: &RepeatedFlags,
 ) -> Option<String> {
     if blind.is_empty() {
         return None;
@@ -114,9 +117,9 @@ fn incomplete(
     let told: Vec<_> = absent.into_iter().chain(partial).chain(checks).collect();
     let because = |reason: &str| blind.iter().any(|it| it.gap.reason.starts_with(reason));
     let way = if because("forbidden") {
-        format!(": kubectl storage rbac {command} --check")
+        format!(": {}", repeated.command(&format!("kubectl storage rbac {command} --check")))
     } else if because("the dump contains") {
-        ": kubectl storage dump FILE saves them all".to_owned()
+        format!(": {} saves them all", repeated.command("kubectl storage dump FILE"))
     } else {
         String::new()
     };
@@ -368,7 +371,13 @@ mod tests {
             gap(Kind::Lease, Some("a"), "it broke"),
         ];
         let told = |gaps: &[UnreadGap], seen: &[Kind], version, command| {
-            incomplete(gaps, &seen.iter().copied().collect(), version, command)
+            incomplete(
+                gaps,
+                &seen.iter().copied().collect(),
+                version,
+                command,
+                &RepeatedFlags::default(),
+            )
         };
         assert_eq!(
             told(&gaps[..2], &[], true, "audit").as_deref(),

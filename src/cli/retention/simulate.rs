@@ -129,7 +129,7 @@ impl SimulateArgs {
                 let namespace = self.namespace.as_deref();
                 (ClusterSource::Live { connection, namespace }, Source::Live)
             }
-            false => (dumps(&self.dump, None, &[])?, Source::Dump),
+            false => (dumps(connection, &self.dump, None, &[])?, Source::Dump),
         };
         let mut collected = collect(from, &settings, None).await?;
         note_unknown_drivers(&mut collected, &settings);

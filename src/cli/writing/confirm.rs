@@ -111,7 +111,6 @@ fn typed_again(question: &str, finalizer: &str) -> Result<bool, dialoguer::Error
 fn effect(plan: &Plan) -> String {
     let losses: Loss = plan.changes.iter().map(ProposedChange::loses).sum();
     let all = plan.changes.len();
-    let is_each = |fate| plan.changes.iter().all(|it| it.data_fate() == Some(fate));
     let verb = match plan.command {
         "gc" if plan.changes.iter().all(ProposedChange::destroys) => "Reclaim",
         "retain" => "Retain",
@@ -131,14 +130,19 @@ fn effect(plan: &Plan) -> String {
         _ => "object",
     };
     let is_alike = losses.snapshots == 0 && losses.volumes == all;
-    let told = match (counted(losses.volumes, "volume"), counted(losses.snapshots, "snapshot")) {
-        (None, None) => is_each(DataFate::Kept).then(|| "data kept".to_owned()),
-        _ if is_alike && is_each(DataFate::Destroyed) => Some("data destroyed".to_owned()),
-        (Some(volumes), None) => Some(format!("data of {volumes} destroyed")),
-        (None, Some(snapshots)) => Some(format!("{snapshots} destroyed")),
-        (Some(volumes), Some(snapshots)) => {
-            Some(format!("data of {volumes} and {snapshots} destroyed"))
-        }
+    let is_all = is_alike && plan.changes.iter().all(|it| it.loses().volumes == 1);
+    let what = match (counted(losses.volumes, "volume"), counted(losses.snapshots, "snapshot")) {
+        (None, None) => None,
+        _ if is_all => Some("data".to_owned()),
+        (Some(volumes), None) => Some(format!("data of {volumes}")),
+        (None, Some(snapshots)) => Some(snapshots),
+        (Some(volumes), Some(snapshots)) => Some(format!("data of {volumes} and {snapshots}")),
+    };
+    let becomes = if losses.is_certain { "destroyed" } else { "may be destroyed" };
+    let is_kept = || plan.changes.iter().all(|it| it.data_fate() == Some(DataFate::Kept));
+    let told = match what {
+        Some(what) => Some(format!("{what} {becomes}")),
+        None => is_kept().then(|| "data kept".to_owned()),
     };
     let bytes = match losses.count() {
         0 => {

@@ -64,7 +64,7 @@ impl SavedArgs {
         namespace: Option<&'a str>,
     ) -> Result<ClusterSource<'a>, Failure> {
         match self.is_given() {
-            true => dumps(&self.filename, self.taken_at.as_deref(), &self.complete),
+            true => dumps(connection, &self.filename, self.taken_at.as_deref(), &self.complete),
             false => Ok(ClusterSource::Watched { connection, namespace }),
         }
     }
@@ -94,7 +94,7 @@ async fn collect_named(
 ) -> Result<(Collected, Vec<ObjectKey>), Failure> {
     let from = match filename.is_empty() {
         true => ClusterSource::Named { connection, namespace, objects },
-        false => dumps(filename, None, &[])?,
+        false => dumps(connection, filename, None, &[])?,
     };
     let collected = collect(from, settings, None).await?;
     // A dump has no context that could name a namespace.

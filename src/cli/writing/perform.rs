@@ -181,7 +181,7 @@ pub(in crate::cli) fn shape(
         dry_run: dry_run == DryRun::Server,
         blind: &collected.blind,
     };
-    writing::receipt(receipt, &collected.intake.cluster, &context)
+    writing::receipt(receipt, &collected.intake.cluster, &context).repeating(&collected.repeated)
 }
 
 /// The objects that were changed.
@@ -367,6 +367,9 @@ fn within_bounds(plan: &Plan, args: &WriteArgs, volumes: usize) -> Result<(), Fa
     if count > args.max {
         return refuse(format!("the plan {verb} {count} objects; --max allows {}", args.max));
     }
+    // Of volumes, snapshots are no share.
+    let changes = plan.changes.iter().filter(|it| !it.only_records());
+    let count: usize = changes.map(|it| it.loses().volumes.max(1)).sum();
     if let Some(percent) = args.max_percent
         && count * 100 > volumes * usize::from(percent)
     {

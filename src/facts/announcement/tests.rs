@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::facts::finalizer::{NO_FINALIZER, finalizer_in_words};
 use crate::model::{
-    Action, ClaimKey, Effect, FinalizerEdit, ReclaimPolicy, Uid, Undo, Veto, VoidBatch,
+    Action, ClaimKey, Effect, FinalizerEdit, Loss, ReclaimPolicy, Uid, Undo, Veto, VoidBatch,
 };
 use crate::objects::whole_cluster::cluster_of;
 
@@ -68,6 +68,7 @@ fn proposal() -> Proposal {
         notices: vec!["known".to_owned()],
         relies_on: Vec::new(),
         keeps_backend: false,
+        loses: Loss::default(),
     }
 }
 

@@ -199,7 +199,8 @@ impl Explanation {
     pub fn repeating(mut self, flags: &RepeatedFlags) -> Self {
         let Screen { fields, notes, judged: _ } = &mut self.screen;
         let texts = fields.iter_mut().map(|(_, value)| value).chain(notes).chain(&mut self.open);
-        texts.for_each(|it| *it = flags.text(std::mem::take(it)));
+        let outcomes = self.outcomes.iter_mut().map(|it| &mut it.because);
+        texts.chain(&mut self.because).chain(outcomes).for_each(|it| flags.repeat(it));
         self
     }
 }

@@ -147,7 +147,9 @@ impl FindingText {
             return None;
         }
         let space = first.map_or_else(String::new, |it| format!(" -n {it}"));
-        let before = command.replace(MARKS, "").split_whitespace().collect::<Vec<_>>().join(" ");
+        // The object is a word of its own.
+        let without = |command: String, mark: &char| command.replace(&format!(" {mark}"), "");
+        let before = MARKS.iter().fold(command.to_owned(), without);
         Some((before + &space, first))
     }
 

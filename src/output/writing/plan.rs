@@ -1,5 +1,6 @@
 //! `kind: Plan`: what would be changed, as it is shown, saved and read back.
 
+use crate::output::repeated::RepeatedFlags;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -173,7 +174,7 @@ pub struct PlannedChange {
     pub steps: Vec<PlannedStep>,
     /// What that does.
     pub effect: String,
-    /// What becomes of data: `destroyed` or `kept`; absent where others decide that.
+    /// What becomes of data: `destroyed`, `at-risk` or `kept`; absent where others decide that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
     /// What is lost if the judgement is wrong.
@@ -259,6 +260,17 @@ pub fn plan(plan: &inner::Plan, cluster: &Cluster) -> Plan {
 }
 
 impl Plan {
+    /// The same, with these flags in all of its commands, to be shown: its digest is that of what was planned.
+    pub(super) fn repeating(&self, flags: &RepeatedFlags) -> Self {
+        let mut plan = self.clone();
+        for change in &mut plan.changes {
+            let texts = [&mut change.effect, &mut change.risk, &mut change.undo];
+            texts.into_iter().chain(&mut change.notices).for_each(|it| flags.repeat(it));
+        }
+        plan.refusals.iter_mut().for_each(|it| flags.repeat(&mut it.reason));
+        plan
+    }
+
     /// Writes the digest.
     fn sealed(mut self) -> Self {
         self.metadata.digest = self.digest();
@@ -345,10 +357,10 @@ fn held(holder: &BlockingFinalizer) -> HeldFinalizer {
 
 pub(super) fn undo(undo: Undo) -> String {
     match undo {
-        Undo::Revert => "possible until a controller reacts: kubectl storage undo".to_owned(),
-        Undo::Recreate => "kubectl storage undo creates the object again".to_owned(),
+        Undo::Revert => "possible until a controller reacts: `kubectl storage undo`".to_owned(),
+        Undo::Recreate => "`kubectl storage undo` creates the object again".to_owned(),
         Undo::Rebind => {
-            "kubectl storage undo recreates the claim and binds it to its volume".to_owned()
+            "`kubectl storage undo` recreates the claim and binds it to its volume".to_owned()
         }
         Undo::Never(why) => format!("no: {why}"),
     }

@@ -1,5 +1,6 @@
 //! `kind: Receipt` and `kind: Journal`: the outcome of every change of a plan, and what is recorded of it.
 
+use crate::output::repeated::RepeatedFlags;
 use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
@@ -123,6 +124,20 @@ pub struct ReceiptContext<'a> {
     pub dry_run: bool,
     /// What was not seen.
     pub blind: &'a [UnreadGap],
+}
+
+impl Receipt {
+    /// The same, with these flags in all of its commands.
+    #[must_use]
+    pub fn repeating(mut self, flags: &RepeatedFlags) -> Self {
+        for change in &mut self.changes {
+            flags.repeat(&mut change.detail);
+            change.undo.iter_mut().for_each(|it| flags.repeat(it));
+        }
+        self.refusals.iter_mut().for_each(|it| flags.repeat(&mut it.reason));
+        self.notes.iter_mut().for_each(|it| flags.repeat(it));
+        self
+    }
 }
 
 /// Puts a receipt into its public shape.

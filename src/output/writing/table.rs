@@ -23,7 +23,7 @@ pub struct PlanScreen<'a> {
     pub width: usize,
     /// Print in red what destroys data, in green what keeps it.
     pub colour: bool,
-    /// What the commands in refusals repeat.
+    /// What the commands in it repeat.
     pub repeated: &'a RepeatedFlags,
 }
 
@@ -34,6 +34,7 @@ pub struct PlanScreen<'a> {
 /// When writing fails.
 pub fn plan_table(out: &mut dyn Write, plan: &Plan, screen: PlanScreen) -> io::Result<()> {
     let PlanScreen { place, width, colour, repeated } = screen;
+    let plan = &plan.repeating(repeated);
     let paint = Paint { colour };
     for line in wrap(&escape_control(place), width.max(40)) {
         writeln!(out, "{line}")?;
@@ -76,18 +77,13 @@ pub fn plan_table(out: &mut dyn Write, plan: &Plan, screen: PlanScreen) -> io::R
             first.map_or_else(|| line.to_owned(), |it| by_fate(paint, it, line))
         })?;
     }
-    let refused = plan
-        .refusals
-        .iter()
-        .cloned()
-        .map(|it| RefusedChange { reason: repeated.text(it.reason), ..it });
-    refusals(out, &refused.collect::<Vec<_>>(), width, paint)
+    refusals(out, &plan.refusals, width, paint)
 }
 
 /// An object or an effect, in the colour of what becomes of its data.
 fn by_fate(paint: Paint, change: &PlannedChange, text: &str) -> String {
     match change.data.as_deref() {
-        Some("destroyed") => paint.alarm(text),
+        Some("destroyed" | "at-risk") => paint.alarm(text),
         Some("kept") => paint.kept(text),
         _ => text.to_owned(),
     }
@@ -380,7 +376,7 @@ mod tests {
         });
         let plan: Plan = serde_json::from_value(plan).expect("because it is a plan");
         let mut out = Vec::new();
-        let repeated = &RepeatedFlags::default();
+        let repeated = &RepeatedFlags::of_connection([("--context", Some("prod".to_owned()))]);
         let screen = PlanScreen { place: "Dump a.json", width: 80, colour: false, repeated };
         plan_table(&mut out, &plan, screen).expect("because memory does not fail");
         String::from_utf8(out).expect("because it is text")
@@ -390,6 +386,20 @@ mod tests {
     fn what_is_the_same_is_said_once() {
         let text = shown(&[("a", "none", "never"), ("a", "none", "never")]);
         assert!(text.ends_with("pv-1\nEach: a.\nRisk: none.\nUndo: never.\n"), "{text}");
+    }
+
+    /// What is pasted is about the same cluster.
+    #[test]
+    fn commands_in_it_repeat_the_flags() {
+        let text = shown(&[(
+            "then `kubectl patch pv a`",
+            "see `kubectl get pv`",
+            "`kubectl storage undo`",
+        )]);
+        assert_eq!(text.matches("` --context prod").count(), 0, "{text}");
+        for command in ["kubectl patch pv a", "kubectl get pv", "kubectl storage undo"] {
+            assert!(text.contains(&format!("`{command} --context prod`")), "{text}");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::{
 use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{
-    Action, Claim, ClaimPhase, Effect, Phase, Proposal, ReclaimPolicy, Refusal, Undo, Volume,
+    Action, Claim, ClaimPhase, Effect, Loss, Phase, Proposal, ReclaimPolicy, Refusal, Undo, Volume,
 };
 
 /// P-DELETE of a claim, after P-POLICY of its volume where its data is kept.
@@ -126,6 +126,7 @@ fn proposal(
         notices,
         relies_on,
         keeps_backend: false,
+        loses: Loss::default(),
     }
 }
 

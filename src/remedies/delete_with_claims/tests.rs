@@ -28,10 +28,7 @@ impl Shop {
 
 /// How many volumes and snapshots a proposal destroys, or may.
 fn loses(proposal: &Proposal) -> (usize, usize) {
-    match &*proposal.steps {
-        [Action::DeleteWithClaims { loses, .. }] => (loses.volumes, loses.snapshots),
-        steps => panic!("it deletes with claims: {steps:?}"),
-    }
+    (proposal.loses.volumes, proposal.loses.snapshots)
 }
 
 #[test]
@@ -106,6 +103,7 @@ fn an_ephemeral_volume_is_shown_and_needs_no_flag() {
     assert!(proposal.notices[0].contains("is destroyed"), "{:?}", proposal.notices);
     assert!(proposal.effect.risk.contains("ephemeral"), "{:?}", proposal.effect);
     assert!(proposal.effect.what.contains("1 claim "), "{:?}", proposal.effect);
+    assert_eq!((loses(&proposal), proposal.loses.is_certain), ((1, 0), true));
     assert_eq!(shop.volumes(&set(), Cascade::Background), ["pv-web-0-scratch"]);
     // A namespace is deleted with everybody's.
     let reason = shop.refusal(&namespace(), Cascade::Background);

@@ -15,7 +15,7 @@ use super::{Remedy, checks};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FinalizerController, PV_PROTECTION};
 use crate::model::{
-    Action, Effect, Kind, Liveness, Metadata, Proposal, Refusal, Text, Undo, Volume,
+    Action, Effect, Kind, Liveness, Loss, Metadata, Proposal, Refusal, Text, Undo, Volume,
 };
 
 pub use attachment::{REMEDY as FIX_ATTACHMENT, propose as attachment};
@@ -179,6 +179,7 @@ fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         notices: Vec::new(),
         relies_on: Vec::new(),
         keeps_backend: false,
+        loses: Loss::default(),
     }))
 }
 

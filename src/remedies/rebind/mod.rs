@@ -12,7 +12,7 @@ use super::{Remedy, checks::ReliedFlags, reserve};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, LostCause};
 use crate::model::{
-    Action, Bytes, Claim, ClaimKey, ClaimPhase, Effect, Kind, ObjectKey, ObjectRef, Phase,
+    Action, Bytes, Claim, ClaimKey, ClaimPhase, Effect, Kind, Loss, ObjectKey, ObjectRef, Phase,
     Proposal, ReclaimPolicy, Refusal, Uid, Undo, Volume,
 };
 use crate::remedies::{
@@ -159,6 +159,7 @@ pub fn propose(cx: &Cx, volume: &Volume, rebinding: &Rebinding) -> Seen<Result<P
         notices,
         relies_on,
         keeps_backend: false,
+        loses: Loss::default(),
     }))
 }
 
@@ -235,6 +236,7 @@ fn propose_lost(cx: &Cx, volume: &Volume, claim: &Claim) -> Seen<Result<Proposal
         notices,
         relies_on,
         keeps_backend: false,
+        loses: Loss::default(),
     }))
 }
 

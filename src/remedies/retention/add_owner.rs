@@ -12,7 +12,7 @@ use crate::facts;
 use crate::facts::retention::{
     ClaimPod, ReferenceForm, TemplateClaim, owner_agreement, volume_effect,
 };
-use crate::model::{Action, Claim, Effect, Kind, OwnerReference, Proposal, Refusal, Undo};
+use crate::model::{Action, Claim, Effect, Kind, Loss, OwnerReference, Proposal, Refusal, Undo};
 
 /// The flag with which owner references are added.
 const ADD_OWNERS: &str = "--add-owners";
@@ -107,6 +107,7 @@ pub(super) fn propose(cx: &Cx, claim: &Claim) -> Seen<Result<Proposal, Refusal>>
         notices,
         relies_on: vec![ADD_OWNERS],
         keeps_backend: false,
+        loses: Loss::default(),
     }))
 }
 

@@ -16,7 +16,7 @@ use crate::facts::retention::{
     Membership, TemplateClaim, is_leftover, membership, owner_agreement, wanted_owners,
 };
 use crate::model::{
-    Action, Claim, ClaimKey, Effect, Kind, ObjectKey, OwnerReference, Proposal, Refusal,
+    Action, Claim, ClaimKey, Effect, Kind, Loss, ObjectKey, OwnerReference, Proposal, Refusal,
     RetentionPolicy, StatefulSet, Uid, Undo, split_ordinal,
 };
 
@@ -285,6 +285,7 @@ pub fn propose(_: &Cx, claim: &Claim, added: &AddedOwner) -> Seen<Result<Proposa
         notices: Vec::new(),
         relies_on: Vec::new(),
         keeps_backend: false,
+        loses: Loss::default(),
     }))
 }
 

@@ -13,7 +13,7 @@ use crate::facts::retention::{
     ClaimPod, OwnerAgreement, SurplusReason, TemplateClaim, UNLESS_IT_WAITS, owner_agreement,
 };
 use crate::facts::{self, OwnerPresence};
-use crate::model::{Action, Claim, Effect, Kind, OwnerReference, Proposal, Refusal, Undo};
+use crate::model::{Action, Claim, Effect, Kind, Loss, OwnerReference, Proposal, Refusal, Undo};
 
 /// P-OWNER-DEL of what contradicts the policy.
 pub(crate) static REMEDY: Remedy<Claim> = Remedy {
@@ -106,6 +106,7 @@ pub(super) fn propose(cx: &Cx, claim: &Claim) -> Seen<Result<Proposal, Refusal>>
         notices,
         relies_on: Vec::new(),
         keeps_backend: false,
+        loses: Loss::default(),
     }))
 }
 

@@ -17,7 +17,7 @@ use crate::facts::retention::{
     ClaimOutcome, Operation, SetSituation, TemplateClaim, membership, names_pod, simulate,
 };
 use crate::model::{
-    Action, Claim, Effect, ObjectRef, OwnerReference, Proposal, Refusal, Retention,
+    Action, Claim, Effect, Loss, ObjectRef, OwnerReference, Proposal, Refusal, Retention,
     RetentionPolicy, StatefulSet, Text, Undo,
 };
 
@@ -140,7 +140,7 @@ fn decide(
         true => by_visit(cx, set, &to, contradictions)?,
         false => (contradictions, Vec::new()),
     };
-    let mut notices = obstacles::foretold(cx, set, &to, first.iter().chain(&later))?;
+    let (mut notices, loses) = obstacles::foretold(cx, set, &to, first.iter().chain(&later))?;
     notices.extend(remain);
     notices.extend(obstacles::notices(cx, set, request, changes)?);
     let effect = effect(set, request, &first, &later);
@@ -157,6 +157,7 @@ fn decide(
         notices,
         relies_on,
         keeps_backend: false,
+        loses,
     }))
 }
 
@@ -304,6 +305,7 @@ pub fn steps_alone(steps: Vec<Action>) -> Proposal {
         notices: Vec::new(),
         relies_on: Vec::new(),
         keeps_backend: false,
+        loses: Loss::default(),
     }
 }
 

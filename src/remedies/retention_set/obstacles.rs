@@ -7,13 +7,13 @@ use super::super::checks::{Checked, ReliedFlags};
 use super::{Contradiction, RetentionRequest};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{
-    self,
+    self, ClaimDataEffect,
     retention::{
         ClaimOutcome, Operation, Ordinals, Prediction, Propagation, Scaler, SetSituation,
         VolumeEffect, is_member, scalers, simulate_steps,
     },
 };
-use crate::model::{Kind, ManagedField, RetentionPolicy, StatefulSet};
+use crate::model::{Kind, Loss, ManagedField, RetentionPolicy, StatefulSet};
 
 /// The flag with which the user accepts that claims are deleted without further ado.
 const DESTROY_DATA: &str = "--destroy-data";
@@ -195,13 +195,14 @@ fn others_owned(cx: &Cx, set: &StatefulSet) -> Seen<Option<String>> {
 type BeforeAfter = (String, String);
 
 /// Describes, for groups of claims with the same effects, what deleting the set and scaling it to zero
-/// does to them before the change and after it, and which of them the change itself deletes.
+/// does to them before the change and after it, and which of them the change itself deletes; and what of them is
+/// destroyed with these.
 pub(super) fn foretold<'a>(
     cx: &Cx,
     set: &StatefulSet,
     to: &RetentionPolicy,
     resolved: impl Iterator<Item = &'a Contradiction<'a>>,
-) -> Seen<Vec<String>> {
+) -> Seen<(Vec<String>, Loss)> {
     let before = SetSituation::of(cx, set)?;
     let mut after = before.clone();
     after.set.policy = Some(to.clone());
@@ -246,7 +247,28 @@ pub(super) fn foretold<'a>(
         let places = places.iter().map(|(stem, ordinal)| (&**stem, *ordinal));
         format!("{}: {}", names(places), effects.join("; "))
     };
-    Ok(groups.into_iter().map(line).collect())
+    let lines = groups.into_iter().map(line).collect();
+    let (unchanged, changed) = (foretold(&before, &[]), foretold(&after, &[]));
+    let mut loses = Loss::default();
+    for (unchanged, changed) in unchanged.iter().zip(&changed) {
+        if is_deleted(unchanged) || !is_deleted(changed) {
+            continue;
+        }
+        let stem = format!("{}-{}", changed.template, set.metadata.name);
+        let Some(claim) = cx.sibling(&set.namespace, &stem, changed.ordinal)? else { continue };
+        let effect = facts::data_effect(cx, claim);
+        if effect.loses_data() || matches!(effect, ClaimDataEffect::Unseen(_)) {
+            loses.volumes += 1;
+            loses.is_certain |= effect.loses_data();
+            let capacity = effect.volume().and_then(|it| it.capacity).unwrap_or(0);
+            loses.bytes = loses.bytes.saturating_add(capacity);
+        }
+    }
+    Ok((lines, loses))
+}
+
+fn is_deleted(prediction: &Prediction) -> bool {
+    matches!(prediction.outcome, ClaimOutcome::Deleted { .. })
 }
 
 /// The effects that claims have in common, and the claims: their stems and ordinals.

@@ -84,13 +84,16 @@ impl Shop {
             })
         };
         let claim = |(ordinal, owners): &(i32, Vec<Value>)| {
+            let volume = format!("pv-{ordinal}");
+            let has_volume = self.others.iter().any(|it| it["metadata"]["name"] == *volume);
+            let spec = if has_volume { json!({"volumeName": volume}) } else { json!({}) };
             json!({
                 "apiVersion": "v1", "kind": "PersistentVolumeClaim",
                 "metadata": {
                     "name": format!("data-web-{ordinal}"), "namespace": "shop",
                     "uid": format!("claim-{ordinal}"), "ownerReferences": owners,
                 },
-                "spec": {}, "status": {"phase": "Bound"},
+                "spec": spec, "status": {"phase": "Bound"},
             })
         };
         let pods = self.pods.iter().map(pod);
@@ -336,7 +339,21 @@ type Edit<'a> = &'a dyn Fn(&mut Shop);
 
 #[test]
 fn what_deletes_claims_at_once_requires_the_flag() {
-    let scaled = |shop: &mut Shop| shop.pods.push((3, true));
+    let scaled = |shop: &mut Shop| {
+        shop.pods.push((3, true));
+        shop.others.push(json!({
+            "apiVersion": "v1", "kind": "PersistentVolume",
+            "metadata": {
+                "name": "pv-3", "uid": "pv-3", "annotations": {"pv.kubernetes.io/provisioned-by": "ebs.csi.aws.com"},
+            },
+            "spec": {
+                "capacity": {"storage": "1Gi"}, "persistentVolumeReclaimPolicy": "Delete",
+                "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-3"},
+                "claimRef": {"namespace": "shop", "name": "data-web-3", "uid": "claim-3"},
+            },
+            "status": {"phase": "Bound"},
+        }));
+    };
     let driven = |shop: &mut Shop| {
         shop.others.push(json!({
             "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
@@ -344,16 +361,23 @@ fn what_deletes_claims_at_once_requires_the_flag() {
             "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web"}},
         }));
     };
-    let cases: [(Edit, &str); 2] =
-        [(&scaled, "a scale-down is in progress"), (&driven, "sets its number of replicas")];
-    for (change, reason) in cases {
+    // Only what is being scaled down is deleted by the change itself.
+    let cases: [(Edit, &str, usize); 2] =
+        [(&scaled, "a scale-down is in progress", 1), (&driven, "sets its number of replicas", 0)];
+    for (change, reason, lost) in cases {
         let mut shop = Shop::with("Retain", "Retain");
         change(&mut shop);
         let told = shop.refusal("-", "Delete");
         assert!(told.contains(reason) && told.contains("requires --destroy-data"), "{told}");
         assert!(shop.proposal("Delete", "-").relies_on.is_empty(), "only whenScaled matters");
         shop.destroy_data = true;
-        assert_eq!(shop.proposal("-", "Delete").relies_on, ["--destroy-data"]);
+        let proposal = shop.proposal("-", "Delete");
+        assert_eq!(proposal.relies_on, ["--destroy-data"]);
+        let loses = proposal.loses;
+        assert_eq!(
+            (loses.volumes, loses.is_certain, loses.bytes),
+            (lost, lost > 0, (lost as u64) << 30)
+        );
         // It was so before.
         let mut shop = Shop::with("Retain", "Delete");
         change(&mut shop);

@@ -241,7 +241,7 @@ fn is_same(a: &ProposedChange, b: &ProposedChange) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Effect, Kind, ObjectKey, Proposal, Uid, Undo, parse_time};
+    use crate::model::{Effect, Kind, Loss, ObjectKey, Proposal, Uid, Undo, parse_time};
     use crate::plan::{ObjectDetails, Purpose};
 
     #[test]
@@ -285,6 +285,7 @@ mod tests {
                 notices: Vec::new(),
                 relies_on: Vec::new(),
                 keeps_backend: false,
+                loses: Loss::default(),
             },
         }
     }

@@ -7,7 +7,7 @@ import (
 )
 
 // heldPatience is how long a request to hold is waited for.
-const heldPatience = 60 * time.Second
+const heldPatience = 180 * time.Second
 
 // waiting is a request that is held.
 type waiting struct {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::model::{Effect, Proposal, Uid, Undo};
+use crate::model::{Effect, Loss, Proposal, Uid, Undo};
 use crate::plan::ObjectDetails;
 use crate::remedies::Announcing;
 
@@ -41,6 +41,7 @@ fn change(handle: usize) -> ProposedChange {
             notices: Vec::new(),
             relies_on: Vec::new(),
             keeps_backend: false,
+            loses: Loss::default(),
         },
     }
 }

@@ -11,8 +11,8 @@ use super::{Consent, FinalizerDecision, FinalizerRequest, describe_third_party};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, FinalizerController, FinalizerOwner};
 use crate::model::{
-    Action, Age, Attachment, AttachmentSource, Effect, Kind, ObjectRef, PodUse, Proposal, Refusal,
-    Text, Threshold, Undo, Volume, format_duration,
+    Action, Age, Attachment, AttachmentSource, Effect, Kind, Loss, ObjectRef, PodUse, Proposal,
+    Refusal, Text, Threshold, Undo, Volume, format_duration,
 };
 use table::{
     AttachmentInputs, AttachmentReason, AttachmentStep, BlockedBy, VolumeOfAttachment, decide,
@@ -90,6 +90,7 @@ pub fn propose(
         notices,
         relies_on,
         keeps_backend: false,
+        loses: Loss::default(),
     }))
 }
 

@@ -11,7 +11,7 @@ use super::{FinalizerDecision, FinalizerRequest};
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::facts::{self, ClaimDataEffect, DataEffect, PVC_PROTECTION, Unsafe, UnsafeReason};
 use crate::model::{
-    Action, Age, Claim, Effect, Guard, Kind, Phase, Proposal, ReclaimPolicy, Refusal, Text,
+    Action, Age, Claim, Effect, Guard, Kind, Loss, Phase, Proposal, ReclaimPolicy, Refusal, Text,
     Threshold, Undo, Volume,
 };
 use table::{ClaimFinalizer, DataChoice, DataDecision, DataLoss, DataRefusal, Remove, decide_data};
@@ -151,6 +151,7 @@ fn proposal(
         notices,
         relies_on,
         keeps_backend: false,
+        loses: Loss::default(),
     }
 }
 
@@ -191,6 +192,7 @@ fn protect(cx: &Cx, claim: &Claim, request: &FinalizerRequest) -> Result<Proposa
         ],
         relies_on: Vec::new(),
         keeps_backend: false,
+        loses: Loss::default(),
     })
 }
 

@@ -15,7 +15,7 @@ use super::{ADD_PROTECTION, FinalizerDecision, FinalizerRequest};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER, FinalizerOwner, IN_TREE, Owner, PV_PROTECTION};
 use crate::model::{
-    Action, Effect, Guard, Kind, Phase, Proposal, ReclaimPolicy, Refusal, Text, Undo, Volume,
+    Action, Effect, Guard, Kind, Loss, Phase, Proposal, ReclaimPolicy, Refusal, Text, Undo, Volume,
 };
 use finalizer::VolumeFinalizer;
 use table::{LeakChoice, VolumeFinalizerKind, VolumePhase, VolumeStep, decide};
@@ -377,6 +377,7 @@ fn conclude(
         notices,
         relies_on,
         keeps_backend: after.metadata.deleting.is_some() && (is_kept(after) || leaves),
+        loses: Loss::default(),
     }))
 }
 
