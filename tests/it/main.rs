@@ -2,6 +2,7 @@
 
 mod ages;
 mod architecture;
+mod book;
 mod causes;
 mod cases;
 mod chart;
