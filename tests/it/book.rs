@@ -65,7 +65,8 @@ fn no_page_of_the_site_links_to_a_file_beside_it() {
         for target in targets(&read(&page)) {
             let file = target.split('#').next().unwrap_or_default();
             let depth = folder.strip_prefix(&docs).expect("it is in it").components().count();
-            let is_there = target.starts_with('/') || folder.join(file).is_file();
+            let is_there =
+                file.is_empty() || target.starts_with('/') || folder.join(file).is_file();
             if file.matches("../").count() > depth || !is_there {
                 wrong.push(format!("{}: {target}", page.display()));
             }
