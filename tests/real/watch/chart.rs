@@ -335,7 +335,7 @@ fn what_was_recorded_outlives_an_installation() {
     let live = |it: &Value| {
         let metadata = &it["metadata"];
         let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
-        let object = format!("{}/{}", text(&it["kind"]), text(&metadata["name"]));
+        let object = format!("{}/{}", text(&it["kind"]).to_lowercase(), text(&metadata["name"]));
         cluster.get(&text(&metadata["namespace"]), &object)
     };
     assert!(made.len() > 10 && made.iter().all(|it| live(it).is_some()), "{made:#?}");
