@@ -129,6 +129,13 @@ fn a_policy_that_acts_is_printed_with_its_roles() {
     assert!(!ran.stderr.contains("rescue may act"), "{}", ran.stderr);
     let all = objects(&ran.stdout);
     assert_eq!(named(&all, "ClusterRole"), cluster(&["rescue", "retention"]));
+    // A policy may name the namespace in which it runs: one role has all rights there, as two would have one name.
+    let act =
+        "leaderElection: {}\nreconcilers: {rescue: {mode: act}}\nclusterJournal: kubectl-storage\n";
+    let (_folder, path) = policy(act);
+    let all = objects(&print(&["-f", &path]).stdout);
+    let roles = named(&all, "Role");
+    assert_eq!(roles.iter().filter(|it| it.ends_with(":rescue")).count(), 1, "{roles:?}");
     // One that reports what it would do reads the journal for that, and no more.
     let (_folder, path) = policy("reconcilers: {finalizers: {mode: report}}\n");
     let all = objects(&print(&["-f", &path]).stdout);

@@ -22,8 +22,9 @@ static LINK: LazyLock<Regex> = LazyLock::new(|| {
 /// Every page that people read.
 fn pages() -> Vec<PathBuf> {
     let root = root();
-    let mut pages = vec![root.join("README.md"), root.join("CHANGELOG.md")];
-    for folder in ["docs", "tests", "deploy"] {
+    let papers = ["README.md", "CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md"];
+    let mut pages: Vec<_> = papers.iter().map(|it| root.join(it)).collect();
+    for folder in ["docs", "tests", "deploy", ".github"] {
         pages.extend(files(&root.join(folder), ".md"));
     }
     assert!(pages.len() > 40, "{pages:?}");
@@ -62,11 +63,20 @@ fn anchors(page: &str) -> Vec<String> {
     found
 }
 
+/// What a link to the repository names in it. Pages of the site link so to what is not part of the site.
+fn in_repository(target: &str) -> Option<String> {
+    let rest = target.strip_prefix(env!("CARGO_PKG_REPOSITORY"))?;
+    let path = rest.strip_prefix("/blob/main/").or_else(|| rest.strip_prefix("/tree/main/"))?;
+    Some(root().join(path).to_string_lossy().into_owned())
+}
+
 /// Where the links and pictures of a page lead, those to other machines apart.
-fn targets(page: &str) -> Vec<String> {
+pub(crate) fn targets(page: &str) -> Vec<String> {
     let prose = prose(page);
-    let target =
-        |it: regex::Captures| it.get(1).or_else(|| it.get(2)).map(|it| it.as_str().to_owned());
+    let target = |it: regex::Captures| {
+        let target = it.get(1).or_else(|| it.get(2))?.as_str();
+        Some(in_repository(target).unwrap_or_else(|| target.to_owned()))
+    };
     let found = LINK.captures_iter(&prose).filter_map(target);
     found.filter(|it| !it.contains("://") && !it.starts_with("mailto:")).collect()
 }
@@ -116,6 +126,11 @@ fn a_broken_link_is_seen() {
     assert!(broken(&readme, "docs/nowhere.md").is_some());
     assert!(broken(&readme, "docs/gc.md#nowhere").is_some());
     assert!(broken(&readme, "docs/gc.md").is_none());
+    let of_repository = |file: &str| {
+        let page = format!("[a]({}/blob/main/{file})", env!("CARGO_PKG_REPOSITORY"));
+        targets(&page).iter().filter_map(|it| broken(&readme, it)).count()
+    };
+    assert_eq!((of_repository("docs/gc.md"), of_repository("docs/nowhere.md")), (0, 1));
 }
 
 /// Each page of `docs` stands under a door of its index.
@@ -129,7 +144,9 @@ fn the_index_lists_every_page() {
     for entry in entries {
         let path = entry.expect("because the folder was just read").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let is_page = path.extension().is_some_and(|it| it == "md") && name != "README.md";
+        // `book.rs` holds the summary.
+        let is_index = name == "README.md" || name == "SUMMARY.md";
+        let is_page = path.extension().is_some_and(|it| it == "md") && !is_index;
         if is_page && !listed.iter().any(|it| it.split('#').next() == Some(&name)) {
             missing.push(name);
         }

@@ -2,8 +2,10 @@
 
 mod ages;
 mod architecture;
+mod book;
 mod causes;
 mod cases;
+mod chart;
 mod citations;
 mod claims_page;
 mod cli;
@@ -17,6 +19,7 @@ mod growth;
 mod guard;
 mod incremental;
 mod journal;
+mod k9s;
 mod krew_manifest;
 mod links;
 mod next_commands;

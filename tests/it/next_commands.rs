@@ -58,7 +58,7 @@ fn is_placeholder(word: &str) -> bool {
 }
 
 /// Says why a command does not run as it stands.
-fn check(program: &clap::Command, command: &str) -> Result<(), String> {
+pub(crate) fn check(program: &clap::Command, command: &str) -> Result<(), String> {
     let words = words(command)?;
     if let Some(word) = words.iter().find(|it| is_placeholder(it)) {
         return Err(format!("{word} has to be filled in"));

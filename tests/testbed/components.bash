@@ -18,7 +18,7 @@ kubernetes_version() {
 # What the test command runs, and what the extended suite runs beside it (docs/development.md).
 default_components=(kubernetes-1.36 etcd csi-provisioner kwok driver supervisor snapshot-crds promlint)
 extended_components=(
-  kubernetes-1.32 attacher snapshotter gce-pd compute local-path csi-sanity krew promrules
+  kubernetes-1.32 attacher snapshotter gce-pd compute local-path csi-sanity krew helm promrules
 )
 extra_components=(popeye)
 
@@ -51,6 +51,8 @@ component csi-sanity modules/csi-sanity "-X main.VERSION=v5.6.0" github.com/kube
 
 component krew modules/krew "-X sigs.k8s.io/krew/internal/version.gitTag=v0.5.0" \
   sigs.k8s.io/krew/cmd/{krew,validate-krew-manifest}
+
+component helm modules/helm "-X helm.sh/helm/v4/internal/version.version=v4.3.1" helm.sh/helm/v4/cmd/helm
 
 component snapshot-crds modules/snapshot-crds ""
 files_snapshot-crds() {

@@ -20,7 +20,7 @@ use crate::{
         REMOVE_OWNERS, RETAIN, RemedyDeclaration,
     },
     watch::policy::{
-        WatchPolicy,
+        RecordPlaces, WatchPolicy,
         acting::{ReconcilerMode, ReconcilerName},
         report::{LeaderElectionPolicy, ReportPolicy},
     },
@@ -99,35 +99,46 @@ pub(super) fn roles_of(
     policy: Option<&WatchPolicy>,
     records: &str,
 ) -> Vec<RbacRole> {
+    let places = policy.map(WatchPolicy::places_by_name).unwrap_or_default();
+    roles_in(&places, acting, policy, records)
+}
+
+/// The same, where these are the namespaces of the policy.
+fn roles_in(
+    places: &RecordPlaces<Option<Text>>,
+    acting: &[ReconcilerName],
+    policy: Option<&WatchPolicy>,
+    records: &str,
+) -> Vec<RbacRole> {
+    let of = |name, cluster, namespaced| {
+        let name = format!("{}:{name}", role_name(&WATCH, policy));
+        roles(&name, cluster, namespaced, places, records)
+    };
     let reporting = reporting(policy, acting).into_iter();
-    let reporting =
-        reporting.flat_map(|it| roles(it, None, reporting_records(it), policy, records));
-    let acting = acting.iter().flat_map(|it| {
-        let (cluster, namespaced) = (acting_rights(*it), acting_records(*it));
-        roles(*it, Some(cluster), namespaced, policy, records)
-    });
+    let reporting = reporting.flat_map(|it| of(it, None, reporting_records(it)));
+    let acting = acting.iter().map(|it| (*it, Some(acting_rights(*it)), acting_records(*it)));
+    let acting = acting.flat_map(|(name, cluster, namespaced)| of(name, cluster, namespaced));
     acting.chain(reporting).collect()
 }
 
 /// A ClusterRole, and a Role in each namespace in which it records something. No Lease has a colon in its name, and so
 /// no other policy a role of this name.
 fn roles(
-    name: ReconcilerName,
+    name: &str,
     cluster: Option<BTreeSet<Right<'static>>>,
     namespaced: Vec<(Place, BTreeSet<Right<'static>>)>,
-    policy: Option<&WatchPolicy>,
+    places: &RecordPlaces<Option<Text>>,
     records: &str,
 ) -> Vec<RbacRole> {
     let role = |kind, namespace: Option<Text>, rights| RbacRole {
         api_version: "rbac.authorization.k8s.io/v1",
         kind,
         metadata: RoleMetadata {
-            name: format!("{}:{name}", role_name(&WATCH, policy)),
+            name: name.to_owned(),
             namespace: namespace.map(|it| it.to_string()),
         },
         rules: rules(rights),
     };
-    let places = policy.map(WatchPolicy::places_by_name).unwrap_or_default();
     // One role for each namespace: two would have the same name.
     let mut by_namespace: BTreeMap<Option<Text>, BTreeSet<Right>> = BTreeMap::new();
     for (place, rights) in namespaced {
@@ -151,13 +162,19 @@ pub(in crate::cli) fn watch_roles(policy: &WatchPolicy) -> serde_json::Result<Ve
     manifests(&role(&WATCH, Some(policy), &[], Vec::new(), Recording::NAMESPACE))
 }
 
-/// The roles of the reconcilers that a policy lets act, and of those that were asked for, as manifests.
+/// The roles of the reconcilers that a policy lets act in this namespace, and of those that were asked for, as manifests.
 pub(in crate::cli) fn acting_roles(
     policy: &WatchPolicy,
+    namespace: &str,
     asked: &[ReconcilerName],
 ) -> serde_json::Result<Vec<Value>> {
     let acting = acting(Some(policy), asked);
-    manifests(&roles_of(&acting, Some(policy), Recording::NAMESPACE))
+    // Where it runs has no name here: a policy that names it means the same place, and the same role.
+    let elsewhere = |it: Text| Some(it).filter(|it| **it != *namespace);
+    let RecordPlaces { records, lease, pauses } = policy.places(namespace);
+    let pauses = pauses.into_iter().map(elsewhere).collect();
+    let places = RecordPlaces { records: elsewhere(records), lease: elsewhere(lease), pauses };
+    manifests(&roles_in(&places, &acting, Some(policy), Recording::NAMESPACE))
 }
 
 fn manifests(roles: &[RbacRole]) -> serde_json::Result<Vec<Value>> {

@@ -39,7 +39,7 @@ fn quiet(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn documents(text: &str) -> Vec<Value> {
+pub(super) fn documents(text: &str) -> Vec<Value> {
     let of = |it: &str| serde_yaml::from_str(it).expect("because it is YAML");
     let mut all: Vec<Value> = text.split("\n---\n").map(of).collect();
     all.sort_by_key(|it| {

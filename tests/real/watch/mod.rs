@@ -8,6 +8,7 @@ mod acting_paused;
 mod acting_rights;
 mod alerts;
 mod chaos;
+mod chart;
 mod cutter;
 mod disturbed;
 mod election;

@@ -268,7 +268,7 @@ impl Installation {
             objects.push(self.service());
         }
         objects.push(self.network_policy());
-        for role in acting_roles(&self.policy, &self.act)? {
+        for role in acting_roles(&self.policy, &self.namespace, &self.act)? {
             objects.extend(self.bound(role));
         }
         if self.monitoring {
