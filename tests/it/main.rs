@@ -25,6 +25,8 @@ mod pages;
 mod picture;
 mod places;
 mod registry;
+#[cfg(target_os = "linux")] // where releases are packed
+mod release;
 mod rules;
 mod schema;
 mod support;
@@ -32,3 +34,4 @@ mod support;
 mod terminal;
 mod watch_policy;
 mod words;
+mod workflows;
