@@ -186,13 +186,14 @@ fn what_cannot_be_released_is_refused() {
     fs::write(folder.path().join("not-executable"), "").expect("it is writable");
     names.truncate(1);
     let first = &*names[0];
-    let refused: [(&str, &[&str], &str); 17] = [
+    let refused: [(&str, &[&str], &str); 18] = [
         ("archive", &[], "usage: release/archive TARGET [BINARY]"),
         ("archive", &["x86_64-unknown-freebsd", "binary"], "no archives are made for target"),
         ("archive", &["riscv64gc-unknown-linux-gnu", "binary"], "no archives are made for"),
         ("rehearse", &["x86_64-unknown-freebsd"], "no archives are made for target"),
         ("archive", &[LINUX, "nowhere"], "there is no binary 'nowhere'"),
         ("documents", &["x"], "takes no arguments"),
+        ("crate-licenses", &["x"], "takes no arguments"),
         ("sbom", &["x"], "takes no arguments"),
         ("manifest", &[], "usage: release/manifest"),
         ("manifest", &["--complete", first], "unknown argument '--complete'"),
