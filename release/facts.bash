@@ -58,7 +58,7 @@ binary_of() {
 
 archive_of() {
   local platform ending
-  platform=$(platform_of "$1")
+  platform=$(platform_of "$1") || return
   case $platform in windows_*) ending=zip ;; *) ending=tar.gz ;; esac
   echo "kubectl-storage_${version}_$platform.$ending"
 }
