@@ -186,11 +186,12 @@ fn krew_installs_upgrades_and_uninstalls_from_the_repository() {
     let installed: BTreeSet<_> = installed.flatten().map(|it| it.file_name()).collect();
     assert_eq!(installed, ["LICENSE", "kubectl-storage"].map(Into::into).into());
 
-    assert!(krew(&["list"]).contains(first), "before the second version");
+    assert_eq!(krew(&["list"]).trim(), "own/storage");
     publish("v99.0.0");
-    say(&krew(&["upgrade"]));
-    assert!(krew(&["list"]).contains("v99.0.0"), "after the second version");
-    assert!(!home.join("store/storage").join(first).exists(), "the first version is still there");
+    let said = krew(&["upgrade"]);
+    assert!(said.contains(&format!("own/storage {first} -> v99.0.0")), "{said}");
+    let versions = fs::read_dir(home.join("store/storage")).expect("it is installed").flatten();
+    assert_eq!(versions.map(|it| it.file_name()).collect::<Vec<_>>(), ["v99.0.0"]);
     run(&mut kubectl());
 
     krew(&["uninstall", "storage"]);
