@@ -17,7 +17,6 @@ repository=$(package repository)
 if [[ -z ${SOURCE_DATE_EPOCH:-} ]]; then
   SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct) || die "not a git repository: set SOURCE_DATE_EPOCH"
 fi
-export SOURCE_DATE_EPOCH
 
 # What the operating system and the processor of a target are called by Go, and so by krew and by image registries.
 platform_of() {

@@ -3,7 +3,6 @@
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tools=${KUBECTL_STORAGE_RELEASE_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/kubectl-storage-release}
-mkdir -p "$tools"
 
 targets=(
   x86_64-unknown-linux-musl
@@ -38,6 +37,7 @@ zig() {
   local requirements=$here/release/requirements.txt folder temporary
   folder=$tools/zig-$(sha256sum "$requirements" | cut -c1-12)
   if [[ ! -d $folder ]]; then
+    mkdir -p "$tools"
     temporary=$(mktemp -d "$tools/.zig.XXXXXX")
     python3 -m pip install --quiet --no-deps --require-hashes --target "$temporary" --requirement "$requirements"
     mv -T "$temporary" "$folder" 2> /dev/null || rm -rf "$temporary" # another build was first
