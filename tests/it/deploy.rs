@@ -151,12 +151,15 @@ fn the_image_runs_what_the_deployment_runs() {
     let all = objects(&printed(&[]));
     let command =
         &object(&all, "Deployment")["spec"]["template"]["spec"]["containers"][0]["command"];
-    let file = read(&root().join("Containerfile"));
-    let entry = file.lines().find_map(|line| line.strip_prefix("ENTRYPOINT "));
-    let entry: Value = serde_json::from_str(entry.expect("it has one")).expect("it is a list");
-    assert_eq!(*command, entry);
-    let user = file.lines().find_map(|line| line.strip_prefix("USER ")).expect("it has one");
-    assert!(user.split(':').all(|id| id.parse::<u32>().is_ok_and(|id| id > 0)), "{user}");
+    // What is built from source, and what is published.
+    for file in ["Containerfile", "release/Containerfile"] {
+        let file = read(&root().join(file));
+        let entry = file.lines().find_map(|line| line.strip_prefix("ENTRYPOINT "));
+        let entry: Value = serde_json::from_str(entry.expect("it has one")).expect("it is a list");
+        assert_eq!(*command, entry);
+        let user = file.lines().find_map(|line| line.strip_prefix("USER ")).expect("it has one");
+        assert!(user.split(':').all(|id| id.parse::<u32>().is_ok_and(|id| id > 0)), "{user}");
+    }
 }
 
 #[test]

@@ -28,6 +28,8 @@ mod pages;
 mod picture;
 mod places;
 mod registry;
+#[cfg(target_os = "linux")] // where releases are packed
+mod release;
 mod rules;
 mod schema;
 mod support;
@@ -35,3 +37,4 @@ mod support;
 mod terminal;
 mod watch_policy;
 mod words;
+mod workflows;

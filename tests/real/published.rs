@@ -1,11 +1,12 @@
 //! What the tools of others say about what is ours: csi-sanity of the testbed's driver, krew of the plugin.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::path::Path;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-
-use flate2::{Compression, write::GzEncoder};
-use sha2::{Digest, Sha256};
+use std::thread;
 
 use crate::support::{program, say};
 
@@ -47,48 +48,154 @@ fn krew_validates_the_manifest() {
     assert!(said.contains("no overlapping"), "{said}");
 }
 
-/// Packs the plugin and its licence as a release does, but uncompressed; returns the SHA-256 of the archive.
-fn pack(archive: &Path) -> String {
-    let file = File::create(archive).expect("because the folder is ours");
-    let mut packer = tar::Builder::new(GzEncoder::new(file, Compression::none()));
-    packer.sparse(false); // krew cannot read sparse entries
-    let plugin = Path::new(env!("CARGO_BIN_EXE_kubectl-storage"));
-    for (path, name) in [(plugin, "kubectl-storage"), (&root().join("LICENSE"), "LICENSE")] {
-        packer.append_path_with_name(path, name).expect("because it is there");
+/// The documents that every archive holds. What stands in them is not krew's business.
+fn documents(folder: &Path) {
+    for file in [
+        "man/kubectl-storage.1",
+        "completions/kubectl-storage.bash",
+        "licenses/crates.txt",
+        "licenses/rust-standard-library.html",
+        "licenses/musl.txt",
+        "licenses/mingw-w64.txt",
+    ] {
+        let path = folder.join("documents").join(file);
+        fs::create_dir_all(path.parent().expect("it is in a folder")).expect("it is writable");
+        fs::write(path, file).expect("it is writable");
     }
-    let written = packer.into_inner().and_then(GzEncoder::finish);
-    written.expect("because the folder is ours");
-    let bytes = fs::read(archive).expect("because it was just written");
-    let digits = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>();
-    digits.concat()
 }
 
-/// krew installs an archive made as a release makes it, and kubectl then finds the plugin.
+/// Serves the files of a folder over HTTP, until the process ends. Returns its URL.
+fn serve(folder: PathBuf) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("because loopback has free ports");
+    let address = listener.local_addr().expect("because it is bound");
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut request = String::new();
+            let mut reader = BufReader::new(&stream);
+            while reader.read_line(&mut request).is_ok_and(|it| it > 2) {}
+            let path = request.split([' ', '?']).nth(1).unwrap_or_default();
+            let (status, body) = match fs::read(folder.join(path.trim_start_matches('/'))) {
+                Ok(body) => ("200 OK", body),
+                Err(_) => ("404 Not Found", Vec::new()),
+            };
+            let length = body.len();
+            let head = format!(
+                "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+            );
+            // Who asked may have gone.
+            let _ = (&stream).write_all(head.as_bytes()).and_then(|()| (&stream).write_all(&body));
+        }
+    });
+    format!("http://{address}")
+}
+
+/// The project's repository as it stands, as a krew index that can be fetched.
+struct Index {
+    checkout: PathBuf,
+    bare: PathBuf,
+}
+
+impl Index {
+    fn new(checkout: PathBuf, bare: PathBuf) -> Self {
+        let packed = checkout.with_extension("tar");
+        let mut git = Command::new("git");
+        run(git.arg("-C").arg(root()).args(["archive", "--output"]).arg(&packed).arg("HEAD"));
+        let file = File::open(packed).expect("because it was just written");
+        tar::Archive::new(file).unpack(&checkout).expect("because the folder is ours");
+        for (folder, kind) in [(&checkout, &[][..]), (&bare, &["--bare"])] {
+            let mut git = Command::new("git");
+            run(git.args(["init", "--quiet", "--initial-branch=main"]).args(kind).arg(folder));
+        }
+        Self { checkout, bare }
+    }
+
+    fn git(&self, args: &[&str]) -> String {
+        let mut git = Command::new("git");
+        git.args(["-c", "user.name=maintainer", "-c", "user.email=maintainer@example.com"]);
+        run(git.arg("-C").arg(&self.checkout).args(args))
+    }
+
+    /// What the workflow of a release does once its archives are published.
+    fn publish(&self, manifest: &Path) {
+        let plugins = self.checkout.join("plugins");
+        fs::create_dir_all(&plugins).expect("because the folder is ours");
+        fs::copy(manifest, plugins.join("storage.yaml")).expect("because it was just made");
+        self.git(&["add", "."]);
+        self.git(&["commit", "--quiet", "--message", "A release"]);
+        self.git(&["push", "--quiet", &self.bare.display().to_string(), "HEAD:main"]);
+        run(Command::new("git").arg("-C").arg(&self.bare).arg("update-server-info"));
+    }
+}
+
+/// The repository is an index of its own: kubectl finds what krew installs and upgrades from it, and what it
+/// uninstalls is gone. Archives and manifests are those of a release.
 #[test]
 #[ignore = "extended suite: tools of others"]
-fn krew_installs_the_plugin() {
+fn krew_installs_upgrades_and_uninstalls_from_the_repository() {
     let folder = tempfile::tempdir().expect("because the temporary folder is writable");
-    let archive = folder.path().join("storage.tar.gz");
-    let sum = pack(&archive);
-    let manifest = fs::read_to_string(root().join("krew-manifest.yaml")).expect("it is there");
-    let manifest = manifest
-        .lines()
-        .map(|line| match line.split_once("sha256: ") {
-            Some((indent, _)) => format!("{indent}sha256: {sum}\n"),
-            None => format!("{line}\n"),
-        })
-        .collect::<String>();
-    let local = folder.path().join("storage.yaml");
-    fs::write(&local, manifest).expect("because the folder is ours");
+    let place = |name: &str| folder.path().join(name);
+    let served = place("served");
+    fs::create_dir(&served).expect("because the folder is ours");
+    let url = serve(served.clone());
+    let index = Index::new(place("checkout"), served.join("index.git"));
+    documents(&place("out"));
+    let binary = place("kubectl-storage");
+    let built = env!("CARGO_BIN_EXE_kubectl-storage");
+    run(Command::new("strip").arg("-o").arg(&binary).arg(built));
 
-    let home = folder.path().join("krew");
-    let mut krew = Command::new(program("krew"));
-    krew.arg("install").arg("--manifest").arg(&local).arg("--archive").arg(&archive);
-    let said = run(krew.env("KREW_ROOT", &home).env("HOME", folder.path()));
-    assert!(said.contains("Installed plugin: storage"), "{said}");
+    let release = |script: &str| {
+        let mut command = Command::new(root().join("release").join(script));
+        command.env("RELEASE_OUT", place("out")).env("SOURCE_DATE_EPOCH", "1700000000");
+        command
+    };
+    let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    let archive = PathBuf::from(run(release("archive").arg(target).arg(&binary)).trim());
+    let name = archive.file_name().and_then(|it| it.to_str()).expect("because it was made");
+    let publish = |tag: &str| {
+        let published =
+            served.join(tag).join(name.replace(concat!("v", env!("CARGO_PKG_VERSION")), tag));
+        fs::create_dir(served.join(tag)).expect("because the folder is ours");
+        fs::copy(&archive, &published).expect("because it was made");
+        let mut manifest = release("manifest");
+        run(manifest.args(["--incomplete", "--from", &url]).arg(published));
+        index.publish(&place("out/storage.yaml"));
+    };
+
+    let home = place("krew");
+    let krew = |args: &[&str]| {
+        let mut krew = Command::new(program("krew"));
+        krew.args(args).env("KREW_ROOT", &home).env("HOME", folder.path());
+        // Without it, krew fetches its own index first.
+        krew.env("KREW_DEFAULT_INDEX_URI", format!("{url}/index.git"));
+        run(krew.env("KREW_NO_UPGRADE_CHECK", "1"))
+    };
+    let first = concat!("v", env!("CARGO_PKG_VERSION"));
+    publish(first);
+    krew(&["index", "add", "own", &format!("{url}/index.git")]);
+    let said = krew(&["install", "own/storage"]);
     assert!(said.contains("kubectl storage completion install"), "the caveats: {said}");
     let path = std::env::join_paths([home.join("bin")]).expect("because it has no colon");
-    let mut kubectl = Command::new(program("kubectl"));
-    let said = run(kubectl.args(["storage", "version"]).env("PATH", path));
+    let kubectl = || {
+        let mut kubectl = Command::new(program("kubectl"));
+        kubectl.args(["storage", "version"]).env("PATH", &path);
+        kubectl
+    };
+    let said = run(&mut kubectl());
     assert!(said.contains(env!("CARGO_PKG_VERSION")), "{said}");
+    let installed = fs::read_dir(home.join("store/storage").join(first)).expect("it is installed");
+    let installed: BTreeSet<_> = installed.flatten().map(|it| it.file_name()).collect();
+    assert_eq!(installed, ["LICENSE", "kubectl-storage"].map(Into::into).into());
+
+    assert_eq!(krew(&["list"]).trim(), "own/storage");
+    publish("v99.0.0");
+    let said = krew(&["upgrade"]);
+    assert!(said.contains(&format!("own/storage {first} -> v99.0.0")), "{said}");
+    let versions = fs::read_dir(home.join("store/storage")).expect("it is installed").flatten();
+    assert_eq!(versions.map(|it| it.file_name()).collect::<Vec<_>>(), ["v99.0.0"]);
+    run(&mut kubectl());
+
+    krew(&["uninstall", "storage"]);
+    assert!(!home.join("store/storage").exists(), "it is still there");
+    let gone = kubectl().output().expect("because kubectl runs");
+    assert!(!gone.status.success(), "kubectl still finds it");
 }
