@@ -24,6 +24,7 @@ mod odd;
 mod pages;
 mod picture;
 mod places;
+mod platforms;
 mod registry;
 mod rules;
 mod schema;

@@ -1,0 +1,54 @@
+# What release/build and release/try need, installed from package registries: sourced by both.
+# shellcheck shell=bash
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+tools=${KUBECTL_STORAGE_RELEASE_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/kubectl-storage-release}
+
+targets=(
+  x86_64-unknown-linux-musl
+  aarch64-unknown-linux-musl
+  x86_64-apple-darwin
+  aarch64-apple-darwin
+  x86_64-pc-windows-gnu
+)
+auditable=0.7.7
+
+die() { echo "$(basename "$0"): $*" >&2; exit 1; }
+
+usage() { sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0"; }
+
+# Whether a target is one of ours.
+known() {
+  [[ -n $1 ]] || die "which target? One of: ${targets[*]}"
+  [[ " ${targets[*]} " == *" $1 "* ]] || die "no target is called '$1': ${targets[*]}"
+}
+
+as_root() { if ((EUID)); then sudo -n "$@"; else "$@"; fi; }
+
+# debian PROGRAM PACKAGE: installs a package of Debian or Ubuntu unless its program is there.
+debian() {
+  ! command -v "$1" > /dev/null || return 0
+  command -v apt-get > /dev/null || die "'$1' is needed and was not found"
+  { as_root apt-get update --quiet && as_root apt-get install --quiet --yes --no-install-recommends "$2"; } >&2
+}
+
+# Puts zig, a C compiler and linker for other systems, and cargo-zigbuild into PATH, as requirements.txt pins them.
+zig() {
+  local requirements=$here/release/requirements.txt folder temporary
+  folder=$tools/zig-$(sha256sum "$requirements" | cut -c1-12)
+  if [[ ! -d $folder ]]; then
+    mkdir -p "$tools"
+    temporary=$(mktemp -d "$tools/.zig.XXXXXX")
+    python3 -m pip install --quiet --no-deps --require-hashes --target "$temporary" --requirement "$requirements"
+    mv -T "$temporary" "$folder" 2> /dev/null || rm -rf "$temporary" # another build was first
+  fi
+  PATH=$folder/bin:$folder/ziglang:$PATH
+}
+
+# Puts cargo-auditable into PATH: it has a program carry the list of its crates, which scanners read.
+auditable() {
+  local folder=$tools/auditable-$auditable
+  [[ -x $folder/bin/cargo-auditable ]] ||
+    cargo install --quiet --locked --root "$folder" --version "$auditable" cargo-auditable
+  PATH=$folder/bin:$PATH
+}
