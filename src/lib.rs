@@ -6,26 +6,27 @@
 //! from those above it (`tests/it/architecture.rs` reads this list and holds it):
 //!
 //! 1. [`model`]: the words everyone shares: rows, keys, ages, findings, settings. Plain data.
-//! 2. [`drivers`]: what is known of storage drivers, by families: which storage a volume
+//! 2. `platform`: what differs between operating systems, and nothing else.
+//! 3. [`drivers`]: what is known of storage drivers, by families: which storage a volume
 //!    names, and what its deletion destroys.
-//! 3. [`client`]: the connection to an API server: lists and watches as bytes arrive, questions.
-//! 4. [`dump`]: documents in files, folders, archives and on standard input. Like `client`, it
+//! 4. [`client`]: the connection to an API server: lists and watches as bytes arrive, questions.
+//! 5. [`dump`]: documents in files, folders, archives and on standard input. Like `client`, it
 //!    knows of no cluster.
-//! 5. [`cluster`]: the rows, their indexes, and what was not seen; `apply(Change)`.
-//! 6. [`journal`]: what we recorded, in files of our own and in the cluster.
-//! 7. [`objects`]: one slim type per kind, decoded from protobuf, JSON or YAML, and its row.
-//! 8. [`sources`]: **door in**. What `client`, `dump`, the journal and answers to questions yield
+//! 6. [`cluster`]: the rows, their indexes, and what was not seen; `apply(Change)`.
+//! 7. [`journal`]: what we recorded, in files of our own and in the cluster.
+//! 8. [`objects`]: one slim type per kind, decoded from protobuf, JSON or YAML, and its row.
+//! 9. [`sources`]: **door in**. What `client`, `dump`, the journal and answers to questions yield
 //!    becomes the same changes.
-//! 9. [`facts`]: derived truths that rules share, one per file.
-//! 10. [`guard`]: the policies with which the API server itself refuses what loses data, as data.
-//! 11. [`remedies`]: what could be done, one per file, with all its checks.
-//! 12. [`rules`]: what can be found; judging all subjects, or those that a change touched.
-//! 13. [`plan`]: proposals selected, ordered, bounded.
-//! 14. [`apply`]: **door out**, and the only one.
-//! 15. [`output`]: the public shapes, and one file per format.
-//! 16. [`watch`]: the loop: what changed is judged, for one look as for many; findings that come
+//! 10. [`facts`]: derived truths that rules share, one per file.
+//! 11. [`guard`]: the policies with which the API server itself refuses what loses data, as data.
+//! 12. [`remedies`]: what could be done, one per file, with all its checks.
+//! 13. [`rules`]: what can be found; judging all subjects, or those that a change touched.
+//! 14. [`plan`]: proposals selected, ordered, bounded.
+//! 15. [`apply`]: **door out**, and the only one.
+//! 16. [`output`]: the public shapes, and one file per format.
+//! 17. [`watch`]: the loop: what changed is judged, for one look as for many; findings that come
 //!     and go.
-//! 17. [`cli`]: flags in, exit code out.
+//! 18. [`cli`]: flags in, exit code out.
 //!
 //! # What is absent, on purpose
 //!
@@ -38,6 +39,7 @@
 //!   three shapes of their own, each with its version.
 
 pub mod model;
+pub(crate) mod platform;
 pub mod drivers;
 pub mod client;
 pub mod dump;

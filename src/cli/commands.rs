@@ -256,7 +256,7 @@ impl Cli {
             Command::DestroyOrphan(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Undo(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Journal(args) => Box::pin(args.run(&self.connection)).await,
-            Command::Dump(args) => args.run(&self.connection).await,
+            Command::Dump(args) => Box::pin(args.run(&self.connection)).await,
             Command::Explain(args) => Box::pin(args.run(&self.connection)).await,
             Command::Rbac(args) => args.run(&self.connection).await,
             Command::Version(args) => args.run(),

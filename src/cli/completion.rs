@@ -3,7 +3,7 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    path::{Path, PathBuf},
+    path::Path,
     process::ExitCode,
 };
 
@@ -16,6 +16,7 @@ use clap_complete::{
 use super::{Exit, Failure, terminal};
 use crate::{
     model::{Kind, Severity, Threshold},
+    platform::{self, ADDED_NAME},
     rules::REGISTRY,
 };
 
@@ -70,52 +71,22 @@ pub fn script(shell: &str) -> Vec<u8> {
 
 /// kubectl runs `kubectl_complete-NAME` to complete `kubectl NAME`; krew cannot install it.
 fn install(called: &str) -> Result<Exit, Failure> {
-    let program = program(called)?;
+    let program = platform::called_program(called).map_err(Failure::error)?;
     let name = program.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let Some(plugin) = name.strip_prefix("kubectl-") else {
         return Err(Failure::usage(format!("{name:?} is not the name of a kubectl plugin"))
             .hint(Some("install it as kubectl-storage in a folder of $PATH")));
     };
     let link = program.with_file_name(format!("kubectl_complete-{plugin}"));
-    match std::fs::symlink_metadata(&link) {
-        Ok(metadata) if metadata.is_symlink() => {
-            std::fs::remove_file(&link).map_err(|error| failed(&link, error))?;
-        }
-        Ok(_) => {
-            return Err(Failure::error(anyhow::anyhow!(
-                "{} exists and is not a symbolic link: remove it first",
-                link.display()
-            )));
-        }
-        Err(_) => {}
+    if !platform::add_name(&program, &link).map_err(|error| failed(&link, error))? {
+        return Err(Failure::error(anyhow::anyhow!(
+            "{} exists and is not a {ADDED_NAME}: remove it first",
+            link.display()
+        )));
     }
-    make_link(&program, &link).map_err(|error| failed(&link, error))?;
     terminal::print(|out| writeln!(out, "{} now completes for kubectl", link.display()))
         .map_err(Failure::error)?;
     Ok(Exit::Done)
-}
-
-/// The path under which the program was found: the link that krew made, not what it leads to.
-fn program(called: &str) -> Result<PathBuf, Failure> {
-    let called = Path::new(called);
-    if called.components().count() > 1 {
-        return std::path::absolute(called).map_err(Failure::error);
-    }
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders)
-        .map(|folder| folder.join(called))
-        .find(|path| path.is_file())
-        .map_or_else(|| std::env::current_exe().map_err(Failure::error), Ok)
-}
-
-#[cfg(unix)]
-fn make_link(program: &Path, link: &Path) -> std::io::Result<()> {
-    std::os::unix::fs::symlink(program, link)
-}
-
-#[cfg(not(unix))]
-fn make_link(program: &Path, link: &Path) -> std::io::Result<()> {
-    std::fs::copy(program, link.with_extension("exe")).map(drop)
 }
 
 fn failed(link: &Path, error: std::io::Error) -> Failure {

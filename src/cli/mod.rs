@@ -33,7 +33,7 @@ pub use commands::command;
 pub use completion::script as completion_script;
 use tokio::sync::Notify;
 
-use crate::{model::escape_control, watch::policy::PolicyError};
+use crate::{model::escape_control, platform::terminated, watch::policy::PolicyError};
 
 /// Runs the command line, and returns the exit code.
 pub fn main() -> ExitCode {
@@ -121,22 +121,6 @@ async fn until_signal(
         }
         asked = Some(signal);
     }
-}
-
-#[cfg(unix)]
-async fn terminated() {
-    use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut signal) => {
-            signal.recv().await;
-        }
-        Err(_) => std::future::pending().await,
-    }
-}
-
-#[cfg(not(unix))]
-async fn terminated() {
-    std::future::pending().await
 }
 
 /// Exit codes; part of the public interface. Of several that apply, the first: 130 and 143, 2, 1, 6, 5, 3, 4, 0.

@@ -232,8 +232,10 @@ fn shows_colours(is_terminal: bool) -> bool {
         return false;
     }
     let declined = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let plain = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-    !declined && !plain
+    // Consoles of Windows show colours once they are asked to, and set no `TERM`; nothing else is asked.
+    let enabled = anstyle_query::windows::enable_ansi_colors() == Some(true);
+    let term = std::env::var_os("TERM").filter(|term| !term.is_empty());
+    !declined && term.map_or(enabled, |term| term != "dumb")
 }
 
 /// From how many bytes on that wait there is no room for another line. One line has room however long

@@ -21,6 +21,7 @@ use super::kubeconfig::{
     select_context,
 };
 use super::proxy_environment::ProxyEnv;
+use crate::platform::kubeconfig_home;
 
 /// A connection to one API server.
 #[derive(Clone)]
@@ -54,7 +55,7 @@ pub async fn connect(
     user_agent: &str,
 ) -> Result<Connection, ConnectError> {
     let env = std::env::var_os("KUBECONFIG");
-    let home = std::env::home_dir();
+    let home = kubeconfig_home();
     let setup = match select_context(options, env.as_deref(), home.as_deref())? {
         Ok(chosen) => ClientSetup::of_kubeconfig(options, chosen).await?,
         Err(missing) => ClientSetup::of_service_account(options, missing)?,

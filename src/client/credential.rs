@@ -23,6 +23,8 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tower::{BoxError, Layer, Service, ServiceExt};
 
+use crate::platform::program;
+
 /// Source of a token, which is read again whenever it is about to expire.
 #[derive(Debug)]
 pub(super) enum TokenSource {
@@ -369,7 +371,7 @@ impl CredentialPlugin {
         }
         let info =
             json!({ "apiVersion": self.api_version, "kind": "ExecCredential", "spec": spec });
-        let mut command = Command::new(&self.command);
+        let mut command = Command::new(program(&self.command));
         command
             .args(self.config.args.iter().flatten())
             .envs(

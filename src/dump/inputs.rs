@@ -11,6 +11,7 @@ use super::packing::{Packing, Unpacker};
 use super::piece::FileSummary;
 use super::window::{Halt, WindowLimits};
 use super::{Input, packing, wording};
+use crate::platform::with_slashes;
 
 /// Reads all inputs.
 pub(super) fn read<'s>(
@@ -99,7 +100,8 @@ fn unreadable(error: &io::Error) -> Flaw {
 
 /// Returns a path as it is shown and matched: with `/` on every system.
 pub(super) fn name(path: &Path) -> String {
-    let shown = path.display().to_string();
-    let shown = if cfg!(windows) { shown.replace('\\', "/") } else { shown };
-    shown.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+    with_slashes(path)
+        .chars()
+        .map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c })
+        .collect()
 }

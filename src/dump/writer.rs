@@ -1,6 +1,6 @@
 //! Writes our own dump file: one JSON object in each line, a header first, an end line last.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::{fs, io, process};
@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use super::delivery::EndLine;
 use super::flaw::DumpError;
 use super::{OWN_GROUP, OWN_HEADER, OWN_TRAILER, OWN_VERSION};
+use crate::platform::{private_file, sync_folder};
 
 /// More than any header needs; a file that does not end its first line by then is not a dump.
 const LONGEST_HEADER: u64 = 1 << 20;
@@ -122,7 +123,8 @@ impl DumpWriter {
             may_replace(&self.path, self.replace)?;
             fs::rename(temporary, &self.path).map_err(|source| self.failed(source))?;
             self.temporary = None;
-            sync_folder(&self.path).map_err(|source| self.failed(source))?;
+            let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            sync_folder(folder.unwrap_or(Path::new("."))).map_err(|source| self.failed(source))?;
         }
         Ok(self.count)
     }
@@ -230,15 +232,6 @@ fn is_dump(path: &Path) -> bool {
     })
 }
 
-/// How a file is opened to be written that only its owner may read.
-pub(crate) fn private_file() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options
-}
-
 /// Creates a file beside `path` that only its owner may read, so that renaming it is one step.
 pub(crate) fn private_file_beside(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
@@ -254,11 +247,4 @@ pub(crate) fn private_file_beside(path: &Path) -> io::Result<(PathBuf, File)> {
             Err(error) => return Err(error),
         }
     }
-}
-
-/// Makes the new name last, too.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    // Windows does not open folders, and needs no such thing.
-    if cfg!(unix) { File::open(folder.unwrap_or(Path::new(".")))?.sync_all() } else { Ok(()) }
 }

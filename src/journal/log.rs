@@ -13,11 +13,10 @@ use std::{
 
 use super::line::{Author, LinePosition, ParsedLine};
 use super::{
-    Intent, JOURNAL, JournalConsequence, JournalError, Outcome, create_private_file,
-    create_private_folder, line,
+    Intent, JOURNAL, JournalConsequence, JournalError, Outcome, create_private_file, line,
 };
-use crate::dump::private_file;
 use crate::model::Time;
+use crate::platform::{create_private_folder, private_file, sync_folder};
 
 /// A file that is written and removed again to prove that there is room.
 const PROBE: &str = ".journal.probe";
@@ -373,23 +372,12 @@ fn prove_room(folder: &Path) -> io::Result<()> {
     probed.and(removed)
 }
 
-/// Syncs the folder and those above it, as far as the file system supports that.
+/// Syncs the folder and those above it.
 fn sync_folders(folder: &Path) -> io::Result<()> {
-    if !cfg!(unix) {
-        return Ok(());
-    }
-    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    let synced = sync_folder(folder);
     for above in folder.ancestors().skip(1).take(NEW_FOLDERS) {
         // Folders that cannot be opened were not created by this tool either.
-        let _ = File::open(above).and_then(|above| above.sync_all());
+        let _ = sync_folder(above);
     }
-    match synced {
-        // Some file systems do not support it.
-        Err(error)
-            if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
-        {
-            Ok(())
-        }
-        other => other,
-    }
+    synced
 }

@@ -33,13 +33,13 @@ pub(crate) mod segment_log;
 pub(crate) mod sightings;
 
 use std::{
-    env, fs, io,
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use sha2::{Digest as _, Sha256};
 
-use crate::dump::private_file;
+use crate::platform::{private_file, state_folder};
 
 pub use error::{JournalConsequence, JournalError, SegmentFailure};
 pub use history::{Entry, EntryOutcome, History, HistoryDoubt};
@@ -54,8 +54,8 @@ pub(crate) use segment_log::{SegmentBounds, SegmentLog};
 /// The name of the journal in the folder of a cluster.
 const JOURNAL: &str = "journal.jsonl";
 
-/// Returns the folder of a cluster: `$XDG_STATE_HOME/kubectl-storage/<id>`, where the id is the uid
-/// of its namespace `kube-system`, or a hash of server URL and CA where the namespace may not be
+/// Returns the folder of a cluster: `kubectl-storage/<id>` in the folder for state, where the id is the
+/// uid of its namespace `kube-system`, or a hash of server URL and CA where the namespace may not be
 /// read.
 ///
 /// `None` without a home directory.
@@ -83,9 +83,7 @@ pub(crate) fn folder(
 
 /// Returns the parent of the folders of all clusters; `None` without a home directory.
 pub(crate) fn home() -> Option<PathBuf> {
-    let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = state.or_else(|| env::home_dir().map(|home| home.join(".local/state")))?;
-    Some(state.join("kubectl-storage"))
+    Some(state_folder()?.join("kubectl-storage"))
 }
 
 /// Returns the folders of all clusters that contain a journal, in the order of their names.
@@ -112,15 +110,6 @@ pub(crate) fn folders(home: &Path) -> io::Result<Vec<PathBuf>> {
 /// Returns the journal in the folder of a cluster.
 pub(crate) fn file(folder: &Path) -> PathBuf {
     folder.join(JOURNAL)
-}
-
-/// Creates a folder that only its owner may enter.
-fn create_private_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 /// Creates a file that only its owner may read.

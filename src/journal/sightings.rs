@@ -149,7 +149,7 @@ pub fn record(
 pub fn write(folder: &Path, sightings: &[Sighting]) -> Result<(), SightingsError> {
     let path = folder.join(FILE);
     let failed = |source| SightingsError::Io { verb: "write", path: path.clone(), source };
-    super::create_private_folder(folder).map_err(failed)?;
+    crate::platform::create_private_folder(folder).map_err(failed)?;
     let lines = sightings.iter().map(|sighting| SightingEntry {
         role: sighting.role.name().to_owned(),
         driver: sighting.driver.to_string(),

@@ -27,6 +27,7 @@ mod odd;
 mod pages;
 mod picture;
 mod places;
+mod platforms;
 mod registry;
 #[cfg(target_os = "linux")] // where releases are packed
 mod release;

@@ -418,7 +418,6 @@ fn config(
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use rustls::pki_types::ServerName;
@@ -595,8 +594,11 @@ mod tests {
         is_served
     }
 
+    #[cfg(unix)]
     #[tokio::test]
     async fn a_secret_that_is_replaced_is_taken_and_a_broken_one_is_not() {
+        use std::os::unix::fs::symlink;
+
         let authorities = ["one", "two", "three"].map(TestAuthority::new);
         let folder = tempfile::tempdir().expect("a folder");
         let at = |name: &str| folder.path().join(name);
