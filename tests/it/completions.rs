@@ -21,7 +21,8 @@ const SCRIPTS: [(&str, &str); 4] = [
 #[test]
 fn the_shipped_scripts_ask_the_program() {
     for (shell, file) in SCRIPTS {
-        let script = String::from_utf8(completion_script(shell)).expect("scripts are text");
+        let script = String::from_utf8(completion_script(shell, "kubectl-storage"))
+            .expect("scripts are text");
         assert!(script.contains("KUBECTL_STORAGE_COMPLETE"), "{script}");
         expect_file(&root().join("completions").join(file), &script);
     }
