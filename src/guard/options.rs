@@ -183,8 +183,17 @@ mod tests {
         let mut options = GuardOptions { volumes: GuardMode::Deny, ..GuardOptions::default() };
         options.denied_accounts.insert(("ci".to_owned(), "deployer".to_owned()));
         options.passed_users.insert("eks:addon-manager".to_owned());
-        assert_eq!(GuardOptions::of_annotation(&options.annotation()), Some(options));
-        for text in ["", "{}", "[]", r#"{"version":1,"volumes":"Deny"}"#] {
+        assert!(
+            !options.annotation().contains("program"),
+            "guards that are installed are as they were"
+        );
+        assert_eq!(GuardOptions::of_annotation(&options.annotation()), Some(options.clone()));
+        options.program = "kubectl volume-doctor".to_owned();
+        let annotation = options.annotation();
+        assert_eq!(GuardOptions::of_annotation(&annotation), Some(options));
+        let wrong = annotation.replace("volume-doctor", "a; b");
+        let no_text = annotation.replace(r#""kubectl volume-doctor""#, "1");
+        for text in ["", "{}", "[]", r#"{"version":1,"volumes":"Deny"}"#, &wrong, &no_text] {
             assert_eq!(GuardOptions::of_annotation(text), None, "{text}");
         }
     }
