@@ -56,7 +56,7 @@ fn every_case_ends_as_expected() {
 }
 
 /// Holds every case, and tells of all that do not hold.
-fn hold_all(hold: impl Fn(&Path) + std::panic::RefUnwindSafe) {
+fn hold_all(judge: impl Fn(&Path) + std::panic::RefUnwindSafe) {
     let folder = root().join("tests/cli");
     let mut cases: Vec<_> = fs::read_dir(&folder)
         .expect("tests/cli")
@@ -66,7 +66,7 @@ fn hold_all(hold: impl Fn(&Path) + std::panic::RefUnwindSafe) {
     assert!(cases.len() > 50, "only {} cases", cases.len());
     let mut wrong = Vec::new();
     for case in cases {
-        let held = std::panic::catch_unwind(|| hold(&case));
+        let held = std::panic::catch_unwind(|| judge(&case));
         if let Err(reason) = held {
             let reason = reason.downcast::<String>().map_or_else(|_| String::new(), |text| *text);
             wrong.push(format!("{}: {reason}", case.display()));
