@@ -19,7 +19,7 @@ use super::{
 use crate::client::{Connection, ObjectRequest, Reader, collection_path};
 use crate::model::{
     ANNOUNCED, Action, Finding, JournalEntryNumber, Kind, ObjectRef, ReclaimPolicy, RuleId, Time,
-    beginning, escape_control, format_time,
+    beginning, escape_control, format_time, in_own_name,
 };
 use crate::objects::OWN_COMPONENT;
 use crate::plan::{ProposedChange, Purpose};
@@ -108,7 +108,9 @@ pub(super) fn request(
             "metadata": {"generateName": "kubectl-storage-", "namespace": namespace},
             "involvedObject": reference(object),
             "type": "Normal", "reason": reason,
-            "message": format!("kubectl storage {command}: {what} (journal entry {entry})"),
+            "message": in_own_name(&format!(
+                "kubectl storage {command}: {what} (journal entry {entry})"
+            )),
             "source": {"component": OWN_COMPONENT},
             "reportingComponent": OWN_COMPONENT,
             "firstTimestamp": &time, "lastTimestamp": &time, "count": 1,
@@ -218,6 +220,7 @@ impl FindingNotice {
         let next = finding.offer.as_ref().and_then(|it| it.command.as_ref());
         let next = next.map(|it| format!("; next: {it}")).unwrap_or_default();
         let note = format!("{}: {}{next}", finding.rule, finding.summary);
+        let note = in_own_name(&note);
         let note = escape_control(&note);
         let note = match note.len() {
             0..=LONGEST_NOTE => note.into_owned(),

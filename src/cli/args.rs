@@ -1,10 +1,6 @@
 //! Flags and values that several commands share.
 
-use std::{
-    path::{Path, PathBuf},
-    str::FromStr,
-    time::Duration,
-};
+use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{
     Args,
@@ -444,30 +440,4 @@ pub fn unknown_rule(id: &str) -> Failure {
     let near = nearest(id, REGISTRY.iter().map(|rule| rule.id.to_owned()));
     let hint = did_you_mean(&near).map_or(LIST.to_owned(), |meant| format!("{meant} {LIST}"));
     Failure::usage(format!("unknown finding {id:?}")).hint(Some(hint))
-}
-
-/// The name under which the program is used: `kubectl storage`, or whatever alias kubectl knows
-/// it by.
-pub fn display_name(called: &str) -> String {
-    let name = Path::new(called).file_stem().and_then(|name| name.to_str()).unwrap_or_default();
-    match name.strip_prefix("kubectl-") {
-        Some(plugin) => format!("kubectl {}", plugin.replace('_', "-")),
-        None => "kubectl storage".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_name_is_that_of_the_plugin() {
-        for (called, name) in [
-            ("/home/ann/.krew/bin/kubectl-storage", "kubectl storage"),
-            ("kubectl-volume_doctor", "kubectl volume-doctor"),
-            ("target/debug/it-1234", "kubectl storage"),
-        ] {
-            assert_eq!(display_name(called), name);
-        }
-    }
 }

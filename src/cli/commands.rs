@@ -10,11 +10,12 @@ use clap_complete::{ArgValueCandidates, CompletionCandidate};
 
 use super::{
     Exit, Failure, Interrupt,
-    args::{ConnectionArgs, display_name},
+    args::ConnectionArgs,
     audit::AuditArgs,
     completion::CompletionArgs,
     dump::DumpArgs,
     explain::ExplainArgs,
+    name,
     rbac::RbacArgs,
     retention::RetentionArgs,
     table::{self, FIRST_STEPS, Group},
@@ -27,6 +28,7 @@ use super::{
         orphan::OrphanArgs, rebind::RebindArgs, retain::RetainArgs, undo::UndoArgs,
     },
 };
+use crate::model::program;
 
 /// Find and repair what goes wrong with Kubernetes storage
 #[derive(Debug, Parser)]
@@ -148,17 +150,21 @@ const ASSERTIONS: &str = "Assertions (each says what the tool cannot see)";
 /// How the help of each of them begins.
 const ASSERTION: &str = "Assert that ";
 
-/// Builds the command line under the name that it was called by.
+/// Builds the command line under the name of the file that was called.
 pub fn command(called: &str) -> clap::Command {
-    let name = display_name(called);
+    named(&name::decide(called, None).unwrap_or_else(|usual| usual))
+}
+
+/// Builds the command line under a name.
+fn named(name: &str) -> clap::Command {
     let help =
         Arg::new("help").short('h').long("help").help("Print help").help_heading(None::<&str>);
     let namespace = Arg::new(NAMESPACE).short('n').long(NAMESPACE).value_name("NAMESPACE");
-    let usage = OrphanArgs::usage(&name);
+    let usage = OrphanArgs::usage(name);
     let program = Cli::command()
         .name("kubectl-storage")
-        .display_name(&name)
-        .bin_name(&name)
+        .display_name(name)
+        .bin_name(name)
         .mut_args(|it| it.hide(true))
         .disable_help_flag(true)
         // Possible values say in one line what they are, as all flags do.
@@ -167,8 +173,8 @@ pub fn command(called: &str) -> clap::Command {
     let template = template(&program);
     let after = format!(
         "{}\nUse \"{name} COMMAND --help\" for the flags of a command.\n{}",
-        table::shown(FIRST_STEPS, &name),
-        pointer(&name)
+        table::shown(FIRST_STEPS, name),
+        pointer(name)
     );
     program.help_template(template).after_help(after).mut_subcommands(|command| {
         let examples = table::examples(command.get_name());
@@ -176,7 +182,7 @@ pub fn command(called: &str) -> clap::Command {
             "destroy-orphan" => command.override_usage(&usage),
             _ => command,
         };
-        dressed(command, &name, examples)
+        dressed(command, name, examples)
     })
 }
 
@@ -221,17 +227,17 @@ fn template(program: &clap::Command) -> StyledStr {
 ///
 /// # Errors
 /// When it makes no sense, or when help is all that was asked for.
-pub(super) fn parse(called: &str, mut typed: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let mut matches = command(called).try_get_matches_from(&typed)?;
+pub(super) fn parse(mut typed: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let mut matches = named(program()).try_get_matches_from(&typed)?;
     if let Some(namespace) = matches.get_one::<String>(NAMESPACE) {
         let end = typed.iter().position(|it| it == "--").unwrap_or(typed.len());
         typed.splice(end..end, ["-n".into(), namespace.into()]);
-        matches = command(called).try_get_matches_from(typed)?;
+        matches = named(program()).try_get_matches_from(typed)?;
     }
     let cli = Cli::from_arg_matches(&matches)?;
     let Command::Help(HelpArgs { command: words }) = cli.command else { return Ok(cli) };
-    let words = [called].into_iter().chain(words.iter().map(String::as_str)).chain(["--help"]);
-    Cli::from_arg_matches(&command(called).try_get_matches_from(words)?)
+    let words = [program()].into_iter().chain(words.iter().map(String::as_str)).chain(["--help"]);
+    Cli::from_arg_matches(&named(program()).try_get_matches_from(words)?)
 }
 
 impl Cli {

@@ -13,14 +13,14 @@ use clap_complete::{
     env::{Bash, EnvCompleter, Fish, Powershell, Zsh},
 };
 
-use super::{Exit, Failure, terminal};
+use super::{Exit, Failure, name::plugin_file, terminal};
 use crate::{
     model::{Kind, Severity, Threshold},
     platform::{self, ADDED_NAME},
     rules::REGISTRY,
 };
 
-/// The name under which the scripts complete the program, and find it in `$PATH`.
+/// The name under which scripts complete the program, and find it in `$PATH`, unless it was called as another plugin.
 const PROGRAM: &str = "kubectl-storage";
 /// The variable with which a script says which shell asks.
 const ASKS: &str = "KUBECTL_STORAGE_COMPLETE";
@@ -46,24 +46,26 @@ enum CompletionTarget {
 
 impl CompletionArgs {
     pub(super) fn run(&self, called: &str) -> Result<Exit, Failure> {
-        let script = match self.what {
-            CompletionTarget::Bash => script("bash"),
-            CompletionTarget::Zsh => script("zsh"),
-            CompletionTarget::Fish => script("fish"),
-            CompletionTarget::Powershell => script("powershell"),
+        let shell = match self.what {
+            CompletionTarget::Bash => "bash",
+            CompletionTarget::Zsh => "zsh",
+            CompletionTarget::Fish => "fish",
+            CompletionTarget::Powershell => "powershell",
             CompletionTarget::Install => return install(called),
         };
+        let script = script(shell, plugin_file(called).unwrap_or(PROGRAM));
         terminal::print(|out| out.write_all(&script)).map_err(Failure::error)?;
         Ok(Exit::Done)
     }
 }
 
-/// Returns the script with which a shell asks the program for completions; nothing for other shells.
-pub fn script(shell: &str) -> Vec<u8> {
+/// Returns the script with which a shell asks the program, which it finds under this name, for completions; nothing
+/// for other shells.
+pub fn script(shell: &str, program: &str) -> Vec<u8> {
     let mut script = Vec::new();
     if let Some(shell) = SHELLS.into_iter().find(|it| it.is(shell)) {
         // Nothing fails to write into memory.
-        let _ = shell.write_registration(ASKS, PROGRAM, PROGRAM, PROGRAM, &mut script);
+        let _ = shell.write_registration(ASKS, program, program, program, &mut script);
     }
     let text = String::from_utf8_lossy(&script);
     format!("{}\n", text.trim()).into_bytes()

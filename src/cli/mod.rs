@@ -10,6 +10,7 @@ mod commands;
 mod completion;
 mod dump;
 mod explain;
+mod name;
 mod namespaces;
 mod rbac;
 mod retention;
@@ -33,7 +34,11 @@ pub use commands::command;
 pub use completion::script as completion_script;
 use tokio::sync::Notify;
 
-use crate::{model::escape_control, platform::terminated, watch::policy::PolicyError};
+use crate::{
+    model::{call_program, escape_control},
+    platform::terminated,
+    watch::policy::PolicyError,
+};
 
 /// Runs the command line, and returns the exit code.
 pub fn main() -> ExitCode {
@@ -54,7 +59,13 @@ pub fn main() -> ExitCode {
 
 fn run(arguments: Vec<std::ffi::OsString>) -> Result<Exit, Failure> {
     let called = arguments.first().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
-    let cli = match commands::parse(&called, arguments) {
+    let told = std::env::var_os(name::VARIABLE).map(|it| it.to_string_lossy().into_owned());
+    let decided = name::decide(&called, told.as_deref());
+    call_program(decided.as_ref().unwrap_or_else(|usual| usual));
+    if decided.is_err() {
+        terminal::note(name::IGNORED);
+    }
+    let cli = match commands::parse(arguments) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are no errors, and go to stdout.

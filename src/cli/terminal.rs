@@ -17,7 +17,7 @@ use tokio::{sync::Notify, time::timeout};
 
 use super::Failure;
 use crate::{
-    model::escape_control,
+    model::{escape_control, in_own_name},
     output::{
         event_stream::{EventBacklog, EventStream},
         jsonpath::RenderError,
@@ -90,9 +90,25 @@ pub fn queue_notes(tell_lost: fn(usize)) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes a line to stderr; where that is closed, nobody wants to know.
+/// Writes a line to stderr, with the name under which the program was called; where that is closed, nobody wants to
+/// know.
 pub fn note(line: &str) {
     let _ = writeln!(Notes, "{line}");
+}
+
+/// Writes what objects contain to stderr as it is.
+pub fn note_contents(text: &str) {
+    let _ = write_note(format!("{text}\n").into_bytes());
+}
+
+fn write_note(line: Vec<u8>) -> io::Result<()> {
+    match QUEUED.get() {
+        None => io::stderr().lock().write_all(&line),
+        Some(queue) => {
+            queue.push(line);
+            Ok(())
+        }
+    }
 }
 
 /// Waits until what was noted is written, if somebody reads it.
@@ -102,7 +118,7 @@ pub fn settle_notes() {
     }
 }
 
-/// Writes to stderr as [`note`] does: each write is one line, or several.
+/// Writes to stderr as [`note`] does: each write is one line, or several. No name has a character that JSON escapes.
 #[derive(Debug, Clone, Copy)]
 pub struct Notes;
 
@@ -112,12 +128,9 @@ impl Write for Notes {
     }
 
     fn write_all(&mut self, line: &[u8]) -> io::Result<()> {
-        match QUEUED.get() {
-            None => io::stderr().lock().write_all(line),
-            Some(queue) => {
-                queue.push(line.to_vec());
-                Ok(())
-            }
+        match std::str::from_utf8(line) {
+            Ok(text) => write_note(in_own_name(text).into_owned().into_bytes()),
+            Err(_) => write_note(line.to_vec()),
         }
     }
 

@@ -4,7 +4,10 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Exit, Failure, terminal};
-use crate::output::list;
+use crate::{
+    model::{PROGRAM, program},
+    output::list,
+};
 
 /// Arguments of `version`.
 #[derive(Debug, Args)]
@@ -35,7 +38,15 @@ impl VersionArgs {
         terminal::print(|out| match self.output.as_deref() {
             Some("json") => list::json(out, &version),
             Some(_) => list::yaml(out, &version),
-            None => writeln!(out, "kubectl storage {} ({})", version.version, version.platform),
+            None => writeln!(
+                out,
+                "{} {} ({}){}",
+                program(),
+                version.version,
+                version.platform,
+                // Documentation and issues have the one name, whoever installs the program under another.
+                if program() == PROGRAM { "" } else { ", which is kubectl storage" }
+            ),
         })
         .map_err(Failure::error)?;
         Ok(Exit::Done)

@@ -410,6 +410,21 @@ mod tests {
     }
 
     #[test]
+    fn a_guard_that_was_installed_under_another_name_is_as_it_should_be() {
+        let program = "kubectl volume-doctor".to_owned();
+        let options = GuardOptions { program, ..GuardOptions::default() };
+        let installed = cluster(&options);
+        assert_eq!(installed.faults(), []);
+        let text = installed.policies[0]["spec"]["validations"][0].to_string();
+        assert!(text.contains("Use: kubectl volume-doctor delete pvc"), "{text}");
+        assert!(text.contains("bound; use kubectl volume-doctor delete pvc"), "{text}");
+        // Who installs it under the usual name wants that name.
+        let steps = installation(&installed, &GuardOptions::default()).expect("nothing is foreign");
+        assert!(steps.iter().all(|it| matches!(it, Step::Change { .. })), "{steps:#?}");
+        assert_eq!(steps.len(), 13);
+    }
+
+    #[test]
     fn what_is_missing_or_edited_is_repaired_and_the_rest_left_alone() {
         let options = GuardOptions::default();
         let mut installed = cluster(&options);

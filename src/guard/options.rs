@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
+use crate::model::{PROGRAM, is_program_name, program};
+
 /// The default group that passes the guard, for `--as-group`.
 pub const BREAK_GLASS: &str = "storage.kubectl.dev:break-glass";
 
@@ -50,6 +52,8 @@ pub struct GuardOptions {
     /// Users that pass although their names do not begin with `system:`: controllers of managed
     /// control planes.
     pub passed_users: BTreeSet<String>,
+    /// The name under which messages offer the commands of the program.
+    pub program: String,
 }
 
 impl Default for GuardOptions {
@@ -59,6 +63,7 @@ impl Default for GuardOptions {
             break_glass: BREAK_GLASS.to_owned(),
             denied_accounts: BTreeSet::new(),
             passed_users: BTreeSet::new(),
+            program: PROGRAM.to_owned(),
         }
     }
 }
@@ -74,12 +79,22 @@ pub enum OptionsError {
         "group {0} cannot be the break-glass group: requests of many users and controllers have it"
     )]
     CommonGroup(String),
+    /// A name under which nobody calls the program.
+    #[error("{0:?} is not a valid name of the program")]
+    Program(String),
     /// A user whom the guard is for.
     #[error("user {0} cannot pass the guard: it is a person's")]
     Person(String),
 }
 
 impl GuardOptions {
+    /// The same, with messages that offer commands under the name by which this process was called. Only what installs
+    /// asks for that: whoever else looks at the guard, under whatever name, finds it as it was installed.
+    #[must_use]
+    pub fn in_own_name(self) -> Self {
+        Self { program: program().to_owned(), ..self }
+    }
+
     /// Checks names that come from a command line or from an annotation.
     ///
     /// # Errors
@@ -92,6 +107,9 @@ impl GuardOptions {
             if name.is_empty() || name.len() > LONGEST || !printable {
                 return Err(OptionsError::Name(name.clone()));
             }
+        }
+        if !is_program_name(&self.program) {
+            return Err(OptionsError::Program(self.program.clone()));
         }
         if self.break_glass.starts_with("system:") {
             return Err(OptionsError::CommonGroup(self.break_glass.clone()));
@@ -107,14 +125,17 @@ impl GuardOptions {
         let accounts = self.denied_accounts.iter();
         let accounts: Vec<_> =
             accounts.map(|(namespace, name)| format!("{namespace}/{name}")).collect();
-        json!({
+        let mut options = json!({
             "version": VERSION,
             "volumes": self.volumes.name(),
             "breakGlass": self.break_glass,
             "deniedAccounts": accounts,
             "passedUsers": self.passed_users,
-        })
-        .to_string()
+        });
+        if self.program != PROGRAM {
+            options["program"] = json!(self.program);
+        }
+        options.to_string()
     }
 
     /// Reads the annotation. `None` where it is not readable: then the object differs from every
@@ -141,6 +162,10 @@ impl GuardOptions {
                 .map(account)
                 .collect::<Option<_>>()?,
             passed_users: texts("passedUsers")?.into_iter().collect(),
+            program: match &read["program"] {
+                Value::Null => PROGRAM.to_owned(),
+                name => name.as_str()?.to_owned(),
+            },
         };
         options.check().is_ok().then_some(options)
     }
@@ -158,8 +183,17 @@ mod tests {
         let mut options = GuardOptions { volumes: GuardMode::Deny, ..GuardOptions::default() };
         options.denied_accounts.insert(("ci".to_owned(), "deployer".to_owned()));
         options.passed_users.insert("eks:addon-manager".to_owned());
-        assert_eq!(GuardOptions::of_annotation(&options.annotation()), Some(options));
-        for text in ["", "{}", "[]", r#"{"version":1,"volumes":"Deny"}"#] {
+        assert!(
+            !options.annotation().contains("program"),
+            "guards that are installed are as they were"
+        );
+        assert_eq!(GuardOptions::of_annotation(&options.annotation()), Some(options.clone()));
+        options.program = "kubectl volume-doctor".to_owned();
+        let annotation = options.annotation();
+        assert_eq!(GuardOptions::of_annotation(&annotation), Some(options));
+        let wrong = annotation.replace("volume-doctor", "a; b");
+        let no_text = annotation.replace(r#""kubectl volume-doctor""#, "1");
+        for text in ["", "{}", "[]", r#"{"version":1,"volumes":"Deny"}"#, &wrong, &no_text] {
             assert_eq!(GuardOptions::of_annotation(text), None, "{text}");
         }
     }

@@ -11,7 +11,7 @@ use crate::{
     facts::{
         CLONE_SOURCE, EXTERNAL_PROVISIONER, IN_TREE, PV_PROTECTION, PVC_PROTECTION, SNAPSHOT_SOURCE,
     },
-    model::{GUARD_NAME, Kind},
+    model::{GUARD_NAME, Kind, renamed},
 };
 
 /// The name of every object whose creation is a probe.
@@ -221,8 +221,10 @@ impl Guarded {
         let validations: Vec<_> = rules
             .map(|rule| {
                 json!({
-                    "expression": rule.expression, "messageExpression": rule.says,
-                    "message": rule.message, "reason": "Forbidden",
+                    "expression": rule.expression,
+                    "messageExpression": renamed(&rule.says, &options.program),
+                    "message": renamed(rule.message, &options.program),
+                    "reason": "Forbidden",
                 })
             })
             .collect();

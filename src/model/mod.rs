@@ -15,6 +15,7 @@ mod metadata;
 mod node;
 mod object;
 mod pod;
+mod program;
 mod record;
 mod row;
 mod selector;
@@ -60,6 +61,9 @@ pub(crate) use pod::split_ordinal;
 pub use pod::{
     Autoscaler, ClaimTemplate, InlineVolume, InlineVolumes, MountedClaim, PodPhase, PodUse,
     REGISTRAR, Retention, RetentionPolicy, SidecarContainer, Sidecars, StatefulSet, Workload,
+};
+pub use program::{
+    PROGRAM, begins_command, call_program, in_own_name, is_program_name, program, renamed,
 };
 pub(crate) use record::{AnnouncedBatch, AnnouncedVolume, Veto, VoidBatch};
 pub use record::{

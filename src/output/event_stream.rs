@@ -7,6 +7,7 @@ use std::{
 
 use super::{
     jsonpath::RenderError,
+    lines::readable,
     list,
     report::{self, Printer, ReportStyle},
     table::{GrowingTable, TableStyle, resource_name, short_name},
@@ -30,7 +31,11 @@ impl EventStream {
             Printer::Columns(columns) => (columns.headers(), None),
             _ => (Vec::new(), None),
         };
-        let look = TableStyle { headers: page.headers, width, escape: escape_control };
+        let escape = match &printer {
+            Printer::Table { .. } => readable,
+            _ => escape_control,
+        };
+        let look = TableStyle { headers: page.headers, width, escape };
         let table = GrowingTable::new(&headers, look);
         Self { printer, table }
     }

@@ -1,9 +1,11 @@
 //! Lines of a bounded width, and their colours.
 
+use std::borrow::Cow;
+
 use anstyle::{Ansi256Color, AnsiColor, Style};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::model::Severity;
+use crate::model::{Severity, begins_command, escape_control, in_own_name};
 
 /// The longest name that is printed: no object of a cluster has a longer one.
 pub const LONGEST_NAME: usize = 400;
@@ -78,6 +80,14 @@ impl Paint {
             true => format!("{style}{text}{style:#}"),
             false => text.to_owned(),
         }
+    }
+}
+
+/// A cell of a table that people read: harmless, and with the name under which the program was called.
+pub fn readable(text: &str) -> Cow<'_, str> {
+    match escape_control(text) {
+        Cow::Borrowed(text) => in_own_name(text),
+        Cow::Owned(text) => Cow::Owned(in_own_name(&text).into_owned()),
     }
 }
 
@@ -159,7 +169,7 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
 
 fn filled(text: &str, width: usize, breaks_words: bool) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for (word, is_command) in words(text, width) {
+    for (word, is_command) in words(&in_own_name(text), width) {
         match lines.last_mut() {
             Some(line) if line.width() + 1 + word.width() <= width && !line.ends_with(GOES_ON) => {
                 line.push(' ');
@@ -192,7 +202,7 @@ fn words(text: &str, width: usize) -> Vec<(String, bool)> {
         let joined = command.join(" ");
         match joined.width() <= width {
             true => words.push((joined, true)),
-            false if joined.contains("`kubectl ") => {
+            false if joined.split_once('`').is_some_and(|(_, it)| begins_command(it)) => {
                 words.extend(command_lines(&joined, width).into_iter().map(|it| (it, true)));
             }
             // What a command prints is none.
@@ -218,6 +228,7 @@ fn words(text: &str, width: usize) -> Vec<(String, bool)> {
 
 /// Breaks a command where a shell allows it: it can be copied as it stands.
 pub fn command_lines(command: &str, width: usize) -> Vec<String> {
+    let command = &*in_own_name(command);
     if command.width() <= width {
         return vec![command.to_owned()];
     }

@@ -13,6 +13,7 @@ use super::{
     columns::Columns,
     format::Format,
     jsonpath::{RenderError, Template},
+    lines::readable,
     list,
     screen::{self, OfferedCommands, ScreenStyle},
     table::{TableStyle, TextTable},
@@ -132,7 +133,7 @@ fn table(
     page: ReportStyle,
 ) -> io::Result<()> {
     // Nothing is cut and nothing coloured: scripts read this.
-    let look = TableStyle { headers: page.headers, width: None, escape: escape_control };
+    let look = TableStyle { headers: page.headers, width: None, escape: readable };
     let mut table = TextTable::new(out, headers(wide), look);
     let mut any = false;
     for finding in findings {

@@ -1,6 +1,6 @@
 //! Completion: the scripts that are shipped and what they get to hear, and what kubectl gets to hear.
 
-use std::{collections::BTreeMap, process::Command};
+use std::{collections::BTreeMap, path::Path, process::Command};
 
 use kubectl_storage::{
     cli::completion_script,
@@ -21,7 +21,8 @@ const SCRIPTS: [(&str, &str); 4] = [
 #[test]
 fn the_shipped_scripts_ask_the_program() {
     for (shell, file) in SCRIPTS {
-        let script = String::from_utf8(completion_script(shell)).expect("scripts are text");
+        let script = String::from_utf8(completion_script(shell, "kubectl-storage"))
+            .expect("scripts are text");
         assert!(script.contains("KUBECTL_STORAGE_COMPLETE"), "{script}");
         expect_file(&root().join("completions").join(file), &script);
     }
@@ -39,18 +40,23 @@ fn the_program_prints_the_same_scripts() {
 
 /// What the script of bash proposes for these words, of which the last is being typed.
 fn in_bash(words: &[&str]) -> Vec<String> {
-    let script = root().join("completions/kubectl-storage.bash");
+    in_bash_as(&binary(), &root().join("completions/kubectl-storage.bash"), words)
+}
+
+/// What a script of bash for a program of this name proposes.
+fn in_bash_as(program: &Path, script: &Path, words: &[&str]) -> Vec<String> {
+    let folder = program.parent().expect("it is in a folder");
+    let program = program.file_name().and_then(|it| it.to_str()).expect("a name in ASCII");
     let last = words.last().copied().unwrap_or_default();
     let complete = format!(
         r#"source {}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_TYPE=9
-        _clap_complete_kubectl_storage kubectl-storage "${{@: -1}}" "${{@: -2:1}}"
+        _clap_complete_{} {program} "${{@: -1}}" "${{@: -2:1}}"
         printf '%s\n' "${{COMPREPLY[@]}}""#,
-        script.display()
+        script.display(),
+        program.replace('-', "_"),
     );
-    let binary = binary();
-    let folder = binary.parent().expect("it is in a folder");
     let ran = Command::new("bash")
-        .args(["--norc", "--noprofile", "-c", &complete, "bash", "kubectl-storage"])
+        .args(["--norc", "--noprofile", "-c", &complete, "bash", program])
         .args(words)
         .env_clear()
         .env("PATH", format!("{}:/usr/bin:/bin", folder.display()))
@@ -91,6 +97,35 @@ fn bash_completes_commands_flags_values_and_files() {
     assert_eq!(in_bash(&["help", "vers"]), ["version"]);
     assert_eq!(in_bash(&["-n", "shop", "aud"]), ["audit"]);
     assert_eq!(in_bash(&["zzz"]), [""; 0]);
+}
+
+#[test]
+fn another_name_is_completed_in_bash_and_in_kubectl() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let link = folder.path().join("kubectl-volume_doctor");
+    std::os::unix::fs::symlink(binary(), &link).expect("a link");
+    let printed = |what| {
+        let ran = Call { called: Some(link.clone()), ..Call::new(["completion", what]) }.run();
+        assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{what}");
+        ran.stdout
+    };
+    let script = folder.path().join("script");
+    std::fs::write(&script, printed("bash")).expect("it is writable");
+    assert_eq!(in_bash_as(&link, &script, &["ver"]), ["version"]);
+    for (shell, _) in SCRIPTS {
+        let script = printed(shell);
+        assert!(
+            script.contains("volume_doctor") && !script.contains("kubectl-storage"),
+            "{script}"
+        );
+    }
+    let complete = folder.path().join("kubectl_complete-volume_doctor");
+    assert_eq!(printed("install"), format!("{} now completes for kubectl\n", complete.display()));
+    let ran = Call { called: Some(complete), ..Call::new(["ver"]) }.run();
+    assert_eq!(
+        (&*ran.stdout.replace('\t', ": "), ran.code),
+        ("version: Print the version\n:4\n", Some(0))
+    );
 }
 
 #[test]

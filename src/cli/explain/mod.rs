@@ -19,7 +19,7 @@ use super::{
 use crate::{
     client::ConnectError,
     cluster::Cluster,
-    model::{Kind, ObjectKey, Question, Settings, escape_control},
+    model::{Kind, ObjectKey, Question, Settings, escape_control, program},
     output::{
         explanation::{self, ExplainedFindings, FindingExplanation, FindingExplanationList},
         format::Format,
@@ -324,7 +324,7 @@ fn list_drivers(out: &mut dyn Write, rows: &[DriverLine]) -> io::Result<()> {
         let name = escape_control(&row.name);
         writeln!(out, "{name}: {}, {volumes}, provisioner {}", row.title, row.provisioner)?;
     }
-    writeln!(out, "\n`kubectl storage explain driver/NAME` shows more.")
+    writeln!(out, "\n`{} explain driver/NAME` shows more.", program())
 }
 
 fn print_rule(out: &mut dyn Write, rule: &FindingExplanation) -> io::Result<()> {

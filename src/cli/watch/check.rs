@@ -12,7 +12,10 @@ use crate::{
     },
     cluster::{Cluster, Subject},
     model::{RuleId, Settings, Severity, Text, escape_control, format_time},
-    output::table::{GrowingTable, TableStyle},
+    output::{
+        lines::readable,
+        table::{GrowingTable, TableStyle},
+    },
     rules,
     watch::policy::{PolicyFile, report::ReportPolicy},
 };
@@ -59,7 +62,7 @@ fn show(collected: &Collected, settings: &Settings, file: &PolicyFile) -> std::i
     };
     let all: usize = counts.values().sum();
     if !counts.is_empty() {
-        let look = TableStyle { headers: true, width: terminal::width(), escape: escape_control };
+        let look = TableStyle { headers: true, width: terminal::width(), escape: readable };
         terminal::print(|out| {
             let mut table = GrowingTable::new(&["SEVERITY", "ID", "FINDINGS", "REPORTED TO"], look);
             table.rows(out, counts.iter().map(row).collect())

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::model::{Severity, escape_control, shorten};
-use crate::output::lines::{Paint, wrapped};
+use crate::model::{Severity, begins_command, escape_control, in_own_name, shorten};
+use crate::output::lines::{Paint, readable, wrapped};
 
 /// How much of a text from the cluster is shown, in characters; the whole is in `-o json`.
 const LONGEST: usize = 600;
@@ -117,7 +117,7 @@ impl<'a> LabelledLines<'a> {
         effect: &str,
     ) -> io::Result<()> {
         let LabelColumn { indent, width } = column;
-        let shown = escape_control(command);
+        let shown = readable(command);
         if indent + width + shown.width() <= self.width {
             let gap = width.saturating_sub(label.width());
             let label = self.paint.label(label);
@@ -141,7 +141,8 @@ impl<'a> LabelledLines<'a> {
     ) -> io::Result<()> {
         let room = self.width.saturating_sub(column.indent + column.width).max(NARROWEST);
         let mut label = label;
-        let mut rest = text;
+        let text = in_own_name(text);
+        let mut rest = &*text;
         while let Some((before, command, after)) = long_command(rest, room) {
             self.labelled(column, label, before.trim_end())?;
             label = "";
@@ -190,14 +191,16 @@ fn shown(text: &str) -> String {
 
 /// What stands around a command in a text.
 const QUOTE: char = '`';
-/// How a command in a text begins.
-const COMMAND: &str = "`kubectl ";
 
 /// The first command of a text that is longer than a line, with what stands before and after it.
 fn long_command(text: &str, room: usize) -> Option<(&str, &str, &str)> {
     let mut from = 0;
-    while let Some(at) = text[from..].find(COMMAND).map(|it| from + it) {
+    while let Some(at) = text[from..].find(QUOTE).map(|it| from + it) {
         let begin = at + QUOTE.len_utf8();
+        from = begin;
+        if !begins_command(&text[begin..]) {
+            continue;
+        }
         let end = begin + text[begin..].find(QUOTE)?;
         from = end + QUOTE.len_utf8();
         if from - at > room {

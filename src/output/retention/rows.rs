@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use super::{RetentionClaim, RetentionOther, RetentionSet};
-use crate::{
-    model::escape_control,
-    output::table::{TableStyle, TextTable, age_cell},
+use crate::output::{
+    lines::readable,
+    table::{TableStyle, TextTable, age_cell},
 };
 
 const NARROW: [&str; 11] = [
@@ -52,7 +52,7 @@ pub(crate) fn print(
     wide: bool,
     headers: bool,
 ) -> io::Result<()> {
-    let look = TableStyle { headers, width: None, escape: escape_control };
+    let look = TableStyle { headers, width: None, escape: readable };
     let names: &[&str] = if wide { &WIDE } else { &NARROW };
     let mut table = TextTable::new(out, names, look);
     let mut any = false;

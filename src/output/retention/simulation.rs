@@ -10,7 +10,7 @@ use crate::{
     facts::retention::Ordinals,
     model::{ObjectKey, ObjectRef, StatefulSet, escape_control, format_bytes},
     output::{
-        lines::{LONGEST_NAME, Paint, bounded, broken},
+        lines::{LONGEST_NAME, Paint, bounded, broken, readable},
         publish::reference,
         screen::ScreenStyle,
         table::{TableStyle, TextTable, short_name},
@@ -255,7 +255,7 @@ pub(crate) fn print_rows(
 ) -> io::Result<()> {
     const HEADERS: [&str; 8] =
         ["NAMESPACE", "SET", "CLAIM", "RESULT", "DATA", "SIZE", "OWNERS-THEN", "WHY"];
-    let look = TableStyle { headers, width: None, escape: escape_control };
+    let look = TableStyle { headers, width: None, escape: readable };
     let mut table = TextTable::new(out, &HEADERS, look);
     let mut any = false;
     for (set, claim) in

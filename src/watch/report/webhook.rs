@@ -28,7 +28,7 @@ use super::super::leader::Leadership;
 use super::super::policy::report::WebhookPolicy;
 use super::queue::{MOST, Queue, SinkCounts, Telling, ToldFindings};
 use crate::client::ProxyEnv;
-use crate::model::{FindingEvent, Time, escape_control, shorten};
+use crate::model::{FindingEvent, Time, escape_control, in_own_name, shorten};
 use crate::output::{publish, wire};
 
 /// Timing of messages.
@@ -223,7 +223,7 @@ pub(super) fn render(cluster: &str, items: &[WebhookItem]) -> Value {
     }
     let fields: Vec<_> = items.iter().take(FIELDS).map(|it| &it.event).collect();
     json!({
-        "text": escape_slack(&text),
+        "text": escape_slack(&in_own_name(&text)),
         "cluster": cluster,
         "findings": fields,
         "omitted": items.len().saturating_sub(FIELDS),

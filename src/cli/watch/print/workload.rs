@@ -5,7 +5,11 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{Installation, NAME, POLICY_FILE, POLICY_NAME};
-use crate::watch::policy::report::ReportPolicy;
+use crate::{
+    cli::name::VARIABLE,
+    model::{PROGRAM, program},
+    watch::policy::report::ReportPolicy,
+};
 
 /// The specification of the Deployment.
 pub(super) fn spec(of: &Installation) -> Value {
@@ -48,12 +52,17 @@ fn container(of: &Installation) -> Value {
     let state = json!({"name": "state", "mountPath": STATE_FOLDER});
     let secrets = of.secrets.iter().map(MountedSecret::mount);
     let mounts: Vec<_> = [policy, state].into_iter().chain(secrets).collect();
+    let mut env = vec![json!({"name": "XDG_STATE_HOME", "value": STATE_FOLDER})];
+    if program() != PROGRAM {
+        // The file in the image has another name than that which people type.
+        env.push(json!({"name": VARIABLE, "value": program()}));
+    }
     let mut container = json!({
         "name": "watch",
         "image": of.image,
         "command": ["/kubectl-storage", "watch"],
         "args": ["-f", format!("{POLICY_FOLDER}/{POLICY_FILE}"), "--log-format", "json"],
-        "env": [{"name": "XDG_STATE_HOME", "value": STATE_FOLDER}],
+        "env": env,
         "resources": {
             "requests": {"cpu": "50m", "memory": "128Mi"},
             "limits": {"cpu": "1", "memory": "512Mi"},

@@ -321,7 +321,7 @@ struct PrintArgs {
 
 impl PrintArgs {
     fn run(self) -> Result<Exit, Failure> {
-        let options = self.rules.over(GuardOptions::default())?;
+        let options = self.rules.over(GuardOptions::default())?.in_own_name();
         terminal::print(|out| {
             for object in objects(&options) {
                 writeln!(out, "---")?;

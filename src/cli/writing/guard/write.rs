@@ -51,7 +51,7 @@ impl InstallArgs {
         let format = self.write.format("guard install")?;
         let cluster = GuardedCluster::read(connection).await?;
         let installed = cluster.installed.options().filter(|_| !self.reset);
-        let options = self.rules.over(installed.unwrap_or_default())?;
+        let options = self.rules.over(installed.unwrap_or_default())?.in_own_name();
         let steps = installation(&cluster.installed, &options).map_err(|it| taken(&it))?;
         let mut shape =
             GuardChanges::new("guard install", cluster.now, Some(&options), guard::changes(&steps));
@@ -233,7 +233,7 @@ pub(super) async fn carry_out(
     }
     let mut screen = Vec::new();
     difference_lines(&mut screen, steps).map_err(Failure::error)?;
-    terminal::note(String::from_utf8_lossy(&screen).trim_end());
+    terminal::note_contents(String::from_utf8_lossy(&screen).trim_end());
     let writer = GuardWriter::new(&cluster.connection, &args.field_manager);
     writer.dry_run(steps).await.map_err(|error| {
         refused(
