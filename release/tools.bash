@@ -48,7 +48,9 @@ zig() {
 # Puts cargo-auditable into PATH: it has a program carry the list of its crates, which scanners read.
 auditable() {
   local folder=$tools/auditable-$auditable
+  # Unoptimised: it runs for a second, and would otherwise compile for minutes.
   [[ -x $folder/bin/cargo-auditable ]] ||
-    cargo install --quiet --locked --root "$folder" --version "$auditable" cargo-auditable
+    CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off \
+      cargo install --quiet --locked --root "$folder" --version "$auditable" cargo-auditable
   PATH=$folder/bin:$PATH
 }
