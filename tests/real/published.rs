@@ -186,7 +186,7 @@ fn krew_installs_upgrades_and_uninstalls_from_the_repository() {
     let installed: BTreeSet<_> = installed.flatten().map(|it| it.file_name()).collect();
     assert_eq!(installed, ["LICENSE", "kubectl-storage"].map(Into::into).into());
 
-    assert_eq!(krew(&["list"]).trim(), "own/storage");
+    assert!(krew(&["list"]).lines().any(|it| it == "own/storage"), "as it is called in its index");
     publish("v99.0.0");
     let said = krew(&["upgrade"]);
     assert!(said.contains(&format!("own/storage {first} -> v99.0.0")), "{said}");
