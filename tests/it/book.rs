@@ -28,7 +28,8 @@ fn summary() -> String {
             continue;
         };
         let target = targets(line).into_iter().next().unwrap_or_default();
-        if target.starts_with('/') || !target.ends_with(".md") {
+        let page = Path::new(&target);
+        if page.is_absolute() || page.extension().is_none_or(|it| it != "md") {
             continue;
         }
         let _ = writeln!(summary, "- [{label}]({target})");

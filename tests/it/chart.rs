@@ -49,7 +49,7 @@ fn rights() -> Value {
     const NAME: &str = "kubectl-storage-watch";
     let of_cluster = |policy: &str| rules(&printed(policy, &[]), NAME, None);
     let bare = of_cluster("");
-    let more = |policy: &str| -> Vec<Value> {
+    let added_by = |policy: &str| -> Vec<Value> {
         let all = of_cluster(policy);
         assert!(bare.iter().all(|it| all.contains(it)), "{policy}: a rule was merged with another");
         all.into_iter().filter(|it| !bare.contains(it)).collect()
@@ -82,8 +82,8 @@ fn rights() -> Value {
     let elected = printed("leaderElection: {}", &[]);
     json!({
         "watch": bare,
-        "events": more("report: {events: {}}"),
-        "metrics": more("report: {metrics: {address: '0.0.0.0:8443'}}"),
+        "events": added_by("report: {events: {}}"),
+        "metrics": added_by("report: {metrics: {address: '0.0.0.0:8443'}}"),
         "records": rules(&elected, &format!("{NAME}-records"), Some("kube-system")),
         "lease": rules(&elected, NAME, Some("kubectl-storage")),
         "reconcilers": Value::Object(reconcilers.into_iter().collect()),
