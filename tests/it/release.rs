@@ -98,9 +98,9 @@ fn sums_are_filled_in() {
     // Each archive that another package manager names is beside its sum.
     for (file, count) in [("kubectl-storage.rb", 4), ("PKGBUILD", 2)] {
         let text = read(&folder.path().join(file));
-        let named = names.iter().filter(|name| text.contains(&format!("/{name}"))).count();
+        let downloads = names.iter().filter(|it| text.contains(&format!("/{it}"))).count();
         let summed = sums.values().filter(|sum| text.contains(**sum)).count();
-        assert_eq!((named, summed), (count, count), "{file}: {text}");
+        assert_eq!((downloads, summed), (count, count), "{file}: {text}");
         assert!(!text.contains('@'), "{file}: {text}");
         assert!(text.contains(env!("CARGO_PKG_DESCRIPTION")), "{file}: {text}");
     }
