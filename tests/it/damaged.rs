@@ -177,7 +177,9 @@ fn damage(bytes: &mut Vec<u8>, edit: &Edit, sound: &[Vec<u8>]) {
 fn hold(name: &str, sound: &[Vec<u8>], read: impl Fn(&[u8])) {
     assert!(!sound.is_empty());
     // What is sound is read too.
-    sound.iter().for_each(|it| read(it));
+    for it in sound {
+        read(it);
+    }
     let inputs =
         env::var("INPUTS").ok().map_or(INPUTS, |it| it.parse().expect("INPUTS is a number"));
     let config = Config { cases: inputs, failure_persistence: None, ..Config::default() };
@@ -185,7 +187,9 @@ fn hold(name: &str, sound: &[Vec<u8>], read: impl Fn(&[u8])) {
     let begun = Instant::now();
     let damaged = |which: &Index, edits: &[Edit]| {
         let mut bytes = sound[which.index(sound.len())].clone();
-        edits.iter().for_each(|it| damage(&mut bytes, it, sound));
+        for it in edits {
+            damage(&mut bytes, it, sound);
+        }
         bytes
     };
     let strategy = (any::<Index>(), vec(edit(), 1..8));
