@@ -10,6 +10,7 @@ mod citations;
 mod claims_page;
 mod cli;
 mod completions;
+mod damaged;
 mod deletions;
 mod deploy;
 mod drivers;
