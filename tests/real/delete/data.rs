@@ -59,7 +59,7 @@ fn d_44_with_keep_data_the_volume_is_retained_first_and_ends_released_with_its_f
         &[
             "its policy is Retain; then: the claim is deleted",
             &format!("pv/{volume} is Released with policy Retain, and keeps the data"),
-            &format!("`kubectl storage rebind pv/{volume}`"),
+            &format!("`kubectl storage rebind pv/{volume}"),
         ],
     );
     let sent: Vec<_> = admin.sent(mark);

@@ -332,7 +332,7 @@ fn d_144_a_kind_that_may_not_be_listed_is_not_absent() {
         &[
             "unknown which custom resources use it: virtualmachines.kubevirt.io (forbidden: ",
             "--no-other-users asserts that nothing else uses it",
-            "`kubectl storage rbac delete` prints a ClusterRole with this right",
+            "`kubectl storage rbac delete",
         ],
     );
     is_untouched(&on, "one");

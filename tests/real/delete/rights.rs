@@ -63,7 +63,7 @@ fn d_52_what_may_not_be_read_is_never_deleted() {
     ] {
         let blind = Admin::limited(&on, &format!("no-{resource}"), &[resource], &["patch"]);
         let told = blind.refused(5, &delete(&on, &["data"], &["--keep-data"]));
-        because(&told, "data", &[resource, "forbidden", unknown, "`kubectl storage rbac delete`"]);
+        because(&told, "data", &[resource, "forbidden", unknown, "`kubectl storage rbac delete"]);
     }
     is_untouched(&on, "data");
 }

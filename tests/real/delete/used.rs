@@ -74,7 +74,7 @@ fn d_45_a_claim_that_is_terminating_already_is_refused_with_the_way_to_keep_its_
     on.delete("pvc/data");
     let admin = Admin::of(&on);
     let told = admin.refused(5, &delete(&on, &["data"], &["--keep-data"]));
-    let retain = format!("`kubectl storage retain pvc/data -n {}`", on.name);
+    let retain = format!("`kubectl storage retain pvc/data -n {}", on.name);
     let pod = format!("po/{}/user blocks its deletion", on.name);
     because(&told, "data", &["it is Terminating already, which cannot be reverted", &pod, &retain]);
     assert_eq!(state(&on, &volume).0, "Delete");

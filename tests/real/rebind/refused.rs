@@ -60,7 +60,7 @@ fn a_volume_that_is_not_free_is_not_given_away() {
     // Nobody runs that could delete it.
     let deleting = left(&on, "deleting").policy("Delete").provisioned_by("none.csi.example");
     let deleting = release(&on, &deleting);
-    let retain = format!("`kubectl storage retain pv/{deleting}` stops that");
+    let retain = format!("`kubectl storage retain pv/{deleting}");
     refused(
         &admin,
         &[&deleting],
@@ -131,7 +131,7 @@ fn a_claim_that_does_not_fit_is_not_bound() {
     let left = Left::by(&on, driver(), "taken");
     on.create(&claim("taken", &driver().class_retain));
     let other = on.bound("taken");
-    let release = format!("`kubectl storage delete pvc/taken -n {} --keep-data`", on.name);
+    let release = format!("`kubectl storage delete pvc/taken -n {} --keep-data", on.name);
     let said = [&*format!("is Bound to pv/{other}"), "--to NAMESPACE/NAME", &release];
     refused(&admin, &[&left.name], &said);
     assert!(driver().has(&left.handle));

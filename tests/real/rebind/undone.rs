@@ -98,7 +98,7 @@ fn retain_on_a_claim_that_is_terminating_in_use_says_what_is_saved_and_how_to_go
     let said = [
         "is Terminating: it is deleted when the last pod that uses it is deleted",
         "Released then, with its data",
-        &format!("`kubectl storage rebind pv/{name}`"),
+        &format!("`kubectl storage rebind pv/{name}"),
     ];
     let retain = ["retain", "pvc/data", "-n", &on.name, "--yes"];
     let shown = admin.run(&[&retain[..], &["--dry-run=client"]].concat()).ends(0);

@@ -29,7 +29,7 @@ fn snapshot_first_that_fails_leaves_the_claim_as_it_is() {
     let all = snapshots(&on);
     let [snapshot] = all.as_slice() else { panic!("{all:#?}") };
     let name = name_of(snapshot);
-    let look = format!("`kubectl describe volumesnapshot {name} -n {}`", on.name);
+    let look = format!("`kubectl describe volumesnapshot {name} -n {}", on.name);
     says(&told, "data", &["; error: ", "nonsense", "its volume are unchanged", &look]);
     let lines = sent(&admin, before);
     let written: Vec<_> = lines.iter().filter(|it| !it.starts_with("dry ")).collect();
