@@ -317,9 +317,12 @@ fn what_was_recorded_outlives_an_installation() {
     watcher.terminate();
     assert!(!said.contains("not read") && !said.contains("no right"), "{said}");
     let kept = left(&on, "kept");
-    admin
-        .run(&["gc", &format!("pv/{kept}"), "--older-than", "1s", "--keep-backend", "--yes"])
-        .ends(0);
+    // Until it has been Released for long enough, it is refused.
+    let object = format!("pv/{kept}");
+    let keep = ["gc", &object, "--older-than", "1s", "--keep-backend", "--yes"];
+    eventually("its object is deleted", || {
+        admin.by(cluster.kubeconfig(), &keep).go().code == Some(0)
+    });
 
     let recorded = || [NAMESPACE, "kube-system"].map(|it| records(&cluster, it));
     let before = recorded();
