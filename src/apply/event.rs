@@ -18,8 +18,8 @@ use super::{
 };
 use crate::client::{Connection, ObjectRequest, Reader, collection_path};
 use crate::model::{
-    ANNOUNCED, Action, Finding, JournalEntryNumber, Kind, ObjectRef, ReclaimPolicy, RuleId, Time,
-    beginning, escape_control, format_time, in_own_name,
+    ANNOUNCED, Action, Finding, JournalEntryNumber, Kind, ObjectRef, PROGRAM, ReclaimPolicy,
+    RuleId, Time, beginning, escape_control, format_time, in_own_name, is_program_name,
 };
 use crate::objects::OWN_COMPONENT;
 use crate::plan::{ProposedChange, Purpose};
@@ -131,6 +131,8 @@ pub(crate) struct FindingNotice {
     pub(crate) object: ObjectRef,
     /// What it says.
     pub(crate) note: String,
+    /// The same in the usual name of the program: whoever was called by another name tells no more.
+    usual: String,
     /// When it was found, by the API server's clock.
     pub(crate) time: Time,
     /// Whether it was not there before, as far as this process knows: an Event of an earlier time is
@@ -202,7 +204,20 @@ impl KnownEvent {
         self.reporting_controller == OWN_COMPONENT
             && self.reason == reason(notice.rule)
             && self.regarding.uid == uid
-            && self.note == notice.note
+            && is_told(&self.note, &notice.usual)
+    }
+}
+
+/// Whether a note tells what one in the usual name tells: another process may have been called by another name.
+fn is_told(note: &str, usual: &str) -> bool {
+    const NEXT: &str = "; next: ";
+    match usual.split_once(&format!("{NEXT}{PROGRAM} ")) {
+        None => note == usual,
+        Some((told, command)) => {
+            let next = note.strip_prefix(told).and_then(|it| it.strip_prefix(NEXT));
+            let name = next.and_then(|it| it.strip_suffix(command)?.strip_suffix(' '));
+            name.is_some_and(is_program_name)
+        }
     }
 }
 
@@ -219,14 +234,16 @@ impl FindingNotice {
     pub(crate) fn of(finding: &Finding, time: Time, is_new: bool) -> Self {
         let next = finding.offer.as_ref().and_then(|it| it.command.as_ref());
         let next = next.map(|it| format!("; next: {it}")).unwrap_or_default();
-        let note = format!("{}: {}{next}", finding.rule, finding.summary);
-        let note = in_own_name(&note);
-        let note = escape_control(&note);
-        let note = match note.len() {
-            0..=LONGEST_NOTE => note.into_owned(),
-            _ => format!("{}…", beginning(&note, LONGEST_NOTE - '…'.len_utf8())),
+        let note = |next: &str| {
+            let note = format!("{}: {}{next}", finding.rule, finding.summary);
+            let note = escape_control(&note);
+            match note.len() {
+                0..=LONGEST_NOTE => note.into_owned(),
+                _ => format!("{}…", beginning(&note, LONGEST_NOTE - '…'.len_utf8())),
+            }
         };
-        Self { rule: finding.rule, object: finding.object.clone(), note, time, is_new }
+        let (usual, note) = (note(&next), note(&in_own_name(&next)));
+        Self { rule: finding.rule, object: finding.object.clone(), note, usual, time, is_new }
     }
 
     /// The name of its Event. `beside` are the uids of the Events that have its other names: nobody knows them before

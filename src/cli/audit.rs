@@ -169,7 +169,6 @@ impl AuditArgs {
         let head =
             publish::head(cluster, settings, &tally, ReportOrigin { source: *source, journal });
         let tail = publish::tail(&collected.blind);
-        let now = cluster.clock();
         let page = self.page();
         // What a part of the report shows is not what the whole would list again.
         let is_whole = view.is_none() && self.group_by.and_then(GroupBy::grouping).is_none();
@@ -181,7 +180,7 @@ impl AuditArgs {
         let found = collected.assessor.findings(cluster, settings);
         let mut findings = found
             .filter(|it| view.is_none_or(|least| it.severity <= least))
-            .map(|it| collected.repeated.finding(publish::finding(it, now)));
+            .map(|it| collected.public(it));
         terminal::print(|out| {
             let mut sorted = match sort_by {
                 None => None,

@@ -25,8 +25,8 @@ use crate::{
     cluster::Cx,
     dump::{DumpError, DumpWriter, Input, Replace},
     facts,
-    model::{Kind, ObjectKey, Question, Recording, Settings, Text, Time},
-    output::repeated::RepeatedFlags,
+    model::{self, Kind, ObjectKey, Question, Recording, Settings, Text, Time},
+    output::{publish, repeated::RepeatedFlags, wire::Finding},
     remedies::snapshot_first,
     rules::{Assessor, REGISTRY, UnreadGap},
     sources::{
@@ -191,6 +191,11 @@ pub(super) async fn collect(
 }
 
 impl Collected {
+    /// Puts a finding into its public shape, with the flags that its commands repeat.
+    pub(super) fn public(&self, finding: model::Finding) -> Finding {
+        self.repeated.finding(publish::finding(finding, self.intake.cluster.clock()))
+    }
+
     async fn connect(
         &mut self,
         connection: &ConnectionArgs,

@@ -152,7 +152,7 @@ const ASSERTION: &str = "Assert that ";
 
 /// Builds the command line under the name of the file that was called.
 pub fn command(called: &str) -> clap::Command {
-    named(&name::decide(called, None).unwrap_or_else(|usual| usual))
+    named(&name::decide(called, None).0)
 }
 
 /// Builds the command line under a name.
@@ -277,10 +277,39 @@ impl Cli {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        cli::start::{READS_DUMPS, TRUSTS_DUMPS},
+        output::repeated::READ_RECORDS,
+    };
 
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    /// What is added to a printed command is what the command takes.
+    #[test]
+    fn commands_take_what_is_repeated() {
+        let program = command("kubectl-storage");
+        // Those of other commands are offered whole.
+        for command in program.get_subcommands().filter(|it| !it.has_subcommands()) {
+            let takes = |flag: &str, value: &str| {
+                command.get_arguments().any(|it| {
+                    let values = it.get_value_names().into_iter().flatten();
+                    it.get_long() == Some(flag)
+                        && values.map(clap::builder::Str::as_str).eq([value])
+                })
+            };
+            let name = command.get_name();
+            // No report leads to a role of records.
+            let is_led_to = name != "rbac";
+            // A dump is saved from a cluster, where a report asks for one.
+            let reads = takes("filename", "DUMP") && name != "dump";
+            assert_eq!(READS_DUMPS.contains(&name), reads, "{name}");
+            assert_eq!(TRUSTS_DUMPS.contains(&name), reads && takes("taken-at", "TIME"), "{name}");
+            let records = takes("record-namespace", "NAMESPACE") && is_led_to;
+            assert_eq!(READ_RECORDS.contains(&name), records, "{name}");
+        }
     }
 
     /// The words that the shell hands to the program.

@@ -13,7 +13,11 @@ use clap_complete::{
     env::{Bash, EnvCompleter, Fish, Powershell, Zsh},
 };
 
-use super::{Exit, Failure, name::plugin_file, terminal};
+use super::{
+    Exit, Failure,
+    name::{PLUGIN, plugin_file},
+    terminal,
+};
 use crate::{
     model::{Kind, Severity, Threshold},
     platform::{self, ADDED_NAME},
@@ -75,7 +79,7 @@ pub fn script(shell: &str, program: &str) -> Vec<u8> {
 fn install(called: &str) -> Result<Exit, Failure> {
     let program = platform::called_program(called).map_err(Failure::error)?;
     let name = program.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let Some(plugin) = name.strip_prefix("kubectl-") else {
+    let Some(plugin) = name.strip_prefix(PLUGIN) else {
         return Err(Failure::usage(format!("{name:?} is not the name of a kubectl plugin"))
             .hint(Some("install it as kubectl-storage in a folder of $PATH")));
     };

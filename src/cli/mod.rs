@@ -60,9 +60,9 @@ pub fn main() -> ExitCode {
 fn run(arguments: Vec<std::ffi::OsString>) -> Result<Exit, Failure> {
     let called = arguments.first().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
     let told = std::env::var_os(name::VARIABLE).map(|it| it.to_string_lossy().into_owned());
-    let decided = name::decide(&called, told.as_deref());
-    call_program(decided.as_ref().unwrap_or_else(|usual| usual));
-    if decided.is_err() {
+    let (name, is_ignored) = name::decide(&called, told.as_deref());
+    call_program(&name);
+    if is_ignored {
         terminal::note(name::IGNORED);
     }
     let cli = match commands::parse(arguments) {

@@ -9,30 +9,27 @@ pub(super) const VARIABLE: &str = "KUBECTL_STORAGE_NAME";
 /// What a name must be, for a user whose name is none.
 pub(super) const IGNORED: &str = "note: $KUBECTL_STORAGE_NAME is ignored: expected words of letters, digits, - and _, \
                                   such as \"kubectl volume-doctor\"";
-/// How the file of a plugin of kubectl is called.
-const PLUGIN: &str = "kubectl-";
+/// How the name of the file of a plugin of kubectl begins.
+pub(super) const PLUGIN: &str = "kubectl-";
 
-/// Returns the name under which people call the program: as they say, else by the file that was called. `Err` with the
-/// latter where they say what cannot be typed.
-///
-/// # Errors
-/// When what they say is no name.
-pub(super) fn decide(called: &str, told: Option<&str>) -> Result<String, String> {
+/// Returns the name under which people call the program, as they say, else by the file that was called; and whether
+/// what they say is ignored, since it is no name.
+pub(super) fn decide(called: &str, told: Option<&str>) -> (String, bool) {
     // kubectl looks for the words of a command in the name of the file: a dash stands between two of them, and an
     // underscore for a dash within one.
     let words = |file: &str| file.replace('-', " ").replace('_', "-");
     let name = plugin_file(called).map(words).filter(|it| is_program_name(it));
     let name = name.unwrap_or_else(|| PROGRAM.to_owned());
     match told.filter(|it| !it.is_empty()) {
-        Some(told) if is_program_name(told) => Ok(told.to_owned()),
-        Some(_) => Err(name),
-        None => Ok(name),
+        Some(told) if is_program_name(told) => (told.to_owned(), false),
+        ignored => (name, ignored.is_some()),
     }
 }
 
 /// Returns the name of the file that was called, if it is that of a plugin.
 pub(super) fn plugin_file(called: &str) -> Option<&str> {
-    let file = Path::new(called).file_stem()?.to_str()?;
+    let file = Path::new(called).file_name()?.to_str()?;
+    let file = file.strip_suffix(".exe").unwrap_or(file);
     let plugin = file.strip_prefix(PLUGIN)?;
     (!plugin.starts_with('-') && is_program_name(plugin)).then_some(file)
 }
@@ -51,10 +48,13 @@ mod tests {
             ("kubectl-", "kubectl storage"),
             ("kubectl-a;b", "kubectl storage"),
             ("kubectl-storage-", "kubectl storage"),
+            ("kubectl-storage-1.2", "kubectl storage"),
+            ("./kubectl-storage-linux-amd64", "kubectl storage"),
+            ("kubectl-delete", "kubectl storage"),
             ("target/debug/it-1234", "kubectl storage"),
             ("", "kubectl storage"),
         ] {
-            assert_eq!(decide(called, None).as_deref(), Ok(name), "{called}");
+            assert_eq!(decide(called, None), (name.to_owned(), false), "{called}");
         }
     }
 
@@ -62,14 +62,14 @@ mod tests {
     fn what_people_say_comes_first_where_it_can_be_typed() {
         let called = "kubectl-volume_doctor";
         for (told, name) in [
-            ("oc storage", Ok("oc storage")),
-            ("kubectl-storage", Ok("kubectl-storage")),
-            ("", Ok("kubectl volume-doctor")),
-            ("rm -rf; kubectl storage", Err("kubectl volume-doctor")),
-            ("kubectl", Err("kubectl volume-doctor")),
+            ("oc storage", ("oc storage", false)),
+            ("kubectl-storage", ("kubectl-storage", false)),
+            ("", ("kubectl volume-doctor", false)),
+            ("rm -rf; kubectl storage", ("kubectl volume-doctor", true)),
+            ("kubectl", ("kubectl volume-doctor", true)),
         ] {
-            let decided = decide(called, Some(told));
-            assert_eq!(decided.as_deref().map_err(String::as_str), name, "{told}");
+            let (decided, is_ignored) = decide(called, Some(told));
+            assert_eq!((&*decided, is_ignored), name, "{told}");
         }
     }
 }

@@ -6,7 +6,7 @@ use super::{reading::DumpSourceArgs, terminal};
 use crate::{
     facts::quoted,
     model::{FieldSelector, Scope},
-    output::{lines::command_lines, screen::SameReport},
+    output::{lines::command_lines, repeated::last_command, screen::SameReport},
 };
 
 /// The command that reports the same once more, in another format; `None` where objects were selected by name.
@@ -38,7 +38,7 @@ pub(super) fn tell(start: &[String], dump: &DumpSourceArgs) {
     let width = terminal::width().map_or(80, usize::from);
     for command in start {
         let mut command = command.clone();
-        let name = name(&command).to_owned();
+        let name = last_command(&command).unwrap_or_default();
         if READS_DUMPS.contains(&&*name) {
             let files = dump.files().iter().map(|it| format!(" {}", of_dump(it)));
             command.extend(files);
@@ -53,39 +53,17 @@ pub(super) fn tell(start: &[String], dump: &DumpSourceArgs) {
 }
 
 /// Commands that take a dump instead of a cluster.
-const READS_DUMPS: [&str; 8] =
+pub(super) const READS_DUMPS: [&str; 8] =
     ["audit", "delete", "disown", "explain", "fix-finalizers", "gc", "rebind", "retain"];
 
 /// Of these, commands with `--taken-at` and `--complete`.
-const TRUSTS_DUMPS: [&str; 6] = ["audit", "delete", "explain", "fix-finalizers", "gc", "rebind"];
-
-/// The name of the last command of a pipeline, if it is one of this program.
-fn name(command: &str) -> &str {
-    let last = command.rsplit_once("kubectl storage ").map_or("", |(_, last)| last);
-    last.split_whitespace().next().unwrap_or_default()
-}
+pub(super) const TRUSTS_DUMPS: [&str; 6] =
+    ["audit", "delete", "explain", "fix-finalizers", "gc", "rebind"];
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::{Kind, ObjectKey};
-
-    #[test]
-    fn commands_that_read_dumps_are_known() {
-        for (command, reads) in [
-            ("kubectl storage retain pv/a", true),
-            ("kubectl storage explain pv/a", true),
-            (
-                "kubectl storage audit -o name | xargs -r -o kubectl storage gc --older-than 7d",
-                true,
-            ),
-            ("kubectl get pv", false),
-            ("kubectl storage undo 12", false),
-            ("kubectl storage guard install", false),
-        ] {
-            assert_eq!(READS_DUMPS.contains(&name(command)), reads, "{command}");
-        }
-    }
 
     #[test]
     fn the_same_report_is_asked_for_again() {

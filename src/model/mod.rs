@@ -77,7 +77,7 @@ pub use settings::Settings;
 pub(crate) use settings::{Exemption, Recording, Scope, SecretAssertion, SnapshotFirst};
 pub use text::Text;
 pub(crate) use text::{
-    Bytes, Interner, beginning, did_you_mean, escape_control, format_bytes, nearest,
+    Bytes, Interner, beginning, counted, did_you_mean, escape_control, format_bytes, nearest,
     parse_quantity, shorten,
 };
 pub(crate) use time::{

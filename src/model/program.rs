@@ -9,6 +9,52 @@ use std::{borrow::Cow, sync::OnceLock};
 pub const PROGRAM: &str = "kubectl storage";
 /// What no plugin of kubectl is called.
 const KUBECTL: &str = "kubectl";
+/// What kubectl carries out itself (1.36, `kubectl --help`): it looks for no plugin of these names.
+const OF_KUBECTL: [&str; 43] = [
+    "alpha",
+    "annotate",
+    "api-resources",
+    "api-versions",
+    "apply",
+    "attach",
+    "auth",
+    "autoscale",
+    "certificate",
+    "cluster-info",
+    "completion",
+    "config",
+    "cordon",
+    "cp",
+    "create",
+    "debug",
+    "delete",
+    "describe",
+    "diff",
+    "drain",
+    "edit",
+    "events",
+    "exec",
+    "explain",
+    "expose",
+    "get",
+    "help",
+    "kuberc",
+    "kustomize",
+    "label",
+    "logs",
+    "options",
+    "patch",
+    "plugin",
+    "port-forward",
+    "proxy",
+    "replace",
+    "rollout",
+    "run",
+    "scale",
+    "set",
+    "taint",
+    "top",
+];
 /// The longest name that is taken: a command must have room beside it.
 const LONGEST: usize = 60;
 
@@ -26,11 +72,15 @@ pub fn program() -> &'static str {
     CALLED.get().map_or(PROGRAM, String::as_str)
 }
 
-/// Whether a name can be typed as it stands: words of ASCII letters, digits, `-` and `_`, with one space between them.
+/// Whether a name can be typed as it stands, and means this program: words of ASCII letters, digits, `-` and `_`, with
+/// one space between them. What kubectl carries out itself is no plugin, and what follows the usual name is a command.
 pub fn is_program_name(name: &str) -> bool {
     let plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_');
     let is_word = |it: &str| !it.is_empty() && !it.starts_with('-') && it.chars().all(plain);
-    name.len() <= LONGEST && name != KUBECTL && name.split(' ').all(is_word)
+    let of_kubectl = name.strip_prefix(KUBECTL).map(|rest| rest.trim_start().split(' ').next());
+    let is_own = name == PROGRAM || !format!("{name} ").contains(&format!("{PROGRAM} "));
+    let is_other = of_kubectl.flatten().is_some_and(|it| it.is_empty() || OF_KUBECTL.contains(&it));
+    name.len() <= LONGEST && is_own && !is_other && name.split(' ').all(is_word)
 }
 
 /// Returns a text with the name under which the program was called.
@@ -44,14 +94,24 @@ pub fn begins_command(text: &str) -> bool {
     begins(KUBECTL) || begins(program())
 }
 
-/// Returns a text with another name of the program. What has it already stays: a name may begin with the one that
-/// texts have, and lines are made of lines.
+/// Returns a text with another name of the program, wherever a command of it stands. A path, a context or a handle may
+/// have these words as well, and keeps them.
 pub fn renamed<'t>(text: &'t str, name: &str) -> Cow<'t, str> {
     if name == PROGRAM || !text.contains(PROGRAM) {
         return Cow::Borrowed(text);
     }
-    let parts: Vec<_> = text.split(name).map(|part| part.replace(PROGRAM, name)).collect();
-    Cow::Owned(parts.join(name))
+    let mut parts = text.split(PROGRAM);
+    let mut renamed = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let begins = renamed.ends_with(|it: char| it.is_whitespace() || "`(\"".contains(it));
+        let goes_on = part
+            .strip_prefix(' ')
+            .is_some_and(|it| it.starts_with(|it: char| it.is_ascii_lowercase()));
+        let is_command = (renamed.is_empty() || begins) && goes_on;
+        renamed.push_str(if is_command { name } else { PROGRAM });
+        renamed.push_str(part);
+    }
+    Cow::Owned(renamed)
 }
 
 #[cfg(test)]
@@ -71,13 +131,23 @@ mod tests {
                 "`kubectl storage-doctor gc`, then kubectl storage-doctor undo",
             ),
             ("oc storage", "`oc storage gc`, then oc storage undo"),
+            ("storage", "`storage gc`, then storage undo"),
+            ("storage gc", "`storage gc gc`, then storage gc undo"),
         ] {
             let once = renamed("`kubectl storage gc`, then kubectl storage undo", name);
             assert_eq!(once, expected);
             assert_eq!(renamed(&once, name), expected);
         }
-        let same = "kubectl-storage, kubectl get pv";
-        assert_eq!(renamed(same, "kubectl volume-doctor"), same);
+        for same in [
+            "kubectl-storage, kubectl get pv",
+            "gc --context 'kubectl storage'",
+            "Cluster https://a (context kubectl storage), all namespaces",
+            "deletes the backend volume /exports/kubectl storage/catalog",
+            "retain pv/a -f 'kubectl storage/d.json.gz'",
+            "the journal is /a/kubectl storage-of-the-team/journal.jsonl",
+        ] {
+            assert_eq!(renamed(same, "kubectl volume-doctor"), same);
+        }
     }
 
     #[test]
@@ -87,8 +157,25 @@ mod tests {
         }
         let long = "a".repeat(LONGEST + 1);
         for name in [
-            "", "kubectl", " ", "a ", " a", "a  b", "a -n b", "a;b", "a`b", "a'b", "$(a)", "a\nb",
-            "a/b", "ü", &long,
+            "",
+            "kubectl",
+            " ",
+            "a ",
+            " a",
+            "a  b",
+            "a -n b",
+            "a;b",
+            "a`b",
+            "a'b",
+            "$(a)",
+            "a\nb",
+            "a/b",
+            "ü",
+            "kubectl delete ns",
+            "kubectl get",
+            "kubectl storage gc",
+            "my kubectl storage",
+            &long,
         ] {
             assert!(!is_program_name(name), "{name:?}");
         }

@@ -1,7 +1,7 @@
 //! Text: one shared copy of each repeated string and label set, escaping for terminals, Kubernetes
 //! quantities of bytes, and what may have been meant by a name that does not exist.
 
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 
 use hashbrown::HashSet;
 use strsim::damerau_levenshtein;
@@ -78,7 +78,7 @@ pub fn shorten(text: &str, limit: usize) -> String {
     let mut room = limit.saturating_sub(3);
     let mut taken = 0;
     for word in text.split_whitespace() {
-        taken += counted(word, room) + 1;
+        taken += characters(word, room) + 1;
         if taken > room * 3 / 5 + 1 {
             break;
         }
@@ -86,7 +86,7 @@ pub fn shorten(text: &str, limit: usize) -> String {
     }
     room = room.saturating_sub(head.iter().map(|word| word.chars().count() + 1).sum());
     for word in text.split_whitespace().rev() {
-        let length = counted(word, room) + 1;
+        let length = characters(word, room) + 1;
         if length > room + 1 {
             break;
         }
@@ -110,7 +110,7 @@ fn fitting<'a>(words: impl Iterator<Item = &'a str>, limit: usize) -> Option<Str
     let (mut line, mut length) = (String::new(), 0);
     for word in words {
         let gap = usize::from(length > 0);
-        length += gap + counted(word, limit);
+        length += gap + characters(word, limit);
         if length > limit {
             return None;
         }
@@ -121,8 +121,13 @@ fn fitting<'a>(words: impl Iterator<Item = &'a str>, limit: usize) -> Option<Str
 }
 
 /// Returns how many characters a word has, at most one more than `limit`: it may have a megabyte.
-fn counted(word: &str, limit: usize) -> usize {
+fn characters(word: &str, limit: usize) -> usize {
     word.chars().take(limit + 1).count()
+}
+
+/// Returns so many of something in words: `1 volume`, `2 volumes`.
+pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, what: &str) -> String {
+    if count == N::from(1) { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// A number of bytes.

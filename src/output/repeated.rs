@@ -1,12 +1,42 @@
 //! The flags that printed commands repeat, so that they are about the cluster and the records that the report is about.
 
 use super::wire::{EventFinding, Finding, FindingEvent};
-use crate::facts::quoted;
+use crate::{facts::quoted, model::PROGRAM};
 
-/// Commands with `--record-namespace`.
-const READ_RECORDS: [&str; 5] = ["audit", "dump", "explain", "fix-finalizers", "gc"];
+/// Commands that read records where `--record-namespace` says.
+pub const READ_RECORDS: [&str; 5] = ["audit", "dump", "explain", "fix-finalizers", "gc"];
 /// What separates the commands of a pipeline.
 const PIPE: &str = " | ";
+
+/// How the names of a report are handed to a command: without -r, a report of nothing would run it for everything.
+pub const XARGS: &str = "xargs -r -o ";
+/// How a command of kubectl begins.
+const KUBECTL: &str = "kubectl ";
+
+/// The commands of a pipeline.
+fn parts(pipeline: &str) -> Vec<String> {
+    let mut parts: Vec<String> = Vec::new();
+    for part in pipeline.split(PIPE) {
+        // Elsewhere it stands within a value.
+        let begins = [KUBECTL, XARGS].iter().any(|it| part.starts_with(it));
+        match parts.last_mut().filter(|_| !begins) {
+            Some(last) => *last = format!("{last}{PIPE}{part}"),
+            None => parts.push(part.to_owned()),
+        }
+    }
+    parts
+}
+
+/// The name of a command of this program.
+fn own_command(part: &str) -> Option<&str> {
+    let own = part.strip_prefix(XARGS).unwrap_or(part).strip_prefix(PROGRAM)?;
+    own.split_whitespace().next()
+}
+
+/// The name of the last command of a pipeline, if it is one of this program.
+pub fn last_command(pipeline: &str) -> Option<String> {
+    own_command(parts(pipeline).last()?).map(str::to_owned)
+}
 
 /// Flags of the command that was typed which every command that it prints repeats.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,19 +68,9 @@ impl RepeatedFlags {
         if self.connection.is_empty() && self.records.is_empty() {
             return command.to_owned();
         }
-        let mut parts: Vec<String> = Vec::new();
-        for part in command.split(PIPE) {
-            // Elsewhere it stands within a value.
-            let begins = ["kubectl ", "xargs "].iter().any(|it| part.starts_with(it));
-            match parts.last_mut().filter(|_| !begins) {
-                Some(last) => *last = format!("{last}{PIPE}{part}"),
-                None => parts.push(part.to_owned()),
-            }
-        }
+        let mut parts = parts(command);
         for part in &mut parts {
-            let own = part.split_once("kubectl storage ").map(|(_, rest)| rest);
-            let name = own.and_then(|rest| rest.split_whitespace().next());
-            let reads_records = name.is_some_and(|it| READ_RECORDS.contains(&it));
+            let reads_records = own_command(part).is_some_and(|it| READ_RECORDS.contains(&it));
             part.push_str(&self.connection);
             if reads_records {
                 part.push_str(&self.records);
@@ -65,7 +85,7 @@ impl RepeatedFlags {
             return;
         }
         // A driver's error may have a backtick too many: what follows one and looks like a command is one.
-        let part = |(index, part): (usize, &str)| match index > 0 && part.starts_with("kubectl ") {
+        let part = |(index, part): (usize, &str)| match index > 0 && part.starts_with(KUBECTL) {
             true => self.command(part),
             false => part.to_owned(),
         };
@@ -104,6 +124,21 @@ impl RepeatedFlags {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_command_is_known() {
+        for (command, name) in [
+            ("kubectl storage retain pv/a", Some("retain")),
+            (
+                "kubectl storage audit -o name | xargs -r -o kubectl storage gc --older-than 7d",
+                Some("gc"),
+            ),
+            ("kubectl storage explain pv/a --context 'the kubectl storage gc'", Some("explain")),
+            ("kubectl get pv", None),
+        ] {
+            assert_eq!(last_command(command).as_deref(), name, "{command}");
+        }
+    }
 
     #[test]
     fn each_command_repeats_what_it_takes() {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, io::Write};
 
 use super::{jsonpath::RenderError, wire::Finding};
-use crate::model::{Kind, Severity, escape_control};
+use crate::model::{Kind, Severity, counted, escape_control};
 
 /// By what findings are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,8 +69,7 @@ pub fn print(
             Some(name) => format!("{} {}", by.name(), escape_control(&name)),
             None => "other objects".to_owned(),
         };
-        let many = if findings.len() == 1 { "" } else { "s" };
-        writeln!(out, "{heading}: {} finding{many}", findings.len())?;
+        writeln!(out, "{heading}: {}", counted(findings.len(), "finding"))?;
         print(out, findings)?;
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! The summary of a report, in one or two lines.
 
 use super::{lines::Paint, wire::Summary};
-use crate::model::Severity;
+use crate::model::{Severity, counted};
 
 /// How many checks there are, and how many were made everywhere.
 #[derive(Debug, Clone, Copy)]
@@ -53,8 +53,4 @@ pub fn summary(summary: &Summary, checks: Checks, paint: Paint) -> String {
         summary.leaking,
         summary.at_risk
     )
-}
-
-fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

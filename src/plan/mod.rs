@@ -104,8 +104,7 @@ impl ProposedChange {
     pub fn data_fate(&self) -> Option<DataFate> {
         let loses = self.loses();
         if loses.count() > 0 {
-            let at_risk = if loses.is_certain { DataFate::Destroyed } else { DataFate::AtRisk };
-            return Some(at_risk);
+            return Some(if loses.is_certain { DataFate::Destroyed } else { DataFate::AtRisk });
         }
         let Proposal { relies_on, steps, .. } = &self.proposal;
         let is_doubtful =

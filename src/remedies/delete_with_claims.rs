@@ -14,7 +14,7 @@ use crate::facts::{
 };
 use crate::model::{
     Action, Bytes, Cascade, Claim, Effect, Kind, Loss, ObjectKey, ObjectRef, Proposal,
-    ReclaimPolicy, Refusal, Text, Undo, Volume,
+    ReclaimPolicy, Refusal, Text, Undo, Volume, counted,
 };
 
 const DESTROY_DATA: &str = "--destroy-data";
@@ -80,8 +80,7 @@ pub fn propose(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Pro
     };
     let claims = match fates.deleted {
         0 => "no claim".to_owned(),
-        1 => "1 claim".to_owned(),
-        many => format!("{many} claims"),
+        some => counted(some, "claim"),
     };
     let what = format!("deletes {object}, and {claims} with it");
     let risk = match (fates.lost.is_empty() && fates.snapshots.is_empty(), fates.ephemeral) {

@@ -35,6 +35,9 @@ mod release;
 mod rules;
 mod schema;
 mod support;
+#[cfg(target_os = "linux")] // where releases are packed
+#[path = "../documents.rs"]
+mod documents;
 #[path = "../terminal.rs"]
 mod terminal;
 mod watch_policy;

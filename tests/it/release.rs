@@ -12,6 +12,7 @@ use flate2::read::GzDecoder;
 use regex::Regex;
 use tempfile::TempDir;
 
+use crate::documents;
 use crate::support::{Ran, expect_file, read, root};
 
 /// As old as a commit, so that no repository is needed.
@@ -21,18 +22,7 @@ const LINUX: &str = "x86_64-unknown-linux-musl";
 /// A folder to release into, which has the documents of archives.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    for file in [
-        "man/kubectl-storage.1",
-        "completions/kubectl-storage.bash",
-        "licenses/crates.txt",
-        "licenses/rust-standard-library.html",
-        "licenses/musl.txt",
-        "licenses/mingw-w64.txt",
-    ] {
-        let path = folder.path().join("documents").join(file);
-        fs::create_dir_all(path.parent().expect("it is in a folder")).expect("it is writable");
-        fs::write(path, file).expect("it is writable");
-    }
+    documents::write(folder.path());
     fs::write(folder.path().join("binary"), "#!/bin/false\n").expect("it is writable");
     folder
 }

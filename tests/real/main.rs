@@ -40,6 +40,8 @@ mod retention;
 mod reused;
 mod support;
 mod survive;
+#[path = "../documents.rs"]
+mod documents;
 #[path = "../terminal.rs"]
 mod terminal;
 mod undo;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::thread;
 
+use crate::documents;
 use crate::support::{program, say};
 
 fn root() -> &'static Path {
@@ -46,22 +47,6 @@ fn krew_validates_the_manifest() {
     let said = run(krew.arg("-skip-install").arg("-manifest").arg(&manifest));
     assert!(said.contains("structural validation OK"), "{said}");
     assert!(said.contains("no overlapping"), "{said}");
-}
-
-/// The documents that every archive holds. What stands in them is not krew's business.
-fn documents(folder: &Path) {
-    for file in [
-        "man/kubectl-storage.1",
-        "completions/kubectl-storage.bash",
-        "licenses/crates.txt",
-        "licenses/rust-standard-library.html",
-        "licenses/musl.txt",
-        "licenses/mingw-w64.txt",
-    ] {
-        let path = folder.join("documents").join(file);
-        fs::create_dir_all(path.parent().expect("it is in a folder")).expect("it is writable");
-        fs::write(path, file).expect("it is writable");
-    }
 }
 
 /// Serves the files of a folder over HTTP, until the process ends. Returns its URL.
@@ -138,7 +123,7 @@ fn krew_installs_upgrades_and_uninstalls_from_the_repository() {
     fs::create_dir(&served).expect("because the folder is ours");
     let url = serve(served.clone());
     let index = Index::new(place("checkout"), served.join("index.git"));
-    documents(&place("out"));
+    documents::write(&place("out"));
     let binary = place("kubectl-storage");
     let built = env!("CARGO_BIN_EXE_kubectl-storage");
     run(Command::new("strip").arg("-o").arg(&binary).arg(built));

@@ -44,6 +44,23 @@ fn an_event_says_what_the_api_asks_for() {
     assert_eq!(claim.body["regarding"]["namespace"], "shop");
 }
 
+/// A process that is called by another name tells nothing twice.
+#[test]
+fn the_name_of_the_program_is_no_news() {
+    let usual = "pv-failed: it failed; next: kubectl storage retain pv/a";
+    for (note, expected) in [
+        (usual, true),
+        ("pv-failed: it failed; next: oc storage retain pv/a", true),
+        ("pv-failed: it failed; next: kubectl storage retain pv/b", false),
+        ("pv-failed: it failed; next: rm -rf; kubectl storage retain pv/a", false),
+        ("pv-failed: it failed again; next: kubectl storage retain pv/a", false),
+        ("pv-failed: it failed", false),
+    ] {
+        assert_eq!(is_told(note, usual), expected, "{note}");
+    }
+    assert!(is_told("a; next: kubectl get pv", "a; next: kubectl get pv"));
+}
+
 #[test]
 fn a_name_belongs_to_an_object_and_a_rule() {
     let name = notice(true).name("");

@@ -6,7 +6,7 @@ use super::{Collected, kinds};
 use crate::{
     cli::terminal,
     cluster::{Cluster, Gap},
-    model::{ClaimPhase, Kind, Phase, ReclaimPolicy, escape_control},
+    model::{ClaimPhase, Kind, Phase, ReclaimPolicy, counted, escape_control},
     output::repeated::RepeatedFlags,
     rules::{REGISTRY, UnreadGap},
 };
@@ -95,21 +95,18 @@ fn incomplete(
     let (partial, missing): (Vec<Kind>, Vec<Kind>) = lists.into_iter().partition(is_partial);
     let of_answers = |it: &&UnreadGap| answers.contains(&it.gap.kind);
     let open = blind.iter().filter(of_answers).count();
-    let counted = |count: usize, what: &str| {
-        let many = if count == 1 { "" } else { "s" };
-        (count > 0).then(|| format!("{count} {what}{many}"))
-    };
-    let absent: Vec<String> = counted(missing.len(), "kind")
+    let some = |count: usize, what: &str| (count > 0).then(|| counted(count, what));
+    let absent: Vec<String> = some(missing.len(), "kind")
         .into_iter()
         .chain((!has_version).then(|| "the server version".to_owned()))
-        .chain(counted(open, "answer"))
+        .chain(some(open, "answer"))
         .collect();
     let are = match (&absent[..], missing.len().max(open)) {
         ([_], ..=1) => "is",
         _ => "are",
     };
     let absent = (!absent.is_empty()).then(|| format!("{} {are} missing", absent.join(" and ")));
-    let partial = counted(partial.len(), "kind").map(|it| format!("{it} partly read"));
+    let partial = some(partial.len(), "kind").map(|it| format!("{it} partly read"));
     // Whoever plans a change does not report what every check found.
     let limited: BTreeSet<_> = blind.iter().flat_map(|it| &it.rules).collect();
     let checks = matches!(command, "audit" | "watch") && !limited.is_empty();

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     client::ConnectError,
     cluster::Cluster,
-    model::{Kind, ObjectKey, Question, Settings, escape_control, program},
+    model::{Kind, ObjectKey, Question, Settings, counted, escape_control, program},
     output::{
         explanation::{self, ExplainedFindings, FindingExplanation, FindingExplanationList},
         format::Format,
@@ -222,14 +222,13 @@ fn whole(
     source: Source,
 ) -> explanation::Explanation {
     let cluster = &collected.intake.cluster;
-    let now = cluster.clock();
     let assessor = &collected.assessor;
     let own = explained.subject.as_ref();
     let own = own.map(|it| assessor.findings_of(cluster, settings, it)).unwrap_or_default();
     let (related, related_total) =
         assessor.findings_beside(cluster, settings, &explained.neighbours, RELATED);
     let public = |found: Vec<crate::model::Finding>| {
-        found.into_iter().map(|it| collected.repeated.finding(publish::finding(it, now))).collect()
+        found.into_iter().map(|it| collected.public(it)).collect()
     };
     let findings = ExplainedFindings {
         own: public(own.findings),
@@ -317,10 +316,7 @@ fn list_drivers(out: &mut dyn Write, rows: &[DriverLine]) -> io::Result<()> {
         return writeln!(out, "no driver and no provisioner was found");
     }
     for row in rows {
-        let volumes = match row.volumes {
-            1 => "1 volume".to_owned(),
-            many => format!("{many} volumes"),
-        };
+        let volumes = counted(row.volumes, "volume");
         let name = escape_control(&row.name);
         writeln!(out, "{name}: {}, {volumes}, provisioner {}", row.title, row.provisioner)?;
     }

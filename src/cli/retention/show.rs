@@ -17,7 +17,7 @@ use crate::{
         terminal,
     },
     cluster::{Cx, Unseen},
-    model::{Kind, RuleId, Settings, Text, escape_control, nearest},
+    model::{Kind, RuleId, Settings, Text, counted, escape_control, nearest},
     output::{
         format::Format,
         list,
@@ -160,8 +160,7 @@ impl ShowArgs {
             let subject = cluster.subject(&key)?;
             let found =
                 collected.assessor.findings_by(cluster, settings, &subject, is_about_retention);
-            let public = |it| collected.repeated.finding(publish::finding(it, now));
-            Some(found.findings.into_iter().map(public).collect::<Vec<_>>())
+            Some(found.findings.into_iter().map(|it| collected.public(it)).collect::<Vec<_>>())
         };
         let mut sets = view.sets.iter().map(|it| -> RetentionSet {
             let of_set = judged(it.set.object().key).unwrap_or_default();
@@ -318,10 +317,6 @@ impl<'a> RetentionView<'a> {
 
 /// The sums in a few lines. What was not read may exist.
 fn summary(summary: &RetentionSummary, named: &NamedSets, all_read: bool) -> Vec<String> {
-    let counted = |count: usize, what: &str| match count {
-        1 => format!("1 {what}"),
-        _ => format!("{count} {what}s"),
-    };
     let claims = |it: &shown::ClaimTotals| format!("{}, {}", counted(it.count, "claim"), it.size);
     let places: Vec<_> = named.scope.namespaces.iter().map(|it| escape_control(it)).collect();
     let place = match &places[..] {

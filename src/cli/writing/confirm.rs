@@ -10,7 +10,8 @@ use crate::{
     cli::{Exit, Failure, collect::Collected, terminal},
     journal::{Entry, History, Outcome},
     model::{
-        Action, Bytes, Kind, Loss, ObjectKey, Time, escape_control, format_bytes, format_time,
+        Action, Bytes, Kind, Loss, ObjectKey, Time, counted, escape_control, format_bytes,
+        format_time,
     },
     plan::{DataFate, Plan, ProposedChange},
     watch::acting::Breaker,
@@ -129,14 +130,17 @@ fn effect(plan: &Plan) -> String {
         Some(kind @ (Kind::StatefulSet | Kind::VolumeAttachment | Kind::Namespace)) => kind.name(),
         _ => "object",
     };
-    let is_alike = losses.snapshots == 0 && losses.volumes == all;
-    let is_all = is_alike && plan.changes.iter().all(|it| it.loses().volumes == 1);
-    let what = match (counted(losses.volumes, "volume"), counted(losses.snapshots, "snapshot")) {
-        (None, None) => None,
-        _ if is_all => Some("data".to_owned()),
-        (Some(volumes), None) => Some(format!("data of {volumes}")),
-        (None, Some(snapshots)) => Some(snapshots),
-        (Some(volumes), Some(snapshots)) => Some(format!("data of {volumes} and {snapshots}")),
+    let is_each = plan.changes.iter().all(|it| it.loses().volumes == 1) && losses.snapshots == 0;
+    let what = match (losses.volumes, losses.snapshots) {
+        (0, 0) => None,
+        _ if is_each => Some("data".to_owned()),
+        (volumes, 0) => Some(format!("data of {}", counted(volumes, "volume"))),
+        (0, snapshots) => Some(counted(snapshots, "snapshot")),
+        (volumes, snapshots) => Some(format!(
+            "data of {} and {}",
+            counted(volumes, "volume"),
+            counted(snapshots, "snapshot")
+        )),
     };
     let becomes = if losses.is_certain { "destroyed" } else { "may be destroyed" };
     let is_kept = || plan.changes.iter().all(|it| it.data_fate() == Some(DataFate::Kept));
@@ -153,13 +157,7 @@ fn effect(plan: &Plan) -> String {
     let size = Some(bytes).filter(|it| *it > 0).map(format_bytes);
     let parts: Vec<_> = size.into_iter().chain(told).collect();
     let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
-    format!("{verb} {}{parts}", counted(all, noun).unwrap_or_default())
-}
-
-/// So many of something; `None` for none.
-fn counted(count: usize, noun: &str) -> Option<String> {
-    let many = if count == 1 { "" } else { "s" };
-    (count > 0).then(|| format!("{count} {noun}{many}"))
+    format!("{verb} {}{parts}", counted(all, noun))
 }
 
 /// Refuses what removes something because that is old, where the API server and this machine do not agree what time it

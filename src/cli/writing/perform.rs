@@ -30,7 +30,7 @@ use crate::{
         wire::ObjectReference,
         writing::{self, PlanScreen, ReceiptContext},
     },
-    plan::Plan,
+    plan::{Plan, ProposedChange},
     remedies::RECORD_VETO_ID,
 };
 
@@ -362,14 +362,14 @@ fn within_bounds(plan: &Plan, args: &WriteArgs, volumes: usize) -> Result<(), Fa
     };
     // What is destroyed with an object counts like what is named.
     let changes = plan.changes.iter().filter(|it| !it.only_records());
-    let count: usize = changes.clone().map(|it| it.loses().count().max(1)).sum();
-    let verb = if count > changes.count() { "changes or destroys" } else { "changes" };
+    let losses: Vec<_> = changes.map(ProposedChange::loses).collect();
+    let count: usize = losses.iter().map(|it| it.count().max(1)).sum();
+    let verb = if count > losses.len() { "changes or destroys" } else { "changes" };
     if count > args.max {
         return refuse(format!("the plan {verb} {count} objects; --max allows {}", args.max));
     }
     // Of volumes, snapshots are no share.
-    let changes = plan.changes.iter().filter(|it| !it.only_records());
-    let count: usize = changes.map(|it| it.loses().volumes.max(1)).sum();
+    let count: usize = losses.iter().map(|it| it.volumes.max(1)).sum();
     if let Some(percent) = args.max_percent
         && count * 100 > volumes * usize::from(percent)
     {

@@ -20,13 +20,13 @@ use super::{
         LONGEST_NAME, Paint, bounded, broken, cell, column_width, command_lines, shortened,
         shortened_beside_commands, wrapped,
     },
-    repeated::RepeatedFlags,
+    repeated::{RepeatedFlags, XARGS},
     table::{age_cell, short_name},
     wire::{Finding, ObjectReference},
 };
 use crate::{
     facts,
-    model::{Kind, ObjectKey, ObjectRef, Severity, escape_control},
+    model::{Kind, ObjectKey, ObjectRef, Severity, counted, escape_control},
     rules::{self, EXPLAINED},
 };
 
@@ -205,9 +205,8 @@ impl Page<'_> {
             // All that a report of these findings would list.
             let id = &self.listed[*first].id;
             if self.listed.iter().filter(|it| it.id == *id).count() == objects.len() {
-                // Without -r, a report of nothing would run the command for everything.
                 let names = self.offered.repeated.command(&again.names(id, place));
-                let command = format!("{names} | xargs -r -o {command}");
+                let command = format!("{names} | {XARGS}{command}");
                 return (vec![command], objects.len());
             }
         }
@@ -345,7 +344,7 @@ impl Page<'_> {
                     None => kinds.push((&it.kind, 1)),
                 }
             }
-            parts.extend(kinds.into_iter().map(|(kind, count)| counted(kind, count)));
+            parts.extend(kinds.into_iter().map(|(kind, count)| of_kind(kind, count)));
         }
         let mut lines = Vec::new();
         if !same.is_empty() {
@@ -368,14 +367,14 @@ impl Page<'_> {
 }
 
 /// So many objects of a kind, in a word that people use.
-fn counted(kind: &str, count: usize) -> String {
+fn of_kind(kind: &str, count: usize) -> String {
     let word = match kind {
         "PersistentVolume" => "volume",
         "PersistentVolumeClaim" => "claim",
         "Pod" => "pod",
         other => other,
     };
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+    counted(count, word)
 }
 
 #[cfg(test)]

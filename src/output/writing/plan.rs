@@ -1,6 +1,5 @@
 //! `kind: Plan`: what would be changed, as it is shown, saved and read back.
 
-use crate::output::repeated::RepeatedFlags;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +11,7 @@ use crate::{
     model::{ObjectRef, Time, Undo, format_bytes, format_time},
     output::{
         publish::{age, cluster_identity, reference, tool, volume},
+        repeated::RepeatedFlags,
         wire::{API_VERSION, Age, ClusterIdentity, ObjectReference, Tool, Volume, is_zero},
     },
     plan as inner,

@@ -1,6 +1,5 @@
 //! `kind: Receipt` and `kind: Journal`: the outcome of every change of a plan, and what is recorded of it.
 
-use crate::output::repeated::RepeatedFlags;
 use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +15,7 @@ use crate::{
     output::{
         lines::{cell, column_width},
         publish::{cluster_identity, gap, reference, tool, volume},
+        repeated::RepeatedFlags,
         report::{short_name, wrap},
         wire::{API_VERSION, ClusterIdentity, Gap, ObjectReference, Tool, Volume, is_zero},
     },

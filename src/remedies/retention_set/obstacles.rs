@@ -220,13 +220,15 @@ pub(super) fn foretold<'a>(
     };
     let deletion = [Operation::DeleteSet(Propagation::Background)];
     let scaling = [Operation::Scale(0)];
-    let pairs = |operation: &[Operation]| -> Vec<BeforeAfter> {
-        let before = foretold(&before, operation);
-        let after = foretold(&after, operation);
-        let describe = |(a, b): (&Prediction, &Prediction)| (describe(a), describe(b));
-        before.iter().zip(&after).map(describe).collect()
+    let pairs = |operation: &[Operation]| -> Vec<(Prediction, Prediction)> {
+        foretold(&before, operation).into_iter().zip(foretold(&after, operation)).collect()
     };
-    let (deleted, scaled, now) = (pairs(&deletion), pairs(&scaling), pairs(&[]));
+    let described = |pairs: &[(Prediction, Prediction)]| -> Vec<BeforeAfter> {
+        pairs.iter().map(|(before, after)| (describe(before), describe(after))).collect()
+    };
+    let at_once = pairs(&[]);
+    let (deleted, scaled) = (described(&pairs(&deletion)), described(&pairs(&scaling)));
+    let now = described(&at_once);
     let mut groups: Vec<AlikeClaims> = Vec::new();
     for (index, claim) in after.claims.iter().enumerate() {
         let mut effects = vec![
@@ -248,9 +250,8 @@ pub(super) fn foretold<'a>(
         format!("{}: {}", names(places), effects.join("; "))
     };
     let lines = groups.into_iter().map(line).collect();
-    let (unchanged, changed) = (foretold(&before, &[]), foretold(&after, &[]));
     let mut loses = Loss::default();
-    for (unchanged, changed) in unchanged.iter().zip(&changed) {
+    for (unchanged, changed) in &at_once {
         if is_deleted(unchanged) || !is_deleted(changed) {
             continue;
         }

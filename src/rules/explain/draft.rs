@@ -3,7 +3,7 @@
 use super::{Explanation, ObjectEffect, User};
 use crate::cluster::{Cx, Seen, Subject, Unseen};
 use crate::facts::DeletionEffect;
-use crate::model::{Age, Evidence, Kind, Metadata, ObjectRef, Time, Trust, format_age};
+use crate::model::{self, Age, Evidence, Kind, Metadata, ObjectRef, Time, Trust, format_age};
 
 /// The operation that deletes the object which is explained.
 pub(super) const DELETED: &str = "it is deleted";
@@ -163,10 +163,9 @@ pub(super) fn lasting(cx: &Cx, age: &Age) -> Option<String> {
 
 /// A number of things, of which only the first word has a plural: `2 pods with claims`.
 pub(super) fn counted(count: usize, what: &str) -> String {
-    match (count, what.split_once(' ')) {
-        (1, _) => format!("1 {what}"),
-        (_, Some((noun, rest))) => format!("{count} {noun}s {rest}"),
-        (_, None) => format!("{count} {what}s"),
+    match what.split_once(' ') {
+        Some((noun, rest)) => format!("{} {rest}", model::counted(count, noun)),
+        None => model::counted(count, what),
     }
 }
 

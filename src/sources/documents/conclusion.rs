@@ -9,7 +9,7 @@ use super::{
 };
 use crate::cluster::{Change, Coverage, Gap, Reach};
 use crate::dump::{FileLayout, FileScope, FileSummary, Input};
-use crate::model::{Kind, Text};
+use crate::model::{Kind, Text, counted};
 
 impl DumpReading {
     /// Draws the conclusions that only the end of everything allows.
@@ -144,7 +144,7 @@ impl DumpReading {
             [one] => format!("{one} does not say when its lists were taken"),
             [one, ref more @ ..] => format!(
                 "{one} and {} do not say when their lists were taken",
-                counted(more.len() as u64, "other file")
+                counted(more.len(), "other file")
             ),
         };
         self.notes.details.push(format!("{note}: they are treated as simultaneous"));
@@ -358,10 +358,6 @@ fn at_two_moments(Occurrences { count, first }: &Occurrences) -> String {
         _ => format!(", and of {}", counted(count - 1, "more object")),
     };
     format!("two versions of {first}{more}: the inputs were not taken at the same time")
-}
-
-fn counted(count: u64, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
 /// Says that a kind was not read, or not whole.

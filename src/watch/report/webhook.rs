@@ -28,7 +28,7 @@ use super::super::leader::Leadership;
 use super::super::policy::report::WebhookPolicy;
 use super::queue::{MOST, Queue, SinkCounts, Telling, ToldFindings};
 use crate::client::ProxyEnv;
-use crate::model::{FindingEvent, Time, escape_control, in_own_name, shorten};
+use crate::model::{FindingEvent, Time, escape_control, in_own_name, program, shorten};
 use crate::output::{publish, wire};
 
 /// Timing of messages.
@@ -212,7 +212,7 @@ pub(super) fn render(cluster: &str, items: &[WebhookItem]) -> Value {
     ];
     let parts = parts.iter().filter(|(count, _)| *count > 0);
     let parts: Vec<_> = parts.map(|(count, what)| format!("{count} {what}")).collect();
-    let mut text = format!("kubectl storage, {cluster}: findings: {}", parts.join(", "));
+    let mut text = format!("{}, {cluster}: findings: {}", program(), parts.join(", "));
     for item in items.iter().take(LINES) {
         text.push_str("\n• ");
         text.push_str(&item.line);

@@ -102,13 +102,15 @@ fn both_names_are_told_where_they_differ() {
 #[test]
 fn what_runs_in_a_cluster_is_told_the_name() {
     let (_folder, link) = link(LONGER.0);
-    let print =
-        |called: Option<PathBuf>| Call { called, ..Call::new(["watch", "print"]) }.run().stdout;
+    let print = |called: Option<PathBuf>| {
+        Call { called, ..Call::new(["watch", "print", "--monitoring"]) }.run().stdout
+    };
     let variable =
         "        - name: KUBECTL_STORAGE_NAME\n          value: kubectl storage-doctor\n";
     let printed = print(Some(link));
     assert!(printed.contains(variable), "{printed}");
-    assert_eq!(printed.replace(variable, ""), print(None));
+    assert!(printed.contains("`kubectl storage-doctor gc --older-than 30d --dry-run` lists"));
+    assert_eq!(printed.replace(variable, ""), print(None).replace(USUAL, LONGER.1));
 }
 
 #[test]

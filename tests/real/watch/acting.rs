@@ -102,6 +102,16 @@ pub(super) fn switch(on: &Scenario, how: &str) {
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
 }
 
+/// Deletes a claim under its pod, and waits until whoever watches has set its volume to Retain.
+pub(super) fn rescued(on: &Scenario, class: &str) {
+    on.create(&claim("orders", class));
+    on.create(&pod("shop", "orders"));
+    let orders = on.bound("orders");
+    on.wait_phase("pod/shop", "Running");
+    on.delete("pvc/orders");
+    eventually("the volume is kept", || policy_of(on, &orders) == "Retain");
+}
+
 pub(super) fn policy_of(on: &Scenario, volume: &str) -> String {
     let live = on.read(&format!("pv/{volume}"));
     live["spec"]["persistentVolumeReclaimPolicy"].as_str().unwrap_or_default().to_owned()
@@ -155,12 +165,7 @@ fn what_was_announced_is_reclaimed_unless_somebody_objects_and_data_in_danger_is
     assert!(acting.number("last_change_timestamp_seconds").is_some());
 
     // A claim is deleted under its pod.
-    on.create(&claim("orders", &driver.class_delete));
-    on.create(&pod("shop", "orders"));
-    let orders = on.bound("orders");
-    on.wait_phase("pod/shop", "Running");
-    on.delete("pvc/orders");
-    eventually("the volume is kept", || policy_of(&on, &orders) == "Retain");
+    rescued(&on, &driver.class_delete);
     assert!(on.get("pod/shop").is_some());
 
     // What is paused does nothing, from whenever that was said.

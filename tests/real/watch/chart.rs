@@ -7,11 +7,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::Watcher;
-use super::acting::{left, policy_of};
+use super::acting::{left, rescued};
 use super::installed::{NAMESPACE, documents, in_pod};
-use crate::support::{
-    Admin, Cluster, Options, Outcome, Run, Scenario, claim, eventually, pod, program,
-};
+use crate::support::{Admin, Cluster, Options, Outcome, Run, Scenario, eventually, program};
 
 const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/chart");
 const HEADER: &str = "apiVersion: storage.kubectl.dev/v1alpha1\nkind: WatchPolicy\n";
@@ -307,12 +305,7 @@ fn what_was_recorded_outlives_an_installation() {
     let resume = Run::of(&["watch", "resume", "-n", NAMESPACE]);
     done(resume.kubeconfig(cluster.kubeconfig()).go());
     let driver = cluster.driver();
-    on.create(&claim("orders", &driver.class_delete));
-    on.create(&pod("shop", "orders"));
-    let orders = on.bound("orders");
-    on.wait_phase("pod/shop", "Running");
-    on.delete("pvc/orders");
-    eventually("the volume is kept", || policy_of(&on, &orders) == "Retain");
+    rescued(&on, &driver.class_delete);
     let said = watcher.said();
     watcher.terminate();
     assert!(!said.contains("not read") && !said.contains("no right"), "{said}");

@@ -18,7 +18,7 @@ use crate::{
         rbac::{acting_roles, watch_roles},
         terminal,
     },
-    model::{escape_control, is_namespace_name},
+    model::{escape_control, in_own_name, is_namespace_name},
     output::list,
     watch::policy::{
         PolicyFile, PolicySource, WatchPolicy,
@@ -358,7 +358,7 @@ fn monitoring_objects(of: &Installation) -> Result<[Value; 2], serde_yaml::Error
         "selector": {"matchLabels": Installation::labels()},
         "endpoints": [endpoint],
     });
-    let rules: Value = serde_yaml::from_str(ALERTS)?;
+    let rules: Value = serde_yaml::from_str(&in_own_name(ALERTS))?;
     Ok([object("ServiceMonitor", monitor), object("PrometheusRule", rules)])
 }
 

@@ -51,7 +51,9 @@ impl InstallArgs {
         let format = self.write.format("guard install")?;
         let cluster = GuardedCluster::read(connection).await?;
         let installed = cluster.installed.options().filter(|_| !self.reset);
-        let options = self.rules.over(installed.unwrap_or_default())?.in_own_name();
+        // Messages keep the name under which they were installed: its users type that.
+        let options = installed.unwrap_or_else(|| GuardOptions::default().in_own_name());
+        let options = self.rules.over(options)?;
         let steps = installation(&cluster.installed, &options).map_err(|it| taken(&it))?;
         let mut shape =
             GuardChanges::new("guard install", cluster.now, Some(&options), guard::changes(&steps));
