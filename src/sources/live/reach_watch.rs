@@ -64,8 +64,8 @@ const SILENCES: u32 = 2;
 
 /// Why a watch ended.
 enum WatchEnd {
-    /// Another one can begin at the same version; with the error that ended this one, if any.
-    Over(Option<ReadError>),
+    /// Another one can begin at the same version.
+    Over,
     /// Nothing came for too long.
     Silent,
     /// Only a new list shows what has changed.
@@ -123,21 +123,14 @@ impl ReachWatch {
             };
             let lasted = begun.elapsed() >= limits.lasting;
             troubles.barren = if lasted { 0 } else { troubles.barren + 1 };
-            let gap = match &end {
-                WatchEnd::Failed(error) => Some(gap_reason(error)),
-                WatchEnd::Over(error) if troubles.barren >= limits.attempts => {
-                    let ends = || "every watch ends immediately".to_owned();
-                    Some(error.as_ref().map_or_else(ends, gap_reason))
-                }
-                WatchEnd::Over(_) | WatchEnd::Silent | WatchEnd::Outdated => None,
-            };
-            let again = gap.is_some()
-                || matches!(end, WatchEnd::Outdated)
+            let again = matches!(end, WatchEnd::Outdated | WatchEnd::Failed(_))
+                // Where no watch lasts, lists show what changes: nothing is unseen while they succeed.
+                || troubles.barren >= limits.attempts
                 || troubles.silent >= SILENCES
                 // No watch shows whether an object that could not be read can be read now.
                 || links.is_broken(&self.requests.reach);
-            if let Some(reason) = gap {
-                links.outbox.send_gap(&self.requests.reach, reason);
+            if let WatchEnd::Failed(error) = &end {
+                links.outbox.send_gap(&self.requests.reach, gap_reason(error));
             }
             if end.is_refusal() {
                 // What may be listed but not watched is not listed every few seconds instead.
@@ -197,7 +190,7 @@ impl ReachWatch {
             };
             let event = match event {
                 Ok(Some(event)) => event,
-                Ok(None) => return (WatchEnd::Over(None), came),
+                Ok(None) => return (WatchEnd::Over, came),
                 Err(error) => return (end_of(error), came),
             };
             came = true;
@@ -275,7 +268,7 @@ fn end_of(error: ReadError) -> WatchEnd {
         ReadError::Api { .. } | ReadError::NotFound { .. } | ReadError::Undecodable { .. } => {
             WatchEnd::Failed(error)
         }
-        error => WatchEnd::Over(Some(error)),
+        _ => WatchEnd::Over,
     }
 }
 

@@ -145,8 +145,28 @@ async fn a_lost_connection_is_a_gap_until_it_is_back() {
     assert_eq!(cluster.intake.cluster.gaps().count(), 0);
 }
 
+/// Where every connection is cut within a second, a gap until the next watch lasts would never end.
 #[tokio::test]
-async fn a_watch_that_always_breaks_off_at_once_is_a_gap() {
+async fn while_every_watch_breaks_off_at_once_lists_show_what_changes() {
+    for cleanly in [true, false] {
+        let mut cluster = WatchedCluster::at_claims(
+            |nth| match nth {
+                0 => list(1, &[claim("a", 1)]),
+                _ => list(2, &[claim("b", 2)]),
+            },
+            move |_| if cleanly { over("") } else { cut("") },
+        )
+        .await;
+        let changed = |cluster: &WatchedCluster| {
+            assert_eq!(cluster.intake.cluster.gaps().count(), 0);
+            cluster.claims() == (vec!["b"], true)
+        };
+        cluster.until("listed again", changed).await;
+    }
+}
+
+#[tokio::test]
+async fn a_watch_that_always_breaks_off_at_once_is_a_gap_where_nothing_can_be_listed() {
     for cleanly in [true, false] {
         let up = Arc::new(AtomicBool::new(false));
         let is_up = Arc::clone(&up);
