@@ -1,20 +1,24 @@
 //! `kubectl storage audit`: one report, or with `--watch` the same audit continuously.
 
+mod baseline;
 mod following;
+mod outputs;
 mod selection;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, io::Write, path::PathBuf};
 
-use clap::{Args, ValueEnum};
+use baseline::{Compared, DiffArgs, comparable, saved};
+use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
 use following::{FindingView, Following};
+use outputs::{Printed, ReportOutputs};
 use selection::SelectionArgs;
 
 use super::{
     Exit, Failure, Interrupt,
     args::{ConnectionArgs, GapArgs},
     collect::{Collected, collect, tell},
-    completion::{self, REPORTS, formats},
+    completion::{self, AUDITS, formats},
     explain::NamedObject,
     reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
     start, terminal,
@@ -23,7 +27,9 @@ use crate::{
     model::{RuleId, Settings, Severity, did_you_mean},
     output::{
         columns::Columns,
-        format::Format,
+        comparison::{BaselineState, SavedReport},
+        format::{Format, FormatError},
+        formats::{FileFormat, ReportFrame},
         jsonpath::{RenderError, Template},
         lines::Paint,
         order::{SortError, SortPath},
@@ -32,14 +38,18 @@ use crate::{
         screen::OfferedCommands,
         sections::{self, Grouping},
         summary::{Checks, summary},
-        wire::{Finding, FindingEvent as WireEvent, Source},
+        wire::{Finding, FindingEvent as WireEvent, HiddenFindings, Source},
     },
-    rules::REGISTRY,
+    rules::{REGISTRY, Totals},
+    watch::report::report_metrics,
 };
 
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct AuditArgs {
+    #[command(subcommand)]
+    command: Option<AuditCommand>,
     #[command(flatten)]
     dump: DumpSourceArgs,
     /// Go on after the report: print findings as they appear, change and clear
@@ -55,11 +65,18 @@ pub struct AuditArgs {
     /// Exit with code 3 if there is a finding of this severity or worse; with --watch as soon as there is
     #[arg(long, value_name = "SEVERITY", add = ArgValueCandidates::new(completion::severities))]
     fail_on: Option<String>,
+    /// Compare with an earlier report, which `-o json` saved: findings are new or known
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, conflicts_with = "watch")]
+    baseline: Option<PathBuf>,
+    /// Show only findings that are new since --baseline, and count only these for --fail-on
+    #[arg(long, requires = "baseline")]
+    new_only: bool,
     #[command(flatten)]
     gaps: GapArgs,
-    /// Print in this format: table, wide, json, yaml, name, jsonpath=…, custom-columns=…
-    #[arg(short, long, value_name = "FORMAT", default_value = "table", add = formats(REPORTS))]
-    output: String,
+    /// Print in this format: table, wide, json, yaml, name, csv, markdown, junit, sarif, openmetrics, jsonpath=…,
+    /// custom-columns=…; FORMAT=FILE writes a file beside that; can be repeated
+    #[arg(short, long, value_name = "FORMAT[=FILE]", add = formats(AUDITS))]
+    output: Vec<String>,
     /// Omit headers
     #[arg(long)]
     no_headers: bool,
@@ -80,30 +97,44 @@ pub struct AuditArgs {
     group_by: Option<GroupBy>,
 }
 
+/// What else there is to do with reports.
+#[derive(Debug, Subcommand)]
+enum AuditCommand {
+    /// Compare two saved reports: what appeared, changed its severity, or cleared
+    Diff(DiffArgs),
+}
+
 impl AuditArgs {
     pub(super) async fn run(
         self,
         connection: &ConnectionArgs,
         interrupt: &Interrupt,
     ) -> Result<Exit, Failure> {
+        match &self.command {
+            Some(AuditCommand::Diff(diff)) => return diff.run(),
+            None => {}
+        }
         // Everything that was typed is looked at before anything is read.
         let (mut settings, named) = self.settings()?;
-        let printer = printer(&self.output)?;
-        self.groups(&printer)?;
+        let mut outputs = ReportOutputs::parse(&self.output)?;
+        self.fits(&outputs.printed)?;
         let sort_by = self.sort_path()?;
         let fail_on = self.fail_on.as_deref().map(severity).transpose()?;
         let view = self.view(fail_on)?;
         if self.watch {
+            let printer = outputs.followed()?;
             let screen = FindingView::new(fail_on, view);
             let by = Following { settings, named, printer, sort_by: sort_by.as_ref(), screen };
             return Box::pin(self.follow(connection, by, interrupt)).await;
         }
+        let baseline = self.baseline.as_deref().map(saved).transpose()?;
         let (from, source) = self.dump.from(connection, self.selection.namespace())?;
         let mut collected = collect(from, &settings, None).await?;
         self.selection.settle(&named, &mut collected, &mut settings).await?;
         note_unknown_drivers(&mut collected, &settings);
-        let shown = ShownAs { printer: &printer, sort_by: sort_by.as_ref(), view, source };
-        let worst = self.report(&collected, &settings, &shown)?;
+        let shown =
+            ShownAs { sort_by: sort_by.as_ref(), view, source, baseline: baseline.as_ref() };
+        let worst = self.report(&collected, &settings, &shown, &mut outputs)?;
         let exit = self.gaps.settle(exit(&collected, worst, fail_on));
         // The process ends here: taking apart a hundred thousand rows would only take time.
         std::mem::forget(collected);
@@ -146,78 +177,161 @@ impl AuditArgs {
         }
     }
 
-    /// Only tables have sections.
-    fn groups(&self, printer: &Printer) -> Result<(), Failure> {
-        match self.group_by {
-            Some(_) if !printer.is_for_people() => {
-                Err(Failure::usage("--group-by applies to the formats table and wide"))
-            }
-            _ => Ok(()),
+    /// Holds that no flag says how to print what is not printed.
+    fn fits(&self, printed: &Printed) -> Result<(), Failure> {
+        if self.group_by.is_some() && !printed.is_for_people() {
+            return Err(Failure::usage("--group-by applies to the formats table and wide"));
         }
+        let Printed::File(format) = printed else { return Ok(()) };
+        let name = format.name();
+        if !format.keeps_order() && (self.reverse || self.sort_by.is_some()) {
+            let told = format!("--reverse and --sort-by do not apply to the format {name}");
+            return Err(Failure::usage(told));
+        }
+        if *format == FileFormat::OpenMetrics && self.severity.is_some() {
+            let told = format!("--severity does not apply to the format {name}, which counts all");
+            return Err(Failure::usage(told));
+        }
+        Ok(())
     }
 
-    /// Prints the report, and returns the worst severity in it.
+    /// Prints the report and writes its files, and returns the worst severity in it.
     fn report(
         &self,
         collected: &Collected,
         settings: &Settings,
-        ShownAs { printer, sort_by, view, source }: &ShownAs,
+        shown: &ShownAs,
+        ReportOutputs { printed, files }: &mut ReportOutputs,
     ) -> Result<Option<Severity>, Failure> {
+        let ShownAs { sort_by, view, source, baseline } = shown;
         let cluster = &collected.intake.cluster;
         let tally = collected.assessor.totals(cluster, settings);
         let journal = collected.journal.as_ref().map(|path| path.display().to_string());
-        let head =
-            publish::head(cluster, settings, &tally, ReportOrigin { source: *source, journal });
+        let exempted = collected.assessor.exempted(cluster, settings);
+        let mut scope = publish::scope(&settings.scope, &exempted);
         let tail = publish::tail(&collected.blind);
-        let page = self.page();
+        let all = || {
+            let found = collected.assessor.findings(cluster, settings);
+            found.map(|it| collected.public(it))
+        };
+        let compared = baseline.map(|it| Compared::build(it, &scope, &tail.gaps, all()));
+        let counted = match &compared {
+            Some(compared) if self.new_only => &compared.new,
+            _ => &tally.by_severity,
+        };
+        let worst = counted.keys().next().copied();
+        let is_shown = |severity: Severity| view.is_none_or(|least| severity <= least);
+        let listed: usize =
+            counted.iter().filter(|(it, _)| is_shown(**it)).map(|(_, count)| count).sum();
+        let hidden = tally.by_severity.values().sum::<usize>() - listed;
+        scope.hidden = (hidden > 0).then(|| HiddenFindings {
+            less_severe_than: view.map(|it| it.name().to_owned()),
+            known: self.new_only,
+            count: hidden,
+        });
+        let origin = ReportOrigin { source: *source, journal };
+        let mut head = publish::head(cluster, settings, &tally, origin, scope);
+        if let (Some(compared), Some(earlier), Some(path)) = (&compared, baseline, &self.baseline) {
+            comparable(path, &earlier.metadata, &head.metadata)?;
+            head.baseline = Some(compared.comparison.clone());
+        }
+        let frame = ReportFrame {
+            head: &head,
+            tail: &tail,
+            checks: checks(collected, settings),
+            listed,
+            metrics: &metrics(collected, tally),
+            headers: !self.no_headers,
+        };
+        let found = || {
+            let marked = all().map(|it| match &compared {
+                Some(compared) => compared.marked(it),
+                None => it,
+            });
+            marked.filter(|it| {
+                let is_new = it.baseline.as_deref() == Some(BaselineState::New.name());
+                Severity::parse(&it.severity).is_none_or(is_shown) && (is_new || !self.new_only)
+            })
+        };
+        let sorted = || -> Result<Box<dyn Iterator<Item = Finding> + '_>, RenderError> {
+            Ok(match sort_by {
+                None => Box::new(found()),
+                Some(path) => Box::new(path.sort(found().collect())?.into_iter()),
+            })
+        };
+        let write = |format: FileFormat, out: &mut dyn Write| {
+            let mut findings = match format.keeps_order() {
+                true if self.reverse => Box::new(sorted()?.collect::<Vec<_>>().into_iter().rev()),
+                true => sorted()?,
+                // It lists the worst first, or none.
+                false => Box::new(found()) as Box<dyn Iterator<Item = Finding> + '_>,
+            };
+            Ok(format.write(out, frame, &mut findings)?)
+        };
+        files.write(write)?;
         // What a part of the report shows is not what the whole would list again.
-        let is_whole = view.is_none() && self.group_by.and_then(GroupBy::grouping).is_none();
+        let is_whole =
+            view.is_none() && !self.new_only && self.group_by.and_then(GroupBy::grouping).is_none();
         let is_plain = self.dump.is_plain() && self.judgement.is_plain();
         let again = start::again(&settings.scope, self.dump.files());
         let again = again.filter(|_| is_whole && is_plain);
         let offered = OfferedCommands { again: again.as_ref(), repeated: &collected.repeated };
         let mut start = Vec::new();
-        let found = collected.assessor.findings(cluster, settings);
-        let mut findings = found
-            .filter(|it| view.is_none_or(|least| it.severity <= least))
-            .map(|it| collected.public(it));
         terminal::print(|out| {
-            let mut sorted = match sort_by {
-                None => None,
-                Some(path) => Some(path.sort(findings.by_ref().collect())?.into_iter()),
-            };
-            let findings: &mut dyn Iterator<Item = Finding> = match &mut sorted {
-                Some(sorted) => sorted,
-                None => &mut findings,
-            };
-            match self.group_by.and_then(GroupBy::grouping) {
-                None => start = printer.print(out, &head, findings, &tail, page, offered)?,
-                // Of the worst finding's section: it is the first.
-                Some(by) => sections::print(out, findings, by, |out, findings| {
-                    let findings = &mut findings.into_iter();
-                    let of_section = printer.print(out, &head, findings, &tail, page, offered)?;
-                    if start.is_empty() {
-                        start = of_section;
-                    }
-                    Ok(())
-                })?,
+            match printed {
+                Printed::Screen(printer) => {
+                    start = self.screen(out, printer, frame, &mut sorted()?, offered)?;
+                }
+                Printed::File(format) => write(*format, out)?,
             }
             Ok::<_, RenderError>(())
         })
         .map_err(Failure::error)?;
-        if printer.is_for_people() {
+        files.finish()?;
+        if printed.is_for_people() {
             let paint = Paint { colour: terminal::colour_of_notes() };
-            terminal::note(&summary(&head.summary, checks(collected, settings), paint));
-            let hidden =
-                |least: Severity| tally.by_severity.iter().filter(move |(it, _)| **it > least);
-            let hidden: usize = view.map_or(0, |least| hidden(least).map(|(_, count)| count).sum());
+            terminal::note(&summary(&head.summary, frame.checks, paint));
+            if let Some(compared) = &compared {
+                terminal::note(&compared.summary());
+            }
             if hidden > 0 {
-                terminal::note(&format!("{hidden} less severe: not shown, as --severity says"));
+                let (what, flags) = match (self.new_only, view) {
+                    (true, None) => ("not new", "--new-only says"),
+                    (true, Some(_)) => ("less severe or not new", "--severity and --new-only say"),
+                    (false, _) => ("less severe", "--severity says"),
+                };
+                terminal::note(&format!("{hidden} {what}: not shown, as {flags}"));
             }
         }
         Self::tell_read(collected);
         start::tell(&start, &self.dump);
-        Ok(tally.by_severity.into_keys().next())
+        Ok(worst)
+    }
+
+    /// Prints for people, and what templates make of the report. Returns the commands with which to begin.
+    fn screen(
+        &self,
+        out: &mut dyn Write,
+        printer: &Printer,
+        ReportFrame { head, tail, .. }: ReportFrame,
+        findings: &mut dyn Iterator<Item = Finding>,
+        offered: OfferedCommands,
+    ) -> Result<Vec<String>, RenderError> {
+        let page = self.page();
+        let Some(by) = self.group_by.and_then(GroupBy::grouping) else {
+            return printer.print(out, head, findings, tail, page, offered);
+        };
+        let mut start = Vec::new();
+        // Of the worst finding's section: it is the first.
+        sections::print(out, findings, by, |out, findings| {
+            let findings = &mut findings.into_iter();
+            let of_section = printer.print(out, head, findings, tail, page, offered)?;
+            if start.is_empty() {
+                start = of_section;
+            }
+            Ok(())
+        })?;
+        Ok(start)
     }
 
     fn page(&self) -> ReportStyle {
@@ -245,7 +359,11 @@ impl AuditArgs {
 
 /// Parses `-o`, and reads and parses its template.
 pub(super) fn printer(output: &str) -> Result<Printer, Failure> {
-    let format: Format = output.parse().map_err(|error| Failure::usage(format!("{error}")))?;
+    let format: Format = output.parse().map_err(|error: FormatError| Failure {
+        exit: Exit::Usage,
+        error: error.into(),
+        hint: None,
+    })?;
     let file = match format.file() {
         None => String::new(),
         Some(path) => std::fs::read_to_string(path).map_err(|error| {
@@ -287,10 +405,10 @@ fn severity(text: &str) -> Result<Severity, Failure> {
 
 /// How a report is shown.
 struct ShownAs<'a> {
-    printer: &'a Printer,
     sort_by: Option<&'a SortPath>,
     view: Option<Severity>,
     source: Source,
+    baseline: Option<&'a SavedReport>,
 }
 
 /// `--group-by`.
@@ -316,6 +434,12 @@ impl GroupBy {
             Self::Driver => Some(Grouping::Driver),
         }
     }
+}
+
+/// The numbers of a report as metrics.
+fn metrics(collected: &Collected, tally: Totals) -> String {
+    let gaps = collected.blind.iter().map(|it| it.gap.kind).collect();
+    report_metrics(tally, gaps, collected.intake.cluster.clock())
 }
 
 /// How many checks were made, of all.

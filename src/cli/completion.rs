@@ -192,13 +192,25 @@ pub const DOCUMENTS: &[&str] = &["table", "json", "yaml"];
 pub const PLANS: &[&str] = &["table", "json", "yaml", "name"];
 /// Formats of StatefulSets and their claims.
 pub const ROWS: &[&str] = &["table", "wide", "json", "yaml", "name"];
-/// Formats of reports.
-pub const REPORTS: &[&str] = &[
+/// Formats of reports about findings; those of files also with a file.
+pub const AUDITS: &[&str] = &[
     "table",
     "wide",
     "json",
+    "json=",
     "yaml",
+    "yaml=",
     "name",
+    "csv",
+    "csv=",
+    "markdown",
+    "markdown=",
+    "junit",
+    "junit=",
+    "sarif",
+    "sarif=",
+    "openmetrics",
+    "openmetrics=",
     "jsonpath=",
     "jsonpath-as-json=",
     "jsonpath-file=",

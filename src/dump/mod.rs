@@ -52,7 +52,7 @@ pub(crate) use piece::{
     Broken, DumpObject, FileLayout, FileScope, FileSummary, ListSummary, Origin, OwnRecord, Piece,
 };
 pub(crate) use wording::{FieldStep, explain, path_of_misfit};
-pub(crate) use writer::{DumpWriter, Replace, private_file_beside};
+pub(crate) use writer::{DumpWriter, Replace, file_beside, private_file_beside};
 
 /// The group of everything that is ours.
 const OWN_GROUP: &str = "storage.kubectl.dev";

@@ -1,6 +1,6 @@
 //! Writes our own dump file: one JSON object in each line, a header first, an end line last.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::{fs, io, process};
@@ -234,11 +234,16 @@ fn is_dump(path: &Path) -> bool {
 
 /// Creates a file beside `path` that only its owner may read, so that renaming it is one step.
 pub(crate) fn private_file_beside(path: &Path) -> io::Result<(PathBuf, File)> {
+    file_beside(path, &mut private_file())
+}
+
+/// Creates a file beside `path` as these options say, so that renaming it is one step.
+pub(crate) fn file_beside(path: &Path, options: &mut OpenOptions) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
     let mut number = 0;
     loop {
         let temporary = path.with_file_name(format!(".{name}.{}-{number}.part", process::id()));
-        match private_file().create_new(true).open(&temporary) {
+        match options.create_new(true).open(&temporary) {
             Ok(file) => return Ok((temporary, file)),
             // Of another writer in this process, or left by one of the same id that was killed.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 99 => {

@@ -1,5 +1,7 @@
 //! Field selectors, as kubectl's `--field-selector` takes them, for the fields that every kind has.
 
+use std::fmt;
+
 use super::{ObjectKey, selector::SelectorError};
 
 /// A field selector: the fields that every kind supports.
@@ -78,6 +80,22 @@ impl FieldSelector {
     }
 }
 
+impl fmt::Display for FieldSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, FieldRequirement { field, is_equal, value }) in
+            self.requirements.iter().enumerate()
+        {
+            let field = match field {
+                Field::Name => "metadata.name",
+                Field::Namespace => "metadata.namespace",
+            };
+            let operator = if *is_equal { "=" } else { "!=" };
+            write!(f, "{}{field}{operator}{value}", if index == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +116,7 @@ mod tests {
             let parsed = FieldSelector::parse(selector).expect("valid selector");
             let matches = (parsed.matches(&claim), parsed.matches(&volume));
             assert_eq!(matches, (of_claim, of_volume), "{selector}");
+            assert_eq!(FieldSelector::parse(&parsed.to_string()), Ok(parsed), "{selector}");
         }
         for broken in ["metadata.name", "status.phase=Bound", "metadata.name>a", "=a"] {
             assert!(FieldSelector::parse(broken).is_err(), "{broken}");

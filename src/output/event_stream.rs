@@ -217,6 +217,7 @@ mod tests {
             evidence: Vec::new(),
             related: Vec::new(),
             caused_by: Vec::new(),
+            baseline: None,
             verdict: crate::model::Verdict {
                 state: crate::model::VerdictState::ReportOnly,
                 reason: "look".to_owned(),

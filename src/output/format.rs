@@ -46,7 +46,7 @@ pub enum FormatError {
 }
 
 /// Sorted, as kubectl sorts them.
-const ALLOWED: &str = "custom-columns,custom-columns-file,json,jsonpath,jsonpath-as-json,jsonpath-file,name,table,wide,yaml";
+pub const ALLOWED: &str = "custom-columns,custom-columns-file,json,jsonpath,jsonpath-as-json,jsonpath-file,name,table,wide,yaml";
 
 impl FromStr for Format {
     type Err = FormatError;

@@ -42,6 +42,11 @@ pub fn report_yaml<T: Serialize>(
     yaml(out, &report)
 }
 
+/// A list that is written while its items are made; it can be written once.
+pub fn streamed<'a, T: Serialize>(items: &'a mut dyn Iterator<Item = T>) -> impl Serialize + 'a {
+    Streamed(RefCell::new(items))
+}
+
 /// Writes a value as JSON with kubectl's indent, and a line break after it.
 pub fn json(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     let mut serializer =

@@ -1,15 +1,15 @@
 //! Puts what was judged into the public shapes of [`wire`](super::wire).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::wire::{
-    self, API_VERSION, ClusterIdentity, EventFinding, ObjectReference, ReportHead, ReportMetadata,
-    ReportTail, Source, Summary, Tool,
+    self, API_VERSION, ClusterIdentity, EventFinding, NamedFinding, ObjectReference, ReportHead,
+    ReportMetadata, ReportScope, ReportTail, Source, Summary, Tool,
 };
 use crate::cluster::Cluster;
 use crate::model::{
-    self, FindingEvent, Settings, Severity, Threshold, Time, format_bytes, format_duration,
-    format_time,
+    self, FindingEvent, ObjectKey, ObjectRef, RuleId, Scope, Settings, Severity, Text, Threshold,
+    Time, format_bytes, format_duration, format_time,
 };
 use crate::rules::{Totals, UnreadGap};
 
@@ -28,12 +28,15 @@ pub fn head(
     settings: &Settings,
     tally: &Totals,
     origin: ReportOrigin,
+    scope: ReportScope,
 ) -> ReportHead {
+    let metadata = metadata(cluster, settings, origin);
     ReportHead {
         api_version: API_VERSION,
         kind: "AuditReport",
-        metadata: metadata(cluster, settings, origin),
+        metadata: ReportMetadata { scope: Some(scope), ..metadata },
         summary: summary(tally),
+        baseline: None,
     }
 }
 
@@ -45,7 +48,27 @@ pub fn metadata(cluster: &Cluster, settings: &Settings, origin: ReportOrigin) ->
         cluster: cluster_identity(cluster),
         tool: tool(),
         thresholds: thresholds(settings),
+        scope: None,
         journal: origin.journal,
+    }
+}
+
+/// Tells what a report is about.
+pub fn scope(scope: &Scope, exempted: &[(RuleId, ObjectRef)]) -> ReportScope {
+    let texts = |texts: &BTreeSet<Text>| texts.iter().map(ToString::to_string).collect();
+    let object = |key: &ObjectKey| reference(&ObjectRef { key: key.clone(), uid: None });
+    let exempted = exempted
+        .iter()
+        .map(|(id, object)| NamedFinding { id: (*id).to_owned(), object: reference(object) });
+    ReportScope {
+        namespaces: texts(&scope.namespaces),
+        selector: (!scope.selector.is_empty()).then(|| scope.selector.to_string()),
+        field_selector: (!scope.fields.is_empty()).then(|| scope.fields.to_string()),
+        objects: scope.objects.iter().map(object).collect(),
+        rules: texts(&scope.rules),
+        ignored: texts(&scope.ignored),
+        exempted: exempted.collect(),
+        hidden: None,
     }
 }
 
@@ -60,6 +83,7 @@ pub fn finding(finding: model::Finding, now: Option<Time>) -> wire::Finding {
         id: finding.rule.to_owned(),
         severity: finding.severity.name().to_owned(),
         object: reference(&finding.object),
+        baseline: None,
         summary: finding.summary,
         age: finding.age.map(|it| age(it, now)),
         volume: finding.volume.map(volume),
@@ -153,7 +177,8 @@ pub(super) fn gap(UnreadGap { gap, rules }: &UnreadGap) -> wire::Gap {
     }
 }
 
-fn summary(tally: &Totals) -> Summary {
+/// Adds up the findings.
+pub fn summary(tally: &Totals) -> Summary {
     let (volumes, claims) = tally.in_scope;
     let count = |severity: Severity| tally.by_severity.get(&severity).copied().unwrap_or(0);
     Summary {
@@ -174,7 +199,7 @@ fn summary(tally: &Totals) -> Summary {
 }
 
 /// Tells which cluster it is about.
-pub(super) fn cluster_identity(cluster: &Cluster) -> ClusterIdentity {
+pub fn cluster_identity(cluster: &Cluster) -> ClusterIdentity {
     let server = cluster.server().cloned().unwrap_or_default();
     let owned = |text: Option<Box<str>>| text.map(String::from);
     ClusterIdentity {

@@ -18,6 +18,9 @@ pub struct AuditReport {
     pub metadata: ReportMetadata,
     /// The findings added up.
     pub summary: Summary,
+    /// What has become of the findings of an earlier report (`--baseline`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<BaselineComparison>,
     /// What is wrong, worst first.
     pub findings: Vec<Finding>,
     /// What was not seen.
@@ -30,9 +33,13 @@ pub struct AuditReport {
 pub struct ReportHead {
     pub(super) api_version: &'static str,
     pub(super) kind: &'static str,
-    pub(super) metadata: ReportMetadata,
+    /// When, of what, by which version, with which thresholds and about what.
+    pub metadata: ReportMetadata,
     /// The findings added up.
     pub summary: Summary,
+    /// What has become of the findings of an earlier report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<BaselineComparison>,
 }
 
 /// The end of a report.
@@ -58,9 +65,74 @@ pub struct ReportMetadata {
     pub tool: Tool,
     /// Every duration that ages were compared with.
     pub thresholds: BTreeMap<String, String>,
+    /// What `audit` was asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ReportScope>,
     /// The folder whose records of earlier runs were read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub journal: Option<String>,
+}
+
+/// What a report is about: of anything else, it says nothing. Without fields, that is the whole cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReportScope {
+    /// Only these namespaces (`-n`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub namespaces: Vec<String>,
+    /// Only objects with these labels (`-l`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selector: Option<String>,
+    /// Only objects with these fields (`--field-selector`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field_selector: Option<String>,
+    /// Only these objects.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects: Vec<ObjectReference>,
+    /// Only findings of these rules (`--rule`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
+    /// No findings of these rules (`--ignore`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<String>,
+    /// Not these findings: their objects carry the annotation `storage.kubectl.dev/ignore`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exempted: Vec<NamedFinding>,
+    /// What `--severity` and `--new-only` leave out of `findings`, but not out of `summary`; absent if that is nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hidden: Option<HiddenFindings>,
+}
+
+/// A finding, by what tells it apart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct NamedFinding {
+    /// The rule that found it.
+    pub id: String,
+    /// Its object.
+    pub object: ObjectReference,
+}
+
+/// Findings that are counted and not listed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HiddenFindings {
+    /// They are less severe than this (`--severity`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub less_severe_than: Option<String>,
+    /// They are not new (`--new-only`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub known: bool,
+    /// How many they are.
+    pub count: usize,
+}
+
+impl HiddenFindings {
+    /// Which findings they are.
+    pub fn what(&self) -> String {
+        let known = self.known.then(|| "those that are not new".to_owned());
+        let less = self.less_severe_than.as_ref().map(|it| format!("those less severe than {it}"));
+        known.into_iter().chain(less).collect::<Vec<_>>().join(" and ")
+    }
 }
 
 /// Where the objects came from.
@@ -141,6 +213,9 @@ pub struct Finding {
     pub severity: String,
     /// The object. There is at most one finding per id and object.
     pub object: ObjectReference,
+    /// With `--baseline`: `new`, `known`, or `unseen` if the earlier report could not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<String>,
     /// One sentence.
     pub summary: String,
     /// Since when.
@@ -205,6 +280,41 @@ pub struct ClearedFinding {
     /// `true` if it may still be there, and the scope, an exemption or an annotation leaves it out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub left_out: bool,
+}
+
+/// What has become of the findings of an earlier report (`--baseline`).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BaselineComparison {
+    /// When the earlier report was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_at: Option<String>,
+    /// Which tool made it.
+    pub tool: Option<Tool>,
+    /// How many findings are new: they were not there, were less severe, or are about another object of the same name.
+    pub new: usize,
+    /// How many findings were there.
+    pub known: usize,
+    /// How many findings the earlier report could not have: whether they are new is unknown.
+    pub unseen: usize,
+    /// The findings of the earlier report that are not there any more.
+    pub cleared: Vec<EarlierFinding>,
+    /// Those that this report does not have, and could not have: they may still be there.
+    pub not_seen: Vec<EarlierFinding>,
+}
+
+/// A finding of an earlier report.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct EarlierFinding {
+    /// The rule that found it.
+    pub id: String,
+    /// Its severity.
+    pub severity: String,
+    /// Its object.
+    pub object: ObjectReference,
+    /// Why it was not seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// A finding that explains another one.

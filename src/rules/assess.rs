@@ -11,7 +11,7 @@ mod unread;
 mod scope;
 mod totals;
 
-use scope::{exempt, object_key};
+use scope::{exempt, is_asked_for, object_key};
 pub use scope::{in_scope, is_left_out, metadata, object, subjects};
 pub use totals::{StoragePool, StorageTotals, Totals};
 pub use unread::UnreadGap;
@@ -142,6 +142,24 @@ impl Assessor {
         let cases = worst_first(cluster, settings, reported);
         let cx = Cx::new(cluster, settings, &self.facts);
         cases.into_iter().filter_map(move |(rule, subject)| self.judge_again(&cx, subject, rule))
+    }
+
+    /// The findings in scope that are asked for, and that an annotation of their object leaves out.
+    pub fn exempted(&self, cluster: &Cluster, settings: &Settings) -> Vec<(RuleId, ObjectRef)> {
+        let mut exempted = Vec::new();
+        for (subject, notes) in self.cases.iter() {
+            let found = notes.found.iter().map(|(rule, _)| rule.id);
+            let asked = found
+                .filter(|id| is_asked_for(settings, id) && !settings.scope.ignored.contains(*id));
+            let left_out = asked.filter(|id| exempt(cluster, settings, subject, id));
+            for id in left_out.collect::<Vec<_>>() {
+                if in_scope(cluster, settings, subject) {
+                    exempted.extend(object(cluster, subject).map(|it| (id, it)));
+                }
+            }
+        }
+        exempted.sort();
+        exempted
     }
 
     /// Judges again what a rule found about a subject, and adds what explains it.

@@ -15,14 +15,8 @@ use crate::{
     cluster::Cluster,
     model::{FindingEvent, ObjectRef, RuleId, Settings, Severity, escape_control},
     output::{
-        event_stream::EventStream,
-        lines::Paint,
-        order::SortPath,
-        publish::{self, ReportOrigin},
-        repeated::RepeatedFlags,
-        report::Printer,
-        summary::summary,
-        wire::Source,
+        event_stream::EventStream, lines::Paint, order::SortPath, publish, repeated::RepeatedFlags,
+        report::Printer, summary::summary,
     },
     watch::{Reconciler, Told},
 };
@@ -79,11 +73,9 @@ impl AuditArgs {
                 () = interrupt.ordered() => return Ok(Exit::Interrupted),
             }
             let tally = reconciler.assessor().totals(cluster, reconciler.settings());
-            let origin = ReportOrigin { source: Source::Watch, journal: None };
-            let head = publish::head(cluster, reconciler.settings(), &tally, origin);
             let paint = Paint { colour: terminal::colour_of_notes() };
             let checks = checks(&collected, reconciler.settings());
-            terminal::note(&summary(&head.summary, checks, paint));
+            terminal::note(&summary(&publish::summary(&tally), checks, paint));
         }
         Self::tell_read(&collected);
         let going_on = async {

@@ -1,6 +1,7 @@
 //! The metrics: their names, types, labels and what they say, which `docs/watch-reports.md` shows; and
 //! their numbers of now.
 
+mod of_report;
 #[cfg(test)]
 mod tests;
 
@@ -12,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::Utc;
+pub(crate) use of_report::report_metrics;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, text};
 use prometheus_client::metrics::MetricType;
@@ -184,7 +186,8 @@ impl Numbers {
         oldest
     }
 
-    fn encode(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
+    /// Encodes what one report tells.
+    fn encode_report(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
         let version = env!("CARGO_PKG_VERSION");
         gauges(encoder, &BUILD_INFO, [(vec![version], 1.0)])?;
         let findings = self.labelled_findings();
@@ -212,7 +215,11 @@ impl Numbers {
         let oldest = oldest.iter().map(|(class, since)| (vec![*class], seconds(*since)));
         gauges(encoder, &OLDEST_RELEASED, oldest)?;
         let gaps = self.gaps.iter().map(|kind| (vec![kind.plural()], 1.0));
-        gauges(encoder, &GAP, gaps)?;
+        gauges(encoder, &GAP, gaps)
+    }
+
+    fn encode(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
+        self.encode_report(encoder)?;
         let now = Utc::now();
         let silences = self.health.as_ref().map(WatchHealth::silences).unwrap_or_default();
         let heard = silences

@@ -1,0 +1,236 @@
+//! Reports that were saved: `--baseline`, and `audit diff`.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{BufReader, Write},
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+
+use super::super::{Exit, Failure, args::format, completion, terminal};
+use crate::{
+    model::{Severity, counted, escape_control},
+    output::{
+        comparison::{
+            AuditComparison, BaselineState, Coverage, SavedReport, SavedReportError, diff,
+        },
+        format::Format,
+        lines::readable,
+        list,
+        table::{TableStyle, TextTable, short_name},
+        wire::{BaselineComparison, ClusterIdentity, Finding, Gap, ReportMetadata, ReportScope},
+    },
+};
+
+/// Reads a report that `audit -o json` printed.
+///
+/// # Errors
+/// When it cannot be read (1), or is none that can be compared (2).
+pub(super) fn saved(path: &Path) -> Result<SavedReport, Failure> {
+    let shown = path.display();
+    let unread =
+        |error: anyhow::Error| Failure::error(error.context(format!("failed to read {shown}")));
+    let file = File::open(path).map_err(|error| unread(error.into()))?;
+    SavedReport::read(BufReader::new(file)).map_err(|error| {
+        if error.is_io() {
+            return unread(error.into());
+        }
+        let hint = match error {
+            SavedReportError::NoScope => {
+                "an earlier version made it; save a new one with `audit -o json`"
+            }
+            _ => "save a report with `audit -o json`",
+        };
+        let error = anyhow::Error::new(error).context(format!("{shown} cannot be compared"));
+        Failure { exit: Exit::Usage, error, hint: Some(hint.to_owned()) }
+    })
+}
+
+/// Holds that two reports can be compared, and tells what else may make them differ. `which` names the earlier one.
+///
+/// # Errors
+/// When they are about two clusters.
+pub(super) fn comparable(
+    which: &Path,
+    old: &ReportMetadata,
+    new: &ReportMetadata,
+) -> Result<(), Failure> {
+    let which = escape_control(&which.display().to_string()).into_owned();
+    match (&old.cluster, &new.cluster) {
+        (ClusterIdentity { uid: Some(a), .. }, ClusterIdentity { uid: Some(b), .. }) if a != b => {
+            let told = format!("{which} is about another cluster: {a}, not {b}");
+            return Err(Failure::usage(told));
+        }
+        (ClusterIdentity { uid: Some(_), .. }, ClusterIdentity { uid: Some(_), .. }) => {}
+        _ => terminal::note(&format!(
+            "note: whether {which} is about the same cluster is unknown: the uid of namespace kube-system is missing"
+        )),
+    }
+    if old.tool.version != new.tool.version {
+        let version = escape_control(&old.tool.version);
+        terminal::note(&format!(
+            "note: {which} was made by version {version}, whose checks and severities may differ"
+        ));
+    }
+    let differ: Vec<_> = new
+        .thresholds
+        .iter()
+        .filter(|(name, value)| old.thresholds.get(*name) != Some(value))
+        .map(|(name, value)| {
+            let before = old.thresholds.get(name).map_or("none", |it| it);
+            format!(
+                "{} (was {})",
+                escape_control(&format!("{name}={value}")),
+                escape_control(before)
+            )
+        })
+        .collect();
+    if !differ.is_empty() {
+        terminal::note(&format!("note: thresholds differ: {}", differ.join(", ")));
+    }
+    if old.taken_at.as_deref().zip(new.taken_at.as_deref()).is_some_and(|(old, new)| old > new) {
+        terminal::note(&format!("note: {which} is the later one of both reports"));
+    }
+    Ok(())
+}
+
+/// This report beside an earlier one.
+pub(super) struct Compared<'a> {
+    earlier: &'a SavedReport,
+    scope: ReportScope,
+    gaps: &'a [Gap],
+    /// The new findings by severity.
+    pub(super) new: BTreeMap<Severity, usize>,
+    /// What has become of the findings of the earlier one.
+    pub(super) comparison: BaselineComparison,
+}
+
+impl<'a> Compared<'a> {
+    /// Compares all findings with the earlier report.
+    pub(super) fn build(
+        earlier: &'a SavedReport,
+        scope: &ReportScope,
+        gaps: &'a [Gap],
+        findings: impl Iterator<Item = Finding>,
+    ) -> Self {
+        let mut new = BTreeMap::new();
+        let scope = scope.clone();
+        let count = |finding: &Finding, state: BaselineState| {
+            let severity = Severity::parse(&finding.severity);
+            if let Some(severity) = severity.filter(|_| state == BaselineState::New) {
+                *new.entry(severity).or_default() += 1;
+            }
+        };
+        let comparison = earlier.compare(Coverage::of_all(&scope, gaps), findings, count);
+        Self { earlier, scope, gaps, new, comparison }
+    }
+
+    /// A finding, with what it is to the earlier report.
+    pub(super) fn marked(&self, finding: Finding) -> Finding {
+        let state = self.earlier.state(&finding, Coverage::of_all(&self.scope, self.gaps));
+        Finding { baseline: Some(state.name().to_owned()), ..finding }
+    }
+
+    /// What it adds up to, in one line.
+    pub(super) fn summary(&self) -> String {
+        let BaselineComparison { new, known, unseen, cleared, not_seen, .. } = &self.comparison;
+        let at = self.comparison.taken_at.as_deref().unwrap_or("at an unknown time");
+        let mut told = format!(
+            "Baseline {}: {new} new, {known} known, {} cleared",
+            escape_control(at),
+            cleared.len()
+        );
+        if *unseen > 0 {
+            told.push_str(&format!("; {unseen} that it could not have"));
+        }
+        if !not_seen.is_empty() {
+            told.push_str(&format!("; {} not seen now, which may not be cleared", not_seen.len()));
+        }
+        told
+    }
+}
+
+/// Arguments of `audit diff`.
+#[derive(Debug, Args)]
+pub(super) struct DiffArgs {
+    /// The earlier report, as `audit -o json` printed it
+    #[arg(value_name = "OLD", value_hint = clap::ValueHint::FilePath)]
+    old: PathBuf,
+    /// The later report
+    #[arg(value_name = "NEW", value_hint = clap::ValueHint::FilePath)]
+    new: PathBuf,
+    /// Print in this format: table, json or yaml
+    #[arg(short, long, value_name = "FORMAT", default_value = "table", add = completion::formats(completion::DOCUMENTS))]
+    output: String,
+    /// Omit headers
+    #[arg(long)]
+    no_headers: bool,
+}
+
+impl DiffArgs {
+    pub(super) fn run(&self) -> Result<Exit, Failure> {
+        let known = [Format::Table, Format::Json, Format::Yaml];
+        let refusal = |it: &str| format!("audit diff prints table, json or yaml, not {it}");
+        let format = format(&self.output, &known, refusal)?;
+        let (old, new) = (saved(&self.old)?, saved(&self.new)?);
+        comparable(&self.old, &old.metadata, &new.metadata)?;
+        let compared = diff(&old, &new);
+        terminal::print(|out| match format {
+            Format::Json => list::json(out, &compared),
+            Format::Yaml => list::yaml(out, &compared),
+            _ => self.table(out, &compared),
+        })
+        .map_err(Failure::error)?;
+        if format == Format::Table {
+            terminal::note(&summary(&compared));
+        }
+        Ok(Exit::Done)
+    }
+
+    fn table(&self, out: &mut dyn Write, compared: &AuditComparison) -> std::io::Result<()> {
+        if compared.changes.is_empty() {
+            return Ok(());
+        }
+        let look =
+            TableStyle { headers: !self.no_headers, width: terminal::width(), escape: readable };
+        let mut table = TextTable::new(out, &["CHANGE", "SEVERITY", "ID", "OBJECT", "WHAT"], look);
+        for it in &compared.changes {
+            let severity = match &it.earlier_severity {
+                None => it.severity.clone(),
+                Some(earlier) => format!("{earlier} -> {}", it.severity),
+            };
+            let missing = it.missing_from.as_ref().zip(it.reason.as_ref());
+            let what =
+                missing.map(|(from, reason)| format!("not in {}: {reason}", from.to_uppercase()));
+            table.row(vec![
+                it.change.to_uppercase(),
+                severity,
+                it.id.clone(),
+                short_name(&it.object),
+                what.unwrap_or_else(|| it.summary.clone()),
+            ])?;
+        }
+        table.finish()
+    }
+}
+
+/// What a comparison adds up to, in one line.
+fn summary(compared: &AuditComparison) -> String {
+    let count = |change: &str| compared.changes.iter().filter(|it| it.change == change).count();
+    let told = format!(
+        "{} appeared, {} changed severity, {} cleared, {} unchanged",
+        count("appeared"),
+        count("changed"),
+        count("cleared"),
+        compared.unchanged
+    );
+    match count("unseen") {
+        0 => told,
+        unseen => format!(
+            "{told}; {} in only one report, which the other could not have",
+            counted(unseen, "finding")
+        ),
+    }
+}

@@ -1,0 +1,229 @@
+//! `-o` of `audit`: what is printed, and the files that are written beside it.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use super::printer;
+use crate::{
+    cli::{Failure, terminal},
+    dump::file_beside,
+    model::escape_control,
+    output::{
+        format::{ALLOWED, FormatError},
+        formats::FileFormat,
+        jsonpath::RenderError,
+        report::Printer,
+    },
+    platform::sync_folder,
+};
+
+/// What becomes of a report.
+#[derive(Debug)]
+pub(super) struct ReportOutputs {
+    pub(super) printed: Printed,
+    pub(super) files: ReportFiles,
+}
+
+/// What is printed.
+#[derive(Debug)]
+pub(super) enum Printed {
+    /// What is for people, and what a template makes of a report.
+    Screen(Printer),
+    /// What is a file elsewhere.
+    File(FileFormat),
+}
+
+impl Printed {
+    /// Whether the summary belongs under it, on stderr.
+    pub(super) fn is_for_people(&self) -> bool {
+        matches!(self, Self::Screen(printer) if printer.is_for_people())
+    }
+}
+
+impl ReportOutputs {
+    /// Parses every `-o`: `FORMAT` or `FORMAT=FILE`.
+    ///
+    /// # Errors
+    /// When one is neither, two are for stdout, or a file cannot be the place of a report.
+    pub(super) fn parse(typed: &[String]) -> Result<Self, Failure> {
+        let mut printed: Option<(&String, Printed)> = None;
+        let mut files = ReportFiles::default();
+        for text in typed {
+            let (name, path) = text.split_once('=').map_or((&**text, None), |(a, b)| (a, Some(b)));
+            let format = FileFormat::parse(name);
+            let shown = match (format, path) {
+                (Some(format), Some(path)) => {
+                    files.add(format, path)?;
+                    continue;
+                }
+                // Both are what they are for other commands.
+                (Some(FileFormat::Json | FileFormat::Yaml) | None, _) => {
+                    Printed::Screen(parsed(text)?)
+                }
+                (Some(format), None) => Printed::File(format),
+            };
+            if let Some((first, _)) = printed.replace((text, shown)) {
+                let told = format!("-o {first} and -o {text} are both for stdout");
+                return Err(Failure::usage(told).hint(Some("-o FORMAT=FILE writes one to a file")));
+            }
+        }
+        let printed = printed.map(|(_, printed)| printed);
+        let printed = printed.unwrap_or(Printed::Screen(Printer::Table { wide: false }));
+        Ok(Self { printed, files })
+    }
+
+    /// What `--watch` prints.
+    ///
+    /// # Errors
+    /// When that is a format of whole reports, or there are files.
+    pub(super) fn followed(self) -> Result<Printer, Failure> {
+        if !self.files.is_empty() {
+            return Err(Failure::usage("-o FORMAT=FILE does not apply to --watch"));
+        }
+        match self.printed {
+            Printed::Screen(printer) => Ok(printer),
+            Printed::File(format) => {
+                let told = format!("-o {} does not apply to --watch", format.name());
+                Err(Failure::usage(told))
+            }
+        }
+    }
+}
+
+fn parsed(text: &str) -> Result<Printer, Failure> {
+    printer(text).map_err(|failure| match failure.error.downcast_ref::<FormatError>() {
+        Some(FormatError::Unknown(_)) => {
+            let files = FileFormat::ALL.map(FileFormat::name);
+            let mut allowed: Vec<_> = ALLOWED.split(',').chain(files).collect();
+            allowed.sort_unstable();
+            allowed.dedup();
+            Failure::usage(format!(
+                "unable to match a printer suitable for the output format {text:?}, allowed formats are: {}",
+                allowed.join(",")
+            ))
+            .hint(text.contains('=').then(|| format!("files are written as {}", files.join(", "))))
+        }
+        _ => failure,
+    })
+}
+
+/// The files that a report is still to be written to: each becomes whole, or stays as it was.
+#[derive(Debug, Default)]
+pub(super) struct ReportFiles {
+    files: Vec<ReportFile>,
+}
+
+#[derive(Debug)]
+struct ReportFile {
+    format: FileFormat,
+    /// As it was typed.
+    path: String,
+    /// The file that a link leads to: renaming onto the link would replace the link.
+    target: PathBuf,
+    /// The report, until it has its name.
+    temporary: Option<PathBuf>,
+}
+
+impl ReportFiles {
+    pub(super) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    fn add(&mut self, format: FileFormat, path: &str) -> Result<(), Failure> {
+        if matches!(path, "" | "-") {
+            let told = format!("-o {}={path} names no file", format.name());
+            let hint = format!("-o {} prints the report", format.name());
+            return Err(Failure::usage(told).hint(Some(hint)));
+        }
+        let target = target(Path::new(path)).map_err(|error| unwritten(path, error))?;
+        if self.files.iter().any(|it| it.target == target) {
+            let told = format!("-o: two reports cannot be written to {}", escape_control(path));
+            return Err(Failure::usage(told));
+        }
+        self.files.push(ReportFile { format, path: path.to_owned(), target, temporary: None });
+        Ok(())
+    }
+
+    /// Writes each report beside its place.
+    ///
+    /// # Errors
+    /// When one cannot be written.
+    pub(super) fn write(
+        &mut self,
+        mut report: impl FnMut(FileFormat, &mut dyn Write) -> Result<(), RenderError>,
+    ) -> Result<(), Failure> {
+        for file in &mut self.files {
+            let failed = |error| unwritten(&file.path, error);
+            let (temporary, opened) =
+                file_beside(&file.target, OpenOptions::new().write(true)).map_err(failed)?;
+            file.temporary = Some(temporary);
+            if let Ok(earlier) = fs::metadata(&file.target) {
+                opened.set_permissions(earlier.permissions()).map_err(failed)?;
+            }
+            let mut out = BufWriter::with_capacity(64 << 10, opened);
+            report(file.format, &mut out).map_err(|error| match error {
+                RenderError::Io(error) => failed(error),
+                other => Failure::error(other),
+            })?;
+            let whole = out.into_inner().map_err(io::IntoInnerError::into_error);
+            whole.and_then(|it| it.sync_all()).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Gives each report its place.
+    ///
+    /// # Errors
+    /// When one cannot take it.
+    pub(super) fn finish(&mut self) -> Result<(), Failure> {
+        while let Some(file) = self.files.first() {
+            if let Some(temporary) = &file.temporary {
+                let folder = file.target.parent().unwrap_or(Path::new("."));
+                let placed = fs::rename(temporary, &file.target).and_then(|()| sync_folder(folder));
+                placed.map_err(|error| unwritten(&file.path, error))?;
+            }
+            self.files.remove(0);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for ReportFiles {
+    fn drop(&mut self) {
+        for file in &self.files {
+            if let Some(temporary) = &file.temporary {
+                // It is only a leftover.
+                let _ = fs::remove_file(temporary);
+            }
+            terminal::note(&format!("{}: not written", escape_control(&file.path)));
+        }
+    }
+}
+
+/// The place of a report, which is a file or none yet.
+fn target(path: &Path) -> io::Result<PathBuf> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+            let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
+            Ok(fs::canonicalize(folder.unwrap_or(Path::new(".")))?.join(name))
+        }
+        Err(error) => Err(error),
+        Ok(_) => {
+            let target = fs::canonicalize(path)?;
+            match fs::metadata(&target)?.is_file() {
+                true => Ok(target),
+                // Renaming a file onto a device works, for root.
+                false => Err(io::Error::other("it is not a regular file")),
+            }
+        }
+    }
+}
+
+fn unwritten(path: &str, error: io::Error) -> Failure {
+    let context = format!("failed to write {path}");
+    Failure::error(anyhow::Error::new(error).context(context))
+}

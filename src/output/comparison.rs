@@ -1,0 +1,440 @@
+//! Compares two reports: what appeared, what cleared, and what only one of them could have seen.
+//!
+//! A finding that a report lacks is absent only if that report would list it: it is in its scope, was read, and is not
+//! hidden. Anything else is `unseen`.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    io::Read,
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
+
+use super::wire::{
+    API_VERSION, BaselineComparison, EarlierFinding, Finding, Gap, ObjectReference, ReportMetadata,
+    ReportScope, Summary,
+};
+use crate::{
+    model::{Kind, Severity},
+    rules,
+};
+
+/// What `audit diff` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AuditComparison {
+    /// `storage.kubectl.dev/v1alpha1`.
+    pub api_version: String,
+    /// `AuditComparison`.
+    pub kind: String,
+    /// The earlier report.
+    pub old: ReportMetadata,
+    /// The later report.
+    pub new: ReportMetadata,
+    /// How many findings have changed neither their object nor their severity.
+    pub unchanged: usize,
+    /// What changed, and what cannot be compared: what appeared first, then changed severities, what cleared, and
+    /// what one of the reports could not have; each worst first.
+    pub changes: Vec<FindingChange>,
+}
+
+/// What has become of one finding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FindingChange {
+    /// `appeared`, `changed`, `cleared` or `unseen`.
+    pub change: String,
+    /// The rule that found it.
+    pub id: String,
+    /// Its severity, the later one.
+    pub severity: String,
+    /// The earlier severity, if that was another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier_severity: Option<String>,
+    /// Its object.
+    pub object: ObjectReference,
+    /// One sentence.
+    pub summary: String,
+    /// `old` or `new`: the report that could not have it; only of `unseen`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_from: Option<String>,
+    /// Why it could not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Why a file is no report that can be compared.
+#[derive(Debug, Error)]
+pub enum SavedReportError {
+    /// It is something else, or a part of a report.
+    #[error("not a whole report of `audit -o json`")]
+    Malformed(#[from] serde_json::Error),
+    /// It is of another kind or version.
+    #[error("it is {kind:?} of {api_version:?}, not \"AuditReport\" of {API_VERSION:?}")]
+    Other {
+        /// Its kind.
+        kind: String,
+        /// Its version.
+        api_version: String,
+    },
+    /// An earlier version did not write what it is about.
+    #[error("it does not say what it is about (metadata.scope)")]
+    NoScope,
+}
+
+impl SavedReportError {
+    /// Whether reading failed, not the report.
+    pub fn is_io(&self) -> bool {
+        matches!(self, Self::Malformed(error) if error.is_io())
+    }
+}
+
+/// A report that was saved, as far as it is compared.
+#[derive(Debug, Clone)]
+pub struct SavedReport {
+    /// When, of what, by which version and about what.
+    pub metadata: ReportMetadata,
+    scope: ReportScope,
+    findings: Vec<SavedFinding>,
+    gaps: Vec<Gap>,
+    /// Findings that are counted and not listed, by rule.
+    hidden: HashMap<String, usize>,
+    /// Where each finding is.
+    places: HashMap<FindingKey, usize>,
+}
+
+/// A finding, as far as it is compared.
+#[derive(Debug, Clone, Deserialize)]
+struct SavedFinding {
+    id: String,
+    severity: String,
+    object: ObjectReference,
+    summary: String,
+    volume: Option<SavedVolume>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct SavedVolume {
+    claim: Option<String>,
+}
+
+/// By what a finding is the same in two reports: its rule, and kind, namespace and name of its object.
+type FindingKey = (String, String, Option<String>, String);
+
+fn key(id: &str, object: &ObjectReference) -> FindingKey {
+    (id.to_owned(), object.kind.clone(), object.namespace.clone(), object.name.clone())
+}
+
+/// A finding as a report is asked about it.
+#[derive(Clone, Copy)]
+struct Sought<'a> {
+    id: &'a str,
+    severity: &'a str,
+    object: &'a ObjectReference,
+    claim: Option<&'a str>,
+}
+
+impl<'a> From<&'a Finding> for Sought<'a> {
+    fn from(finding: &'a Finding) -> Self {
+        let Finding { id, severity, object, volume, .. } = finding;
+        let claim = volume.as_ref().and_then(|it| it.claim.as_deref());
+        Self { id, severity, object, claim }
+    }
+}
+
+impl<'a> From<&'a SavedFinding> for Sought<'a> {
+    fn from(finding: &'a SavedFinding) -> Self {
+        let SavedFinding { id, severity, object, volume, .. } = finding;
+        let claim = volume.as_ref().and_then(|it| it.claim.as_deref());
+        Self { id, severity, object, claim }
+    }
+}
+
+impl Sought<'_> {
+    /// The namespace by which scopes select it.
+    fn namespace(&self) -> Option<&str> {
+        if self.object.kind == Kind::Namespace.name() {
+            return Some(&self.object.name);
+        }
+        let of_claim = || Some(self.claim?.split_once('/')?.0);
+        self.object.namespace.as_deref().or_else(of_claim)
+    }
+}
+
+/// What a report would list.
+#[derive(Clone, Copy)]
+pub struct Coverage<'a> {
+    scope: &'a ReportScope,
+    gaps: &'a [Gap],
+    /// Without one, everything is listed.
+    hidden: Option<&'a HashMap<String, usize>>,
+}
+
+impl<'a> Coverage<'a> {
+    /// That of a report whose findings are all compared, also those that `--severity` hides.
+    pub fn of_all(scope: &'a ReportScope, gaps: &'a [Gap]) -> Self {
+        Self { scope, gaps, hidden: None }
+    }
+
+    /// Why a report may lack a finding that is there; `None` if it would have it. `other` is what the report that has it
+    /// was asked about; gaps in `shared` limited both alike.
+    fn blind(&self, sought: Sought, other: &ReportScope, shared: &[Gap]) -> Option<String> {
+        let scope = self.scope;
+        let Sought { id, object, .. } = sought;
+        let named = |ids: &[String]| ids.iter().any(|it| it == id);
+        let same = |it: &ObjectReference| {
+            (&it.kind, &it.namespace, &it.name) == (&object.kind, &object.namespace, &object.name)
+        };
+        if named(&scope.ignored) || !(scope.rules.is_empty() || named(&scope.rules)) {
+            return Some(format!("{id} was not asked for"));
+        }
+        let namespace = sought.namespace();
+        let is_in = |it: &String| Some(&**it) == namespace;
+        if !(scope.namespaces.is_empty() || scope.namespaces.iter().any(is_in)) {
+            return Some(format!("only namespace {} was asked for", scope.namespaces.join(", ")));
+        }
+        if !(scope.objects.is_empty() || scope.objects.iter().any(same)) {
+            return Some("other objects were asked for".to_owned());
+        }
+        // Labels are in no report: where both selected alike, both would have it.
+        let selected = |of: fn(&ReportScope) -> &Option<String>| {
+            of(scope).as_ref().filter(|_| of(other) != of(scope))
+        };
+        if let Some(selector) = selected(|it| &it.selector).or(selected(|it| &it.field_selector)) {
+            return Some(format!("only {selector} was asked for"));
+        }
+        if scope.exempted.iter().any(|it| it.id == id && same(&it.object)) {
+            return Some("an annotation of the object leaves it out".to_owned());
+        }
+        let is_hidden = self.hidden.is_some_and(|it| it.get(id).is_some_and(|count| *count > 0));
+        if let Some(hidden) = scope.hidden.as_ref().filter(|_| is_hidden) {
+            return Some(format!("not all findings are listed: {} are left out", hidden.what()));
+        }
+        let limits = |gap: &&Gap| {
+            let elsewhere = gap.namespace.as_deref().zip(namespace).is_some_and(|(a, b)| a != b);
+            gap.ids.iter().any(|it| it == id) && !elsewhere && is_looked_at(id, &gap.resource)
+        };
+        let place = |gap: &Gap| (gap.resource.clone(), gap.namespace.clone());
+        let is_shared = |gap: &&Gap| shared.iter().any(|other| place(other) == place(gap));
+        let gap = self.gaps.iter().filter(limits).find(|it| !is_shared(it))?;
+        let of = gap.namespace.as_ref().map(|it| format!(" of namespace {it}"));
+        Some(format!("{}{} could not all be read", gap.resource, of.unwrap_or_default()))
+    }
+}
+
+/// Whether finding it needs objects of a resource; of a rule that this version does not have, it may.
+fn is_looked_at(id: &str, resource: &str) -> bool {
+    rules::find(id).is_none_or(|rule| rule.needs.iter().any(|kind| kind.plural() == resource))
+}
+
+/// Whether a severity is worse than another one.
+fn is_worse(severity: &str, than: &str) -> bool {
+    Severity::parse(severity).zip(Severity::parse(than)).is_some_and(|(a, b)| a < b)
+}
+
+/// Whether two references of one name are to two objects.
+fn is_another(a: &ObjectReference, b: &ObjectReference) -> bool {
+    a.uid.as_ref().zip(b.uid.as_ref()).is_some_and(|(a, b)| a != b)
+}
+
+/// What a finding is to an earlier report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BaselineState {
+    /// It was not there, was less severe, or is about another object of the same name.
+    New,
+    /// It was there.
+    Known,
+    /// The earlier report could not have it.
+    Unseen,
+}
+
+impl BaselineState {
+    /// As reports write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Known => "known",
+            Self::Unseen => "unseen",
+        }
+    }
+}
+
+impl SavedReport {
+    /// Reads what `audit -o json` printed.
+    ///
+    /// # Errors
+    /// When it is something else, or not whole.
+    pub fn read(from: impl Read) -> Result<Self, SavedReportError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase", default)]
+        #[derive(Default)]
+        struct Document {
+            api_version: String,
+            kind: String,
+            metadata: Value,
+            summary: Value,
+            findings: Option<Vec<SavedFinding>>,
+            gaps: Option<Vec<Gap>>,
+        }
+        let document: Document = serde_json::from_reader(from)?;
+        if (&*document.kind, &*document.api_version) != ("AuditReport", API_VERSION) {
+            let Document { kind, api_version, .. } = document;
+            return Err(SavedReportError::Other { kind, api_version });
+        }
+        let missing = |field| <serde_json::Error as serde::de::Error>::missing_field(field);
+        let metadata: ReportMetadata = serde_json::from_value(document.metadata)?;
+        let summary: Summary = serde_json::from_value(document.summary)?;
+        let findings = document.findings.ok_or_else(|| missing("findings"))?;
+        let gaps = document.gaps.ok_or_else(|| missing("gaps"))?;
+        let scope = metadata.scope.clone().ok_or(SavedReportError::NoScope)?;
+        let mut hidden: HashMap<String, usize> = summary.by_id.into_iter().collect();
+        for finding in &findings {
+            if let Some(count) = hidden.get_mut(&finding.id) {
+                *count = count.saturating_sub(1);
+            }
+        }
+        let places = findings.iter().enumerate();
+        let places = places.map(|(at, it)| (key(&it.id, &it.object), at)).collect();
+        Ok(Self { metadata, scope, findings, gaps, hidden, places })
+    }
+
+    fn coverage(&self) -> Coverage<'_> {
+        Coverage { scope: &self.scope, gaps: &self.gaps, hidden: Some(&self.hidden) }
+    }
+
+    fn find(&self, id: &str, object: &ObjectReference) -> Option<&SavedFinding> {
+        self.places.get(&key(id, object)).and_then(|at| self.findings.get(*at))
+    }
+
+    /// What a finding of a later report is to this one.
+    pub fn state(&self, finding: &Finding, later: Coverage) -> BaselineState {
+        match self.find(&finding.id, &finding.object) {
+            Some(earlier) => {
+                let rose = is_worse(&finding.severity, &earlier.severity);
+                match rose || is_another(&earlier.object, &finding.object) {
+                    true => BaselineState::New,
+                    false => BaselineState::Known,
+                }
+            }
+            None if self.lacks(finding.into(), later).is_some() => BaselineState::Unseen,
+            None => BaselineState::New,
+        }
+    }
+
+    /// Why this report may lack a finding of a later one; `None` if it was not there, or was less severe.
+    fn lacks(&self, sought: Sought, later: Coverage) -> Option<String> {
+        // Had it been as severe as those that are listed, it would be listed.
+        let is_listed = self.scope.hidden.as_ref().is_none_or(|hidden| {
+            let least = hidden.less_severe_than.as_deref();
+            !hidden.known && least.is_some_and(|least| !is_worse(least, sought.severity))
+        });
+        let hidden = Some(&self.hidden).filter(|_| !is_listed);
+        Coverage { hidden, ..self.coverage() }.blind(sought, later.scope, later.gaps)
+    }
+
+    /// Compares all findings of a later report with this one.
+    pub fn compare(
+        &self,
+        later: Coverage,
+        findings: impl Iterator<Item = Finding>,
+        mut told: impl FnMut(&Finding, BaselineState),
+    ) -> BaselineComparison {
+        let mut compared = BaselineComparison {
+            taken_at: self.metadata.taken_at.clone(),
+            tool: Some(self.metadata.tool.clone()),
+            ..BaselineComparison::default()
+        };
+        // Of each: whether it is there, if an object of its name is.
+        let mut there = vec![None; self.findings.len()];
+        for finding in findings {
+            let state = self.state(&finding, later);
+            match state {
+                BaselineState::New => compared.new += 1,
+                BaselineState::Known => compared.known += 1,
+                BaselineState::Unseen => compared.unseen += 1,
+            }
+            told(&finding, state);
+            if let Some(at) = self.places.get(&key(&finding.id, &finding.object)) {
+                there[*at] = Some(!is_another(&self.findings[*at].object, &finding.object));
+            }
+        }
+        for (earlier, there) in self.findings.iter().zip(there) {
+            let reason = match there {
+                Some(true) => continue,
+                // A deleted object has no findings, whatever is asked for.
+                Some(false) => None,
+                None => later.blind(earlier.into(), &self.scope, &[]),
+            };
+            let SavedFinding { id, severity, object, .. } = earlier.clone();
+            let list = match reason {
+                None => &mut compared.cleared,
+                Some(_) => &mut compared.not_seen,
+            };
+            list.push(EarlierFinding { id, severity, object, reason });
+        }
+        compared
+    }
+}
+
+/// Compares two saved reports.
+pub fn diff(old: &SavedReport, new: &SavedReport) -> AuditComparison {
+    let of_new = new.coverage();
+    let change = |change: &str, it: &SavedFinding| FindingChange {
+        change: change.to_owned(),
+        id: it.id.clone(),
+        severity: it.severity.clone(),
+        earlier_severity: None,
+        object: it.object.clone(),
+        summary: it.summary.clone(),
+        missing_from: None,
+        reason: None,
+    };
+    let unseen = |from: &str, reason: String, it: &SavedFinding| FindingChange {
+        missing_from: Some(from.to_owned()),
+        reason: Some(reason),
+        ..change("unseen", it)
+    };
+    let mut unchanged = 0;
+    let mut changes = Vec::new();
+    for later in &new.findings {
+        let earlier = old.find(&later.id, &later.object);
+        match earlier.filter(|it| !is_another(&it.object, &later.object)) {
+            Some(earlier) if earlier.severity == later.severity => unchanged += 1,
+            Some(earlier) => changes.push(FindingChange {
+                earlier_severity: Some(earlier.severity.clone()),
+                ..change("changed", later)
+            }),
+            None => changes.push(match old.lacks(later.into(), of_new) {
+                // Another object of its name was seen: so would this one have been.
+                Some(reason) if earlier.is_none() => unseen("old", reason, later),
+                _ => change("appeared", later),
+            }),
+        }
+    }
+    for earlier in &old.findings {
+        let later = new.find(&earlier.id, &earlier.object);
+        match later {
+            Some(later) if !is_another(&earlier.object, &later.object) => {}
+            // A deleted object has no findings, whatever is asked for.
+            Some(_) => changes.push(change("cleared", earlier)),
+            None => changes.push(match of_new.blind(earlier.into(), &old.scope, &[]) {
+                Some(reason) => unseen("new", reason, earlier),
+                None => change("cleared", earlier),
+            }),
+        }
+    }
+    let order: BTreeMap<&str, usize> =
+        ["appeared", "changed", "cleared", "unseen"].into_iter().zip(0..).collect();
+    // The lists of both reports are sorted, worst first, and remain so.
+    changes.sort_by_key(|it| (order.get(&*it.change).copied(), Severity::parse(&it.severity)));
+    AuditComparison {
+        api_version: API_VERSION.to_owned(),
+        kind: "AuditComparison".to_owned(),
+        old: old.metadata.clone(),
+        new: new.metadata.clone(),
+        unchanged,
+        changes,
+    }
+}

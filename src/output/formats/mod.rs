@@ -1,0 +1,116 @@
+//! Formats of a report that other programs read: one file a format.
+//!
+//! What they contain of the cluster is text of others: each neutralises what its readers would take for more than text.
+
+mod csv;
+mod junit;
+mod markdown;
+mod sarif;
+
+use std::io::{self, Write};
+
+use super::{
+    list,
+    summary::Checks,
+    wire::{Finding, ReportHead, ReportTail},
+};
+
+/// A format of a whole report that can be written to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileFormat {
+    /// A line for each finding, for spreadsheets.
+    Csv,
+    /// The whole report.
+    Json,
+    /// Cases of a test run.
+    Junit,
+    /// For an issue or the summary of a pipeline.
+    Markdown,
+    /// Gauges.
+    OpenMetrics,
+    /// For code scanning.
+    Sarif,
+    /// The whole report.
+    Yaml,
+}
+
+/// A report without its findings, which are written one by one.
+#[derive(Debug, Clone, Copy)]
+pub struct ReportFrame<'a> {
+    /// Its beginning.
+    pub head: &'a ReportHead,
+    /// Its end.
+    pub tail: &'a ReportTail,
+    /// How many checks were made.
+    pub checks: Checks,
+    /// How many findings are listed.
+    pub listed: usize,
+    /// Its numbers as metrics.
+    pub metrics: &'a str,
+    /// Whether columns have their names above them.
+    pub headers: bool,
+}
+
+impl FileFormat {
+    /// All formats, sorted by name.
+    pub const ALL: [Self; 7] = [
+        Self::Csv,
+        Self::Json,
+        Self::Junit,
+        Self::Markdown,
+        Self::OpenMetrics,
+        Self::Sarif,
+        Self::Yaml,
+    ];
+
+    /// As it is typed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Json => "json",
+            Self::Junit => "junit",
+            Self::Markdown => "markdown",
+            Self::OpenMetrics => "openmetrics",
+            Self::Sarif => "sarif",
+            Self::Yaml => "yaml",
+        }
+    }
+
+    /// Returns the format of this name, in any case.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name().eq_ignore_ascii_case(name))
+    }
+
+    /// Whether it lists findings in the order in which it gets them, all of them.
+    pub const fn keeps_order(self) -> bool {
+        matches!(self, Self::Csv | Self::Json | Self::Yaml)
+    }
+
+    /// Writes a report.
+    ///
+    /// # Errors
+    /// When writing fails.
+    pub fn write(
+        self,
+        out: &mut dyn Write,
+        report: ReportFrame,
+        findings: &mut dyn Iterator<Item = Finding>,
+    ) -> io::Result<()> {
+        let ReportFrame { head, tail, .. } = report;
+        match self {
+            Self::Csv => csv::write(out, report, findings),
+            Self::Json => list::report_json(out, head, "findings", findings, tail),
+            Self::Junit => junit::write(out, report, findings),
+            Self::Markdown => markdown::write(out, report, findings),
+            Self::OpenMetrics => out.write_all(report.metrics.as_bytes()),
+            Self::Sarif => sarif::write(out, report, findings),
+            Self::Yaml => list::report_yaml(out, head, "findings", findings, tail),
+        }
+    }
+}
+
+/// The cluster of a report, as files call it.
+fn cluster(head: &ReportHead) -> &str {
+    let cluster = &head.metadata.cluster;
+    cluster.uid.as_deref().or(cluster.server.as_deref()).unwrap_or("cluster")
+}

@@ -1,0 +1,255 @@
+//! `-o sarif`: SARIF 2.1.0, as GitHub's code scanning takes it.
+//!
+//! GitHub refuses a whole upload for one result without a file. No object is in a file, so each result names one that
+//! tells the object: `CLUSTER/KIND/NAMESPACE/NAME.yaml`.
+
+use std::{
+    collections::HashMap,
+    fmt::Write as _,
+    io::{self, Write},
+};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::{ReportFrame, cluster};
+use crate::{
+    model::{Severity, counted, escape_control},
+    output::{
+        list,
+        table::short_name,
+        wire::{Finding, Gap, ObjectReference},
+    },
+    rules::{REGISTRY, Rule},
+};
+
+/// GitHub shows no more results of one run.
+const MOST: usize = 5_000;
+const SCHEMA: &str =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+
+#[derive(Serialize)]
+struct Log<R> {
+    #[serde(rename = "$schema")]
+    schema: &'static str,
+    version: &'static str,
+    runs: [R; 1],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Run<R> {
+    tool: Value,
+    automation_details: Value,
+    invocations: [Value; 1],
+    results: R,
+}
+
+/// Writes a report as one run, which is that of its cluster.
+pub fn write(
+    out: &mut dyn Write,
+    report: ReportFrame,
+    findings: &mut dyn Iterator<Item = Finding>,
+) -> io::Result<()> {
+    let ReportFrame { head, tail, listed, .. } = report;
+    let cluster = cluster(head);
+    let mut notes: Vec<Value> = tail.gaps.iter().map(gap).collect();
+    let left_out = listed.saturating_sub(MOST);
+    if left_out > 0 {
+        let told =
+            format!("{} left out: the worst {MOST} are listed", counted(left_out, "finding"));
+        notes.push(notification(&told));
+    }
+    if let Some(hidden) = head.metadata.scope.as_ref().and_then(|it| it.hidden.as_ref()) {
+        let count = counted(hidden.count, "finding");
+        let told = format!("{count} counted, not listed: {}", hidden.what());
+        notes.push(notification(&told));
+    }
+    let index: HashMap<&str, usize> =
+        REGISTRY.iter().enumerate().map(|(index, rule)| (rule.id, index)).collect();
+    let mut results = findings.take(MOST).map(|it| result(cluster, &index, &it));
+    let run = Run {
+        tool: json!({ "driver": {
+            "name": "kubectl-storage",
+            "version": head.metadata.tool.version,
+            "semanticVersion": head.metadata.tool.version,
+            "informationUri": env!("CARGO_PKG_REPOSITORY"),
+            "rules": REGISTRY.iter().map(|rule| described(rule)).collect::<Vec<_>>(),
+        }}),
+        // GitHub takes what stands before the last slash for the category of the run.
+        automation_details: json!({ "id": format!("kubectl-storage/{}/", segment(cluster)) }),
+        invocations: [json!({
+            "executionSuccessful": true,
+            "toolExecutionNotifications": notes,
+        })],
+        results: list::streamed(&mut results),
+    };
+    list::json(out, &Log { schema: SCHEMA, version: "2.1.0", runs: [run] })
+}
+
+/// What something that could not be read limits.
+fn gap(gap: &Gap) -> Value {
+    let place = gap.namespace.as_ref().map(|it| format!(" of namespace {it}"));
+    let place = place.unwrap_or_default();
+    let told = format!("not read: {}{place}: {}", gap.resource, gap.reason);
+    notification(&told)
+}
+
+fn notification(told: &str) -> Value {
+    json!({ "level": "warning", "message": { "text": text(told) } })
+}
+
+/// A rule, with what makes it dangerous and what the tool does about it.
+fn described(rule: &Rule) -> Value {
+    json!({
+        "id": rule.id,
+        "shortDescription": { "text": text(rule.title) },
+        "fullDescription": { "text": text(rule.danger) },
+        "help": { "text": format!("{}\n\n{}", text(rule.danger), text(rule.remedy)) },
+        "helpUri": concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/findings.md"),
+        "defaultConfiguration": { "level": level(rule.severity.name()) },
+        "properties": { "tags": ["kubernetes", "storage"], "severity": rule.severity.name() },
+    })
+}
+
+fn level(severity: &str) -> &'static str {
+    match Severity::parse(severity) {
+        Some(Severity::Critical | Severity::High) => "error",
+        Some(Severity::Medium) => "warning",
+        Some(Severity::Low | Severity::Info) | None => "note",
+    }
+}
+
+fn result(cluster: &str, index: &HashMap<&str, usize>, finding: &Finding) -> Value {
+    let object = &finding.object;
+    let name = short_name(object);
+    let mut said = text(&finding.summary);
+    if let Some(command) = finding.remedy.as_ref().and_then(|it| it.command.as_ref()) {
+        let _ = write!(said, "\nNext: {}", text(command));
+    }
+    let fingerprint = fingerprint(cluster, &finding.id, object);
+    let mut result = json!({
+        "ruleId": finding.id,
+        "level": level(&finding.severity),
+        "message": { "text": said },
+        "locations": [{
+            "physicalLocation": {
+                "artifactLocation": { "uri": path(cluster, object) },
+                "region": { "startLine": 1 },
+            },
+            "logicalLocations": [{
+                "name": escape_control(&object.name),
+                "fullyQualifiedName": escape_control(&name),
+                "kind": "resource",
+            }],
+        }],
+        "partialFingerprints": {
+            // What GitHub tells results apart by; the other is by its name for everything else.
+            "primaryLocationLineHash": format!("{fingerprint}:1"),
+            "kubectlStorage/v1": fingerprint,
+        },
+        "properties": { "severity": finding.severity, "verdict": finding.verdict.state },
+    });
+    // Whether an earlier report could have it is no state of SARIF.
+    match finding.baseline.as_deref() {
+        Some("new") => result["baselineState"] = json!("new"),
+        Some("known") => result["baselineState"] = json!("unchanged"),
+        _ => {}
+    }
+    if let Some(index) = index.get(&*finding.id) {
+        result["ruleIndex"] = json!(index);
+    }
+    result
+}
+
+/// What remains the same as long as it is the finding of this rule about the object of this name, however it is worded.
+fn fingerprint(cluster: &str, id: &str, object: &ObjectReference) -> String {
+    let namespace = object.namespace.as_deref().unwrap_or_default();
+    let parts = [cluster, id, &object.kind, namespace, &object.name];
+    let mut digest = Sha256::new();
+    for part in parts {
+        // Each with its length: otherwise two objects could be spelled alike.
+        digest.update((part.len() as u64).to_be_bytes());
+        digest.update(part);
+    }
+    let digest = digest.finalize();
+    digest.iter().take(16).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+}
+
+/// The relative URI of the file that tells the object.
+fn path(cluster: &str, object: &ObjectReference) -> String {
+    let namespace = object.namespace.iter().map(|it| format!("{}/", segment(it)));
+    let place: String = namespace.collect();
+    format!("{}/{}/{place}{}.yaml", segment(cluster), segment(&object.kind), segment(&object.name))
+}
+
+/// A segment of a path (RFC 3986), which leads nowhere else.
+fn segment(text: &str) -> String {
+    if matches!(text, "" | "." | "..") {
+        return format!("_{text}");
+    }
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    text.bytes().fold(String::new(), |mut segment, byte| {
+        match plain(byte) {
+            true => segment.push(char::from(byte)),
+            false => {
+                let _ = write!(segment, "%{byte:02X}");
+            }
+        }
+        segment
+    })
+}
+
+/// One line of a message, in which no brackets are a link.
+fn text(text: &str) -> String {
+    escape_control(text).replace("](", "] (")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn object(namespace: Option<&str>, name: &str) -> ObjectReference {
+        ObjectReference {
+            api_version: "v1".to_owned(),
+            kind: "PersistentVolumeClaim".to_owned(),
+            namespace: namespace.map(str::to_owned),
+            name: name.to_owned(),
+            uid: None,
+        }
+    }
+
+    #[test]
+    fn each_object_has_a_file_and_a_fingerprint_of_its_own() {
+        let of = |object: &ObjectReference| path("prod", object);
+        assert_eq!(of(&object(Some("shop"), "data")), "prod/PersistentVolumeClaim/shop/data.yaml");
+        assert_eq!(of(&object(None, "data")), "prod/PersistentVolumeClaim/data.yaml");
+        assert_eq!(of(&object(Some(".."), "a/b?")), "prod/PersistentVolumeClaim/_../a%2Fb%3F.yaml");
+        let print = |namespace, name| fingerprint("c", "pvc-lost", &object(namespace, name));
+        assert_ne!(print(Some("a"), "b"), print(Some("ab"), ""));
+        assert_ne!(print(Some("a"), "b"), print(None, "ab"));
+        assert_eq!(print(Some("a"), "b"), print(Some("a"), "b"));
+        assert_eq!(print(Some("a"), "b").len(), 32);
+    }
+
+    proptest! {
+        #[test]
+        fn any_name_is_a_relative_uri(name in ".{0,20}|[./\\\\:?#%]{1,4}", namespace in "[./]{0,3}|.{0,5}") {
+            let uri = path("https://host:6443", &object(Some(&namespace), &name));
+            let parts: Vec<_> = uri.split('/').collect();
+            prop_assert_eq!(parts.len(), 4, "{}", uri);
+            prop_assert!(parts.iter().all(|it| !matches!(*it, "" | "." | "..")), "{}", uri);
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-._~%".contains(c);
+            prop_assert!(parts.iter().all(|it| it.chars().all(plain)), "{}", uri);
+        }
+
+        #[test]
+        fn no_text_is_a_link(said in ".{0,20}|[\\[\\]()\\\\a]{1,9}") {
+            let shown = text(&said);
+            prop_assert!(!shown.contains("](") && !shown.contains('\n'), "{}", shown);
+        }
+    }
+}
