@@ -7,7 +7,7 @@ mod selection;
 
 use std::{collections::BTreeSet, io::Write, path::PathBuf};
 
-use baseline::{Compared, DiffArgs, comparable, saved};
+use baseline::{AuditDiffArgs, Compared, comparable, saved};
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
 use following::{FindingView, Following};
@@ -29,7 +29,7 @@ use crate::{
         columns::Columns,
         comparison::{BaselineState, SavedReport},
         format::{Format, FormatError},
-        formats::{FileFormat, ReportFrame},
+        formats::{ExportFormat, ReportFrame},
         jsonpath::{RenderError, Template},
         lines::Paint,
         order::{SortError, SortPath},
@@ -101,7 +101,7 @@ pub struct AuditArgs {
 #[derive(Debug, Subcommand)]
 enum AuditCommand {
     /// Compare two saved reports: what appeared, changed its severity, or cleared
-    Diff(DiffArgs),
+    Diff(AuditDiffArgs),
 }
 
 impl AuditArgs {
@@ -188,7 +188,7 @@ impl AuditArgs {
             let told = format!("--reverse and --sort-by do not apply to the format {name}");
             return Err(Failure::usage(told));
         }
-        if *format == FileFormat::OpenMetrics && self.severity.is_some() {
+        if *format == ExportFormat::OpenMetrics && self.severity.is_some() {
             let told = format!("--severity does not apply to the format {name}, which counts all");
             return Err(Failure::usage(told));
         }
@@ -259,7 +259,7 @@ impl AuditArgs {
                 Some(path) => Box::new(path.sort(found().collect())?.into_iter()),
             })
         };
-        let write = |format: FileFormat, out: &mut dyn Write| {
+        let write = |format: ExportFormat, out: &mut dyn Write| {
             let mut findings = match format.keeps_order() {
                 true if self.reverse => Box::new(sorted()?.collect::<Vec<_>>().into_iter().rev()),
                 true => sorted()?,

@@ -165,14 +165,14 @@ impl Sought<'_> {
 
 /// What a report would list.
 #[derive(Clone, Copy)]
-pub struct Coverage<'a> {
+pub struct ReportCoverage<'a> {
     scope: &'a ReportScope,
     gaps: &'a [Gap],
     /// Without one, everything is listed.
     hidden: Option<&'a HashMap<String, usize>>,
 }
 
-impl<'a> Coverage<'a> {
+impl<'a> ReportCoverage<'a> {
     /// That of a report whose findings are all compared, also those that `--severity` hides.
     pub fn of_all(scope: &'a ReportScope, gaps: &'a [Gap]) -> Self {
         Self { scope, gaps, hidden: None }
@@ -270,7 +270,7 @@ impl SavedReport {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase", default)]
         #[derive(Default)]
-        struct Document {
+        struct SavedDocument {
             api_version: String,
             kind: String,
             metadata: Value,
@@ -278,9 +278,9 @@ impl SavedReport {
             findings: Option<Vec<SavedFinding>>,
             gaps: Option<Vec<Gap>>,
         }
-        let document: Document = serde_json::from_reader(from)?;
+        let document: SavedDocument = serde_json::from_reader(from)?;
         if (&*document.kind, &*document.api_version) != ("AuditReport", API_VERSION) {
-            let Document { kind, api_version, .. } = document;
+            let SavedDocument { kind, api_version, .. } = document;
             return Err(SavedReportError::Other { kind, api_version });
         }
         let missing = |field| <serde_json::Error as serde::de::Error>::missing_field(field);
@@ -300,8 +300,8 @@ impl SavedReport {
         Ok(Self { metadata, scope, findings, gaps, hidden, places })
     }
 
-    fn coverage(&self) -> Coverage<'_> {
-        Coverage { scope: &self.scope, gaps: &self.gaps, hidden: Some(&self.hidden) }
+    fn coverage(&self) -> ReportCoverage<'_> {
+        ReportCoverage { scope: &self.scope, gaps: &self.gaps, hidden: Some(&self.hidden) }
     }
 
     fn find(&self, id: &str, object: &ObjectReference) -> Option<&SavedFinding> {
@@ -309,7 +309,7 @@ impl SavedReport {
     }
 
     /// What a finding of a later report is to this one.
-    pub fn state(&self, finding: &Finding, later: Coverage) -> BaselineState {
+    pub fn state(&self, finding: &Finding, later: ReportCoverage) -> BaselineState {
         match self.find(&finding.id, &finding.object) {
             Some(earlier) => {
                 let rose = is_worse(&finding.severity, &earlier.severity);
@@ -324,20 +324,20 @@ impl SavedReport {
     }
 
     /// Why this report may lack a finding of a later one; `None` if it was not there, or was less severe.
-    fn lacks(&self, sought: Sought, later: Coverage) -> Option<String> {
+    fn lacks(&self, sought: Sought, later: ReportCoverage) -> Option<String> {
         // Had it been as severe as those that are listed, it would be listed.
         let is_listed = self.scope.hidden.as_ref().is_none_or(|hidden| {
             let least = hidden.less_severe_than.as_deref();
             !hidden.known && least.is_some_and(|least| !is_worse(least, sought.severity))
         });
         let hidden = Some(&self.hidden).filter(|_| !is_listed);
-        Coverage { hidden, ..self.coverage() }.blind(sought, later.scope, later.gaps)
+        ReportCoverage { hidden, ..self.coverage() }.blind(sought, later.scope, later.gaps)
     }
 
     /// Compares all findings of a later report with this one.
     pub fn compare(
         &self,
-        later: Coverage,
+        later: ReportCoverage,
         findings: impl Iterator<Item = Finding>,
         mut told: impl FnMut(&Finding, BaselineState),
     ) -> BaselineComparison {

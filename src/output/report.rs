@@ -77,7 +77,7 @@ impl Printer {
         let findings =
             if page.reverse { &mut reversed as &mut dyn Iterator<Item = _> } else { findings };
         match self {
-            Self::Table { wide } => table(out, findings, *wide, page)?,
+            Self::Table { wide } => table(out, findings, *wide, head.baseline.is_some(), page)?,
             Self::Json => list::report_json(out, head, "findings", findings, tail)?,
             Self::Yaml => list::report_yaml(out, head, "findings", findings, tail)?,
             Self::Name => names(out, findings)?,
@@ -130,15 +130,26 @@ fn table(
     out: &mut dyn Write,
     findings: &mut dyn Iterator<Item = Finding>,
     wide: bool,
+    compared: bool,
     page: ReportStyle,
 ) -> io::Result<()> {
     // Nothing is cut and nothing coloured: scripts read this.
     let look = TableStyle { headers: page.headers, width: None, escape: readable };
-    let mut table = TextTable::new(out, headers(wide), look);
+    // New columns stand before the last one.
+    let mut headers = headers(wide).to_vec();
+    if compared {
+        headers.insert(headers.len() - 1, "BASELINE");
+    }
+    let mut table = TextTable::new(out, &headers, look);
     let mut any = false;
-    for finding in findings {
+    for mut finding in findings {
         any = true;
-        table.row(cells(finding, wide))?;
+        let baseline = finding.baseline.take().filter(|_| compared);
+        let mut cells = cells(finding, wide);
+        if let Some(baseline) = baseline {
+            cells.insert(cells.len() - 1, baseline);
+        }
+        table.row(cells)?;
     }
     if any { table.finish() } else { Ok(()) }
 }

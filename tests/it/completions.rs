@@ -90,7 +90,7 @@ fn bash_completes_commands_flags_values_and_files() {
     }
     assert_eq!(
         in_bash(&["audit", "-o", "js"]),
-        ["json", "jsonpath=", "jsonpath-as-json=", "jsonpath-file="]
+        ["json", "json=", "jsonpath=", "jsonpath-as-json=", "jsonpath-file="]
     );
     assert_eq!(in_bash(&["journal", "-o", "y"]), ["yaml"]);
     assert_eq!(in_bash(&["explain", "driver/ebs.csi.a"]), ["driver/ebs.csi.aws.com"]);

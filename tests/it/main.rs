@@ -32,6 +32,7 @@ mod platforms;
 mod registry;
 #[cfg(target_os = "linux")] // where releases are packed
 mod release;
+mod reports;
 mod rules;
 mod schema;
 mod support;

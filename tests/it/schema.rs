@@ -4,6 +4,7 @@ use kubectl_storage::{
     cluster::Dirty,
     model::{ClearedFinding, FindingEvent as FindingEventInside},
     output::{
+        comparison::AuditComparison,
         explanation::{Explanation, FindingExplanation, FindingExplanationList},
         finding_event,
         guard::{GuardChanges, GuardStatus},
@@ -28,6 +29,35 @@ fn the_shipped_schema_is_that_of_the_code() {
     let schema = schemars::schema_for!(AuditReport);
     let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
     expect_file(&root().join(PATH), &format!("{text}\n"));
+}
+
+const COMPARISON: &str = "docs/schema/audit-comparison.v1alpha1.json";
+
+#[test]
+fn the_shipped_schema_of_comparisons_is_that_of_the_code() {
+    let schema = schemars::schema_for!(AuditComparison);
+    let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+    expect_file(&root().join(COMPARISON), &format!("{text}\n"));
+    let validator = jsonschema::validator_for(&serde_json::json!(schema)).expect("it is one");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let report = |name: &str, only: &[&str]| {
+        let path = dump(REGISTRY[0], "found.yaml").to_string_lossy().into_owned();
+        let file = folder.path().join(name).to_string_lossy().into_owned();
+        let args = ["audit", "-f", &path, "-o", &format!("json={file}")].map(str::to_owned);
+        let only = only.iter().map(|it| (*it).to_owned());
+        Call::new(args.into_iter().chain(only)).run().is_decent(name);
+        file
+    };
+    // What is hidden in the earlier one appears.
+    let (old, new) = (report("old", &["--older-than", "9999d"]), report("new", &[]));
+    let ran = Call::new(["audit", "diff", &old, &new, "-o", "json"]).run();
+    let said: serde_json::Value = serde_json::from_str(&ran.stdout).expect("it is JSON");
+    let wrong: Vec<_> = validator.iter_errors(&said).map(|it| it.to_string()).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let read: AuditComparison = serde_json::from_value(said.clone()).expect("its own shape");
+    assert!(!read.changes.is_empty(), "{said:#}");
+    assert_eq!(serde_json::to_value(read).expect("it is JSON"), said);
+    assert!(!validator.is_valid(&serde_json::json!({"kind": "AuditComparison"})));
 }
 
 const FINDING_EXPLANATION: &str = "docs/schema/finding-explanation.v1alpha1.json";

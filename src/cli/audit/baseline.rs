@@ -14,7 +14,7 @@ use crate::{
     model::{Severity, counted, escape_control},
     output::{
         comparison::{
-            AuditComparison, BaselineState, Coverage, SavedReport, SavedReportError, diff,
+            AuditComparison, BaselineState, ReportCoverage, SavedReport, SavedReportError, diff,
         },
         format::Format,
         lines::readable,
@@ -123,13 +123,13 @@ impl<'a> Compared<'a> {
                 *new.entry(severity).or_default() += 1;
             }
         };
-        let comparison = earlier.compare(Coverage::of_all(&scope, gaps), findings, count);
+        let comparison = earlier.compare(ReportCoverage::of_all(&scope, gaps), findings, count);
         Self { earlier, scope, gaps, new, comparison }
     }
 
     /// A finding, with what it is to the earlier report.
     pub(super) fn marked(&self, finding: Finding) -> Finding {
-        let state = self.earlier.state(&finding, Coverage::of_all(&self.scope, self.gaps));
+        let state = self.earlier.state(&finding, ReportCoverage::of_all(&self.scope, self.gaps));
         Finding { baseline: Some(state.name().to_owned()), ..finding }
     }
 
@@ -154,7 +154,7 @@ impl<'a> Compared<'a> {
 
 /// Arguments of `audit diff`.
 #[derive(Debug, Args)]
-pub(super) struct DiffArgs {
+pub(super) struct AuditDiffArgs {
     /// The earlier report, as `audit -o json` printed it
     #[arg(value_name = "OLD", value_hint = clap::ValueHint::FilePath)]
     old: PathBuf,
@@ -169,7 +169,7 @@ pub(super) struct DiffArgs {
     no_headers: bool,
 }
 
-impl DiffArgs {
+impl AuditDiffArgs {
     pub(super) fn run(&self) -> Result<Exit, Failure> {
         let known = [Format::Table, Format::Json, Format::Yaml];
         let refusal = |it: &str| format!("audit diff prints table, json or yaml, not {it}");

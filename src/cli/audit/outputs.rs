@@ -13,7 +13,7 @@ use crate::{
     model::escape_control,
     output::{
         format::{ALLOWED, FormatError},
-        formats::FileFormat,
+        formats::ExportFormat,
         jsonpath::RenderError,
         report::Printer,
     },
@@ -33,7 +33,7 @@ pub(super) enum Printed {
     /// What is for people, and what a template makes of a report.
     Screen(Printer),
     /// What is a file elsewhere.
-    File(FileFormat),
+    File(ExportFormat),
 }
 
 impl Printed {
@@ -53,14 +53,14 @@ impl ReportOutputs {
         let mut files = ReportFiles::default();
         for text in typed {
             let (name, path) = text.split_once('=').map_or((&**text, None), |(a, b)| (a, Some(b)));
-            let format = FileFormat::parse(name);
+            let format = ExportFormat::parse(name);
             let shown = match (format, path) {
                 (Some(format), Some(path)) => {
                     files.add(format, path)?;
                     continue;
                 }
                 // Both are what they are for other commands.
-                (Some(FileFormat::Json | FileFormat::Yaml) | None, _) => {
+                (Some(ExportFormat::Json | ExportFormat::Yaml) | None, _) => {
                     Printed::Screen(parsed(text)?)
                 }
                 (Some(format), None) => Printed::File(format),
@@ -96,7 +96,7 @@ impl ReportOutputs {
 fn parsed(text: &str) -> Result<Printer, Failure> {
     printer(text).map_err(|failure| match failure.error.downcast_ref::<FormatError>() {
         Some(FormatError::Unknown(_)) => {
-            let files = FileFormat::ALL.map(FileFormat::name);
+            let files = ExportFormat::ALL.map(ExportFormat::name);
             let mut allowed: Vec<_> = ALLOWED.split(',').chain(files).collect();
             allowed.sort_unstable();
             allowed.dedup();
@@ -118,7 +118,7 @@ pub(super) struct ReportFiles {
 
 #[derive(Debug)]
 struct ReportFile {
-    format: FileFormat,
+    format: ExportFormat,
     /// As it was typed.
     path: String,
     /// The file that a link leads to: renaming onto the link would replace the link.
@@ -132,7 +132,7 @@ impl ReportFiles {
         self.files.is_empty()
     }
 
-    fn add(&mut self, format: FileFormat, path: &str) -> Result<(), Failure> {
+    fn add(&mut self, format: ExportFormat, path: &str) -> Result<(), Failure> {
         if matches!(path, "" | "-") {
             let told = format!("-o {}={path} names no file", format.name());
             let hint = format!("-o {} prints the report", format.name());
@@ -153,7 +153,7 @@ impl ReportFiles {
     /// When one cannot be written.
     pub(super) fn write(
         &mut self,
-        mut report: impl FnMut(FileFormat, &mut dyn Write) -> Result<(), RenderError>,
+        mut report: impl FnMut(ExportFormat, &mut dyn Write) -> Result<(), RenderError>,
     ) -> Result<(), Failure> {
         for file in &mut self.files {
             let failed = |error| unwritten(&file.path, error);

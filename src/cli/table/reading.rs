@@ -30,6 +30,15 @@ pub(super) static ROWS: &[CommandRow] = &[
             ),
             ("Audit a saved dump, or a must-gather archive", "audit -f today.json.gz"),
             ("Print findings as they appear, change and clear", "audit --watch"),
+            (
+                "Also write files for a pipeline",
+                "audit -o sarif=audit.sarif -o markdown=summary.md",
+            ),
+            (
+                "Exit with 3 only on what is new since a saved report",
+                "audit --baseline last.json --new-only --fail-on high",
+            ),
+            ("Compare two saved reports", "audit diff last.json today.json"),
         ],
         roles: &[&Role {
             announcements: Access::Reads,

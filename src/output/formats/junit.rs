@@ -81,7 +81,8 @@ fn failed(out: &mut dyn Write, finding: &Finding) -> io::Result<()> {
         let _ = writeln!(told, "{} {}: {}", xml(&it.object), xml(&it.field), xml(&it.value));
     }
     let verdict = &finding.verdict;
-    let _ = writeln!(told, "{} {}", xml(&verdict.state), xml(&verdict.reason));
+    let told_verdict = format!("{} {}", xml(&verdict.state), xml(&verdict.reason));
+    let _ = writeln!(told, "{}", told_verdict.trim_end());
     if let Some(command) = finding.remedy.as_ref().and_then(|it| it.command.as_ref()) {
         let _ = writeln!(told, "{}", xml(command));
     }

@@ -17,7 +17,7 @@ use super::{
 
 /// A format of a whole report that can be written to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileFormat {
+pub enum ExportFormat {
     /// A line for each finding, for spreadsheets.
     Csv,
     /// The whole report.
@@ -51,7 +51,7 @@ pub struct ReportFrame<'a> {
     pub headers: bool,
 }
 
-impl FileFormat {
+impl ExportFormat {
     /// All formats, sorted by name.
     pub const ALL: [Self; 7] = [
         Self::Csv,

@@ -30,7 +30,7 @@ const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
 #[derive(Serialize)]
-struct Log<R> {
+struct SarifLog<R> {
     #[serde(rename = "$schema")]
     schema: &'static str,
     version: &'static str,
@@ -39,7 +39,7 @@ struct Log<R> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Run<R> {
+struct SarifRun<R> {
     tool: Value,
     automation_details: Value,
     invocations: [Value; 1],
@@ -69,7 +69,7 @@ pub fn write(
     let index: HashMap<&str, usize> =
         REGISTRY.iter().enumerate().map(|(index, rule)| (rule.id, index)).collect();
     let mut results = findings.take(MOST).map(|it| result(cluster, &index, &it));
-    let run = Run {
+    let run = SarifRun {
         tool: json!({ "driver": {
             "name": "kubectl-storage",
             "version": head.metadata.tool.version,
@@ -85,7 +85,7 @@ pub fn write(
         })],
         results: list::streamed(&mut results),
     };
-    list::json(out, &Log { schema: SCHEMA, version: "2.1.0", runs: [run] })
+    list::json(out, &SarifLog { schema: SCHEMA, version: "2.1.0", runs: [run] })
 }
 
 /// What something that could not be read limits.

@@ -70,6 +70,10 @@ impl FindingText {
             summary.contains(&beginning)
         };
         let error = error.filter(|error| !quoted(error));
+        // What an earlier report had needs no mark.
+        if let Some(state) = finding.baseline.as_deref().filter(|it| *it != "known") {
+            summary = format!("{state}: {summary}");
+        }
         let mut next = marked(&plain(&finding.verdict.reason));
         if let Some(error) = &error {
             next = without(&next, error);

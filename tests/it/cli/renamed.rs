@@ -15,7 +15,18 @@ const LONGER: (&str, &str) = ("kubectl-storage_doctor", "kubectl storage-doctor"
 /// The variable that wins over the name of the file.
 const VARIABLE: &str = "KUBECTL_STORAGE_NAME";
 /// Formats that programs read.
-const FOR_PROGRAMS: [&str; 5] = ["json", "yaml", "name", "jsonpath", "custom-columns"];
+const FOR_PROGRAMS: [&str; 10] = [
+    "json",
+    "yaml",
+    "name",
+    "jsonpath",
+    "custom-columns",
+    "csv",
+    "junit",
+    "markdown",
+    "openmetrics",
+    "sarif",
+];
 
 /// A link to the program, in a folder that has to be kept.
 fn link(file: &str) -> (tempfile::TempDir, PathBuf) {

@@ -138,6 +138,20 @@ fn lint(text: &str) {
     assert!(outcome.status.success() && said.is_empty(), "{said}{text}");
 }
 
+/// What `audit -o openmetrics` prints, a textfile collector takes as the older format.
+#[test]
+#[ignore = "extended suite: tools of others"]
+fn metrics_of_an_audit_are_what_promtool_takes() {
+    let ran = Command::new(env!("CARGO_BIN_EXE_kubectl-storage"))
+        .args(["audit", "-o", "openmetrics", "-f"])
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/leaky-cluster.json.gz"))
+        .output()
+        .expect("the binary runs");
+    let text = String::from_utf8(ran.stdout).expect("it is text");
+    assert!(text.contains("kubectl_storage_findings{") && text.ends_with("# EOF\n"), "{text}");
+    lint(&text);
+}
+
 #[test]
 fn without_the_right_to_create_events_everything_else_goes_on() {
     let cluster = Cluster::start(Options::CONTROLLERS);
