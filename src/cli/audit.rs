@@ -188,9 +188,10 @@ impl AuditArgs {
             let told = format!("--reverse and --sort-by do not apply to the format {name}");
             return Err(Failure::usage(told));
         }
-        if *format == ExportFormat::OpenMetrics && self.severity.is_some() {
-            let told = format!("--severity does not apply to the format {name}, which counts all");
-            return Err(Failure::usage(told));
+        let narrows = self.severity.is_some() || self.new_only;
+        if *format == ExportFormat::OpenMetrics && narrows {
+            let flags = "--severity and --new-only do not apply";
+            return Err(Failure::usage(format!("{flags} to the format {name}, which counts all")));
         }
         Ok(())
     }
@@ -288,20 +289,22 @@ impl AuditArgs {
         })
         .map_err(Failure::error)?;
         files.finish()?;
-        if printed.is_for_people() {
+        let is_for_people = printed.is_for_people();
+        if is_for_people {
             let paint = Paint { colour: terminal::colour_of_notes() };
             terminal::note(&summary(&head.summary, frame.checks, paint));
-            if let Some(compared) = &compared {
-                terminal::note(&compared.summary());
-            }
-            if hidden > 0 {
-                let (what, flags) = match (self.new_only, view) {
-                    (true, None) => ("not new", "--new-only says"),
-                    (true, Some(_)) => ("less severe or not new", "--severity and --new-only say"),
-                    (false, _) => ("less severe", "--severity says"),
-                };
-                terminal::note(&format!("{hidden} {what}: not shown, as {flags}"));
-            }
+        }
+        if let Some(compared) = &compared {
+            // In any format: what could not be compared fails nothing.
+            terminal::note(&compared.summary());
+        }
+        if is_for_people && hidden > 0 {
+            let (what, flags) = match (self.new_only, view) {
+                (true, None) => ("not new", "--new-only says"),
+                (true, Some(_)) => ("less severe or not new", "--severity and --new-only say"),
+                (false, _) => ("less severe", "--severity says"),
+            };
+            terminal::note(&format!("{hidden} {what}: not shown, as {flags}"));
         }
         Self::tell_read(collected);
         start::tell(&start, &self.dump);

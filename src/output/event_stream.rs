@@ -217,7 +217,6 @@ mod tests {
             evidence: Vec::new(),
             related: Vec::new(),
             caused_by: Vec::new(),
-            baseline: None,
             verdict: crate::model::Verdict {
                 state: crate::model::VerdictState::ReportOnly,
                 reason: "look".to_owned(),

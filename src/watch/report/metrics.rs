@@ -25,7 +25,7 @@ use prometheus_client::registry::Registry;
 use super::super::acting::{ActingCounts, ActingNumbers};
 use super::super::leader::Leadership;
 use super::queue::SinkCounts;
-use crate::model::{Kind, RuleId, Severity, Text, Time, escape_control};
+use crate::model::{Kind, RuleId, Severity, Text, Time};
 use crate::rules::{StoragePool, StorageTotals, Totals};
 use crate::sources::live::WatchHealth;
 
@@ -323,10 +323,7 @@ fn encode_all<'a, T: EncodeMetric>(
     }
     for (values, sample) in samples {
         let labels = family.labels.iter().copied().zip(values);
-        let labels = labels.filter(|(_, value)| !value.is_empty());
-        // Names of a dump may be anything, and some readers take a carriage return for the end of a line.
-        let labels: Vec<(&str, String)> =
-            labels.map(|(name, value)| (name, escape_control(value).into_owned())).collect();
+        let labels: Vec<(&str, &str)> = labels.filter(|(_, value)| !value.is_empty()).collect();
         sample.encode(encoder.encode_family(&labels)?)?;
     }
     Ok(())

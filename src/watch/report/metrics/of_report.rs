@@ -10,8 +10,8 @@ use prometheus_client::{
 
 use super::{LAST_JUDGEMENT, Metrics, gauges, seconds};
 use crate::{
-    model::{Kind, Time},
-    rules::Totals,
+    model::{Kind, Text, Time, escape_control},
+    rules::{StoragePool, Totals},
     watch::leader::Leadership,
 };
 
@@ -37,11 +37,27 @@ pub(crate) fn report_metrics(
 ) -> String {
     let metrics = Metrics::new(Leadership::alone(), Vec::new());
     metrics.label_namespaces(Some(NonZeroUsize::MAX));
-    metrics.total(totals);
+    metrics.total(legible(totals));
     metrics.numbers().gaps = gaps;
     let mut registry = Registry::default();
     registry.register_collector(Box::new(ReportMetrics { metrics, taken_at }));
     let mut text = String::new();
     text::encode(&mut text, &registry).expect("because writing to a string does not fail");
     text
+}
+
+/// Names of a dump may be anything, and some readers take a carriage return for the end of a line.
+fn legible(mut totals: Totals) -> Totals {
+    let safe = |text: Text| Text::from(&*escape_control(&text));
+    let findings = std::mem::take(&mut totals.by_namespace).into_iter();
+    totals.by_namespace = findings
+        .map(|((rule, severity, namespace), count)| ((rule, severity, namespace.map(safe)), count))
+        .collect();
+    let storage = std::mem::take(&mut totals.storage).into_iter();
+    totals.storage = storage
+        .map(|(StoragePool { class, driver }, of)| {
+            (StoragePool { class: class.map(safe), driver: driver.map(safe) }, of)
+        })
+        .collect();
+    totals
 }
