@@ -45,6 +45,7 @@ use crate::{
 };
 
 /// Arguments of `audit`.
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct AuditArgs {

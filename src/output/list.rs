@@ -43,7 +43,7 @@ pub fn report_yaml<T: Serialize>(
 }
 
 /// A list that is written while its items are made; it can be written once.
-pub fn streamed<'a, T: Serialize>(items: &'a mut dyn Iterator<Item = T>) -> impl Serialize + 'a {
+pub fn streamed<T: Serialize>(items: &mut dyn Iterator<Item = T>) -> impl Serialize + '_ {
     Streamed(RefCell::new(items))
 }
 

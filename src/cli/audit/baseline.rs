@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Write as _,
     fs::File,
     io::{BufReader, Write},
     path::{Path, PathBuf},
@@ -143,10 +144,10 @@ impl<'a> Compared<'a> {
             cleared.len()
         );
         if *unseen > 0 {
-            told.push_str(&format!("; {unseen} that it could not have"));
+            let _ = write!(told, "; {unseen} that it could not have");
         }
         if !not_seen.is_empty() {
-            told.push_str(&format!("; {} not seen now, which may not be cleared", not_seen.len()));
+            let _ = write!(told, "; {} not seen now, which may not be cleared", not_seen.len());
         }
         told
     }

@@ -46,8 +46,8 @@ pub fn write(
     let numbers = format!("tests=\"{tests}\" failures=\"{listed}\" errors=\"0\"");
     writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
     writeln!(out, "<testsuites name=\"{PROGRAM} audit\" {numbers}>")?;
-    let taken_at = head.metadata.taken_at.iter();
-    let timestamp: String = taken_at.map(|it| format!(" timestamp=\"{}\"", xml(it))).collect();
+    let taken_at = head.metadata.taken_at.as_deref();
+    let timestamp = taken_at.map_or_else(String::new, |it| format!(" timestamp=\"{}\"", xml(it)));
     let name = xml(cluster(head));
     let version = xml(&head.metadata.tool.version);
     writeln!(

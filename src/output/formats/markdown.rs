@@ -2,7 +2,10 @@
 //!
 //! Text of the cluster stands in code spans, in which nothing is a link, a mention, HTML or emphasis.
 
-use std::io::{self, Write};
+use std::{
+    fmt::Write as _,
+    io::{self, Write},
+};
 
 use super::ReportFrame;
 use crate::{
@@ -38,10 +41,10 @@ pub fn write(
     let at = head.metadata.taken_at.as_deref().map(|it| format!("As of {}.", cell(it)));
     let about: Vec<_> = of.into_iter().chain(at).collect();
     if !about.is_empty() {
-        text.push_str(&format!("{}\n\n", about.join(" ")));
+        let _ = write!(text, "{}\n\n", about.join(" "));
     }
     for line in summary(&head.summary, checks, Paint { colour: false }).lines() {
-        text.push_str(&format!("{line}  \n"));
+        let _ = write!(text, "{line}  \n");
     }
     let mut length = text.chars().count();
     let mut shown = 0;
@@ -58,12 +61,12 @@ pub fn write(
     if listed > shown {
         let more = counted(listed - shown, "more finding");
         let list = code(&format!("{PROGRAM} audit -o json"));
-        text.push_str(&format!("\n{more} left out, none of them worse; {list} lists all.\n"));
+        let _ = write!(text, "\n{more} left out, none of them worse; {list} lists all.\n");
     }
     let scope = head.metadata.scope.as_ref();
     if let Some(hidden) = scope.and_then(|it| it.hidden.as_ref()) {
         let count = counted(hidden.count, "finding");
-        text.push_str(&format!("\n{count} counted, not listed: {}.\n", cell(&hidden.what())));
+        let _ = write!(text, "\n{count} counted, not listed: {}.\n", cell(&hidden.what()));
     }
     text.push_str(&unread(&tail.gaps));
     out.write_all(text.as_bytes())
