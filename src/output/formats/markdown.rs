@@ -44,7 +44,7 @@ pub fn write(
         let _ = write!(text, "{}\n\n", about.join(" "));
     }
     for line in summary(&head.summary, checks, Paint { colour: false }).lines() {
-        let _ = write!(text, "{line}  \n");
+        let _ = writeln!(text, "{line}  ");
     }
     let mut length = text.chars().count();
     let mut shown = 0;
