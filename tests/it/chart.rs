@@ -1,5 +1,5 @@
 //! `deploy/chart` as far as no helm is needed: what is written from the program, its values, and the commands it shows.
-//! `tests/real/watch/chart.rs` has helm render, install and uninstall it.
+//! `tests/real/watch/chart` has helm render, install and uninstall it.
 
 use std::fs;
 
