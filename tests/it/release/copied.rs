@@ -29,7 +29,9 @@ impl Copy {
                 copy.take(&format!("release/{}", name(&path)));
             }
         }
-        [".krew.yaml", "Cargo.toml", "Cargo.lock"].into_iter().for_each(|it| copy.take(it));
+        for file in [".krew.yaml", "Cargo.toml", "Cargo.lock"] {
+            copy.take(file);
+        }
         copy
     }
 
@@ -191,7 +193,9 @@ fn what_is_filled_in_may_have_any_sign() {
     let text = read(&cargo).replace(env!("CARGO_PKG_DESCRIPTION"), r"one, two & three \1 | four");
     fs::write(&cargo, text).expect("it is writable");
     let names = ["amd64", "arm64"].map(|it| format!("kubectl-storage_v1.2.3_linux_{it}.tar.gz"));
-    names.iter().for_each(|it| fs::write(copy.0.path().join(it), it).expect("it is writable"));
+    for name in &names {
+        fs::write(copy.0.path().join(name), name).expect("it is writable");
+    }
     let ran = copy.run("manifest", &["--incomplete", &names[0], &names[1]], &[]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let filled = read(&copy.root().join("target/release-out/PKGBUILD"));
