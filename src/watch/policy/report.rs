@@ -238,7 +238,8 @@ webhook: {urlFile: /etc/hook/url, severity: low}",
             ("[::]:1", false),
             ("10.0.0.1:1", false),
         ] {
-            let text = format!("{{metrics: &at {{address: '{address}'}}, probes: *at}}");
+            let at = format!("{{address: '{address}'}}");
+            let text = format!("{{metrics: {at}, probes: {at}}}");
             let policy: ReportPolicy = parse(&text).expect("a policy");
             assert_eq!(policy.metrics.map(|it| it.is_local()), Some(is), "{address}");
             assert_eq!(policy.probes.map(|it| it.is_local()), Some(is), "{address}");
