@@ -195,7 +195,7 @@ pub(crate) fn hold(name: &str, sound: &[Vec<u8>], read: impl Fn(&[u8])) {
         }
         Err(TestError::Abort(reason)) => panic!("{name}: {reason}"),
     }
-    // Shown with --nocapture.
+    // Shown of a test that passes, too: a long run is begun for these figures.
     let told = format!(
         "{name}: {inputs} inputs in {:?}, the slowest in {:?}, at most {} resident\n",
         begun.elapsed(),

@@ -231,21 +231,15 @@ pub(super) fn foretold<'a>(
     };
     let at_once = pairs(&[]);
     let (deleted, scaled) = (described(&pairs(&deletion)), described(&pairs(&scaling)));
-    let now = described(&at_once);
-    let is_by_change = |index: usize| {
-        let (unchanged, changed) = &at_once[index];
-        let (unchanged, changed) = (Deletion::of(unchanged), Deletion::of(changed));
-        (changed > unchanged).then_some(changed == Deletion::Certain)
-    };
     let mut groups: Vec<AlikeClaims> = Vec::new();
     for (index, claim) in after.claims.iter().enumerate() {
         let mut effects = vec![
             effect("if the StatefulSet is deleted", &deleted[index]),
             effect("if it is scaled to 0", &scaled[index]),
         ];
-        let (unchanged, changed) = &now[index];
-        if changed != unchanged && is_by_change(index).is_some() {
-            effects.insert(0, format!("by this change itself: {changed}"));
+        let (unchanged, changed) = &at_once[index];
+        if Deletion::of(changed) > Deletion::of(unchanged) {
+            effects.insert(0, format!("by this change itself: {}", describe(changed)));
         }
         let place = (format!("{}-{}", claim.template, set.metadata.name), claim.ordinal);
         match groups.iter_mut().find(|(known, _)| *known == effects) {
@@ -259,11 +253,15 @@ pub(super) fn foretold<'a>(
     };
     let lines = groups.into_iter().map(line).collect();
     let mut losses = Vec::new();
-    for (index, (_, changed)) in at_once.iter().enumerate() {
-        let Some(is_certain) = is_by_change(index) else { continue };
+    for (unchanged, changed) in &at_once {
+        let deletion = Deletion::of(changed);
+        if deletion <= Deletion::of(unchanged) {
+            continue;
+        }
         let stem = format!("{}-{}", changed.template, set.metadata.name);
         let Some(claim) = cx.sibling(&set.namespace, &stem, changed.ordinal)? else { continue };
-        losses.push(loss_with(cx, &facts::data_effect(cx, claim), is_certain));
+        let is_deleted = deletion == Deletion::Certain;
+        losses.push(loss_with(cx, &facts::data_effect(cx, claim), is_deleted));
     }
     Ok((lines, losses.into_iter().sum()))
 }
