@@ -9,6 +9,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/tools.bash"
 root=$here
 out=${RELEASE_OUT:-$root/target/release-out}
+[[ $out == /* ]] || out=$PWD/$out
 
 package() { sed -n '/^\[package\]/,/^\[\[/s/^'"$1"' = "\([^"]*\)".*/\1/p' "$root/Cargo.toml"; }
 version=v$(package version)
@@ -17,6 +18,9 @@ repository=$(package repository)
 if [[ -z ${SOURCE_DATE_EPOCH:-} ]]; then
   SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct) || die "not a git repository: set SOURCE_DATE_EPOCH"
 fi
+
+# What the plugin is called in krew, and its manifest after it.
+plugin() { sed -n '/^metadata:/,/^spec:/s/^  name: //p' "$root/.krew.yaml"; }
 
 # What the operating system and the processor of a target are called by Go, and so by krew and by image registries.
 platform_of() {

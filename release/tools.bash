@@ -1,7 +1,8 @@
-# What release/build and release/try need, installed from package registries: sourced by both.
+# What the scripts of a release and of CI need, installed from package registries. Sourced by them.
 # shellcheck shell=bash
 
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# Without links, as compilers name it.
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 tools=${KUBECTL_STORAGE_RELEASE_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/kubectl-storage-release}
 
 targets=(
@@ -11,7 +12,6 @@ targets=(
   aarch64-apple-darwin
   x86_64-pc-windows-gnu
 )
-auditable=0.7.7
 
 die() { echo "$(basename "$0"): $*" >&2; exit 1; }
 
@@ -40,17 +40,18 @@ zig() {
     mkdir -p "$tools"
     temporary=$(mktemp -d "$tools/.zig.XXXXXX")
     python3 -m pip install --quiet --no-deps --require-hashes --target "$temporary" --requirement "$requirements"
-    mv -T "$temporary" "$folder" 2> /dev/null || rm -rf "$temporary" # another build was first
+    mv -T "$temporary" "$folder" 2> /dev/null || rm -rf "$temporary"
+    [[ -d $folder ]] || die "zig could not be put into $folder" # unless another build was first
   fi
   PATH=$folder/bin:$folder/ziglang:$PATH
 }
 
-# Puts cargo-auditable into PATH: it has a program carry the list of its crates, which scanners read.
-auditable() {
-  local folder=$tools/auditable-$auditable
-  # Unoptimised: it runs for a second, and would otherwise compile for minutes.
-  [[ -x $folder/bin/cargo-auditable ]] ||
+# Puts a program from crates.io into PATH. Unoptimised: it runs for seconds, and would otherwise compile for minutes.
+from_crates() { # CRATE VERSION ARGUMENTS_OF_CARGO_INSTALL…
+  local crate=$1 version=$2 folder=$tools/$1-$2
+  shift 2
+  [[ -x $folder/bin/$crate ]] ||
     CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off \
-      cargo install --quiet --locked --root "$folder" --version "$auditable" cargo-auditable
+      cargo install --quiet --locked --root "$folder" --version "$version" "$@" "$crate" >&2
   PATH=$folder/bin:$PATH
 }

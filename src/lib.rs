@@ -56,3 +56,7 @@ pub mod apply;
 pub mod output;
 pub mod watch;
 pub mod cli;
+
+#[cfg(test)]
+#[path = "../tests/damage.rs"]
+mod damage;

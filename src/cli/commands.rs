@@ -279,7 +279,7 @@ mod tests {
     use super::*;
     use crate::{
         cli::start::{READS_DUMPS, TRUSTS_DUMPS},
-        output::repeated::READ_RECORDS,
+        output::repeated::{READ_RECORDS, RECORD_ROLES},
     };
 
     #[test]
@@ -301,14 +301,17 @@ mod tests {
                 })
             };
             let name = command.get_name();
-            // No report leads to a role of records.
-            let is_led_to = name != "rbac";
             // A dump is saved from a cluster, where a report asks for one.
             let reads = takes("filename", "DUMP") && name != "dump";
             assert_eq!(READS_DUMPS.contains(&name), reads, "{name}");
             assert_eq!(TRUSTS_DUMPS.contains(&name), reads && takes("taken-at", "TIME"), "{name}");
-            let records = takes("record-namespace", "NAMESPACE") && is_led_to;
-            assert_eq!(READ_RECORDS.contains(&name), records, "{name}");
+            if name != "rbac" {
+                let records = takes("record-namespace", "NAMESPACE");
+                assert_eq!(READ_RECORDS.contains(&name), records, "{name}");
+            }
+        }
+        for role in table::roles() {
+            assert_eq!(RECORD_ROLES.contains(&role.name), role.has_records(), "{}", role.name);
         }
     }
 

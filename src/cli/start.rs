@@ -38,7 +38,7 @@ pub(super) fn tell(start: &[String], dump: &DumpSourceArgs) {
     let width = terminal::width().map_or(80, usize::from);
     for command in start {
         let mut command = command.clone();
-        let name = last_command(&command).unwrap_or_default();
+        let name = last_command(&command).unwrap_or_default().to_owned();
         if READS_DUMPS.contains(&&*name) {
             let files = dump.files().iter().map(|it| format!(" {}", of_dump(it)));
             command.extend(files);

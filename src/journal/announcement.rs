@@ -314,6 +314,28 @@ mod tests {
         assert_eq!((read.volumes, read.cluster), (vec![bare], None));
     }
 
+    /// A damaged announcement announces what it announced, less, or nothing.
+    #[test]
+    fn damaged_announcements_name_no_other_volume() {
+        let (key, value) = entry(&volume());
+        let veto = veto_value(&Veto {
+            volume: "pv-1".into(),
+            uid: Uid::parse(UID).expect("a uid"),
+            batch: "b".into(),
+            found: None,
+        });
+        let sound = [value.into_bytes(), veto.into_bytes()];
+        crate::damage::hold("announcements and vetoes", &sound, |bytes| {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            let mut read = batch();
+            read.data.insert(key.clone(), text.clone());
+            let announced = read.parse().map(|it| it.volumes).unwrap_or_default();
+            assert!(announced.iter().all(|it| it.uid == volume().uid), "{announced:?}");
+            // Whatever it says, a veto holds.
+            assert!(parse_veto(&key, &text).is_some_and(|it| it.uid == volume().uid));
+        });
+    }
+
     #[test]
     fn what_can_be_edited_or_cannot_be_read_announces_nothing() {
         let edited = |key: &str, value: &str| {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{
     AnnouncedVolume, Bytes, ClaimKey, ObjectRef, OwnerReference, Phase, ReclaimPolicy,
-    RetentionPolicy, Text, Uid,
+    RetentionPolicy, Text, Uid, counted,
 };
 
 /// A claim of this namespace and name never exists: a volume that references it is Released (D-31,
@@ -315,6 +315,23 @@ impl Loss {
     /// How many things are destroyed.
     pub const fn count(self) -> usize {
         self.volumes + self.snapshots
+    }
+
+    /// What is destroyed, in words: `data of 2 volumes and 1 snapshot`.
+    pub fn words(self) -> Option<String> {
+        let volumes = || format!("data of {}", counted(self.volumes, "volume"));
+        let snapshots = || counted(self.snapshots, "snapshot");
+        match (self.volumes, self.snapshots) {
+            (0, 0) => None,
+            (_, 0) => Some(volumes()),
+            (0, _) => Some(snapshots()),
+            (_, _) => Some(format!("{} and {}", volumes(), snapshots())),
+        }
+    }
+
+    /// What becomes of it, in words.
+    pub const fn becomes(self) -> &'static str {
+        if self.is_certain { "destroyed" } else { "may be destroyed" }
     }
 }
 

@@ -96,7 +96,8 @@ impl fmt::Display for ObjectRef {
 /// Whether a namespace could have this name (RFC 1123, `IsDNS1123Label`).
 pub(crate) fn is_namespace_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    !text.is_empty() && text.len() <= 63 && text.chars().all(plain)
+    let is_bare = !text.starts_with('-') && !text.ends_with('-');
+    !text.is_empty() && text.len() <= 63 && text.chars().all(plain) && is_bare
 }
 
 /// An API group with the version that is read.

@@ -226,6 +226,16 @@ fn words(text: &str, width: usize) -> Vec<(String, bool)> {
     words
 }
 
+/// Finds a letter of a command, from its beginning on, where no quotes of a shell are around it.
+pub(super) fn unquoted(wanted: char) -> impl FnMut(char) -> bool {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    move |letter| {
+        is_quoted ^= letter == '\'' && !is_escaped;
+        is_escaped = letter == '\\' && !is_quoted;
+        letter == wanted && !is_quoted
+    }
+}
+
 /// Breaks a command where a shell allows it: it can be copied as it stands.
 pub fn command_lines(command: &str, width: usize) -> Vec<String> {
     let command = &*in_own_name(command);
@@ -233,14 +243,8 @@ pub fn command_lines(command: &str, width: usize) -> Vec<String> {
         return vec![command.to_owned()];
     }
     let mut lines: Vec<String> = Vec::new();
-    let (mut is_quoted, mut is_escaped) = (false, false);
     // Within quotes, the sign that the line goes on would be part of the text.
-    let unquoted = |letter: char| {
-        is_quoted ^= letter == '\'' && !is_escaped;
-        is_escaped = letter == '\\' && !is_quoted;
-        letter == ' ' && !is_quoted
-    };
-    for word in command.split(unquoted) {
+    for word in command.split(unquoted(' ')) {
         match lines.last_mut() {
             // Two columns for the sign that the line goes on.
             Some(line) if line.width() + 1 + word.width() + 2 <= width => {

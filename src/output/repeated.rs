@@ -1,10 +1,16 @@
 //! The flags that printed commands repeat, so that they are about the cluster and the records that the report is about.
 
-use super::wire::{EventFinding, Finding, FindingEvent};
+use super::{
+    lines::unquoted,
+    wire::{EventFinding, Finding, FindingEvent},
+};
 use crate::{facts::quoted, model::PROGRAM};
 
 /// Commands that read records where `--record-namespace` says.
 pub const READ_RECORDS: [&str; 5] = ["audit", "dump", "explain", "fix-finalizers", "gc"];
+/// Commands whose roles hold the right to these records: `rbac` takes the flag for them.
+pub const RECORD_ROLES: [&str; 6] =
+    ["audit", "watch", "gc", "gc-announce", "apply", "fix-finalizers"];
 /// What separates the commands of a pipeline.
 const PIPE: &str = " | ";
 
@@ -14,28 +20,29 @@ pub const XARGS: &str = "xargs -r -o ";
 const KUBECTL: &str = "kubectl ";
 
 /// The commands of a pipeline.
-fn parts(pipeline: &str) -> Vec<String> {
-    let mut parts: Vec<String> = Vec::new();
-    for part in pipeline.split(PIPE) {
-        // Elsewhere it stands within a value.
-        let begins = [KUBECTL, XARGS].iter().any(|it| part.starts_with(it));
-        match parts.last_mut().filter(|_| !begins) {
-            Some(last) => *last = format!("{last}{PIPE}{part}"),
-            None => parts.push(part.to_owned()),
-        }
-    }
-    parts
+fn parts(pipeline: &str) -> impl Iterator<Item = &str> {
+    pipeline.split(unquoted('|')).map(|it| it.trim_matches(' '))
 }
 
-/// The name of a command of this program.
-fn own_command(part: &str) -> Option<&str> {
-    let own = part.strip_prefix(XARGS).unwrap_or(part).strip_prefix(PROGRAM)?;
-    own.split_whitespace().next()
+/// The words of a command of this program, behind its name.
+fn own_words(part: &str) -> impl Iterator<Item = &str> {
+    let own = part.strip_prefix(XARGS).unwrap_or(part).strip_prefix(PROGRAM);
+    own.unwrap_or_default().split_whitespace()
 }
 
 /// The name of the last command of a pipeline, if it is one of this program.
-pub fn last_command(pipeline: &str) -> Option<String> {
-    own_command(parts(pipeline).last()?).map(str::to_owned)
+pub fn last_command(pipeline: &str) -> Option<&str> {
+    own_words(parts(pipeline).last()?).next()
+}
+
+/// Whether a command takes the namespace of the records.
+fn takes_records(part: &str) -> bool {
+    let mut words = own_words(part);
+    match words.next() {
+        Some("rbac") => words.next().is_some_and(|role| RECORD_ROLES.contains(&role)),
+        Some(command) => READ_RECORDS.contains(&command),
+        None => false,
+    }
 }
 
 /// Flags of the command that was typed which every command that it prints repeats.
@@ -68,15 +75,13 @@ impl RepeatedFlags {
         if self.connection.is_empty() && self.records.is_empty() {
             return command.to_owned();
         }
-        let mut parts = parts(command);
-        for part in &mut parts {
-            let reads_records = own_command(part).is_some_and(|it| READ_RECORDS.contains(&it));
-            part.push_str(&self.connection);
-            if reads_records {
-                part.push_str(&self.records);
-            }
-        }
-        parts.join(PIPE)
+        let repeated = |part: &str| {
+            let is_kubectl = [KUBECTL, XARGS].iter().any(|it| part.starts_with(it));
+            let connection = if is_kubectl { &*self.connection } else { "" };
+            let records = if takes_records(part) { &*self.records } else { "" };
+            format!("{part}{connection}{records}")
+        };
+        parts(command).map(repeated).collect::<Vec<_>>().join(PIPE)
     }
 
     /// Gives the commands in a sentence, which stand in backticks, these flags.
@@ -136,7 +141,7 @@ mod tests {
             ("kubectl storage explain pv/a --context 'the kubectl storage gc'", Some("explain")),
             ("kubectl get pv", None),
         ] {
-            assert_eq!(last_command(command).as_deref(), name, "{command}");
+            assert_eq!(last_command(command), name, "{command}");
         }
     }
 
@@ -159,6 +164,18 @@ mod tests {
                 format!(
                     "kubectl storage audit -o name{of}{kept} | xargs -r -o kubectl storage retain{of}"
                 ),
+            ),
+            (
+                "kubectl storage explain pv/a -f 'a | kubectl b.json' | jq .",
+                format!("kubectl storage explain pv/a -f 'a | kubectl b.json'{of}{kept} | jq ."),
+            ),
+            (
+                "kubectl storage rbac gc --check",
+                format!("kubectl storage rbac gc --check{of}{kept}"),
+            ),
+            (
+                "kubectl storage rbac delete --check",
+                format!("kubectl storage rbac delete --check{of}"),
             ),
         ] {
             assert_eq!(flags.command(command), expected);

@@ -115,7 +115,11 @@ impl ProposedChange {
         let keeps = self.gives_up_data()
             || self.purpose.keeps_data()
             || self.only_removes_owners()
-            || relies_on.contains(&"--keep-data") && steps.iter().any(is_about_volume);
+            || steps.iter().any(|it| match it {
+                Action::DeleteClaim { released, .. } => released.is_some() && !self.destroys(),
+                Action::SetReclaimPolicy { .. } => relies_on.contains(&"--keep-data"),
+                _ => false,
+            });
         keeps.then_some(DataFate::Kept)
     }
 
@@ -164,15 +168,6 @@ impl ProposedChange {
     /// a whole or not at all.
     pub fn only_removes_owners(&self) -> bool {
         matches!(&*self.proposal.steps, [Action::RemoveOwnerReferences { .. }])
-    }
-}
-
-/// Whether a step is about the volume of a claim, and not only about the claim.
-fn is_about_volume(step: &Action) -> bool {
-    match step {
-        Action::SetReclaimPolicy { .. } => true,
-        Action::DeleteClaim { released, .. } => released.is_some(),
-        _ => false,
     }
 }
 

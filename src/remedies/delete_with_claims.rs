@@ -289,7 +289,7 @@ impl Fates {
         self.volumes
             .extend(volume.map(|name| ObjectKey::cluster_wide(Kind::PersistentVolume, name)));
         let effect = facts::data_effect(cx, claim);
-        let mut is_certain = matches!(what, Told::Surely(_));
+        let loss = loss_with(cx, &effect, matches!(what, Told::Surely(_)));
         let data = match &effect {
             ClaimDataEffect::Unseen(reason) => {
                 return Err(Unseen {
@@ -303,30 +303,21 @@ impl Fates {
             | ClaimDataEffect::Scrubbed(volume)
             | ClaimDataEffect::Kept(volume)
             | ClaimDataEffect::Forgotten(volume) => {
-                let then = facts::when_claim_is_deleted(cx, volume);
-                is_certain &= then.data.may_destroy() && then.data != DataEffect::Unknown;
-                becomes_of(volume, &effect, &then)
+                becomes_of(volume, &effect, &facts::when_claim_is_deleted(cx, volume))
             }
         };
         let (Told::Surely(what) | Told::Perhaps(what)) = what;
         self.lines.push(format!("{name} {what}; {data}"));
-        let capacity = effect.volume().and_then(|it| it.capacity).unwrap_or(0);
         match (effect.loses_data(), ephemeral) {
             (true, false) => {
-                self.perhaps_lost += usize::from(!is_certain);
+                self.perhaps_lost += usize::from(!loss.is_certain);
                 self.lost.push(name);
-                self.bytes = self.bytes.saturating_add(capacity);
             }
-            (true, true) => {
-                self.ephemeral += 1;
-                self.bytes = self.bytes.saturating_add(capacity);
-            }
-            (false, false) if effect.volume().is_some_and(is_told_to_delete) => {
-                self.spared.push(name);
-                self.bytes = self.bytes.saturating_add(capacity);
-            }
-            (false, _) => {}
+            (true, true) => self.ephemeral += 1,
+            (false, false) if loss.volumes > 0 => self.spared.push(name),
+            (false, _) => return Ok(()),
         }
+        self.bytes = self.bytes.saturating_add(loss.bytes);
         Ok(())
     }
 
@@ -401,6 +392,25 @@ impl Fates {
 enum Told {
     Surely(String),
     Perhaps(String),
+}
+
+/// Returns what goes, or may, with a claim that is deleted, or may be. What a driver leaves alone today, another version
+/// of it may delete.
+pub(super) fn loss_with(cx: &Cx, effect: &ClaimDataEffect, is_deleted: bool) -> Loss {
+    let Some(volume) = effect.volume() else {
+        return Loss { volumes: usize::from(effect.may_lose_data()), ..Loss::default() };
+    };
+    if !effect.loses_data() && !is_told_to_delete(volume) {
+        return Loss::default();
+    }
+    let then = facts::when_claim_is_deleted(cx, volume).data;
+    let is_destroyed = then.may_destroy() && then != DataEffect::Unknown;
+    Loss {
+        volumes: 1,
+        snapshots: 0,
+        bytes: volume.capacity.unwrap_or(0),
+        is_certain: is_deleted && effect.loses_data() && is_destroyed,
+    }
 }
 
 /// Whether the driver of a volume is told to delete it, whatever it does then.

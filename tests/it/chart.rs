@@ -1,5 +1,5 @@
 //! `deploy/chart` as far as no helm is needed: what is written from the program, its values, and the commands it shows.
-//! `tests/real/watch/chart.rs` has helm render, install and uninstall it.
+//! `tests/real/watch/chart` has helm render, install and uninstall it.
 
 use std::fs;
 
@@ -98,6 +98,9 @@ fn what_the_templates_take_is_what_the_program_has() {
     expect_file(&root().join(CHART).join("files/rights.yaml"), &format!("{written}{rights}"));
     let alerts = read(&root().join("deploy/alerts.yaml"));
     expect_file(&root().join(CHART).join("files/alerts.yaml"), &alerts);
+    // By which the templates know whether somebody has set one.
+    let policy = serde_yaml::to_string(&yaml("values.yaml")["policy"]).expect("because it is JSON");
+    expect_file(&root().join(CHART).join("files/policy.yaml"), &policy);
 }
 
 /// The schema of the values. Draft-07: the helm of before 3.18 reads no newer one, and knows nothing of `$defs`.
@@ -107,7 +110,6 @@ fn schema() -> Value {
     let definitions = policy["definitions"].take();
     let fields = policy.as_object_mut().expect("because a schema is an object");
     fields.retain(|key, _| key != "$schema" && key != "definitions");
-    let text = |description: &str| json!({"type": "string", "description": description});
     let names = json!(["rescue", "retention", "finalizers", "reclaim"]);
     json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
@@ -117,13 +119,17 @@ fn schema() -> Value {
         "properties": {
             "global": {"type": "object", "description": "Values that charts share; none is used here."},
             "policy": policy,
-            "policyFile": text("A policy file, in the place of policy."),
+            "policyFile": {"type": ["string", "null"], "description": "A policy file, in the place of policy."},
             "image": {
                 "type": "object",
                 "additionalProperties": false,
                 "properties": {
-                    "repository": {"type": "string", "minLength": 1},
-                    "tag": text("The tag; that of the version without one."),
+                    "repository": {"type": "string", "pattern": "^[!-~]+$"},
+                    "tag": {
+                        "type": "string",
+                        "pattern": "^[!-~]*$",
+                        "description": "The tag; that of the version without one.",
+                    },
                     "digest": {"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"},
                     "pullPolicy": {"enum": ["", "Always", "IfNotPresent", "Never"]},
                 },
@@ -143,7 +149,7 @@ fn schema() -> Value {
             "nodeSelector": {"type": "object", "additionalProperties": {"type": "string"}},
             "tolerations": {"type": "array", "items": {"type": "object"}},
             "affinity": {"type": "object"},
-            "priorityClassName": {"type": "string"},
+            "priorityClassName": {"type": "string", "pattern": "^([a-z0-9]([a-z0-9.-]*[a-z0-9])?)?$"},
         },
         "definitions": definitions,
     })
@@ -174,6 +180,8 @@ fn the_schema_of_values_is_that_of_policies_in_draft_07() {
         "policy: {reconcilers: {rescue: {mode: act}}}",
         "replicas: 1",
         "act: [rescue, reclaim]",
+        "policyFile: 'kind: WatchPolicy'",
+        "priorityClassName: system-cluster-critical",
         "monitoring: {enabled: true, labels: {release: prometheus}}",
     ] {
         assert_eq!(wrong(right), [""; 0], "{right}");
@@ -184,6 +192,14 @@ fn the_schema_of_values_is_that_of_policies_in_draft_07() {
         "policy: {rules: {'false': [pv-failed]}}",
         "policy: {thresholds: {stuk: 2h}}",
         "policyFile: {kind: WatchPolicy}",
+        "policy: {clusterJournal: null}",
+        "policy: {report: {webhook: null}}",
+        "policy: {leaderElection: {name: null}}",
+        "policy: {leaderElection: {namespace: a.b}}",
+        "priorityClassName: 'a # b'",
+        "priorityClassName: \"a\\nhostPID: true\"",
+        "image: {tag: a b}",
+        "image: {repository: ''}",
         "replicas: 0",
         "act: [rescu]",
         "image: {digest: latest}",
@@ -210,10 +226,14 @@ fn values_are_what_is_printed_without_a_policy() {
     let container = &pod["containers"][0];
     assert_eq!(values["resources"], container["resources"]);
     assert_eq!(values["nodeSelector"], pod["nodeSelector"]);
+    // Both of its versions are those of the program.
+    let versions = regex::Regex::new("(?m)^(version|appVersion): .*$").expect("a pattern");
+    let path = root().join(CHART).join("Chart.yaml");
+    let text = read(&path);
+    assert_eq!(versions.find_iter(&text).count(), 2, "{text}");
+    let expected = concat!("$1: ", env!("CARGO_PKG_VERSION"));
+    expect_file(&path, &versions.replace_all(&text, expected));
     let chart = yaml("Chart.yaml");
-    for version in ["version", "appVersion"] {
-        assert_eq!(chart[version], env!("CARGO_PKG_VERSION"), "{version}");
-    }
     assert_eq!(chart["home"], env!("CARGO_PKG_REPOSITORY"));
     let text = |value: &Value| value.as_str().expect("because it is text").to_owned();
     let image = format!("{}:v{}", text(&values["image"]["repository"]), text(&chart["appVersion"]));

@@ -43,7 +43,7 @@ fn the_schema_of_k9s_accepts_the_plugins() {
 
 /// What k9s puts in the place of its variables.
 fn filled_in(arg: &str) -> String {
-    ["$NAMESPACE", "$NAME", "$CONTEXT"]
+    ["$NAMESPACE", "$NAME", "$CONTEXT", "$KUBECONFIG"]
         .iter()
         .fold(arg.to_owned(), |arg, it| arg.replace(it, "one"))
 }
@@ -56,15 +56,17 @@ fn every_plugin_runs_a_command_that_changes_nothing() {
     let mut explained = BTreeSet::new();
     for (name, plugin) in plugins {
         // A name or a context never becomes a part of the script.
-        let [option, script, called, args @ ..] = &plugin.args[..] else { panic!("{name}") };
+        let [option, script, called, set, args @ ..] = &plugin.args[..] else { panic!("{name}") };
         assert_eq!((&*plugin.command, &**option), ("sh", "-c"), "{name}");
-        assert_eq!(script, "kubectl \"$@\" 2>&1 | less", "{name}");
+        assert_eq!(script, "env \"$@\" 2>&1 | less", "{name}");
         assert_eq!(called, "kubectl-storage", "{name}");
+        // That of k9s, which may have been given with a flag.
+        assert_eq!(set, "KUBECONFIG=$KUBECONFIG", "{name}");
         let args: Vec<_> = args.iter().map(|it| filled_in(it)).collect();
-        let command = format!("kubectl {}", args.join(" "));
+        let command = args.join(" ");
         assert_eq!(next_commands::check(&program, &command), Ok(()), "{name}");
         assert_eq!(args[args.len() - 2..], ["--context", "one"], "{name}");
-        match &*args[1] {
+        match &*args[2] {
             "explain" => assert!(explained.insert(plugin.scopes.clone()), "{name}"),
             "gc" => assert!(args.contains(&"--dry-run".to_owned()), "{name}"),
             other => panic!("{name}: {other}"),

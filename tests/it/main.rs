@@ -39,6 +39,8 @@ mod support;
 #[cfg(target_os = "linux")] // where releases are packed
 #[path = "../documents.rs"]
 mod documents;
+#[path = "../damage.rs"]
+mod damage;
 #[path = "../terminal.rs"]
 mod terminal;
 mod watch_policy;

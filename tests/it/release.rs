@@ -1,5 +1,7 @@
 //! The scripts of a release: what they fill in, that archives are the same each time, and what they refuse.
 
+mod copied;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -174,7 +176,7 @@ fn what_cannot_be_released_is_refused() {
     fs::write(folder.path().join(&later), "").expect("it is writable");
     names.truncate(1);
     let first = &*names[0];
-    let refused: [(&str, &[&str], &str); 16] = [
+    let refused: [(&str, &[&str], &str); 18] = [
         ("archive", &[], "usage: release/archive TARGET [BINARY]"),
         ("archive", &["x86_64-unknown-freebsd", "binary"], "no target is called"),
         ("archive", &["riscv64gc-unknown-linux-gnu", "binary"], "no target is called"),
@@ -183,6 +185,8 @@ fn what_cannot_be_released_is_refused() {
         ("documents", &["x"], "takes no arguments"),
         ("crate-licenses", &["x"], "takes no arguments"),
         ("sbom", &["x"], "takes no arguments"),
+        ("index", &["x"], "takes no arguments"),
+        ("index", &[], "storage.yaml: run release/pack"),
         ("manifest", &[], "usage: release/manifest"),
         ("manifest", &["--complete", first], "unknown argument '--complete'"),
         ("manifest", &["nowhere.tar.gz"], "there is no archive 'nowhere.tar.gz'"),
@@ -230,6 +234,8 @@ fn what_is_not_ready_is_told() {
         "v9.9.9-rc.1 is no final version",
         "CHANGELOG.md has no heading '## 9.9.9-rc.1 (YYYY-MM-DD)'",
         "deploy/base does not run the image of v9.9.9-rc.1",
+        "deploy/chart/Chart.yaml has another version than 9.9.9-rc.1",
+        "deploy/chart/Chart.yaml has another appVersion than 9.9.9-rc.1",
     ] {
         assert!(ran.stdout.contains(point), "{point}: {}", ran.stdout);
     }

@@ -43,7 +43,7 @@ fn cases() -> Vec<String> {
 }
 
 /// Mistakes that the schema has to see as well.
-const WRONG: [&str; 28] = [
+const WRONG: [&str; 36] = [
     "rule: {}",
     "rules: {of: []}",
     "rules: {off: [pv-faild]}",
@@ -72,6 +72,14 @@ const WRONG: [&str; 28] = [
     "{reconcilers: {rescue: {mode: report}}, bounds: {newlyEligiblePercent: 1.5}}",
     "{reconcilers: {rescue: {mode: report}}, bounds: {unchanged: 3}}",
     "{reconcilers: {rescue: {mode: report}}, clusterJournal: A_b}",
+    "{reconcilers: {rescue: {mode: report}}, clusterJournal: -a}",
+    "{reconcilers: {rescue: {mode: report}}, clusterJournal: null}",
+    "leaderElection: null",
+    "leaderElection: {name: null}",
+    "report: {webhook: null}",
+    "report: {metrics: {address: '[::]:80', tls: null}}",
+    "report: {metrics: {address: '[::]:80', perNamespace: null}}",
+    "exemptions: [{rule: pv-failed, object: pv/a, reason: b, until: null}]",
 ];
 
 #[test]
@@ -101,6 +109,22 @@ fn the_schema_and_the_parser_agree() {
         let head = "apiVersion: storage.kubectl.dev/v1alpha1\nkind: WatchPolicy\n";
         agree(&format!("{head}{wrong}"), true);
     }
+}
+
+/// What it says is there without a key can be written there.
+#[test]
+fn defaults_of_the_schema_are_values_of_its_keys() {
+    let schema = schema();
+    let bounds = &schema["$defs"]["BoundsPolicy"]["properties"];
+    let bounds = bounds.as_object().expect("it has keys").iter();
+    let defaults: serde_json::Map<_, _> =
+        bounds.filter_map(|(key, it)| Some((key.clone(), it.get("default")?.clone()))).collect();
+    assert_eq!(defaults["judgementInterval"], "5s");
+    let policy = serde_json::json!({
+        "apiVersion": "storage.kubectl.dev/v1alpha1", "kind": "WatchPolicy",
+        "reconcilers": {"rescue": {"mode": "report"}}, "bounds": defaults,
+    });
+    assert!(WatchPolicy::parse(&"p", &policy.to_string()).is_ok(), "{policy}");
 }
 
 #[test]

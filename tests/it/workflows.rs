@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{files, read, root};
 
@@ -40,8 +40,34 @@ fn wrong(text: &str, is_script: &dyn Fn(&str) -> bool) -> Vec<String> {
     let script = Regex::new(r"(?:^|[\s($])((?:release|\.ci)/[a-z-]+)").expect("a pattern");
     let workflow: Value = serde_yaml::from_str(text).expect("because it is YAML");
     let mut wrong = Vec::new();
-    if workflow.get("permissions").is_none() {
-        wrong.push("has no permissions: gets those of the repository's settings".to_owned());
+    let modest = [json!({}), json!({"contents": "read"})];
+    for (name, job) in workflow["jobs"].as_object().into_iter().flatten() {
+        let given = job.get("permissions").or_else(|| workflow.get("permissions"));
+        match given {
+            None => wrong.push(format!("{name} gets the permissions of the repository's settings")),
+            Some(given) if given["contents"] == "write" => {
+                let of_others = |it: &&String| !it.starts_with("actions/");
+                let others: Vec<_> = texts(job, "uses");
+                if let Some(other) = others.iter().find(of_others) {
+                    wrong.push(format!("{name} may write the repository, and runs {other}"));
+                }
+            }
+            Some(_) => {}
+        }
+        let pushes = texts(job, "run").iter().any(|it| it.contains("git push"));
+        for step in job["steps"].as_array().into_iter().flatten() {
+            let is_checkout =
+                step["uses"].as_str().is_some_and(|it| it.starts_with("actions/checkout@"));
+            if is_checkout && !pushes && step["with"]["persist-credentials"] != false {
+                wrong.push(format!("{name} keeps credentials that it does not use"));
+            }
+        }
+    }
+    if workflow.get("permissions").is_some_and(|it| !modest.contains(it)) {
+        wrong.push("gives every job more than to read".to_owned());
+    }
+    if workflow["defaults"]["run"]["shell"] != "bash" {
+        wrong.push("does not run bash with pipefail".to_owned());
     }
     for action in texts(&workflow, "uses") {
         let own = action.strip_prefix("./").is_some_and(|it| root().join(it).is_file());
@@ -50,7 +76,7 @@ fn wrong(text: &str, is_script: &dyn Fn(&str) -> bool) -> Vec<String> {
         }
     }
     for run in texts(&workflow, "run") {
-        if run.contains("${{ github.") {
+        if run.contains("${{") {
             wrong.push(format!("text of others becomes a command: {run}"));
         }
         for called in script.captures_iter(&run).map(|it| it[1].to_owned()) {
@@ -81,12 +107,24 @@ fn workflows_are_pinned_modest_and_call_what_exists() {
 #[test]
 fn a_careless_workflow_is_seen() {
     let text = "jobs: {a: {steps: [{uses: actions/checkout@v4}, {run: x && release/gone y}, \
-        {run: 'echo ${{ github.head_ref }}'}, {uses: ./.github/workflows/ci.yaml}]}}";
+        {run: 'echo ${{ matrix.target }}'}, {uses: ./.github/workflows/ci.yaml}]}}";
     let found = wrong(text, &is_script);
-    assert_eq!(found.len(), 4, "{found:?}");
+    let seen =
+        ["settings", "credentials", "pipefail", "not pinned", "becomes a command", "no script"];
+    for what in seen {
+        assert_eq!(found.iter().filter(|it| it.contains(what)).count(), 1, "{what}: {found:?}");
+    }
+    assert_eq!(found.len(), seen.len(), "{found:?}");
     let sha = "3d3c42e5aac5ba805825da76410c181273ba90b1";
-    let text = format!("permissions: {{}}\njobs: {{a: {{steps: [{{uses: a/b@{sha}}}]}}}}");
-    assert_eq!(wrong(&text, &is_script), [""; 0]);
+    let of = |permissions: &str, job: &str| {
+        let text = format!(
+            "permissions: {permissions}\ndefaults: {{run: {{shell: bash}}}}\njobs: {{a: {{permissions: {job}, steps: [{{uses: a/b@{sha}}}]}}}}"
+        );
+        wrong(&text, &is_script).join(", ")
+    };
+    assert_eq!(of("{}", "{contents: read}"), "");
+    assert!(of("{}", "{contents: write}").contains("may write the repository, and runs a/b@"));
+    assert!(of("write-all", "{}").contains("more than to read"));
 }
 
 /// One version of an action at a time, and the version beside each pin.

@@ -18,7 +18,7 @@ kubernetes_version() {
 # What the test command runs, and what the extended suite runs beside it (docs/development.md).
 default_components=(kubernetes-1.36 etcd csi-provisioner kwok driver supervisor snapshot-crds promlint)
 extended_components=(
-  kubernetes-1.32 attacher snapshotter gce-pd compute local-path csi-sanity krew helm promrules
+  kubernetes-1.32 kubernetes-1.37 attacher snapshotter gce-pd compute local-path csi-sanity krew helm promrules
 )
 extra_components=(popeye)
 
@@ -29,6 +29,12 @@ component kubernetes-1.36 modules/kubernetes-1.36 "$(kubernetes_version v1.36.3)
 component kubernetes-1.32 modules/kubernetes-1.32 "$(kubernetes_version v1.32.2)" \
   k8s.io/kubernetes/cmd/kube-apiserver=kube-apiserver-1.32 \
   k8s.io/kubernetes/cmd/kube-controller-manager=kube-controller-manager-1.32
+
+# The newest line: `KUBERNETES_VERSION=1.37.2` has scenarios run on it.
+component kubernetes-1.37 modules/kubernetes-1.37 "$(kubernetes_version v1.37.2)" \
+  k8s.io/kubernetes/cmd/kube-apiserver=kube-apiserver-1.37 \
+  k8s.io/kubernetes/cmd/kube-controller-manager=kube-controller-manager-1.37 \
+  k8s.io/kubernetes/cmd/kube-scheduler=kube-scheduler-1.37
 
 component etcd modules/etcd "" go.etcd.io/etcd/server/v3=etcd
 

@@ -131,18 +131,8 @@ fn effect(plan: &Plan) -> String {
         _ => "object",
     };
     let is_each = plan.changes.iter().all(|it| it.loses().volumes == 1) && losses.snapshots == 0;
-    let what = match (losses.volumes, losses.snapshots) {
-        (0, 0) => None,
-        _ if is_each => Some("data".to_owned()),
-        (volumes, 0) => Some(format!("data of {}", counted(volumes, "volume"))),
-        (0, snapshots) => Some(counted(snapshots, "snapshot")),
-        (volumes, snapshots) => Some(format!(
-            "data of {} and {}",
-            counted(volumes, "volume"),
-            counted(snapshots, "snapshot")
-        )),
-    };
-    let becomes = if losses.is_certain { "destroyed" } else { "may be destroyed" };
+    let what = losses.words().map(|it| if is_each { "data".to_owned() } else { it });
+    let becomes = losses.becomes();
     let is_kept = || plan.changes.iter().all(|it| it.data_fate() == Some(DataFate::Kept));
     let told = match what {
         Some(what) => Some(format!("{what} {becomes}")),

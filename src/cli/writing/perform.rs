@@ -309,14 +309,18 @@ fn totals(shape: &writing::Plan, gaps: bool) -> String {
         1 => format!("1 change{size}"),
         count => format!("{count} changes{size}"),
     };
+    // Where the size of what is changed does not say it.
+    let loses = shape.summary.loses.as_ref();
+    let loses = loses.filter(|it| it.capacity != shape.summary.capacity);
+    let loses = loses.map(|it| format!("; {} ({})", it.words, it.capacity)).unwrap_or_default();
     let vetoes = match shape.summary.vetoes {
         0 => String::new(),
         1 => "; 1 veto to record".to_owned(),
         count => format!("; {count} vetoes to record"),
     };
     match shape.summary.refusals {
-        0 => format!("{changes}{vetoes}"),
-        count => format!("{changes}{vetoes}; {count} refused"),
+        0 => format!("{changes}{loses}{vetoes}"),
+        count => format!("{changes}{loses}{vetoes}; {count} refused"),
     }
 }
 

@@ -7,6 +7,7 @@ use crate::client::Decoding;
 use crate::client::stream::{
     Encoding, ExpectedList, ItemError, JsonList, ListDecodeError, ListDecoder, ListEnd,
 };
+use crate::damage::hold;
 
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default)]
@@ -305,4 +306,18 @@ fn what_follows_a_json_list_is_left_to_the_caller() {
     let bytes = br#"{"kind":"PodList","apiVersion":"v1"}{"items":[]}"#;
     assert_eq!(list.push(bytes, &mut |_| {}), Ok(36));
     assert!(list.finish().is_ok());
+}
+
+/// However they come, what is read of damaged lists is the same.
+#[test]
+fn damaged_lists_are_read_or_refused() {
+    for (encoding, bytes) in both() {
+        hold(&format!("lists in {encoding:?}"), &[bytes], |bytes| {
+            let (whole, end) = decode(encoding, &[bytes]);
+            let (left, right) = bytes.split_at(bytes.len() / 2);
+            let (parts, end_of_parts) = decode(encoding, &[left, right]);
+            // Where exactly it is malformed depends on what had come.
+            assert_eq!((parts, end_of_parts.ok()), (whole, end.ok()));
+        });
+    }
 }

@@ -222,6 +222,11 @@ impl<'a> ClaimDataEffect<'a> {
         matches!(self, Self::Destroyed(_) | Self::Scrubbed(_))
     }
 
+    /// Whether data is lost, or nobody knows that it is not.
+    pub const fn may_lose_data(&self) -> bool {
+        self.loses_data() || matches!(self, Self::Unseen(_))
+    }
+
     /// In words, after the event that triggers it: "the last of these pods is deleted".
     pub fn words(&self, when: &str) -> String {
         match self {

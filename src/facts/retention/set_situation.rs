@@ -261,6 +261,8 @@ pub struct Prediction {
     pub ordinal: i32,
     /// The outcome.
     pub outcome: ClaimOutcome,
+    /// Whether it is deleted in any way that what is unknown leaves open.
+    pub may_be_deleted: bool,
     /// The reason.
     pub reason: OutcomeReason,
     /// The effect that its deletion has on the volume, also if it is not deleted.

@@ -45,7 +45,11 @@ pub fn simulate_steps(situation: &SetSituation, operations: &[Operation]) -> Vec
                 (ClaimOutcome::Unknown(why), OutcomeReason::Depends)
             }
         };
+        // Who else may delete it is not simulated.
+        let is_open = situation.set.uid.is_none() || claim.contested;
+        let is_deleted = outcomes.iter().any(|it| it.deleted.is_some());
         Prediction {
+            may_be_deleted: is_deleted || (is_open && matches!(outcome, ClaimOutcome::Unknown(_))),
             claim: format!("{}-{}-{}", claim.template, situation.set.name, claim.ordinal).into(),
             template: claim.template.clone(),
             ordinal: claim.ordinal,

@@ -2,6 +2,7 @@ use super::{
     Outcome::{Done, Failed, Pending, Refused, Sent, Stale, Unanswered},
     *,
 };
+use crate::damage::hold;
 use crate::journal::{JournalConsequence, JournalError};
 
 /// Three entries, each with an outcome: lines 1 to 6.
@@ -286,4 +287,17 @@ fn a_reader_does_not_wait_for_ever_for_a_run_that_is_suspended() {
     let history = read(folder.path());
     assert_eq!(history.entries.len(), 3);
     assert_eq!(history.notes, ["it was read while another run may have been writing to it"]);
+}
+
+#[test]
+fn damaged_journals_are_read_or_refused() {
+    let folder = three();
+    let path = folder.path().join(JOURNAL);
+    let sound = fs::read(&path).expect("it was written");
+    hold("journals", &[sound], |bytes| {
+        fs::write(&path, bytes).expect("the folder is writable");
+        if let Ok(history) = history(folder.path()) {
+            let _ = (history.open().count(), history.notes.len());
+        }
+    });
 }

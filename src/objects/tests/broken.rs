@@ -5,6 +5,7 @@ use serde_json::{Value, json as object};
 use super::super::slim::Timestamp;
 use super::*;
 use crate::cluster::Doubt;
+use crate::damage::hold;
 
 /// What of an object could not be read, and its row.
 fn odd<O: SlimObject>(value: &Value) -> (Doubt, String, Folded) {
@@ -325,4 +326,33 @@ fn managed_fields_that_cannot_be_read_are_an_error() {
         assert_eq!(PersistentVolume::decode(bytes::Buf::chain(first, second)).as_ref(), Ok(&whole));
         assert!(PersistentVolume::decode(first).is_err() || first.len() < bytes.len());
     }
+}
+
+/// Objects as the API server sends them, damaged.
+#[test]
+fn damaged_objects_are_read_or_refused() {
+    let samples = [
+        (Kind::PersistentVolume, sample!("volume")),
+        (Kind::PersistentVolume, sample!("volume_every_source")),
+        (Kind::PersistentVolumeClaim, sample!("claim")),
+        (Kind::Pod, sample!("pod")),
+        (Kind::StatefulSet, sample!("stateful_set")),
+        (Kind::VolumeAttachment, sample!("attachment_inline")),
+        (Kind::Node, sample!("node")),
+        (Kind::Event, sample!("event")),
+    ];
+    let kinds = samples.map(|(kind, _)| decoding(kind).expect("it is decoded"));
+    let folds = |object: Box<dyn AnyObject>| {
+        let _ = (object.fold(&mut Folder::default()), object.odd(), object.to_json("v1"));
+    };
+    let protobuf: Vec<_> = samples.iter().filter_map(|(_, it)| Some(it.1?.to_vec())).collect();
+    hold("objects in protobuf", &protobuf, |bytes| {
+        // One kind's bytes may be another's.
+        kinds.iter().filter_map(|it| (it.protobuf)(bytes).ok()).for_each(folds);
+    });
+    let json: Vec<_> = samples.iter().map(|(_, it)| it.0.as_bytes().to_vec()).collect();
+    hold("objects in JSON", &json, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        kinds.iter().filter_map(|it| (it.json)(&text).ok()).for_each(folds);
+    });
 }

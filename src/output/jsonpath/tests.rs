@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::*;
+use crate::output::{columns::Columns, order::SortPath, wire::Finding};
 
 const DATA: &str = r#"{"apiVersion": "v1",
      "kind": "Thing",
@@ -326,4 +327,20 @@ proptest::proptest! {
             let _ = path.find(&data());
         }
     }
+}
+
+#[test]
+fn damaged_templates_are_rendered_or_refused() {
+    let data: Value = serde_json::from_str(DATA).expect("it is JSON");
+    let sound: Vec<_> = AS_KUBECTL.iter().map(|(it, _)| it.as_bytes().to_vec()).collect();
+    crate::damage::hold("templates", &sound, |bytes| {
+        let text = String::from_utf8_lossy(bytes);
+        if let Ok(template) = Template::parse(&text) {
+            let _ = template.render(&data, &mut Vec::new());
+        }
+        if let Ok(columns) = Columns::parse(&format!("A:{text},B:{text}")) {
+            let _ = columns.cells(&data);
+        }
+        let _ = SortPath::parse::<Finding>(&text);
+    });
 }

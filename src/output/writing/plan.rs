@@ -8,7 +8,7 @@ use super::step::{PlannedStep, steps};
 use crate::{
     cluster::Cluster,
     facts::BlockingFinalizer,
-    model::{ObjectRef, Time, Undo, format_bytes, format_time},
+    model::{Loss, ObjectRef, Time, Undo, format_bytes, format_time},
     output::{
         publish::{age, cluster_identity, reference, tool, volume},
         repeated::RepeatedFlags,
@@ -139,6 +139,32 @@ pub struct PlanSummary {
     pub refusals: usize,
     /// The capacity of all volumes that would be changed.
     pub capacity: String,
+    /// What would be destroyed, or may be: with objects that have no size as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loses: Option<PlannedLoss>,
+}
+
+/// What a plan destroys, or may.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlannedLoss {
+    /// How many volumes lose their data.
+    pub volumes: usize,
+    /// How many snapshots at the storage backend go, beside those that go with a volume.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub snapshots: usize,
+    /// The capacity of these volumes, as far as it is known.
+    pub capacity: String,
+    /// The same in words: `data of 2 volumes destroyed`.
+    pub words: String,
+}
+
+impl PlannedLoss {
+    fn of(loses: Loss) -> Option<Self> {
+        let words = format!("{} {}", loses.words()?, loses.becomes());
+        let Loss { volumes, snapshots, bytes, .. } = loses;
+        Some(Self { volumes, snapshots, capacity: format_bytes(bytes), words })
+    }
 }
 
 /// What would be done to one object.
@@ -252,6 +278,7 @@ pub fn plan(plan: &inner::Plan, cluster: &Cluster) -> Plan {
             vetoes,
             refusals: plan.refusals.len(),
             capacity: format_bytes(plan.bytes()),
+            loses: PlannedLoss::of(plan.changes.iter().map(inner::ProposedChange::loses).sum()),
         },
         changes: plan.changes.iter().map(|it| change(it, now)).collect(),
         refusals: plan.refusals.iter().map(refusal).collect(),

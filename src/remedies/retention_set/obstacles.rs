@@ -3,11 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use super::super::checks::{Checked, ReliedFlags};
+use super::super::{
+    checks::{Checked, ReliedFlags},
+    delete_with_claims::loss_with,
+};
 use super::{Contradiction, RetentionRequest};
 use crate::cluster::{Cx, Seen};
 use crate::facts::{
-    self, ClaimDataEffect,
+    self,
     retention::{
         ClaimOutcome, Operation, Ordinals, Prediction, Propagation, Scaler, SetSituation,
         VolumeEffect, is_member, scalers, simulate_steps,
@@ -151,7 +154,7 @@ pub(super) fn notices(
     let mut managers = set.metadata.managers_of(&ManagedField::RetentionPolicy);
     if changes && managers.any(|it| it.manager == APPLIED_BY_HAND) {
         notices.push(
-            "it was created with `kubectl apply`: if its manifest contains the policy, the next apply sets \
+            "it was created by kubectl apply: if its manifest contains the policy, the next apply sets \
              it back; change the manifest too"
                 .to_owned(),
         );
@@ -228,16 +231,15 @@ pub(super) fn foretold<'a>(
     };
     let at_once = pairs(&[]);
     let (deleted, scaled) = (described(&pairs(&deletion)), described(&pairs(&scaling)));
-    let now = described(&at_once);
     let mut groups: Vec<AlikeClaims> = Vec::new();
     for (index, claim) in after.claims.iter().enumerate() {
         let mut effects = vec![
             effect("if the StatefulSet is deleted", &deleted[index]),
             effect("if it is scaled to 0", &scaled[index]),
         ];
-        let (unchanged, changed) = &now[index];
-        if changed != unchanged && changed.starts_with(DELETED) {
-            effects.insert(0, format!("by this change itself: {changed}"));
+        let (unchanged, changed) = &at_once[index];
+        if Deletion::of(changed) > Deletion::of(unchanged) {
+            effects.insert(0, format!("by this change itself: {}", describe(changed)));
         }
         let place = (format!("{}-{}", claim.template, set.metadata.name), claim.ordinal);
         match groups.iter_mut().find(|(known, _)| *known == effects) {
@@ -250,33 +252,41 @@ pub(super) fn foretold<'a>(
         format!("{}: {}", names(places), effects.join("; "))
     };
     let lines = groups.into_iter().map(line).collect();
-    let mut loses = Loss::default();
+    let mut losses = Vec::new();
     for (unchanged, changed) in &at_once {
-        if is_deleted(unchanged) || !is_deleted(changed) {
+        let deletion = Deletion::of(changed);
+        if deletion <= Deletion::of(unchanged) {
             continue;
         }
         let stem = format!("{}-{}", changed.template, set.metadata.name);
         let Some(claim) = cx.sibling(&set.namespace, &stem, changed.ordinal)? else { continue };
-        let effect = facts::data_effect(cx, claim);
-        if effect.loses_data() || matches!(effect, ClaimDataEffect::Unseen(_)) {
-            loses.volumes += 1;
-            loses.is_certain |= effect.loses_data();
-            let capacity = effect.volume().and_then(|it| it.capacity).unwrap_or(0);
-            loses.bytes = loses.bytes.saturating_add(capacity);
-        }
+        let is_deleted = deletion == Deletion::Certain;
+        losses.push(loss_with(cx, &facts::data_effect(cx, claim), is_deleted));
     }
-    Ok((lines, loses))
+    Ok((lines, losses.into_iter().sum()))
 }
 
-fn is_deleted(prediction: &Prediction) -> bool {
-    matches!(prediction.outcome, ClaimOutcome::Deleted { .. })
+/// Whether a claim is deleted.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Deletion {
+    No,
+    /// It depends on who is first.
+    Possible,
+    Certain,
+}
+
+impl Deletion {
+    const fn of(prediction: &Prediction) -> Self {
+        match prediction.outcome {
+            ClaimOutcome::Deleted { .. } => Self::Certain,
+            _ if prediction.may_be_deleted => Self::Possible,
+            _ => Self::No,
+        }
+    }
 }
 
 /// The effects that claims have in common, and the claims: their stems and ordinals.
 type AlikeClaims = (Vec<String>, Vec<(String, i32)>);
-
-/// How the description of a deletion begins.
-const DELETED: &str = "deleted";
 
 fn effect(when: &str, (before, after): &BeforeAfter) -> String {
     match before == after {
@@ -297,11 +307,13 @@ fn describe(prediction: &Prediction) -> String {
     };
     match &prediction.outcome {
         ClaimOutcome::Kept | ClaimOutcome::Reowned(_) => "kept".to_owned(),
-        ClaimOutcome::Deleted { recreated: false, .. } => format!("{DELETED}{data}"),
+        // Only who owns it is unknown.
+        ClaimOutcome::Unknown(_) if !prediction.may_be_deleted => "kept".to_owned(),
+        ClaimOutcome::Deleted { recreated: false, .. } => format!("deleted{data}"),
         ClaimOutcome::Deleted { recreated: true, .. } => {
-            format!("{DELETED}{data}, and recreated empty")
+            format!("deleted{data}, and recreated empty")
         }
-        ClaimOutcome::Unknown(why) => format!("kept or {DELETED}{data}: {why}"),
+        ClaimOutcome::Unknown(why) => format!("kept or deleted{data}: {why}"),
     }
 }
 

@@ -14,6 +14,8 @@ struct Shop {
     set: Value,
     /// The ordinals of pods, and whether they are ready.
     pods: Vec<(i32, bool)>,
+    /// The ordinal of the pod that is Terminating.
+    terminating: Option<i32>,
     /// The owner references of the claims, by ordinal.
     claims: Vec<(i32, Vec<Value>)>,
     others: Vec<Value>,
@@ -57,6 +59,7 @@ impl Shop {
         Self {
             set,
             pods: vec![(0, true), (1, true), (2, true)],
+            terminating: None,
             claims: (0..4).map(|ordinal| (ordinal, vec![by_set()])).collect(),
             others: Vec::new(),
             config_maps: Vec::new(),
@@ -72,6 +75,7 @@ impl Shop {
                 "metadata": {
                     "name": format!("web-{ordinal}"), "namespace": "shop", "uid": format!("pod-{ordinal}"),
                     "ownerReferences": [by_set()],
+                    "deletionTimestamp": (self.terminating == Some(*ordinal)).then_some("2026-01-01T00:00:00Z"),
                 },
                 "spec": {"volumes": [{
                     "name": "data",
@@ -361,10 +365,19 @@ fn what_deletes_claims_at_once_requires_the_flag() {
             "spec": {"scaleTargetRef": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web"}},
         }));
     };
+    // What the controller of the set does first, nobody knows.
+    let terminating = |shop: &mut Shop| {
+        scaled(shop);
+        shop.terminating = Some(3);
+    };
     // Only what is being scaled down is deleted by the change itself.
-    let cases: [(Edit, &str, usize); 2] =
-        [(&scaled, "a scale-down is in progress", 1), (&driven, "sets its number of replicas", 0)];
-    for (change, reason, lost) in cases {
+    let scaling_down = "a scale-down is in progress";
+    let cases: [(Edit, &str, usize, bool); 3] = [
+        (&scaled, scaling_down, 1, true),
+        (&terminating, scaling_down, 1, false),
+        (&driven, "sets its number of replicas", 0, false),
+    ];
+    for (change, reason, lost, is_certain) in cases {
         let mut shop = Shop::with("Retain", "Retain");
         change(&mut shop);
         let told = shop.refusal("-", "Delete");
@@ -376,8 +389,10 @@ fn what_deletes_claims_at_once_requires_the_flag() {
         let loses = proposal.loses;
         assert_eq!(
             (loses.volumes, loses.is_certain, loses.bytes),
-            (lost, lost > 0, (lost as u64) << 30)
+            (lost, is_certain, (lost as u64) << 30)
         );
+        let told = proposal.notices.iter().any(|it| it.contains("by this change itself: "));
+        assert_eq!(told, lost > 0, "{:?}", proposal.notices);
         // It was so before.
         let mut shop = Shop::with("Retain", "Delete");
         change(&mut shop);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::scope::{exempt, in_scope, is_asked_for, namespace};
 use super::{Assessor, earliest, judge_with};
 use crate::cluster::{Cluster, Cx, Subject};
-use crate::facts::{self, ClaimDataEffect};
+use crate::facts;
 use crate::model::{Bytes, Phase, RuleId, Settings, Severity, Text, Time, VerdictState, Volume};
 use crate::rules::CapacityRisk;
 
@@ -97,7 +97,7 @@ fn storage(cluster: &Cluster, subject: &Subject) -> (Bytes, StoragePool) {
 fn is_lost_with_claim(cx: &Cx, subject: &Subject) -> bool {
     let Subject::Claim(id) = subject else { return true };
     let effect = cx.cluster().claim_at(*id).map(|claim| facts::data_effect(cx, claim));
-    effect.is_some_and(|it| it.loses_data() || matches!(it, ClaimDataEffect::Unseen(_)))
+    effect.is_some_and(|it| it.may_lose_data())
 }
 
 impl Assessor {

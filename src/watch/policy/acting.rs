@@ -9,7 +9,7 @@ use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, de};
 
 use super::values;
-use crate::model::RuleId;
+use crate::model::{RuleId, format_duration};
 use crate::plan;
 
 /// What each reconciler does besides reporting: nothing, unless the policy says otherwise.
@@ -293,7 +293,7 @@ pub struct BoundsPolicy {
     pub unchanged_judgements: NonZeroU32,
     /// How long after each other these judgements are made.
     #[serde(deserialize_with = "interval")]
-    #[schemars(schema_with = "values::duration_schema")]
+    #[schemars(schema_with = "values::duration_schema", transform = default_interval)]
     pub judgement_interval: Duration,
     /// The circuit breaker: if more than so many percent of all volumes become reclaimable within an hour, nothing is announced or reclaimed.
     pub newly_eligible_percent: Percent,
@@ -369,6 +369,12 @@ fn count<'de, D: Deserializer<'de>, T: TryFrom<NonZeroU32>>(from: D) -> Result<T
             "zero would keep every reconciler from acting: write mode: report instead",
         )
     })
+}
+
+/// As it is written in a policy.
+fn default_interval(schema: &mut schemars::Schema) {
+    let interval = BoundsPolicy::default().judgement_interval;
+    schema.insert("default".to_owned(), format_duration(interval).into());
 }
 
 fn interval<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {

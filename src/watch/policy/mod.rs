@@ -40,6 +40,7 @@ use crate::model::{Exemption, RuleId, Scope, Settings, Text, Threshold, format_d
 /// The policy file of `watch`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "keys and values")]
+#[schemars(transform = values::without_null)]
 pub struct WatchPolicy {
     /// The version of this format.
     api_version: ApiVersion,
@@ -165,6 +166,7 @@ struct PolicyScope {
 /// A finding of one object that is not reported.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "keys and values")]
+#[schemars(transform = values::without_null)]
 struct PolicyExemption {
     /// The finding.
     rule: RuleName,

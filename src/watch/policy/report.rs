@@ -15,6 +15,7 @@ use crate::model::{Severity, Text};
 /// Where findings are told besides the log. What is absent is off.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
+#[schemars(transform = super::values::without_null)]
 pub struct ReportPolicy {
     /// Events about the objects.
     pub events: Option<EventsPolicy>,
@@ -48,6 +49,7 @@ pub struct ProbesPolicy {
 /// A server of `/metrics`, `/healthz` and `/readyz`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
+#[schemars(transform = super::values::without_null)]
 pub struct MetricsPolicy {
     /// Where it listens. On a loopback address it speaks HTTP, and every local process may read the metrics;
     /// on any other it speaks HTTPS, and a reader needs the right to.
@@ -60,11 +62,22 @@ pub struct MetricsPolicy {
     pub tls: Option<TlsPolicy>,
 }
 
+impl ProbesPolicy {
+    /// Whether only this machine reaches the address.
+    pub(crate) fn is_local(&self) -> bool {
+        is_loopback(self.address)
+    }
+}
+
 impl MetricsPolicy {
     /// Whether only this machine reaches the address.
     pub(crate) fn is_local(&self) -> bool {
-        self.address.ip().to_canonical().is_loopback()
+        is_loopback(self.address)
     }
+}
+
+fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
 }
 
 /// A certificate in files, read again when they change.
@@ -125,6 +138,7 @@ fn severity<'de, D: Deserializer<'de>>(from: D) -> Result<Severity, D::Error> {
 /// same, and serve metrics.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
+#[schemars(transform = super::values::without_null)]
 pub struct LeaderElectionPolicy {
     /// The namespace of the Lease; that of the journal, unless it says otherwise.
     namespace: Option<NamespaceName>,
@@ -224,9 +238,11 @@ webhook: {urlFile: /etc/hook/url, severity: low}",
             ("[::]:1", false),
             ("10.0.0.1:1", false),
         ] {
-            let policy: ReportPolicy =
-                parse(&format!("metrics: {{address: '{address}'}}")).expect("a policy");
+            let at = format!("{{address: '{address}'}}");
+            let text = format!("{{metrics: {at}, probes: {at}}}");
+            let policy: ReportPolicy = parse(&text).expect("a policy");
             assert_eq!(policy.metrics.map(|it| it.is_local()), Some(is), "{address}");
+            assert_eq!(policy.probes.map(|it| it.is_local()), Some(is), "{address}");
         }
     }
 

@@ -253,7 +253,7 @@ mod schema {
         Until: {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?$"}
         SelectorText: {"type": "string"}
         Reason: {"type": "string", "pattern": "\\S"}
-        NamespaceName: {"type": "string", "pattern": "^[a-z0-9-]{1,63}$"}
+        NamespaceName: {"type": "string", "pattern": "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"}
         LeaseName: {
             "type": "string",
             "pattern": "^kubectl-storage-watch(-[a-z0-9-]*[a-z0-9](\\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*)?$",
@@ -307,10 +307,32 @@ mod schema {
         json_schema!({"type": "string", "pattern": ":[0-9]{1,5}$"})
     }
 
+    /// Takes null out of what keys may be: a key that is left out is none with nothing behind it.
+    pub fn without_null(schema: &mut Schema) {
+        let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+        for key in properties.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut)
+        {
+            if let Some(Value::Array(types)) = key.get_mut("type") {
+                types.retain(|it| it != "null");
+                if let [one] = &types[..] {
+                    let one = one.clone();
+                    key.insert("type".to_owned(), one);
+                }
+            }
+            let Some(Value::Array(choices)) = key.get_mut("anyOf") else { continue };
+            choices.retain(|it| it["type"] != "null");
+            if let [Value::Object(one)] = &mut choices[..] {
+                let one = std::mem::take(one);
+                key.remove("anyOf");
+                key.extend(one);
+            }
+        }
+    }
+
     /// The schema of a severity.
     pub fn severity(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"enum": Severity::ALL.map(Severity::name)})
     }
 }
 
-pub(super) use schema::{address, duration_schema, severity};
+pub(super) use schema::{address, duration_schema, severity, without_null};

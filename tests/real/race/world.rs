@@ -15,7 +15,7 @@ const GLANCE: Duration = Duration::from_millis(200);
 /// `--older-than 1s` asks for more than a second, and the server's stamps have no fractions.
 const AGE: Duration = Duration::from_millis(2100);
 /// What controllers have not done by then is not coming.
-const PATIENCE: Duration = Duration::from_secs(25);
+const PATIENCE: Duration = Duration::from_secs(75);
 /// A claim that is gone.
 const SOMEBODY: &str = "00000000-beef-4000-8000-000000000000";
 
@@ -135,13 +135,12 @@ impl World<'_> {
         }
     }
 
-    /// Waits until nobody is at work any more on the volumes of a case.
-    pub(super) async fn settle(&self, case: &Case) {
+    /// Waits until nobody is at work any more on the volumes of a case; returns how many do not come to rest.
+    pub(super) async fn settle(&self, case: &Case) -> u64 {
         let begin = Instant::now();
+        let mut restless = 0;
         for name in case.names().iter().flat_map(|name| all_names(name)) {
-            while let Some(volume) = self.volume(&name).await
-                && begin.elapsed() < PATIENCE
-            {
+            while let Some(volume) = self.volume(&name).await {
                 let status = volume["status"]["phase"].as_str().unwrap_or_default();
                 let going = !volume["metadata"]["deletionTimestamp"].is_null()
                     || volume["spec"]["persistentVolumeReclaimPolicy"] == "Delete";
@@ -149,9 +148,14 @@ impl World<'_> {
                 if !moving {
                     break;
                 }
+                if begin.elapsed() > PATIENCE {
+                    restless += 1;
+                    break;
+                }
                 sleep(GLANCE).await;
             }
         }
+        restless
     }
 
     /// Removes what is left of a case.

@@ -14,7 +14,7 @@ use super::testbed::testbed;
 /// What a cluster is made of; the default is an API server and nothing else.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Options<'a> {
-    /// `1.36.3` when empty.
+    /// `KUBERNETES_VERSION` when empty, else `1.36.3`.
     pub(crate) version: &'a str,
     pub(crate) controllers: bool,
     pub(crate) scheduler: bool,
@@ -81,8 +81,10 @@ impl Cluster {
             "apiserver_args": options.server_args,
             "kcm_args": options.controller_args,
         });
-        if !options.version.is_empty() {
-            request["version"] = json!(options.version);
+        let wanted = std::env::var("KUBERNETES_VERSION").unwrap_or_default();
+        let version = if options.version.is_empty() { &*wanted } else { options.version };
+        if !version.is_empty() {
+            request["version"] = json!(version);
         }
         let seed = seed_file(options.seed);
         if !options.seed.is_empty() {

@@ -15,6 +15,7 @@ use super::reporting::Reporting;
 use crate::support::{Admin, Fault, Proxy, Run, Scenario, claim, eventually, pod, shared};
 
 const MARK: &str = "storage.kubectl.dev/announced";
+const IGNORE: &str = "storage.kubectl.dev/ignore";
 
 /// Returns a kubeconfig by which `watch` runs in the namespace of the scenario, where nobody else pauses it.
 pub(super) fn through(on: &Scenario, proxy: &Proxy, reporting: &Reporting) -> PathBuf {
@@ -44,6 +45,9 @@ fn a_reader_who_goes_away_ends_no_change() {
     switch(&on, "resume");
 
     let volumes = ["one", "two"].map(|it| left(&on, it));
+    let third = format!("pv/{}", left(&on, "three"));
+    let ignored = |by: Option<&str>| json!({"metadata": {"annotations": {IGNORE: by}}});
+    on.patch(&third, &ignored(Some("all tried")));
     let held = proxy.hold(Fault::hold().on("PATCH", "/persistentvolumes/").real());
     let (reader, writer) = std::io::pipe().expect("because there is room for a pipe");
     let policy = reporting.policy();
@@ -55,8 +59,8 @@ fn a_reader_who_goes_away_ends_no_change() {
     assert!(line.contains("appeared"), "{line}");
     held.wait();
     drop(reader);
-    // The next finding finds nobody who reads it.
-    left(&on, "three");
+    // The next finding finds nobody who reads it. An answer is waited for ten seconds.
+    on.patch(&third, &ignored(None));
     running.says("ending after the change that is being made");
     assert!(!running.has_ended());
     held.release();

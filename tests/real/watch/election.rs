@@ -160,8 +160,12 @@ fn one_process_reports_and_another_follows_it() {
     eventually("it is told", || !tellers(&on, &seventh).is_empty());
     for replica in [&three, &four] {
         replica.watcher.tells("appeared", PAST, &seventh);
-        // Whoever leads renews the Lease meanwhile.
-        replica.watcher.converges_beside(&cluster, &|it| it["objectRef"]["resource"] == "leases");
+        // Whoever leads renews the Lease meanwhile, and finds that the Events are there.
+        let is_of_leader = |it: &Value| {
+            let resource = &it["objectRef"]["resource"];
+            resource == "leases" || (resource == "events" && it["responseStatus"]["code"] == 409)
+        };
+        replica.watcher.converges_beside(&cluster, &is_of_leader);
     }
     // Each finding is one Event, and no series of it goes on.
     let all = [&first, &second, &third, &fourth, &fifth, &sixth, &seventh];

@@ -15,6 +15,7 @@ type release struct {
 
 var releases = map[string]release{
 	"1.36.3": {"kube-apiserver", "kube-controller-manager", "kube-scheduler"},
+	"1.37.2": {"kube-apiserver-1.37", "kube-controller-manager-1.37", "kube-scheduler-1.37"},
 	"1.32.2": {"kube-apiserver-1.32", "kube-controller-manager-1.32", ""},
 }
 
@@ -28,7 +29,7 @@ func releaseOf(version string) (release, error) {
 			all = append(all, v)
 		}
 		slices.Sort(all)
-		return release{}, fmt.Errorf("no version %q, there are %s", version, strings.Join(all, " and "))
+		return release{}, fmt.Errorf("no version %q, there are %s", version, strings.Join(all, ", "))
 	}
 	return r, nil
 }

@@ -69,7 +69,7 @@ pub(super) struct PrintArgs {
 /// Parses a namespace of its own: restrictions that are added to the namespace of others would keep
 /// their pods from starting.
 fn namespace(text: &str) -> Result<String, String> {
-    if !is_namespace_name(text) || text.starts_with('-') || text.ends_with('-') {
+    if !is_namespace_name(text) {
         return Err("not a valid name of a namespace".to_owned());
     }
     match text == "default" || text.starts_with("kube-") {
@@ -146,13 +146,13 @@ impl PrintArgs {
                 "--replicas above 1 requires leaderElection in the policy: without it each pod reports everything",
             ));
         }
-        let metrics = policy.report.metrics.as_ref().map(|it| it.address);
-        let port = metrics.filter(|it| !it.ip().is_loopback()).map(|it| it.port());
+        let metrics = policy.report.metrics.as_ref().filter(|it| !it.is_local());
+        let port = metrics.map(|it| it.address.port());
         if port == Some(0) {
             return Err(Failure::usage("report.metrics.address: a Service requires a port, not 0"));
         }
-        let probes = policy.report.probes.as_ref().map(|it| it.address);
-        let probes = probes.filter(|it| !it.ip().is_loopback()).map(|it| it.port());
+        let probes = policy.report.probes.as_ref().filter(|it| !it.is_local());
+        let probes = probes.map(|it| it.address.port());
         if probes == Some(0) {
             return Err(Failure::usage("report.probes.address: a kubelet requires a port, not 0"));
         }

@@ -91,6 +91,47 @@ fn what_destroys_data_at_once_requires_a_flag() {
     assert_eq!(sent(&admin, mark), [PATCH]);
 }
 
+/// Pods that are going already: nobody knows whether the controller acts before they are gone, and all of it counts.
+#[test]
+fn what_a_scale_down_in_progress_may_destroy_is_counted() {
+    let set = Set::start_parallel(shared(), RETAIN, 3);
+    let admin = Admin::of(&set.on);
+    let going = ["pod/web-1", "pod/web-2"];
+    let held = |by: Value| {
+        for pod in going {
+            set.on.patch(pod, &json!({"metadata": {"finalizers": by}}));
+        }
+    };
+    held(json!(["example.com/held"]));
+    set.on.patch("sts/web", &json!({"spec": {"replicas": 1}}));
+    eventually("the pods are going", || {
+        going.iter().all(|it| !set.on.read(it)["metadata"]["deletionTimestamp"].is_null())
+    });
+    let told = set.refused(&admin, 5, &["--when-scaled", "Delete"]);
+    assert!(told.reason("web").contains("a scale-down is in progress"), "{:#}", told.json);
+    let destroy = ["--when-scaled", "Delete", "--destroy-data"];
+    let plan = set.run(&admin, &[&destroy[..], &["--dry-run"]].concat()).ends(0);
+    let (loses, change) = (&plan.json["summary"]["loses"], &plan.json["changes"][0]);
+    assert_eq!(
+        (&loses["volumes"], &change["data"]),
+        (&json!(2), &json!("at-risk")),
+        "{:#}",
+        plan.json
+    );
+    let few = [&destroy[..], &["--max", "1"]].concat();
+    set.refused(&admin, 5, &few).says(&["changes or destroys 2 objects"]);
+
+    let mark = shared().mark();
+    let folders = set.folders();
+    set.run(&admin, &[&destroy[..], &["--max", "2"]].concat()).ends(0);
+    assert_eq!(sent(&admin, mark), [PATCH]);
+    held(json!([]));
+    set.wait_ordinals(&["0"]);
+    eventually("the data is destroyed", || {
+        folders.iter().all(|(claim, folder)| folder.is_dir() == (claim == "data-web-0"))
+    });
+}
+
 #[test]
 fn a_saved_plan_is_for_the_set_that_it_was_made_for() {
     let set = Set::start(shared(), DELETE_WITH_SET, 2);

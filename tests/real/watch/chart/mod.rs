@@ -1,5 +1,7 @@
 //! The chart: the same objects as `watch print`, refused where that refuses, and what is left when helm has uninstalled it.
 
+mod refused;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -35,8 +37,40 @@ fn written(folder: &Path, name: &str, text: &str) -> String {
 fn rendered(args: &[&str]) -> Result<Vec<Value>, String> {
     let outcome = helm(&["template", "release", CHART]).more(args).go();
     match outcome.code {
-        Some(0) => Ok(documents(outcome.stdout.trim_start_matches("---\n"))),
+        Some(0) => {
+            let all = documents(outcome.stdout.trim_start_matches("---\n"));
+            is_sound(&all, args);
+            Ok(all)
+        }
         _ => Err(outcome.stderr),
+    }
+}
+
+/// Whatever is rendered has each object once, and its bindings give its own account roles of its own.
+fn is_sound(all: &[Value], args: &[&str]) {
+    let named = |it: &Value| {
+        [&it["kind"], &it["metadata"]["namespace"], &it["metadata"]["name"]].map(Value::clone)
+    };
+    let mut seen = BTreeSet::new();
+    for object in all {
+        assert!(
+            seen.insert(json!(named(object)).to_string()),
+            "{args:?}: twice: {:?}",
+            named(object)
+        );
+    }
+    let account = all.iter().find(|it| it["kind"] == "ServiceAccount").expect("there is one");
+    let [kind, namespace, name] = named(account);
+    let subjects = json!([{"kind": kind, "name": name, "namespace": namespace}]);
+    for binding in all.iter().filter(|it| it["subjects"].is_array()) {
+        let role = &binding["roleRef"];
+        let place = match role["kind"] == "Role" {
+            true => &binding["metadata"]["namespace"],
+            false => &Value::Null,
+        };
+        let role = json!([role["kind"], place, role["name"]]).to_string();
+        assert!(seen.contains(&role), "{args:?}: binds {role}, which is not its own");
+        assert_eq!(binding["subjects"], subjects, "{args:?}");
     }
 }
 
@@ -126,6 +160,9 @@ fn helm_renders_what_is_printed() {
         "",
         "report: {metrics: {address: '127.0.0.1:9000'}}\n",
         "report: {metrics: {address: '[::]:9000'}}\n",
+        "report: {metrics: {address: '[::ffff:127.0.0.1]:9000'}}\n",
+        "report: {metrics: {address: '[0:0::ffff:7f00:1]:9000'}}\n",
+        "report: {metrics: {address: '0.0.0.0:0200'}}\n",
         "report: {probes: {address: '0.0.0.0:9000'}}\n",
         "report: {events: {severity: low}, webhook: {urlFile: /etc/hook/address}}\n",
         "report: {metrics: {address: '0.0.0.0:9000', tls: {certFile: /etc/tls/c, keyFile: /etc/tls/k}}}\n",
@@ -141,6 +178,15 @@ fn helm_renders_what_is_printed() {
         let values = written(folder.path(), "values.yaml", &as_values(&policy));
         same(&["--set-file", &format!("policyFile={file}")], &["-f", &file]);
         same(&["-f", &values], &["-f", &file]);
+    }
+    // One that may act, and only reports, has one Role.
+    for journal in ["", "clusterJournal: journals\n", "clusterJournal: kube-system\n"] {
+        let policy = format!(
+            "{HEADER}leaderElection: {{}}\n{journal}reconcilers: {{finalizers: {{mode: report}}}}\n"
+        );
+        let file = written(folder.path(), "policy.yaml", &policy);
+        let values = ["--set-file", &format!("policyFile={file}"), "--set", "act={finalizers}"];
+        same(&values, &["-f", &file, "--act", "finalizers"]);
     }
     // A file is kept as it is written.
     let text = format!("{HEADER}# off, é \t\nrules: {{off: [pv-failed]}}\n\n");
@@ -182,74 +228,14 @@ fn helm_renders_what_people_set() {
     for kind in ["ServiceMonitor", "PrometheusRule"] {
         assert_eq!(of(kind)["metadata"]["labels"]["release"], "prometheus", "{kind}");
     }
+    // Without quotes it would be a number.
+    let all = rendered(&["-n", "123"]).expect("it is a namespace");
+    let places =
+        all.iter().flat_map(|it| [&it["metadata"]["namespace"], &it["subjects"][0]["namespace"]]);
+    let places: BTreeSet<_> = places.map(Value::to_string).collect();
+    assert_eq!(places.iter().collect::<Vec<_>>(), ["\"123\"", "\"kube-system\"", "null"]);
     let said = done(helm(&["lint", "--strict", CHART, "-f", &file]).go());
     assert!(said.contains("1 chart(s) linted, 0 chart(s) failed"), "{said}");
-}
-
-#[test]
-#[ignore = "extended suite: tools of others"]
-fn helm_refuses_what_could_not_run() {
-    let folder = tempfile::tempdir().expect("because the temporary folder is writable");
-    let refused = |args: &[&str], why: &str| {
-        let said = rendered(args).expect_err(why);
-        assert!(said.contains(why), "{why}: {said}");
-    };
-    for (rest, values, why) in [
-        ("", "replicas=2", "requires leaderElection"),
-        ("", "monitoring.enabled=true", "requires report.metrics"),
-        ("report: {metrics: {address: '0.0.0.0:0'}}", "", "a port is required"),
-        ("report: {probes: {address: '0.0.0.0:0'}}", "", "a port is required"),
-        (
-            "report: {probes: {address: '0.0.0.0:1'}, metrics: {address: '[::]:1'}}",
-            "",
-            "give it another one",
-        ),
-        ("report: {webhook: {urlFile: url}}", "", "report.webhook.urlFile"),
-        ("report: {webhook: {urlFile: /proc/self/url}}", "", "cannot be mounted"),
-        ("report: {webhook: {urlFile: /etc/../url}}", "", "cannot be mounted"),
-        ("report: {webhook: {urlFile: /etc/kubectl-storage/policy/url}}", "", "cannot be mounted"),
-        (
-            "report: {metrics: {address: '0.0.0.0:1', tls: {certFile: /a/c, keyFile: /b/k}}}",
-            "",
-            "must be in one folder",
-        ),
-        (
-            "report: {webhook: {urlFile: /a/u}, metrics: {address: '0.0.0.0:1', tls: {certFile: /a/c, keyFile: /a/k}}}",
-            "",
-            "in different folders",
-        ),
-        ("reconcilers: {rescue: {mode: act}}", "", "act requires leaderElection"),
-        ("bounds: {changesPerRun: 5}", "", "every reconciler is off"),
-        ("clusterJournal: journals", "", "every reconciler is off"),
-    ] {
-        let policy = format!("{HEADER}{rest}\n");
-        let file = written(folder.path(), "policy.yaml", &policy);
-        // What the program refuses of a policy and its flags is refused here.
-        let flags: &[&str] = match values {
-            "replicas=2" => &["--replicas", "2"],
-            "" => &[],
-            _ => &["--monitoring"],
-        };
-        let printed = Run::of(&["watch", "print", "-f", &file]).more(flags).go();
-        assert_eq!(printed.code, Some(2), "{policy}: {}", printed.stderr);
-        refused(&["--set-file", &format!("policyFile={file}"), "--set", values], why);
-        let merged = written(folder.path(), "values.yaml", &as_values(&policy));
-        refused(&["-f", &merged, "--set", values], why);
-    }
-    // What the schema knows.
-    for (values, why) in [
-        ("polcy=a", "polcy"),
-        ("policy.reconcilers.rescue.mode=false", "mode"),
-        ("policy.thresholds.stuk=2h", "stuk"),
-        ("act={rescu}", "act"),
-    ] {
-        refused(&["--set", values], why);
-    }
-    let file = written(folder.path(), "policy.yaml", "kind: [");
-    refused(&["--set-file", &format!("policyFile={file}")], "policyFile: ");
-    for namespace in ["default", "kube-system"] {
-        refused(&["-n", namespace], "holds objects of others");
-    }
 }
 
 /// What the program recorded in a namespace.
