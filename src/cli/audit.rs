@@ -2,13 +2,15 @@
 
 mod following;
 mod selection;
+mod trend;
 
 use std::collections::BTreeSet;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
 use following::{FindingView, Following};
 use selection::SelectionArgs;
+use trend::{TrendArgs, refuse_terminal};
 
 use super::{
     Exit, Failure, Interrupt,
@@ -39,7 +41,10 @@ use crate::{
 
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct AuditArgs {
+    #[command(subcommand)]
+    command: Option<AuditCommand>,
     #[command(flatten)]
     dump: DumpSourceArgs,
     /// Go on after the report: print findings as they appear, change and clear
@@ -57,7 +62,7 @@ pub struct AuditArgs {
     fail_on: Option<String>,
     #[command(flatten)]
     gaps: GapArgs,
-    /// Print in this format: table, wide, json, yaml, name, jsonpath=…, custom-columns=…
+    /// Print in this format: table, wide, json, yaml, name, html, jsonpath=…, custom-columns=…
     #[arg(short, long, value_name = "FORMAT", default_value = "table", add = formats(REPORTS))]
     output: String,
     /// Omit headers
@@ -80,15 +85,26 @@ pub struct AuditArgs {
     group_by: Option<GroupBy>,
 }
 
+/// What can be done with reports.
+#[derive(Debug, Subcommand)]
+enum AuditCommand {
+    /// Show what saved reports say over time: Released, leaking and at-risk bytes
+    Trend(TrendArgs),
+}
+
 impl AuditArgs {
     pub(super) async fn run(
         self,
         connection: &ConnectionArgs,
         interrupt: &Interrupt,
     ) -> Result<Exit, Failure> {
+        if let Some(AuditCommand::Trend(args)) = &self.command {
+            return args.run();
+        }
         // Everything that was typed is looked at before anything is read.
         let (mut settings, named) = self.settings()?;
         let printer = printer(&self.output)?;
+        self.refuse_page(&printer)?;
         self.groups(&printer)?;
         let sort_by = self.sort_path()?;
         let fail_on = self.fail_on.as_deref().map(severity).transpose()?;
@@ -143,6 +159,17 @@ impl AuditArgs {
             ))
             .hint(Some(format!("pass --severity {}, or less severe", bound.name())))),
             _ => Ok(view),
+        }
+    }
+
+    /// A page is for a browser, and ends.
+    fn refuse_page(&self, printer: &Printer) -> Result<(), Failure> {
+        match printer {
+            Printer::Html if self.watch => {
+                Err(Failure::usage("-o html is one page, which --watch would never finish"))
+            }
+            Printer::Html => refuse_terminal(&Format::Html, "audit"),
+            _ => Ok(()),
         }
     }
 
@@ -270,6 +297,7 @@ pub(super) fn printer(output: &str) -> Result<Printer, Failure> {
         Format::Json => Printer::Json,
         Format::Yaml => Printer::Yaml,
         Format::Name => Printer::Name,
+        Format::Html => Printer::Html,
         Format::JsonPath(text) => Printer::JsonPath(template(text)?),
         Format::JsonPathAsJson(text) => Printer::JsonPathAsJson(template(text)?),
         Format::JsonPathFile(_) => Printer::JsonPath(template(&file)?),

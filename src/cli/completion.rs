@@ -199,6 +199,7 @@ pub const REPORTS: &[&str] = &[
     "json",
     "yaml",
     "name",
+    "html",
     "jsonpath=",
     "jsonpath-as-json=",
     "jsonpath-file=",

@@ -75,6 +75,8 @@ impl EventStream {
                     writeln!(out, "{}", escape_control(&resource_name(object(event))))?;
                 }
             }
+            // Refused before anything is read: a page has an end.
+            Printer::Html => return Err(io::Error::from(io::ErrorKind::Unsupported).into()),
             Printer::JsonPath(template) => {
                 for event in &events {
                     let mut event = value(event)?;

@@ -19,6 +19,8 @@ pub enum Format {
     Yaml,
     /// Only the names of objects.
     Name,
+    /// A page for a browser; see [`page`](super::page).
+    Html,
     /// A template; see [`Template`](super::jsonpath::Template).
     JsonPath(String),
     /// The same, whose results are printed as JSON lists.
@@ -46,7 +48,7 @@ pub enum FormatError {
 }
 
 /// Sorted, as kubectl sorts them.
-const ALLOWED: &str = "custom-columns,custom-columns-file,json,jsonpath,jsonpath-as-json,jsonpath-file,name,table,wide,yaml";
+const ALLOWED: &str = "custom-columns,custom-columns-file,html,json,jsonpath,jsonpath-as-json,jsonpath-file,name,table,wide,yaml";
 
 impl FromStr for Format {
     type Err = FormatError;
@@ -72,6 +74,7 @@ impl FromStr for Format {
             "json" => Ok(Self::Json),
             "yaml" => Ok(Self::Yaml),
             "name" => Ok(Self::Name),
+            "html" => Ok(Self::Html),
             _ => Err(FormatError::Unknown(text.to_owned())),
         }
     }
@@ -91,6 +94,7 @@ mod tests {
             ("Json", Format::Json),
             ("YAML", Format::Yaml),
             ("name", Format::Name),
+            ("html", Format::Html),
             ("jsonpath={.a=b}", Format::JsonPath("{.a=b}".to_owned())),
             ("jsonpath-as-json={.a}", Format::JsonPathAsJson("{.a}".to_owned())),
             ("jsonpath-file=a/b", Format::JsonPathFile("a/b".into())),
@@ -116,7 +120,7 @@ mod tests {
         assert_eq!(
             FormatError::Unknown("foo".to_owned()).to_string(),
             "unable to match a printer suitable for the output format \"foo\", allowed formats are: \
-             custom-columns,custom-columns-file,json,jsonpath,jsonpath-as-json,jsonpath-file,name,table,wide,yaml"
+             custom-columns,custom-columns-file,html,json,jsonpath,jsonpath-as-json,jsonpath-file,name,table,wide,yaml"
         );
     }
 
@@ -124,7 +128,7 @@ mod tests {
     fn every_name_is_accepted() {
         for name in ALLOWED.split(',') {
             let text = match name {
-                "json" | "name" | "table" | "wide" | "yaml" => name.to_owned(),
+                "html" | "json" | "name" | "table" | "wide" | "yaml" => name.to_owned(),
                 _ => format!("{name}=x"),
             };
             assert!(text.parse::<Format>().is_ok(), "{text}");
