@@ -96,7 +96,7 @@ fn gaps(out: &mut dyn Write, gaps: &[Gap]) -> io::Result<()> {
     writeln!(out, r#"<section id="gaps" aria-labelledby="gaps-title">"#)?;
     writeln!(
         out,
-        "<h2 id=\"gaps-title\">Not read</h2>\n<div class=\"wide\" role=\"region\" aria-label=\"Not read\" tabindex=\"0\"><table class=\"gaps\">"
+        "<h2 id=\"gaps-title\">Not read</h2>\n<div class=\"wide\" role=\"region\" aria-label=\"Table of what was not read\" tabindex=\"0\"><table class=\"gaps\">"
     )?;
     writeln!(
         out,

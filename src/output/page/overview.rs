@@ -171,7 +171,9 @@ fn bar(out: &mut dyn Write, amounts: &Amounts, most: Bytes, class: &str) -> io::
     let mut start = 0.0;
     for waste in Waste::ALL {
         #[expect(clippy::cast_precision_loss, reason = "a screen has fewer columns")]
-        let width = 100.0 * amounts.of(waste) as f64 / most.max(1) as f64;
+        let share = amounts.of(waste) as f64 / most.max(1) as f64;
+        // The least that is there can be seen.
+        let width = if share > 0.0 { (100.0 * share).max(0.8) } else { 0.0 };
         if width > 0.0 {
             let name = waste.name();
             write!(

@@ -51,7 +51,7 @@ function opened(finding) {
     copy.addEventListener('click', () => copyText(command, copy));
     box.append(element('div', { className: 'next' }, command, copy));
   }
-  const state = finding.reason ? `${finding.state}: ${finding.reason}` : finding.state;
+  const state = `Verdict: ${finding.state}${finding.reason ? `, ${finding.reason}` : ''}`;
   for (const text of [finding.effect && `Effect: ${finding.effect}`, finding.risk && `Risk: ${finding.risk}`, state]) {
     if (text) box.append(element('p', {}, text));
   }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{document, frame::Escaped};
+use super::frame::{Escaped, document};
 use crate::{
     model::{Bytes, Time, counted, format_bytes, parse_quantity, parse_time},
     output::trend::{StorageTrend, TrendAmounts, TrendGroup, TrendPoint, TrendSeries},
@@ -48,8 +48,8 @@ fn of_series(out: &mut dyn Write, series: &TrendSeries, index: usize) -> io::Res
     writeln!(out, "<p>{}, {} to {}</p>", counted(series.reports.len(), "report"), span.0, span.1)?;
     chart(out, series)?;
     writeln!(out, r#"<div class="panels">"#)?;
-    groups(out, series, index, TrendGroup::Namespace, "By namespace")?;
-    groups(out, series, index, TrendGroup::Class, "By storage class")?;
+    groups(out, series, TrendGroup::Namespace, "By namespace")?;
+    groups(out, series, TrendGroup::Class, "By storage class")?;
     writeln!(out, "</div>")?;
     reports(out, series, index)?;
     writeln!(out, "</section>")
@@ -96,15 +96,10 @@ fn chart(out: &mut dyn Write, series: &TrendSeries) -> io::Result<()> {
 fn groups(
     out: &mut dyn Write,
     series: &TrendSeries,
-    index: usize,
     group: TrendGroup,
     heading: &str,
 ) -> io::Result<()> {
-    let id = format!("{}-{index}", heading.to_lowercase().replace(' ', "-"));
-    writeln!(
-        out,
-        "<section class=\"panel\" aria-labelledby=\"{id}\"><h3 id=\"{id}\">{heading}</h3>"
-    )?;
+    writeln!(out, "<div class=\"panel\"><h3>{heading}</h3>")?;
     writeln!(
         out,
         "<table><thead><tr><td></td><th scope=\"col\">Released over time</th><th scope=\"col\">at first</th><th scope=\"col\">at last</th></tr></thead><tbody>"
@@ -127,7 +122,7 @@ fn groups(
         let (before, now) = ends.unwrap_or_default();
         writeln!(out, "</svg></td><td>{before}</td><td>{now}</td></tr>")?;
     }
-    writeln!(out, "</tbody></table></section>")
+    writeln!(out, "</tbody></table></div>")
 }
 
 /// Writes what is drawn as a table.
