@@ -12,7 +12,7 @@ fn volume(name: &str, number: usize, of: &Value) -> Value {
     let released = format!("2026-0{}-01T00:00:00Z", 1 + number % 9);
     json!({
         "apiVersion": "v1", "kind": "PersistentVolume",
-        "metadata": {"name": name, "uid": format!("uid-{number}"), "resourceVersion": "1", "creationTimestamp": "2025-01-01T00:00:00Z"},
+        "metadata": {"name": name, "uid": format!("uid-{number}"), "resourceVersion": "1", "creationTimestamp": "2025-01-01T00:00:00Z", "finalizers": ["kubernetes.io/pv-protection"]},
         "spec": {
             "capacity": {"storage": format!("{}Gi", 1 + number % 500)}, "accessModes": ["ReadWriteOnce"],
             "claimRef": {"kind": "PersistentVolumeClaim", "namespace": namespace, "name": format!("data-{number}"), "uid": format!("claim-{number}")},
@@ -222,6 +222,9 @@ fn write_pages(folder: &Path) {
         fs::write(folder.join(format!("{count}.html")), page(usual(count)))
             .expect("it is writable");
     }
+    let example = root().join("examples/leaky-cluster.json.gz").display().to_string();
+    let ran = Call::new(["audit", "-f", &example, "-o", "html"]).run();
+    fs::write(folder.join("example.html"), ran.stdout).expect("it is writable");
     fs::write(folder.join("hostile.html"), page(hostile())).expect("it is writable");
     fs::write(folder.join("none.html"), page(Vec::new())).expect("it is writable");
     let reports = tempfile::tempdir().expect("a temporary folder");

@@ -49,7 +49,7 @@ pub(super) struct PageEntry {
     effect: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     risk: String,
-    /// Object, field and value.
+    /// Object, if it is another one, field and value.
     evidence: Vec<[String; 3]>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     related: Vec<String>,
@@ -99,6 +99,10 @@ impl PageEntry {
                 .evidence
                 .iter()
                 .map(|it| [text(&it.object), text(&it.field), text(&it.value)])
+                .map(|[object, field, value]| match object == entry.object {
+                    true => [String::new(), field, value],
+                    false => [object, field, value],
+                })
                 .collect(),
             ..entry
         }

@@ -15,6 +15,10 @@ use crate::{
 /// Places of a panel that have a bar of their own.
 const SHOWN: usize = 8;
 
+/// The columns of a panel: a name, what is drawn, and two figures.
+pub(super) const COLUMNS: &str =
+    r#"<colgroup><col class="place"><col><col class="bytes"><col class="bytes"></colgroup>"#;
+
 /// What each panel says, and whether its names filter the list.
 const PANELS: [(&str, Place, Option<&str>); 4] = [
     ("By namespace", Place::Group(Grouping::Namespace), Some("namespace")),
@@ -138,7 +142,7 @@ fn panel(
     )?;
     writeln!(
         out,
-        "<table><thead><tr><td></td><td></td><th scope=\"col\">wasted</th><th scope=\"col\">at risk</th></tr></thead><tbody>"
+        "<table>{COLUMNS}<thead><tr><td></td><td></td><th scope=\"col\">wasted</th><th scope=\"col\">at risk</th></tr></thead><tbody>"
     )?;
     for (name, amounts) in &places {
         let filter = name.as_ref().zip(filters).map(|(_, by)| format!(" data-by=\"{by}\""));

@@ -62,7 +62,7 @@ function opened(finding) {
   box.append(element('dl', {}, pair('Claim', finding.claim), pair('Storage class', finding.class), pair('Driver', finding.driver),
     pair('Phase', finding.phase), pair('Reclaim policy', finding.policy), pair('Related', finding.related?.join(', '))));
   box.append(element('h3', {}, 'Evidence'));
-  const evidence = finding.evidence.map(([object, field, value]) => pair(field, value || '""', object === finding.object ? '' : object));
+  const evidence = finding.evidence.map(([object, field, value]) => pair(field, value || '""', object));
   box.append(element('dl', {}, ...evidence));
   box.append(element('p', {}, element('a', { href: `#${encodeURI(finding.anchor)}` }, 'Link to this finding')));
   return box;

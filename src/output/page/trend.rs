@@ -2,7 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::frame::{Escaped, document};
+use super::{
+    frame::{Escaped, document},
+    overview::COLUMNS,
+};
 use crate::{
     model::{Bytes, Time, counted, format_bytes, parse_quantity, parse_time},
     output::trend::{StorageTrend, TrendAmounts, TrendGroup, TrendPoint, TrendSeries},
@@ -67,7 +70,7 @@ fn chart(out: &mut dyn Write, series: &TrendSeries) -> io::Result<()> {
     )?;
     write!(
         out,
-        "<svg viewBox=\"0 0 {WIDE} {HIGH}\" preserveAspectRatio=\"none\" aria-hidden=\"true\" focusable=\"false\">"
+        "<svg viewBox=\"0 -1 {WIDE} 102\" preserveAspectRatio=\"none\" aria-hidden=\"true\" focusable=\"false\">"
     )?;
     write!(out, "<line class=\"grid\" x1=\"0\" x2=\"{WIDE}\" y1=\"{0}\" y2=\"{0}\"/>", HIGH / 2.0)?;
     for (class, _, of) in LINES {
@@ -92,35 +95,45 @@ fn chart(out: &mut dyn Write, series: &TrendSeries) -> io::Result<()> {
     writeln!(out, "</p>")
 }
 
-/// Writes a table of groups, each with a line of what is Released there.
+/// Writes a table of groups, the largest first: their lines have one scale, so that they can be compared.
 fn groups(
     out: &mut dyn Write,
     series: &TrendSeries,
     group: TrendGroup,
     heading: &str,
 ) -> io::Result<()> {
+    let of = |report: &TrendPoint, name: &str, line: Line| {
+        report.by(group).get(name).map_or(0, |it| bytes(line.2(it)))
+    };
+    let all = series.reports.iter().flat_map(|it| it.by(group).values());
+    let most = all.flat_map(|it| LINES.map(|line| bytes(line.2(it)))).max().unwrap_or(0);
+    let Some((first, last)) = series.reports.first().zip(series.reports.last()) else {
+        return Ok(());
+    };
+    let [released, ..] = LINES;
+    let mut names: Vec<_> = series.names(group).into_iter().collect();
+    names.sort_by_key(|name| std::cmp::Reverse(of(last, name, released)));
     writeln!(out, "<div class=\"panel\"><h3>{heading}</h3>")?;
     writeln!(
         out,
-        "<table><thead><tr><td></td><th scope=\"col\">Released over time</th><th scope=\"col\">at first</th><th scope=\"col\">at last</th></tr></thead><tbody>"
+        "<table>{COLUMNS}<thead><tr><td></td><td></td><th scope=\"col\" colspan=\"2\">Released, first and last</th></tr></thead><tbody>"
     )?;
-    for name in series.names(group) {
-        let of =
-            |report: &TrendPoint| report.by(group).get(name).map_or(0, |it| bytes(&it.released));
-        let released: Vec<Bytes> = series.reports.iter().map(of).collect();
+    for name in names {
         let shown = Escaped(if name.is_empty() { "none" } else { name });
-        let most = released.iter().copied().max().unwrap_or(0);
         write!(
             out,
             "<tr><th scope=\"row\">{shown}</th><td><svg class=\"spark\" viewBox=\"0 -6 {WIDE} 112\" preserveAspectRatio=\"none\" aria-hidden=\"true\" focusable=\"false\">"
         )?;
-        polyline(out, "released", &series.reports, most, of)?;
-        let ends = released
-            .first()
-            .zip(released.last())
-            .map(|(a, b)| (format_bytes(*a), format_bytes(*b)));
-        let (before, now) = ends.unwrap_or_default();
-        writeln!(out, "</svg></td><td>{before}</td><td>{now}</td></tr>")?;
+        for line in LINES {
+            polyline(out, line.0, &series.reports, most, |report| of(report, name, line))?;
+        }
+        let (before, now) = (of(first, name, released), of(last, name, released));
+        writeln!(
+            out,
+            "</svg></td><td>{}</td><td>{}</td></tr>",
+            format_bytes(before),
+            format_bytes(now)
+        )?;
     }
     writeln!(out, "</tbody></table></div>")
 }
