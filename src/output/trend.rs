@@ -53,6 +53,7 @@ pub struct TrendPoint {
     /// How many findings it has.
     pub findings: usize,
     /// Whether something was not read.
+    #[serde(rename = "incomplete")]
     pub is_incomplete: bool,
     /// The bytes of its summary.
     #[serde(flatten)]

@@ -109,8 +109,9 @@ fn the_page_has_every_finding_once_and_the_first_hundred_twice() {
 
 #[test]
 fn planted_markup_is_text() {
-    let harmless: Vec<_> =
-        (0..9).map(|it| volume("plain", it, &json!({"namespace": "n", "class": "c"}))).collect();
+    let harmless: Vec<_> = (0..9)
+        .map(|it| volume(&format!("plain-{it}"), it, &json!({"namespace": "n", "class": "c"})))
+        .collect();
     let hostile = page(hostile());
     assert_eq!(island(&hostile).len(), 9);
     // Rows of panels differ, for there all have one name; those of the list do not.

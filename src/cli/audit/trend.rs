@@ -108,12 +108,10 @@ impl TrendArgs {
 /// Refuses a page where it would be printed to a terminal.
 pub(super) fn refuse_terminal(format: &Format, command: &str) -> Result<(), Failure> {
     match format {
-        Format::Html if terminal::is_terminal() => Err(Failure::usage(
-            "-o html prints a page for a browser, not for a terminal",
-        )
-        .hint(Some(format!(
-            "write it to a file: kubectl storage {command} -o html > report.html"
-        )))),
+        Format::Html if terminal::is_terminal() => {
+            Err(Failure::usage("-o html prints a page for a browser, not for a terminal")
+                .hint(Some(format!("write a file: kubectl storage {command} -o html > FILE"))))
+        }
         _ => Ok(()),
     }
 }
