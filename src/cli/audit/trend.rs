@@ -14,11 +14,11 @@ use serde::Deserialize;
 
 use crate::{
     cli::{Exit, Failure, args::format, completion::formats, terminal},
-    model::counted,
+    model::{counted, escape_control},
     output::{
         format::Format,
         list, page,
-        trend::{SavedReport, StorageTrend, TrendGroup, table},
+        trend::{SavedReport, StorageTrend, TrendGroup, TrendSeries, table},
         wire::API_VERSION,
     },
 };
@@ -162,10 +162,10 @@ fn explained(error: serde_json::Error) -> anyhow::Error {
 fn tell(trend: &StorageTrend, files: usize) {
     let reports = || trend.series.iter().flat_map(|it| &it.reports);
     if trend.series.len() > 1 {
-        let names: Vec<_> = trend.series.iter().map(|it| it.name()).collect();
+        let names: Vec<_> = trend.series.iter().map(TrendSeries::name).collect();
         let several =
             format!("reports of several clusters or scopes, shown apart: {}", names.join(", "));
-        terminal::note(&format!("note: {}", crate::model::escape_control(&several)));
+        terminal::note(&format!("note: {}", escape_control(&several)));
     }
     let repeated = files.saturating_sub(reports().count());
     if repeated > 0 {
@@ -181,7 +181,7 @@ fn tell(trend: &StorageTrend, files: usize) {
         let told = format!(
             "reports were made by version {versions}, this is {own}: one may find what another does not"
         );
-        terminal::note(&format!("note: {}", crate::model::escape_control(&told)));
+        terminal::note(&format!("note: {}", escape_control(&told)));
     }
     let incomplete = reports().filter(|it| it.is_incomplete).count();
     if incomplete > 0 {
