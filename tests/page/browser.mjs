@@ -127,13 +127,14 @@ const tests = {
     await example.page.locator('input[type=search]').focus();
     await example.page.keyboard.type('pv/events leak');
     await until(example.page, () => document.querySelectorAll('#rows li').length === 1);
-    for (const [reached, key] of [['pv/events', 'Enter'], ['Copy', 'Enter']]) {
+    for (const reached of ['#rows summary', '#rows .copy']) {
+      await example.page.locator(reached).waitFor();
       let presses = 0;
       do {
         await example.page.keyboard.press('Tab');
         presses += 1;
-      } while (presses < 40 && !(await example.page.evaluate(() => document.activeElement.textContent)).includes(reached));
-      await example.page.keyboard.press(key);
+      } while (presses < 40 && !(await example.page.evaluate((it) => document.activeElement.matches(it), reached)));
+      await example.page.keyboard.press('Enter');
     }
     await until(example.page, () => ['Copied', 'Selected'].includes(document.querySelector('.copy').textContent));
     await example.close();
