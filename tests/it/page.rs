@@ -1,6 +1,6 @@
 //! The page of `audit -o html`, and that of `audit trend`: what is in the file, and what a real browser makes of it.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, io::Write as _, path::Path, process::Command};
 
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ fn hostile() -> Vec<Value> {
     texts.iter().enumerate().map(of).collect()
 }
 
-fn audit(volumes: Vec<Value>, output: &str, more: &[&str]) -> Ran {
+fn audit(volumes: &[Value], output: &str, more: &[&str]) -> Ran {
     let dump = json!({"apiVersion": "v1", "kind": "List", "items": volumes});
     let args = [
         "audit",
@@ -70,7 +70,7 @@ fn audit(volumes: Vec<Value>, output: &str, more: &[&str]) -> Ran {
     ran
 }
 
-fn page(volumes: Vec<Value>) -> String {
+fn page(volumes: &[Value]) -> String {
     audit(volumes, "html", &["--allow-gaps"]).stdout
 }
 
@@ -91,7 +91,7 @@ fn elements(page: &str) -> usize {
 
 #[test]
 fn the_page_has_every_finding_once_and_the_first_hundred_twice() {
-    let page = page(usual(250));
+    let page = page(&usual(250));
     assert_eq!(island(&page).len(), 250);
     assert_eq!(page.matches("<li><details><summary>").count(), 100);
     assert!(page.contains("<noscript><p>The first 100 of 250"), "it says so");
@@ -112,11 +112,11 @@ fn planted_markup_is_text() {
     let harmless: Vec<_> = (0..9)
         .map(|it| volume(&format!("plain-{it}"), it, &json!({"namespace": "n", "class": "c"})))
         .collect();
-    let hostile = page(hostile());
+    let hostile = page(&hostile());
     assert_eq!(island(&hostile).len(), 9);
     // Rows of panels differ, for there all have one name; those of the list do not.
     let list = |page: &str| elements(between(page, "<section id=\"list\"", "</section>"));
-    assert_eq!(list(&hostile), list(&page(harmless)));
+    assert_eq!(list(&hostile), list(&page(&harmless)));
     assert_eq!(hostile.matches("<script").count(), 2);
     assert_eq!(hostile.matches("</script>").count(), 2);
     assert!(!hostile.contains("<img") && !hostile.contains(['\u{202e}', '\u{2066}', '\u{2028}']));
@@ -127,7 +127,7 @@ fn planted_markup_is_text() {
 
 #[test]
 fn a_page_fetches_nothing_and_is_bounded() {
-    let page = page(usual(1000));
+    let page = page(&usual(1000));
     for forbidden in [
         "src=",
         "url(",
@@ -141,16 +141,16 @@ fn a_page_fetches_nothing_and_is_bounded() {
         assert!(!page.contains(forbidden), "{forbidden}");
     }
     let whole = page.len();
-    let frame = self::page(Vec::new()).len();
+    let frame = self::page(&[]).len();
     assert!(frame < 40_000, "a page without findings has {frame} bytes");
     assert!((whole - frame) / 1000 < 2500, "{} bytes for a finding", (whole - frame) / 1000);
 }
 
 #[test]
 fn a_page_says_what_it_leaves_out() {
-    let some = audit(usual(3), "html", &["--allow-gaps", "--severity", "high"]).stdout;
+    let some = audit(&usual(3), "html", &["--allow-gaps", "--severity", "high"]).stdout;
     assert!(some.contains("3 findings less severe: not on this page"), "{some}");
-    assert!(page(Vec::new()).contains("<h2 id=\"list-title\">0 findings</h2>"));
+    assert!(page(&[]).contains("<h2 id=\"list-title\">0 findings</h2>"));
 }
 
 #[test]
@@ -220,14 +220,14 @@ fn reports_over_time_are_drawn() {
 /// Writes the pages that are tried in a browser.
 fn write_pages(folder: &Path) {
     for count in [10, 1000, 10_000] {
-        fs::write(folder.join(format!("{count}.html")), page(usual(count)))
+        fs::write(folder.join(format!("{count}.html")), page(&usual(count)))
             .expect("it is writable");
     }
     let example = root().join("examples/leaky-cluster.json.gz").display().to_string();
     let ran = Call::new(["audit", "-f", &example, "-o", "html"]).run();
     fs::write(folder.join("example.html"), ran.stdout).expect("it is writable");
-    fs::write(folder.join("hostile.html"), page(hostile())).expect("it is writable");
-    fs::write(folder.join("none.html"), page(Vec::new())).expect("it is writable");
+    fs::write(folder.join("hostile.html"), page(&hostile())).expect("it is writable");
+    fs::write(folder.join("none.html"), page(&[])).expect("it is writable");
     let reports = tempfile::tempdir().expect("a temporary folder");
     save_reports(reports.path());
     fs::write(folder.join("trend.html"), trend(reports.path(), "html").stdout)
@@ -245,5 +245,5 @@ fn a_browser_shows_the_page() {
     let (said, complained) =
         (String::from_utf8_lossy(&tried.stdout), String::from_utf8_lossy(&tried.stderr));
     assert!(tried.status.success(), "{said}\n{complained}");
-    println!("{said}screenshots: {}", out.display());
+    writeln!(std::io::stderr(), "{said}screenshots: {}", out.display()).expect("stderr is open");
 }
