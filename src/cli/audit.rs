@@ -4,15 +4,17 @@ mod baseline;
 mod following;
 mod outputs;
 mod selection;
+mod trend;
 
 use std::{collections::BTreeSet, io::Write, path::PathBuf};
 
-use baseline::{AuditDiffArgs, Compared, comparable, saved};
+use baseline::{AuditDiffArgs, Compared, comparable, compared};
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
 use following::{FindingView, Following};
 use outputs::{Printed, ReportOutputs};
 use selection::SelectionArgs;
+use trend::{TrendArgs, refuse_page};
 
 use super::{
     Exit, Failure, Interrupt,
@@ -74,7 +76,7 @@ pub struct AuditArgs {
     new_only: bool,
     #[command(flatten)]
     gaps: GapArgs,
-    /// Print in this format: table, wide, json, yaml, name, csv, markdown, junit, sarif, openmetrics, jsonpath=…,
+    /// Print in this format: table, wide, json, yaml, name, html, csv, markdown, junit, sarif, openmetrics, jsonpath=…,
     /// custom-columns=…; FORMAT=FILE writes a file beside that; can be repeated
     #[arg(short, long, value_name = "FORMAT[=FILE]", add = formats(AUDITS))]
     output: Vec<String>,
@@ -103,6 +105,8 @@ pub struct AuditArgs {
 enum AuditCommand {
     /// Compare two saved reports: what appeared, changed its severity, or cleared
     Diff(AuditDiffArgs),
+    /// Show what saved reports say over time: Released, leaking and at-risk bytes
+    Trend(TrendArgs),
 }
 
 impl AuditArgs {
@@ -113,6 +117,7 @@ impl AuditArgs {
     ) -> Result<Exit, Failure> {
         match &self.command {
             Some(AuditCommand::Diff(diff)) => return diff.run(),
+            Some(AuditCommand::Trend(trend)) => return trend.run(),
             None => {}
         }
         // Everything that was typed is looked at before anything is read.
@@ -128,7 +133,7 @@ impl AuditArgs {
             let by = Following { settings, named, printer, sort_by: sort_by.as_ref(), screen };
             return Box::pin(self.follow(connection, by, interrupt)).await;
         }
-        let baseline = self.baseline.as_deref().map(saved).transpose()?;
+        let baseline = self.baseline.as_deref().map(compared).transpose()?;
         let (from, source) = self.dump.from(connection, self.selection.namespace())?;
         let mut collected = collect(from, &settings, None).await?;
         self.selection.settle(&named, &mut collected, &mut settings).await?;
@@ -185,6 +190,9 @@ impl AuditArgs {
         }
         let Printed::File(format) = printed else { return Ok(()) };
         let name = format.name();
+        if *format == ExportFormat::Html && !self.watch {
+            refuse_page("write a file: kubectl storage audit -o html=FILE")?;
+        }
         if !format.keeps_order() && (self.reverse || self.sort_by.is_some()) {
             let told = format!("--reverse and --sort-by do not apply to the format {name}");
             return Err(Failure::usage(told));

@@ -211,6 +211,8 @@ pub const AUDITS: &[&str] = &[
     "sarif=",
     "openmetrics",
     "openmetrics=",
+    "html",
+    "html=",
     "jsonpath=",
     "jsonpath-as-json=",
     "jsonpath-file=",

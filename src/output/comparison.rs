@@ -5,10 +5,10 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    io::Read,
+    io::{self, Read},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -68,9 +68,12 @@ pub struct FindingChange {
 /// Why a file is no report that can be compared.
 #[derive(Debug, Error)]
 pub enum SavedReportError {
-    /// It is something else, or a part of a report.
-    #[error("not a whole report of `audit -o json`")]
-    Malformed(#[from] serde_json::Error),
+    /// It is something else.
+    #[error("not a report of `audit -o json`")]
+    Malformed(#[source] serde_json::Error),
+    /// It is the beginning of a report.
+    #[error("it is cut off")]
+    Cut(#[source] serde_json::Error),
     /// It is of another kind or version.
     #[error("it is {kind:?} of {api_version:?}, not \"AuditReport\" of {API_VERSION:?}")]
     Other {
@@ -82,12 +85,74 @@ pub enum SavedReportError {
     /// An earlier version did not write what it is about.
     #[error("it does not say what it is about (metadata.scope)")]
     NoScope,
+    /// It is of a dump that does not say so.
+    #[error("it does not say when it was made (metadata.takenAt)")]
+    NoTime,
 }
 
 impl SavedReportError {
     /// Whether reading failed, not the report.
     pub fn is_io(&self) -> bool {
         matches!(self, Self::Malformed(error) if error.is_io())
+    }
+}
+
+impl From<serde_json::Error> for SavedReportError {
+    fn from(error: serde_json::Error) -> Self {
+        let ended = error.io_error_kind() == Some(io::ErrorKind::UnexpectedEof);
+        if error.is_eof() || ended { Self::Cut(error) } else { Self::Malformed(error) }
+    }
+}
+
+/// What `audit -o json` printed, with what `F` keeps of its findings.
+#[derive(Debug)]
+pub struct SavedDocument<F> {
+    /// When, of what, by which version and about what.
+    pub metadata: ReportMetadata,
+    /// The findings added up.
+    pub summary: Summary,
+    /// Its findings.
+    pub findings: F,
+    /// What it could not read.
+    pub gaps: Vec<Gap>,
+}
+
+impl<F: DeserializeOwned> SavedDocument<F> {
+    /// Reads what `audit -o json` printed.
+    ///
+    /// # Errors
+    /// When it is something else, or not whole.
+    pub fn read(from: impl Read) -> Result<Self, SavedReportError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase", default, bound(deserialize = "F: Deserialize<'de>"))]
+        struct Fields<F> {
+            api_version: String,
+            kind: String,
+            metadata: Value,
+            summary: Value,
+            findings: Option<F>,
+            gaps: Option<Vec<Gap>>,
+        }
+        // Not derived: that would ask for a default of `F`.
+        impl<F> Default for Fields<F> {
+            fn default() -> Self {
+                let (api_version, kind) = (String::new(), String::new());
+                let (metadata, summary) = (Value::Null, Value::Null);
+                Self { api_version, kind, metadata, summary, findings: None, gaps: None }
+            }
+        }
+        let fields: Fields<F> = serde_json::from_reader(from)?;
+        if (&*fields.kind, &*fields.api_version) != ("AuditReport", API_VERSION) {
+            let Fields { kind, api_version, .. } = fields;
+            return Err(SavedReportError::Other { kind, api_version });
+        }
+        let missing = |field| <serde_json::Error as serde::de::Error>::missing_field(field);
+        Ok(Self {
+            metadata: serde_json::from_value(fields.metadata)?,
+            summary: serde_json::from_value(fields.summary)?,
+            findings: fields.findings.ok_or_else(|| missing("findings"))?,
+            gaps: fields.gaps.ok_or_else(|| missing("gaps"))?,
+        })
     }
 }
 
@@ -107,7 +172,7 @@ pub struct SavedReport {
 
 /// A finding, as far as it is compared.
 #[derive(Debug, Clone, Deserialize)]
-struct SavedFinding {
+pub struct SavedFinding {
     id: String,
     severity: String,
     object: ObjectReference,
@@ -261,33 +326,11 @@ impl BaselineState {
     }
 }
 
-impl SavedReport {
-    /// Reads what `audit -o json` printed.
-    ///
-    /// # Errors
-    /// When it is something else, or not whole.
-    pub fn read(from: impl Read) -> Result<Self, SavedReportError> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase", default)]
-        #[derive(Default)]
-        struct SavedDocument {
-            api_version: String,
-            kind: String,
-            metadata: Value,
-            summary: Value,
-            findings: Option<Vec<SavedFinding>>,
-            gaps: Option<Vec<Gap>>,
-        }
-        let document: SavedDocument = serde_json::from_reader(from)?;
-        if (&*document.kind, &*document.api_version) != ("AuditReport", API_VERSION) {
-            let SavedDocument { kind, api_version, .. } = document;
-            return Err(SavedReportError::Other { kind, api_version });
-        }
-        let missing = |field| <serde_json::Error as serde::de::Error>::missing_field(field);
-        let metadata: ReportMetadata = serde_json::from_value(document.metadata)?;
-        let summary: Summary = serde_json::from_value(document.summary)?;
-        let findings = document.findings.ok_or_else(|| missing("findings"))?;
-        let gaps = document.gaps.ok_or_else(|| missing("gaps"))?;
+impl TryFrom<SavedDocument<Vec<SavedFinding>>> for SavedReport {
+    type Error = SavedReportError;
+
+    fn try_from(document: SavedDocument<Vec<SavedFinding>>) -> Result<Self, SavedReportError> {
+        let SavedDocument { metadata, summary, findings, gaps } = document;
         let scope = metadata.scope.clone().ok_or(SavedReportError::NoScope)?;
         let mut hidden: HashMap<String, usize> = summary.by_id.into_iter().collect();
         for finding in &findings {
@@ -299,7 +342,9 @@ impl SavedReport {
         let places = places.map(|(at, it)| (key(&it.id, &it.object), at)).collect();
         Ok(Self { metadata, scope, findings, gaps, hidden, places })
     }
+}
 
+impl SavedReport {
     fn coverage(&self) -> ReportCoverage<'_> {
         ReportCoverage { scope: &self.scope, gaps: &self.gaps, hidden: Some(&self.hidden) }
     }

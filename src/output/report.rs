@@ -61,23 +61,23 @@ impl Printer {
         head: &ReportHead,
         findings: &mut dyn Iterator<Item = Finding>,
         tail: &ReportTail,
-        page: ReportStyle,
+        style: ReportStyle,
         offered: OfferedCommands,
     ) -> Result<Vec<String>, RenderError> {
-        if let (Self::Table { wide: false }, Some(width)) = (self, page.width) {
-            let ReportStyle { headers, colour, reverse, .. } = page;
+        if let (Self::Table { wide: false }, Some(width)) = (self, style.width) {
+            let ReportStyle { headers, colour, reverse, .. } = style;
             let style = ScreenStyle { headers, width, colour, reverse };
             return Ok(screen::print(out, findings, style, offered)?);
         }
         let mut reversed: Vec<Finding> = Vec::new();
-        if page.reverse {
+        if style.reverse {
             reversed.extend(&mut *findings);
         }
         let mut reversed = reversed.into_iter().rev();
         let findings =
-            if page.reverse { &mut reversed as &mut dyn Iterator<Item = _> } else { findings };
+            if style.reverse { &mut reversed as &mut dyn Iterator<Item = _> } else { findings };
         match self {
-            Self::Table { wide } => table(out, findings, *wide, head.baseline.is_some(), page)?,
+            Self::Table { wide } => table(out, findings, *wide, head.baseline.is_some(), style)?,
             Self::Json => list::report_json(out, head, "findings", findings, tail)?,
             Self::Yaml => list::report_yaml(out, head, "findings", findings, tail)?,
             Self::Name => names(out, findings)?,
@@ -92,7 +92,7 @@ impl Printer {
             Self::Columns(columns) => {
                 let mut values = findings.filter_map(|finding| serde_json::to_value(finding).ok());
                 let look =
-                    TableStyle { headers: page.headers, width: None, escape: escape_control };
+                    TableStyle { headers: style.headers, width: None, escape: escape_control };
                 columns.print(out, &mut values, look)?;
             }
         }

@@ -26,7 +26,7 @@ impl Grouping {
     }
 
     /// The group of a finding; `None` where it belongs to none.
-    fn of(self, finding: &Finding) -> Option<String> {
+    pub(super) fn of(self, finding: &Finding) -> Option<String> {
         let object = &finding.object;
         let is = |kind: Kind| object.kind == kind.name();
         let own = |kind: Kind| is(kind).then(|| object.name.clone());

@@ -25,6 +25,7 @@ mod krew_manifest;
 mod links;
 mod next_commands;
 mod odd;
+mod page;
 mod pages;
 mod picture;
 mod places;

@@ -9,6 +9,7 @@ use kubectl_storage::{
         finding_event,
         guard::{GuardChanges, GuardStatus},
         retention::{RetentionReport, simulation::RetentionSimulation},
+        trend::StorageTrend,
         watch_status::{WatchJournal, WatchLeaders, WatchPause, WatchStatus, watch_status},
         wire::{AuditReport, FindingEvent},
         writing::{Plan, Receipt},
@@ -369,4 +370,25 @@ fn what_is_no_report_is_refused() {
         report[what] = broken;
         assert!(!validator.is_valid(&report), "{what}");
     }
+}
+
+const TREND: &str = "docs/schema/storage-trend.v1alpha1.json";
+
+#[test]
+fn what_reports_say_over_time_keeps_to_its_schema() {
+    let schema = schemars::schema_for!(StorageTrend);
+    let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+    expect_file(&root().join(TREND), &format!("{text}\n"));
+    let schema = serde_json::to_value(&schema).expect("a schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is one");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dump = root().join("examples/leaky-cluster.json.gz").display().to_string();
+    let saved = Call::new(["audit", "-f", &dump, "-o", "json"]).run();
+    std::fs::write(folder.path().join("a.json"), saved.stdout).expect("it is writable");
+    let of = folder.path().display().to_string();
+    let ran = Call::new(["audit", "trend", &of, "-o", "json"]).run();
+    let printed = serde_json::from_str(&ran.stdout).expect("it is JSON");
+    validator.validate(&printed).unwrap_or_else(|error| panic!("{error}"));
+    let reports: StorageTrend = serde_json::from_value(printed).expect("it is one");
+    assert!(reports.series[0].reports[0].by_namespace.contains_key("shop"), "{reports:?}");
 }

@@ -4,18 +4,21 @@ use std::{
     collections::BTreeMap,
     fmt::Write as _,
     fs::File,
-    io::{BufReader, Write},
+    io::{self, BufRead, BufReader, Write},
     path::{Path, PathBuf},
 };
 
 use clap::Args;
+use flate2::read::MultiGzDecoder;
+use serde::de::DeserializeOwned;
 
 use super::super::{Exit, Failure, args::format, completion, terminal};
 use crate::{
     model::{Severity, counted, escape_control},
     output::{
         comparison::{
-            AuditComparison, BaselineState, ReportCoverage, SavedReport, SavedReportError, diff,
+            AuditComparison, BaselineState, ReportCoverage, SavedDocument, SavedReport,
+            SavedReportError, diff,
         },
         format::Format,
         lines::readable,
@@ -25,28 +28,47 @@ use crate::{
     },
 };
 
-/// Reads a report that `audit -o json` printed.
+/// Reads a report that `audit -o json` printed, also as gzip.
+///
+/// # Errors
+/// When it cannot be read (1), or is none (2).
+pub(super) fn saved<F: DeserializeOwned>(path: &Path) -> Result<SavedDocument<F>, Failure> {
+    let unread = |error: io::Error| {
+        let context = format!("failed to read {}", path.display());
+        Failure::error(anyhow::Error::new(error).context(context))
+    };
+    let mut file = File::open(path).map(BufReader::new).map_err(unread)?;
+    match file.fill_buf().map_err(unread)? {
+        [0x1f, 0x8b, ..] => SavedDocument::read(BufReader::new(MultiGzDecoder::new(file))),
+        _ => SavedDocument::read(file),
+    }
+    .map_err(|error| refused(path, error))
+}
+
+/// Reads a report that another one is compared with.
 ///
 /// # Errors
 /// When it cannot be read (1), or is none that can be compared (2).
-pub(super) fn saved(path: &Path) -> Result<SavedReport, Failure> {
-    let shown = path.display();
-    let unread =
-        |error: anyhow::Error| Failure::error(error.context(format!("failed to read {shown}")));
-    let file = File::open(path).map_err(|error| unread(error.into()))?;
-    SavedReport::read(BufReader::new(file)).map_err(|error| {
-        if error.is_io() {
-            return unread(error.into());
+pub(super) fn compared(path: &Path) -> Result<SavedReport, Failure> {
+    SavedReport::try_from(saved(path)?).map_err(|error| refused(path, error))
+}
+
+/// Says of a file that it is no report.
+pub(super) fn refused(path: &Path, error: SavedReportError) -> Failure {
+    let is_io = error.is_io();
+    let hint = match error {
+        SavedReportError::NoScope => {
+            "an earlier version made it; save a new one with `audit -o json`"
         }
-        let hint = match error {
-            SavedReportError::NoScope => {
-                "an earlier version made it; save a new one with `audit -o json`"
-            }
-            _ => "save a report with `audit -o json`",
-        };
-        let error = anyhow::Error::new(error).context(format!("{shown} cannot be compared"));
-        Failure { exit: Exit::Usage, error, hint: Some(hint.to_owned()) }
-    })
+        _ => "save a report with `audit -o json`",
+    };
+    let shown = path.display();
+    let error = anyhow::Error::new(error);
+    if is_io {
+        return Failure::error(error.context(format!("failed to read {shown}")));
+    }
+    let error = error.context(format!("{shown} cannot be compared"));
+    Failure { exit: Exit::Usage, error, hint: Some(hint.to_owned()) }
 }
 
 /// Holds that two reports can be compared, and tells what else may make them differ. `which` names the earlier one.
@@ -175,17 +197,17 @@ impl AuditDiffArgs {
         let known = [Format::Table, Format::Json, Format::Yaml];
         let refusal = |it: &str| format!("audit diff prints table, json or yaml, not {it}");
         let format = format(&self.output, &known, refusal)?;
-        let (old, new) = (saved(&self.old)?, saved(&self.new)?);
+        let (old, new) = (compared(&self.old)?, compared(&self.new)?);
         comparable(&self.old, &old.metadata, &new.metadata)?;
-        let compared = diff(&old, &new);
+        let changed = diff(&old, &new);
         terminal::print(|out| match format {
-            Format::Json => list::json(out, &compared),
-            Format::Yaml => list::yaml(out, &compared),
-            _ => self.table(out, &compared),
+            Format::Json => list::json(out, &changed),
+            Format::Yaml => list::yaml(out, &changed),
+            _ => self.table(out, &changed),
         })
         .map_err(Failure::error)?;
         if format == Format::Table {
-            terminal::note(&summary(&compared));
+            terminal::note(&summary(&changed));
         }
         Ok(Exit::Done)
     }

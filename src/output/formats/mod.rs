@@ -10,7 +10,7 @@ mod sarif;
 use std::io::{self, Write};
 
 use super::{
-    list,
+    list, page,
     summary::Checks,
     wire::{Finding, ReportHead, ReportTail},
 };
@@ -20,6 +20,8 @@ use super::{
 pub enum ExportFormat {
     /// A line for each finding, for spreadsheets.
     Csv,
+    /// A page for a browser.
+    Html,
     /// The whole report.
     Json,
     /// Cases of a test run.
@@ -53,8 +55,9 @@ pub struct ReportFrame<'a> {
 
 impl ExportFormat {
     /// All formats, sorted by name.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Csv,
+        Self::Html,
         Self::Json,
         Self::Junit,
         Self::Markdown,
@@ -67,6 +70,7 @@ impl ExportFormat {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Csv => "csv",
+            Self::Html => "html",
             Self::Json => "json",
             Self::Junit => "junit",
             Self::Markdown => "markdown",
@@ -83,7 +87,7 @@ impl ExportFormat {
 
     /// Whether it lists findings in the order in which it gets them, all of them.
     pub const fn keeps_order(self) -> bool {
-        matches!(self, Self::Csv | Self::Json | Self::Yaml)
+        matches!(self, Self::Csv | Self::Html | Self::Json | Self::Yaml)
     }
 
     /// Writes a report.
@@ -99,6 +103,7 @@ impl ExportFormat {
         let ReportFrame { head, tail, .. } = report;
         match self {
             Self::Csv => csv::write(out, report, findings),
+            Self::Html => page::print(out, head, findings, tail),
             Self::Json => list::report_json(out, head, "findings", findings, tail),
             Self::Junit => junit::write(out, report, findings),
             Self::Markdown => markdown::write(out, report, findings),

@@ -1,0 +1,140 @@
+//! `-o html`: a report as one page that needs no network. `page.html`, `page.css` and `page.js` are the page itself.
+//!
+//! Findings are written as they come, as JSON that the script lists; what is drawn above the list is added up meanwhile. It
+//! stands after them in the file, so that they need not be kept. Without the script, the first hundred can be read.
+
+mod entry;
+mod frame;
+mod overview;
+mod trend;
+
+use std::io::{self, Write};
+
+use entry::PageEntry;
+use frame::{Escaped, Island, document};
+use overview::overview;
+pub use trend::print as print_trend;
+
+use super::{
+    tally::StorageTally,
+    wire::{Finding, Gap, ReportHead, ReportMetadata, ReportTail, Source},
+};
+use crate::model::counted;
+
+const SCRIPT: &str = include_str!("page.js");
+/// Findings that can be read without the script.
+const FIRST: usize = 100;
+
+/// Prints a report as a page.
+///
+/// # Errors
+/// When writing fails.
+pub fn print(
+    out: &mut dyn Write,
+    head: &ReportHead,
+    findings: &mut dyn Iterator<Item = Finding>,
+    tail: &ReportTail,
+) -> io::Result<()> {
+    let place = place(&head.metadata);
+    let title = format!("Storage audit: {place}");
+    document(out, &title, Some(SCRIPT), |out| {
+        let (tally, first) = island(out, findings)?;
+        writeln!(out, "<header>\n<h1>Storage audit</h1>")?;
+        writeln!(out, "<p>{}</p>\n</header>\n<main>", Escaped(&origin(&place, &head.metadata)))?;
+        let hidden = head.metadata.scope.as_ref().and_then(|it| it.hidden.as_ref());
+        overview(out, &tally, &head.summary, hidden, tail.gaps.len())?;
+        list(out, &tally, &first)?;
+        gaps(out, &tail.gaps)?;
+        writeln!(out, "</main>")
+    })
+}
+
+/// Writes all findings as JSON, adds them up, and returns the first.
+fn island(
+    out: &mut dyn Write,
+    findings: &mut dyn Iterator<Item = Finding>,
+) -> io::Result<(StorageTally, Vec<PageEntry>)> {
+    let (mut tally, mut first) = (StorageTally::default(), Vec::new());
+    write!(out, r#"<script type="application/json" id="findings">["#)?;
+    for (index, finding) in findings.enumerate() {
+        tally.add(&finding);
+        let entry = PageEntry::of(finding);
+        out.write_all(if index == 0 { b"\n" } else { b",\n" })?;
+        serde_json::to_writer(Island(out), &entry)?;
+        if index < FIRST {
+            first.push(entry);
+        }
+    }
+    writeln!(out, "]</script>")?;
+    Ok((tally, first))
+}
+
+/// Writes the list: without the script, its beginning; the script puts all of it in its place.
+fn list(out: &mut dyn Write, tally: &StorageTally, first: &[PageEntry]) -> io::Result<()> {
+    writeln!(out, r#"<section id="list" aria-labelledby="list-title">"#)?;
+    writeln!(out, r#"<h2 id="list-title">{}</h2>"#, counted(tally.findings, "finding"))?;
+    if tally.findings > first.len() {
+        let (shown, all) = (first.len(), tally.findings);
+        writeln!(
+            out,
+            "<noscript><p>The first {shown} of {all}: your browser runs no scripts, or this page may not.</p></noscript>"
+        )?;
+    }
+    writeln!(out, r#"<div id="rows">"#)?;
+    if !first.is_empty() {
+        writeln!(out, r#"<ol class="chunk">"#)?;
+        first.iter().try_for_each(|it| it.write(out))?;
+        writeln!(out, "</ol>")?;
+    }
+    writeln!(out, "</div>\n</section>")
+}
+
+/// Writes what was not read.
+fn gaps(out: &mut dyn Write, gaps: &[Gap]) -> io::Result<()> {
+    if gaps.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, r#"<section id="gaps" aria-labelledby="gaps-title">"#)?;
+    writeln!(
+        out,
+        "<h2 id=\"gaps-title\">Not read</h2>\n<div class=\"wide\" role=\"region\" aria-label=\"Table of what was not read\" tabindex=\"0\"><table class=\"gaps\">"
+    )?;
+    writeln!(
+        out,
+        "<thead><tr><th scope=\"col\">Resource</th><th scope=\"col\">Reason</th><th scope=\"col\">Findings that it limits</th></tr></thead>\n<tbody>"
+    )?;
+    for gap in gaps {
+        let within = gap.namespace.as_ref().map(|it| format!(" in namespace {it}"));
+        let resource = format!("{}{}", gap.resource, within.unwrap_or_default());
+        let (resource, ids) = (Escaped(&resource), gap.ids.join(", "));
+        let (reason, ids) = (Escaped(&gap.reason), Escaped(&ids));
+        writeln!(out, "<tr><th scope=\"row\">{resource}</th><td>{reason}</td><td>{ids}</td></tr>")?;
+    }
+    writeln!(out, "</tbody></table></div>\n</section>")
+}
+
+/// What it is about, in few words.
+fn place(metadata: &ReportMetadata) -> String {
+    let cluster = &metadata.cluster;
+    let known = cluster.server.as_ref().or(cluster.uid.as_ref());
+    known.map_or_else(|| "a cluster that is not named".to_owned(), Clone::clone)
+}
+
+/// When, of what and by what it was made.
+fn origin(place: &str, metadata: &ReportMetadata) -> String {
+    let mut parts = vec![place.to_owned()];
+    parts.extend(metadata.cluster.version.as_ref().map(|it| format!("Kubernetes {it}")));
+    let from = match metadata.source {
+        Source::Dump => " from a dump",
+        Source::Live | Source::Watch | Source::None => "",
+    };
+    parts.push(match &metadata.taken_at {
+        Some(time) => format!("as of {time}{from}"),
+        None => format!("at an unknown time{from}"),
+    });
+    parts.push(format!("kubectl storage {}", metadata.tool.version));
+    parts.join(" · ")
+}
+
+#[cfg(test)]
+mod tests;

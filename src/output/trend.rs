@@ -1,0 +1,237 @@
+//! What saved reports say over time: `audit trend`.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::{self, Write},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    comparison::{SavedDocument, SavedReportError},
+    lines::readable,
+    sections::Grouping,
+    table::{TableStyle, TextTable},
+    tally::{Amounts, Place, StorageTally, Waste},
+    wire::{API_VERSION, ClusterIdentity, ReportScope, Summary, Tool},
+};
+use crate::model::format_bytes;
+
+/// What `audit trend` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StorageTrend {
+    /// `storage.kubectl.dev/v1alpha1`.
+    pub api_version: String,
+    /// `StorageTrend`.
+    pub kind: String,
+    /// One for each cluster, and for each scope of its reports.
+    pub series: Vec<TrendSeries>,
+}
+
+/// The reports of one cluster that are about the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TrendSeries {
+    /// The cluster, as the newest report names it.
+    pub cluster: ClusterIdentity,
+    /// What the reports were narrowed to; absent where they are about the whole cluster, or do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ReportScope>,
+    /// The reports, the oldest first.
+    pub reports: Vec<TrendPoint>,
+}
+
+/// What one report says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TrendPoint {
+    /// When the report was made.
+    pub taken_at: String,
+    /// What made it.
+    pub tool: Tool,
+    /// How many findings it has.
+    pub findings: usize,
+    /// Whether something was not read, or not all findings are listed.
+    #[serde(rename = "incomplete")]
+    pub is_incomplete: bool,
+    /// The bytes of its summary.
+    #[serde(flatten)]
+    pub total: TrendAmounts,
+    /// Bytes of the volumes in findings, by storage class; the empty name is none.
+    pub by_class: BTreeMap<String, TrendAmounts>,
+    /// The same by namespace.
+    pub by_namespace: BTreeMap<String, TrendAmounts>,
+}
+
+/// Bytes, as quantities.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TrendAmounts {
+    /// Capacity of Released volumes.
+    pub released: String,
+    /// Capacity that is, or is about to be, billed without an object that names it.
+    pub leaking: String,
+    /// Capacity whose data can be destroyed, or read by others.
+    pub at_risk: String,
+}
+
+/// By what the bytes of reports are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrendGroup {
+    /// By storage class.
+    Class,
+    /// By namespace.
+    Namespace,
+}
+
+impl TrendAmounts {
+    fn of(amounts: &Amounts) -> Self {
+        Self {
+            released: format_bytes(amounts.of(Waste::Released)),
+            leaking: format_bytes(amounts.of(Waste::Leaking)),
+            at_risk: format_bytes(amounts.at_risk),
+        }
+    }
+}
+
+impl TrendPoint {
+    /// The bytes by name of a group.
+    pub fn by(&self, group: TrendGroup) -> &BTreeMap<String, TrendAmounts> {
+        match group {
+            TrendGroup::Class => &self.by_class,
+            TrendGroup::Namespace => &self.by_namespace,
+        }
+    }
+}
+
+impl TrendSeries {
+    /// What people call it.
+    pub fn name(&self) -> String {
+        let ClusterIdentity { uid, server, .. } = &self.cluster;
+        let name = server.as_ref().or(uid.as_ref());
+        let name = name.map_or_else(|| "unnamed cluster".to_owned(), Clone::clone);
+        match &self.scope {
+            Some(scope) => format!("{name} {}", serde_json::json!(scope)),
+            None => name,
+        }
+    }
+
+    /// Every name that a group has in any report.
+    pub fn names(&self, group: TrendGroup) -> BTreeSet<&str> {
+        self.reports.iter().flat_map(|it| it.by(group).keys().map(String::as_str)).collect()
+    }
+
+    /// By what reports are known to be of one series: a server has other names, a cluster has one uid.
+    fn key(&self) -> (Option<&String>, Option<&ReportScope>) {
+        let ClusterIdentity { uid, server, .. } = &self.cluster;
+        (uid.as_ref().or(server.as_ref()), self.scope.as_ref())
+    }
+}
+
+/// What a report was narrowed to, if it was. What annotations leave out, and which findings are not listed, differs from
+/// report to report of the same.
+fn narrowed(scope: Option<ReportScope>) -> Option<ReportScope> {
+    let asked = ReportScope { exempted: Vec::new(), hidden: None, ..scope? };
+    (asked != ReportScope::default()).then_some(asked)
+}
+
+impl Default for StorageTrend {
+    fn default() -> Self {
+        Self {
+            api_version: API_VERSION.to_owned(),
+            kind: "StorageTrend".to_owned(),
+            series: Vec::new(),
+        }
+    }
+}
+
+impl StorageTrend {
+    /// Adds a report where it belongs.
+    ///
+    /// # Errors
+    /// A report that does not say when it was made.
+    pub fn add(&mut self, report: SavedDocument<StorageTally>) -> Result<(), SavedReportError> {
+        let SavedDocument { metadata, summary, findings, gaps } = report;
+        let are_listed = metadata.scope.as_ref().is_none_or(|it| it.hidden.is_none());
+        let groups = |by: Grouping| -> BTreeMap<String, TrendAmounts> {
+            let places = findings.by(Place::Group(by)).into_iter();
+            places
+                .map(|(name, it)| {
+                    (name.as_deref().unwrap_or_default().to_owned(), TrendAmounts::of(&it))
+                })
+                .collect()
+        };
+        let Summary { released, leaking, at_risk, .. } = summary;
+        let point = TrendPoint {
+            taken_at: metadata.taken_at.ok_or(SavedReportError::NoTime)?,
+            tool: metadata.tool,
+            findings: findings.findings,
+            is_incomplete: !(gaps.is_empty() && are_listed),
+            total: TrendAmounts { released, leaking, at_risk },
+            by_class: groups(Grouping::Class),
+            by_namespace: groups(Grouping::Namespace),
+        };
+        let scope = narrowed(metadata.scope);
+        let alone = TrendSeries { cluster: metadata.cluster, scope, reports: Vec::new() };
+        let same = self.series.iter().position(|it| it.key() == alone.key());
+        let at = same.unwrap_or(self.series.len());
+        if at == self.series.len() {
+            self.series.push(alone);
+        } else if self.series[at].reports.last().is_some_and(|it| it.taken_at < point.taken_at) {
+            self.series[at].cluster = alone.cluster;
+        }
+        let reports = &mut self.series[at].reports;
+        match reports.binary_search_by(|it| it.taken_at.cmp(&point.taken_at)) {
+            // The same report under another name, or what a later run said of the same dump.
+            Ok(same) => reports[same] = point,
+            Err(place) => reports.insert(place, point),
+        }
+        Ok(())
+    }
+}
+
+/// Prints a line for each report, or for each report and group.
+///
+/// # Errors
+/// When writing fails.
+pub fn table(
+    out: &mut dyn Write,
+    trend: &StorageTrend,
+    group: Option<TrendGroup>,
+    headers: bool,
+) -> io::Result<()> {
+    let is_one = trend.series.len() == 1;
+    let mut titles = if is_one { Vec::new() } else { vec!["CLUSTER"] };
+    titles.extend(match group {
+        None => None,
+        Some(TrendGroup::Class) => Some("CLASS"),
+        Some(TrendGroup::Namespace) => Some("NAMESPACE"),
+    });
+    titles.extend(["TAKEN-AT", "RELEASED", "LEAKING", "AT-RISK"]);
+    titles.extend(group.is_none().then_some("FINDINGS"));
+    let style = TableStyle { headers, width: None, escape: readable };
+    let mut table = TextTable::new(out, &titles, style);
+    let none = TrendAmounts::of(&Amounts::default());
+    for series in &trend.series {
+        let names = group.map(|it| series.names(it).into_iter().map(Some).collect());
+        for name in names.unwrap_or_else(|| vec![None]) {
+            for report in &series.reports {
+                let of_group = |name| group.and_then(|it| report.by(it).get(name)).unwrap_or(&none);
+                let amounts = name.map_or(&report.total, of_group);
+                let mut cells = if is_one { Vec::new() } else { vec![series.name()] };
+                cells.extend(name.map(|it| if it.is_empty() { "<none>" } else { it }.to_owned()));
+                cells.push(report.taken_at.clone());
+                cells.extend(
+                    [&amounts.released, &amounts.leaking, &amounts.at_risk].map(Clone::clone),
+                );
+                if name.is_none() {
+                    let incomplete = if report.is_incomplete { " (incomplete)" } else { "" };
+                    cells.push(format!("{}{incomplete}", report.findings));
+                }
+                table.row(cells)?;
+            }
+        }
+    }
+    table.finish()
+}

@@ -1,0 +1,249 @@
+//! The page of `audit -o html`, and that of `audit trend`: what is in the file, and what a real browser makes of it.
+
+use std::{fs, io::Write as _, path::Path, process::Command};
+
+use serde_json::{Value, json};
+
+use crate::support::{Call, Ran, root};
+
+/// A Released volume that its policy keeps: one finding.
+fn volume(name: &str, number: usize, of: &Value) -> Value {
+    let (namespace, class) = (&of["namespace"], &of["class"]);
+    let released = format!("2026-0{}-01T00:00:00Z", 1 + number % 9);
+    json!({
+        "apiVersion": "v1", "kind": "PersistentVolume",
+        "metadata": {"name": name, "uid": format!("uid-{number}"), "resourceVersion": "1", "creationTimestamp": "2025-01-01T00:00:00Z", "finalizers": ["kubernetes.io/pv-protection"]},
+        "spec": {
+            "capacity": {"storage": format!("{}Gi", 1 + number % 500)}, "accessModes": ["ReadWriteOnce"],
+            "claimRef": {"kind": "PersistentVolumeClaim", "namespace": namespace, "name": format!("data-{number}"), "uid": format!("claim-{number}")},
+            "persistentVolumeReclaimPolicy": "Retain", "storageClassName": class,
+            "csi": {"driver": "disk.example.com", "volumeHandle": format!("handle-{number:05}")},
+        },
+        "status": {"phase": "Released", "lastPhaseTransitionTime": released},
+    })
+}
+
+fn usual(count: usize) -> Vec<Value> {
+    let of = |number: usize| {
+        let of = json!({"namespace": format!("team-{}", number % 40), "class": format!("class-{}", number % 5)});
+        volume(&format!("volume-{number:05}"), number, &of)
+    };
+    (0..count).map(of).collect()
+}
+
+/// Volumes whose names are what no API server accepts, and a dump may contain all the same.
+fn hostile() -> Vec<Value> {
+    let texts = [
+        "<script>window.planted = 1</script>",
+        "</script><script>window.planted = 2</script><!--<script>",
+        "\"><img src=x onerror=\"window.planted = 3\">",
+        "javascript:window.planted=4",
+        "' onfocus='window.planted = 5' autofocus='",
+        "\u{202e}gpj.exe\u{2066}\u{2028}",
+        "{{body}}{{script-source}}",
+        "&lt;&#60;&amp;",
+        "عدد-ملفات",
+    ];
+    let of = |(number, text): (usize, &&str)| {
+        volume(text, number, &json!({"namespace": text, "class": text}))
+    };
+    texts.iter().enumerate().map(of).collect()
+}
+
+fn audit(volumes: &[Value], output: &str, more: &[&str]) -> Ran {
+    let dump = json!({"apiVersion": "v1", "kind": "List", "items": volumes});
+    let args = [
+        "audit",
+        "-f",
+        "-",
+        "--taken-at",
+        "2026-11-01T12:00:00Z",
+        "--complete",
+        "all",
+        "-o",
+        output,
+    ];
+    let mut call = Call::new(args.iter().chain(more).copied());
+    call.stdin = dump.to_string().into_bytes();
+    let ran = call.run();
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    ran
+}
+
+fn page(volumes: &[Value]) -> String {
+    audit(volumes, "html", &["--allow-gaps"]).stdout
+}
+
+fn between<'t>(text: &'t str, start: &str, end: &str) -> &'t str {
+    let (_, rest) = text.split_once(start).unwrap_or_else(|| panic!("no {start}"));
+    rest.split_once(end).unwrap_or_else(|| panic!("no {end}")).0
+}
+
+fn island(page: &str) -> Vec<Value> {
+    let json = between(page, r#"<script type="application/json" id="findings">"#, "</script>");
+    serde_json::from_str(json).expect("the island is JSON")
+}
+
+/// Elements, as a parser counts them: in a text, no element begins.
+fn elements(page: &str) -> usize {
+    page.matches('<').count()
+}
+
+#[test]
+fn the_page_has_every_finding_once_and_the_first_hundred_twice() {
+    let page = page(&usual(250));
+    assert_eq!(island(&page).len(), 250);
+    assert_eq!(page.matches("<li><details><summary>").count(), 100);
+    assert!(page.contains("<noscript><p>The first 100 of 250"), "it says so");
+    assert!(page.contains("<h2 id=\"list-title\">250 findings</h2>"));
+    let bytes: u64 = island(&page).iter().filter_map(|it| it["bytes"].as_u64()).sum();
+    assert_eq!(bytes, (1..=250_u64).sum::<u64>() << 30);
+    assert!(page.contains("<p class=\"big\">30.6Ti</p><p>in 250 backend volumes</p>"), "31375Gi");
+    for (heading, rows) in
+        [("By namespace", 9), ("By storage class", 5), ("By driver", 1), ("By age", 2)]
+    {
+        let panel = between(&page, &format!(">{heading}</h3>"), "</section>");
+        assert_eq!(panel.matches("<tr>").count(), rows + 1, "{heading}: {panel}");
+    }
+}
+
+#[test]
+fn planted_markup_is_text() {
+    let harmless: Vec<_> = (0..9)
+        .map(|it| volume(&format!("plain-{it}"), it, &json!({"namespace": "n", "class": "c"})))
+        .collect();
+    let hostile = page(&hostile());
+    assert_eq!(island(&hostile).len(), 9);
+    // Rows of panels differ, for there all have one name; those of the list do not.
+    let list = |page: &str| elements(between(page, "<section id=\"list\"", "</section>"));
+    assert_eq!(list(&hostile), list(&page(&harmless)));
+    assert_eq!(hostile.matches("<script").count(), 2);
+    assert_eq!(hostile.matches("</script>").count(), 2);
+    assert!(!hostile.contains("<img") && !hostile.contains(['\u{202e}', '\u{2066}', '\u{2028}']));
+    let object =
+        &island(&hostile).iter().any(|it| it["object"] == "pv/<script>window.planted = 1</script>");
+    assert!(object, "what is escaped is the same text");
+}
+
+#[test]
+fn a_page_fetches_nothing_and_is_bounded() {
+    let page = page(&usual(1000));
+    for forbidden in [
+        "src=",
+        "url(",
+        "@import",
+        "http-equiv=\"refresh",
+        "innerHTML",
+        "insertAdjacent",
+        "document.write",
+        "eval(",
+    ] {
+        assert!(!page.contains(forbidden), "{forbidden}");
+    }
+    let whole = page.len();
+    let frame = self::page(&[]).len();
+    assert!(frame < 40_000, "a page without findings has {frame} bytes");
+    assert!((whole - frame) / 1000 < 2500, "{} bytes for a finding", (whole - frame) / 1000);
+}
+
+#[test]
+fn a_page_says_what_it_leaves_out() {
+    let some = audit(&usual(3), "html", &["--allow-gaps", "--severity", "high"]).stdout;
+    assert!(some.contains("3 findings not on this page, nor in its figures: those less severe than high"), "{some}");
+    assert!(page(&[]).contains("<h2 id=\"list-title\">0 findings</h2>"));
+}
+
+#[test]
+fn missing_lists_are_on_the_page() {
+    let dump = json!({"apiVersion": "v1", "kind": "List", "items": usual(2)}).to_string();
+    let mut call = Call::new(["audit", "-f", "-", "-o", "html"]);
+    call.stdin = dump.into_bytes();
+    let ran = call.run();
+    assert_eq!(ran.code, Some(4));
+    assert!(
+        ran.stdout.contains("<strong>Incomplete:</strong>")
+            && ran.stdout.contains("<h2 id=\"gaps-title\">Not read</h2>")
+    );
+}
+
+/// Saves reports of a cluster over some months.
+fn save_reports(folder: &Path) {
+    for month in 0..6 {
+        let volumes = usual(20 + month * 17);
+        let dump = json!({"apiVersion": "v1", "kind": "List", "items": volumes}).to_string();
+        let at = format!("2027-0{}-01T12:00:00Z", month + 1);
+        let mut call = Call::new([
+            "audit",
+            "-f",
+            "-",
+            "--taken-at",
+            &at,
+            "--complete",
+            "all",
+            "-o",
+            "json",
+            "--allow-gaps",
+        ]);
+        call.stdin = dump.into_bytes();
+        let ran = call.run();
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        fs::write(folder.join(format!("{month}.json")), ran.stdout).expect("it is writable");
+    }
+}
+
+fn trend(folder: &Path, output: &str) -> Ran {
+    let ran = Call::new(["audit", "trend", &folder.display().to_string(), "-o", output]).run();
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    ran
+}
+
+#[test]
+fn reports_over_time_are_drawn() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    save_reports(folder.path());
+    let shown: Value =
+        serde_json::from_str(&trend(folder.path(), "json").stdout).expect("it is JSON");
+    let reports = shown["series"][0]["reports"].as_array().expect("reports");
+    assert_eq!(reports.len(), 6);
+    let released = |at: usize| reports[at]["released"].as_str().unwrap_or_default().to_owned();
+    assert_eq!((&*released(0), &*released(5)), ("210Gi", "5.4Ti"));
+    let parts = reports[0]["byNamespace"].as_object().expect("namespaces");
+    assert_eq!((parts.len(), &parts["team-3"]["released"]), (20, &json!("4Gi")));
+    let page = trend(folder.path(), "html").stdout;
+    assert!(page.contains("script-src 'none'") && !page.contains("<script"), "it needs none");
+    let line = between(&page, "<polyline class=\"released\" points=\"", "\"");
+    let points: Vec<_> = line.split_whitespace().collect();
+    assert_eq!(points.len(), 6);
+    assert!(points[0].starts_with("0.0,") && points[5] == "1000.0,0.0", "{line}");
+}
+
+/// Writes the pages that are tried in a browser.
+fn write_pages(folder: &Path) {
+    for count in [10, 1000, 10_000] {
+        fs::write(folder.join(format!("{count}.html")), page(&usual(count)))
+            .expect("it is writable");
+    }
+    let example = root().join("examples/leaky-cluster.json.gz").display().to_string();
+    let ran = Call::new(["audit", "-f", &example, "-o", "html"]).run();
+    fs::write(folder.join("example.html"), ran.stdout).expect("it is writable");
+    fs::write(folder.join("hostile.html"), page(&hostile())).expect("it is writable");
+    fs::write(folder.join("none.html"), page(&[])).expect("it is writable");
+    let reports = tempfile::tempdir().expect("a temporary folder");
+    save_reports(reports.path());
+    fs::write(folder.join("trend.html"), trend(reports.path(), "html").stdout)
+        .expect("it is writable");
+}
+
+#[test]
+#[ignore = "extended suite: tools of others"]
+fn a_browser_shows_the_page() {
+    let pages = tempfile::tempdir().expect("a temporary folder");
+    write_pages(pages.path());
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page");
+    let tried = Command::new(root().join("tests/page/try")).arg(pages.path()).arg(&out).output();
+    let tried = tried.expect("the script runs");
+    let (said, complained) =
+        (String::from_utf8_lossy(&tried.stdout), String::from_utf8_lossy(&tried.stderr));
+    assert!(tried.status.success(), "{said}\n{complained}");
+    writeln!(std::io::stderr(), "{said}screenshots: {}", out.display()).expect("stderr is open");
+}
