@@ -54,7 +54,7 @@ pub struct MetricsPolicy {
     #[schemars(schema_with = "super::values::address")]
     pub address: SocketAddr,
     /// How many namespaces have a label of their own, the rest being `other`; without it findings
-    /// have no label for their namespace.
+    /// and bytes have no label for their namespace.
     pub per_namespace: Option<NonZeroUsize>,
     /// The certificate; without one, an address that is not loopback has a self-signed one.
     pub tls: Option<TlsPolicy>,
