@@ -98,6 +98,8 @@ fn what_the_templates_take_is_what_the_program_has() {
     expect_file(&root().join(CHART).join("files/rights.yaml"), &format!("{written}{rights}"));
     let alerts = read(&root().join("deploy/alerts.yaml"));
     expect_file(&root().join(CHART).join("files/alerts.yaml"), &alerts);
+    let dashboard = read(&root().join("deploy/components/monitoring/dashboard.json"));
+    expect_file(&root().join(CHART).join("files/dashboard.json"), &dashboard);
 }
 
 /// The schema of the values. Draft-07: the helm of before 3.18 reads no newer one, and knows nothing of `$defs`.

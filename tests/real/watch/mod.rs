@@ -10,6 +10,7 @@ mod alerts;
 mod chaos;
 mod chart;
 mod cutter;
+mod dashboard;
 mod disturbed;
 mod election;
 mod installed;
