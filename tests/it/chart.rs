@@ -83,6 +83,7 @@ fn rights() -> Value {
     json!({
         "watch": bare,
         "events": added_by("report: {events: {}}"),
+        "openReports": added_by("report: {openReports: {}}"),
         "metrics": added_by("report: {metrics: {address: '0.0.0.0:8443'}}"),
         "records": rules(&elected, &format!("{NAME}-records"), Some("kube-system")),
         "lease": rules(&elected, NAME, Some("kubectl-storage")),

@@ -73,8 +73,11 @@ kubectl_storage_gap{resource="pods"} 1.0
 kubectl_storage_watch_changes_total{reconciler="rescue",outcome="refused"} 2
 "#;
 
-/// The answers to queries, each with the values of its labels and its number.
-fn answers(series: &Path, queries: &[String]) -> Vec<Vec<(BTreeMap<String, String>, f64)>> {
+/// The answer to a query: samples, each with its labels and its number.
+type Answer = Vec<(BTreeMap<String, String>, f64)>;
+
+/// The answers to queries.
+fn answers(series: &Path, queries: &[String]) -> Vec<Answer> {
     let series = series.display().to_string();
     let mut args = vec!["query", &*series];
     args.extend(queries.iter().map(String::as_str));
@@ -165,7 +168,7 @@ fn every_query_of_the_dashboard_is_answered() {
     let released = &everywhere["Released by namespace A"];
     let expected = [(on.name.clone(), own), (other.name.clone(), others)];
     assert_eq!(by(released, "exported_namespace"), expected.clone().into());
-    let single = |title: &str, answers: &BTreeMap<String, Vec<(BTreeMap<String, String>, f64)>>| {
+    let single = |title: &str, answers: &BTreeMap<String, Answer>| {
         let [(_, number)] = &answers[title][..] else { panic!("{title}: {answers:?}") };
         *number
     };

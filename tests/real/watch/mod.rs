@@ -15,6 +15,7 @@ mod disturbed;
 mod election;
 mod installed;
 mod interleaved;
+mod open_reports;
 mod policy;
 mod reporting;
 mod reports;
