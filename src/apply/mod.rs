@@ -32,6 +32,7 @@ mod guard;
 mod journal;
 mod kept_record;
 mod lease;
+mod open_report;
 mod receipt;
 mod record_writer;
 pub mod request;
@@ -50,6 +51,7 @@ pub(crate) use journal::{cluster_journal, journal_namespaces};
 pub(crate) use lease::{
     LEASE_GAP, LeaseHold, LeaseWrite, LeaseWriter, StoredLease, Unattended, leases,
 };
+pub(crate) use open_report::{OpenReport, OpenReportError, OpenReportWriter};
 pub(crate) use receipt::{ChangeReceipt, DryRun, Moment, Outcome, Receipt, RunOptions};
 pub(crate) use record_writer::RecordWriter;
 pub(crate) use run::{Confirmed, PlanExecution, RunProgress, run, run_id};

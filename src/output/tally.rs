@@ -19,9 +19,6 @@ use crate::{
     rules::{self, CapacityRisk},
 };
 
-/// Findings about claims that nothing uses.
-const UNUSED: [&str; 3] = ["pvc-unused", "sts-deleted-leftover", "sts-scaled-down-leftover"];
-
 /// Why a backend volume costs more than it is worth. A volume is the first that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Waste {
@@ -194,14 +191,14 @@ impl StorageTally {
         let waste = match risk {
             CapacityRisk::Leak => Some(Waste::Leaking),
             _ if volume.phase == Phase::Released.to_string() => Some(Waste::Released),
-            _ if UNUSED.contains(&&*finding.id) => Some(Waste::Unused),
+            CapacityRisk::Unused => Some(Waste::Unused),
             _ => None,
         };
         let is_serious = finding.severity != Severity::Info.name();
         let is_at_risk = match risk {
             CapacityRisk::Data => is_serious,
             CapacityRisk::Deletion => is_serious && volume.reclaim_policy != "Retain",
-            CapacityRisk::None | CapacityRisk::Leak => false,
+            CapacityRisk::None | CapacityRisk::Leak | CapacityRisk::Unused => false,
         };
         if waste.is_none() && !is_at_risk {
             return None;

@@ -70,6 +70,8 @@ pub struct Rule {
 pub enum CapacityRisk {
     /// None.
     None,
+    /// None: nothing uses it.
+    Unused,
     /// The backend volume is leaked, or about to be.
     Leak,
     /// The data can be destroyed, or read by other users.

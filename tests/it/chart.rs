@@ -83,6 +83,7 @@ fn rights() -> Value {
     json!({
         "watch": bare,
         "events": added_by("report: {events: {}}"),
+        "openReports": added_by("report: {openReports: {}}"),
         "metrics": added_by("report: {metrics: {address: '0.0.0.0:8443'}}"),
         "records": rules(&elected, &format!("{NAME}-records"), Some("kube-system")),
         "lease": rules(&elected, NAME, Some("kubectl-storage")),
@@ -101,6 +102,8 @@ fn what_the_templates_take_is_what_the_program_has() {
     // By which the templates know whether somebody has set one.
     let policy = serde_yaml::to_string(&yaml("values.yaml")["policy"]).expect("because it is JSON");
     expect_file(&root().join(CHART).join("files/policy.yaml"), &policy);
+    let dashboard = read(&root().join("deploy/components/monitoring/dashboard.json"));
+    expect_file(&root().join(CHART).join("files/dashboard.json"), &dashboard);
 }
 
 /// The schema of the values. Draft-07: the helm of before 3.18 reads no newer one, and knows nothing of `$defs`.

@@ -41,7 +41,88 @@ fn the_kustomize_base_is_what_is_printed() {
     expect_file(&root().join("deploy/base/installation.yaml"), &base);
     let all = printed(&["--monitoring"]);
     let more = all.strip_prefix(&format!("{base}---\n")).expect("they are printed last");
-    expect_file(&root().join("deploy/components/monitoring/monitoring.yaml"), more);
+    // The dashboard, which comes last, is a file of its own.
+    let (monitoring, _) = more.rsplit_once("---\n").expect("there are several");
+    expect_file(&root().join("deploy/components/monitoring/monitoring.yaml"), monitoring);
+}
+
+#[test]
+fn the_dashboard_is_the_file_of_the_component() {
+    let all = objects(&printed(&["--monitoring"]));
+    let printed = all.last().expect("there are some");
+    let text = read(&root().join("deploy/components/monitoring/dashboard.json"));
+    assert_eq!(printed["data"], serde_json::json!({"kubectl-storage.json": text}));
+    let component = read(&root().join("deploy/components/monitoring/kustomization.yaml"));
+    let component: Value = serde_yaml::from_str(&component).expect("because it is YAML");
+    let made = &component["configMapGenerator"][0];
+    assert_eq!(made["files"], serde_json::json!(["kubectl-storage.json=dashboard.json"]));
+    assert_eq!(made["options"]["disableNameSuffixHash"], true);
+    let metadata = &printed["metadata"];
+    assert_eq!(metadata["labels"]["grafana_dashboard"], "1");
+    for (made, printed) in [
+        (&made["name"], &metadata["name"]),
+        (&made["namespace"], &metadata["namespace"]),
+        (&made["options"]["labels"], &metadata["labels"]),
+    ] {
+        assert_eq!(made, printed);
+    }
+}
+
+/// Calls this with everything in a value.
+fn each<'a>(value: &'a Value, look: &mut dyn FnMut(&'a Value)) {
+    look(value);
+    for it in value.as_array().into_iter().flatten() {
+        each(it, look);
+    }
+    for (_, it) in value.as_object().into_iter().flatten() {
+        each(it, look);
+    }
+}
+
+#[test]
+fn the_dashboard_fits_any_grafana() {
+    let text = read(&root().join("deploy/components/monitoring/dashboard.json"));
+    let dashboard: Value = serde_json::from_str(&text).expect("because it is JSON");
+    // Links and saved stars keep this.
+    assert_eq!(dashboard["uid"], "kubectl-storage");
+    assert!(dashboard["id"].is_null(), "the number of one Grafana");
+    let variables = dashboard["templating"]["list"].as_array().expect("there are some");
+    let names: Vec<_> = variables.iter().filter_map(|it| it["name"].as_str()).collect();
+    assert_eq!(names, ["datasource", "cluster", "namespace"]);
+    let (mut sources, mut queries) = (0, Vec::new());
+    each(&dashboard, &mut |it| {
+        if it["datasource"].is_object() {
+            sources += 1;
+            assert_eq!(it["datasource"]["uid"], "${datasource}", "{it}");
+        }
+        queries.extend(it["expr"].as_str());
+    });
+    assert!(sources > queries.len() && queries.len() > 20, "{sources} {}", queries.len());
+    // Every query can be narrowed to clusters, and one that asks for bytes or findings to namespaces.
+    let selector = regex::Regex::new(r"kubectl_storage_([a-z_]+)(\{[^}]*\})?").expect("a pattern");
+    for query in queries {
+        for found in selector.captures_iter(query) {
+            let (name, labels) = (&found[1], found.get(2).map_or("", |it| it.as_str()));
+            if name == "leader" {
+                continue; // joined by the cluster of what it is joined to
+            }
+            assert!(labels.contains("cluster=~\"$cluster\""), "{query}");
+            let of_namespaces = name.ends_with("_bytes") || name == "findings";
+            let narrows = labels.contains("exported_namespace=~\"$namespace\"");
+            assert_eq!(narrows, of_namespaces, "{query}");
+        }
+    }
+    // The panels of a grid do not overlap.
+    let panels = dashboard["panels"].as_array().expect("there are some");
+    let mut taken = std::collections::BTreeSet::new();
+    for panel in panels {
+        let of = |key: &str| panel["gridPos"][key].as_u64().expect("it is a number");
+        for (x, y) in (of("x")..of("x") + of("w"))
+            .flat_map(|x| (of("y")..of("y") + of("h")).map(move |y| (x, y)))
+        {
+            assert!(x < 24 && taken.insert((x, y)), "{}", panel["title"]);
+        }
+    }
 }
 
 /// What is printed beside the base where these reconcilers may act.
@@ -279,13 +360,15 @@ fn every_alert_is_tested_where_it_fires_and_where_it_does_not() {
 }
 
 #[test]
-fn alert_rules_name_metrics_that_exist() {
-    let rules = read(&root().join("deploy/alerts.yaml"));
+fn alert_rules_and_the_dashboard_name_metrics_that_exist() {
     let page = read(&root().join("docs/watch-reports.md"));
     let metric = regex::Regex::new("kubectl_storage_[a-z_]+").expect("it is a pattern");
-    let named: Vec<_> = metric.find_iter(&rules).map(|it| it.as_str()).collect();
-    assert!(named.len() > 8, "{named:?}");
-    for name in named {
-        assert!(page.contains(&format!("| `{name}` |")), "{name} is no metric");
+    for file in ["deploy/alerts.yaml", "deploy/components/monitoring/dashboard.json"] {
+        let text = read(&root().join(file));
+        let named: Vec<_> = metric.find_iter(&text).map(|it| it.as_str()).collect();
+        assert!(named.len() > 8, "{named:?}");
+        for name in named.into_iter().filter(|it| *it != "kubectl_storage_") {
+            assert!(page.contains(&format!("| `{name}` |")), "{file}: {name} is no metric");
+        }
     }
 }

@@ -16,6 +16,8 @@ mod deploy;
 mod drivers;
 mod explain;
 mod fixture;
+#[cfg(target_os = "linux")] // where the steps of a workflow run
+mod github_action;
 mod growth;
 mod guard;
 mod incremental;

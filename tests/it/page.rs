@@ -149,7 +149,12 @@ fn a_page_fetches_nothing_and_is_bounded() {
 #[test]
 fn a_page_says_what_it_leaves_out() {
     let some = audit(&usual(3), "html", &["--allow-gaps", "--severity", "high"]).stdout;
-    assert!(some.contains("3 findings not on this page, nor in its figures: those less severe than high"), "{some}");
+    assert!(
+        some.contains(
+            "3 findings not on this page, nor in its figures: those less severe than high"
+        ),
+        "{some}"
+    );
     assert!(page(&[]).contains("<h2 id=\"list-title\">0 findings</h2>"));
 }
 

@@ -19,6 +19,7 @@ kubernetes_version() {
 default_components=(kubernetes-1.36 etcd csi-provisioner kwok driver supervisor snapshot-crds promlint)
 extended_components=(
   kubernetes-1.32 kubernetes-1.37 attacher snapshotter gce-pd compute local-path csi-sanity krew helm promrules
+  open-reports-crds
 )
 extra_components=(popeye)
 
@@ -64,6 +65,13 @@ component snapshot-crds modules/snapshot-crds ""
 files_snapshot-crds() {
   mkdir -p "$1/share/snapshot-crds"
   cp "$(module_dir github.com/kubernetes-csi/external-snapshotter/client/v8)"/config/crd/*.yaml "$1/share/snapshot-crds/"
+  chmod -R u+w "$1/share"
+}
+
+component open-reports-crds modules/open-reports-crds ""
+files_open-reports-crds() {
+  mkdir -p "$1/share/open-reports-crds"
+  cp "$(module_dir github.com/openreports/reports-api)"/config/crd/*.yaml "$1/share/open-reports-crds/"
   chmod -R u+w "$1/share"
 }
 

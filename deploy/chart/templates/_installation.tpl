@@ -199,6 +199,7 @@ What decides about no object is told by values.schema.json, or by the pods.
   "lease" (default $journal $election.namespace)
   "replicas" $replicas
   "events" (kindIs "map" $report.events)
+  "openReports" (kindIs "map" $report.openReports)
   "metrics" $metrics
   "probes" $probes
   "secrets" $secrets

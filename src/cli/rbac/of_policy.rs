@@ -29,11 +29,17 @@ use crate::{
 /// What a policy needs where it reports.
 pub(super) fn rights_of_policy(policy: &WatchPolicy) -> BTreeSet<Right<'static>> {
     let right = |(verb, group, resource)| Right { verb, group, resource, name: None };
-    let ReportPolicy { events, metrics, probes: _, webhook: _ } = &policy.report;
+    let ReportPolicy { events, metrics, probes: _, webhook: _, open_reports } = &policy.report;
     let mut rights = Vec::new();
     if events.is_some() {
         const EVENTS: &str = "events.k8s.io";
         rights.extend(["create", "get", "patch"].map(|verb| (verb, EVENTS, "events")));
+    }
+    if open_reports.is_some() {
+        const REPORTS: &str = "openreports.io";
+        for resource in ["clusterreports", "reports"] {
+            rights.extend(["create", "delete", "list", "update"].map(|it| (it, REPORTS, resource)));
+        }
     }
     // Who reads metrics from elsewhere has to show a right, which is asked of the API server.
     if metrics.as_ref().is_some_and(|it| !it.is_local()) {

@@ -142,7 +142,14 @@ pub(super) fn reported_to(reports: &ReportPolicy, severity: Option<Severity>) ->
     let reaches = |bound: Severity| severity.is_none_or(|it| it <= bound);
     let events = reports.events.as_ref().is_some_and(|it| reaches(it.severity));
     let webhook = reports.webhook.as_ref().is_some_and(|it| reaches(it.severity));
-    let all = [("events", events), ("metrics", reports.metrics.is_some()), ("webhook", webhook)];
+    let open_reports = reports.open_reports.as_ref().is_some_and(|it| reaches(it.severity));
+    let metrics = reports.metrics.is_some();
+    let all = [
+        ("events", events),
+        ("metrics", metrics),
+        ("webhook", webhook),
+        ("openReports", open_reports),
+    ];
     let names: Vec<_> = all.into_iter().filter(|it| it.1).map(|it| it.0).collect();
     if names.is_empty() { NOWHERE.to_owned() } else { names.join(", ") }
 }

@@ -102,6 +102,7 @@ fn may_fold(effect: &str, cause: &str) -> bool {
     }
     let risk = |id: &str| match find(id).map_or(CapacityRisk::None, |rule| rule.capacity_risk) {
         CapacityRisk::Deletion => CapacityRisk::Data,
+        CapacityRisk::Unused => CapacityRisk::None,
         other => other,
     };
     risk(effect) == CapacityRisk::None || risk(effect) == risk(cause)

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::scope::{exempt, in_scope, is_asked_for, namespace};
 use super::{Assessor, earliest, judge_with};
 use crate::cluster::{Cluster, Cx, Subject};
+use crate::drivers::Relation;
 use crate::facts;
 use crate::model::{Bytes, Phase, RuleId, Settings, Severity, Text, Time, VerdictState, Volume};
 use crate::rules::CapacityRisk;
@@ -24,11 +25,11 @@ pub struct Totals {
     pub exempted: usize,
     /// Findings by rule, severity and namespace: that of the object, or of its claim.
     pub by_namespace: BTreeMap<(RuleId, Severity, Option<Text>), usize>,
-    /// Released and leaking capacity, by where it is.
+    /// Released, leaking and unused capacity, by where it is.
     pub storage: BTreeMap<StoragePool, StorageTotals>,
     /// Capacity of volumes that gc could reclaim now.
     pub reclaimable: Bytes,
-    /// Capacity of all Released volumes in scope.
+    /// Capacity of all Released volumes in scope, each backend volume once.
     pub released: Bytes,
     /// Capacity of backend volumes that are leaked or about to be.
     pub leaking: Bytes,
@@ -39,19 +40,24 @@ pub struct Totals {
 /// Where capacity is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StoragePool {
+    /// The namespace of the claim, as far as there is one.
+    pub namespace: Option<Text>,
     /// The storage class, as far as it is known.
     pub class: Option<Text>,
     /// The CSI driver or in-tree plugin, as far as it is known.
     pub driver: Option<Text>,
 }
 
-/// Capacities in one place.
+/// Capacities in one place: each backend volume is counted once in each of them, at the volume with the first name of
+/// those that reference it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StorageTotals {
     /// Capacity of Released volumes.
     pub released: Bytes,
     /// Capacity of backend volumes that are leaked or about to be.
     pub leaking: Bytes,
+    /// Capacity of volumes whose claims nothing uses.
+    pub unused: Bytes,
     /// Since when the volume is Released that has been for longest, of those of which it is known.
     pub oldest_released: Option<Time>,
 }
@@ -59,26 +65,17 @@ pub struct StorageTotals {
 impl StoragePool {
     fn of_volume(volume: &Volume) -> Self {
         let columns = facts::columns(volume);
-        Self { class: columns.class, driver: columns.driver }
+        let namespace = volume.claim_ref.as_ref().map(|it| Text::clone(&it.key.namespace));
+        Self { namespace, class: columns.class, driver: columns.driver }
     }
 }
 
-/// The capacity of a subject, and where it is.
-fn storage(cluster: &Cluster, subject: &Subject) -> (Bytes, StoragePool) {
+/// The capacity of a subject.
+fn capacity(cluster: &Cluster, subject: &Subject) -> Bytes {
     let found = match subject {
-        Subject::Volume(id) => {
-            cluster.volume_at(*id).map(|it| (it.capacity, StoragePool::of_volume(it)))
-        }
-        Subject::Claim(id) => cluster.claim_at(*id).map(|claim| {
-            let volume = claim.volume_name.as_deref();
-            let volume = volume.and_then(|name| cluster.volume_named(name));
-            let driver = volume.and_then(|it| StoragePool::of_volume(it).driver);
-            (claim.capacity, StoragePool { class: claim.class.clone(), driver })
-        }),
-        Subject::Backend(key) => cluster.kept_backend(key).map(|kept| {
-            let driver = Some(Text::clone(&key.driver));
-            (kept.capacity, StoragePool { class: kept.class.clone(), driver })
-        }),
+        Subject::Volume(id) => cluster.volume_at(*id).and_then(|it| it.capacity),
+        Subject::Claim(id) => cluster.claim_at(*id).and_then(|it| it.capacity),
+        Subject::Backend(key) => cluster.kept_backend(key).and_then(|it| it.capacity),
         Subject::StatefulSet(_)
         | Subject::Attachment(_)
         | Subject::Pod(_)
@@ -89,8 +86,36 @@ fn storage(cluster: &Cluster, subject: &Subject) -> (Bytes, StoragePool) {
         | Subject::AdmissionObject(_)
         | Subject::Driver(_) => None,
     };
-    let (capacity, pool) = found.unwrap_or_default();
-    (capacity.unwrap_or(0), pool)
+    found.unwrap_or(0)
+}
+
+/// The volume of a subject: itself, or that of a claim.
+fn volume<'a>(cluster: &'a Cluster, subject: &Subject) -> Option<&'a Volume> {
+    if let Subject::Claim(id) = subject {
+        return cluster.volume_named(cluster.claim_at(*id)?.volume_name.as_deref()?);
+    }
+    let Subject::Volume(id) = subject else { return None };
+    cluster.volume_at(*id)
+}
+
+/// Volumes by their names.
+type VolumesByName<'a> = BTreeMap<&'a str, &'a Volume>;
+
+/// One of these volumes for each backend volume: the first that references it.
+fn once_each<'a, 'b>(
+    cx: &'b Cx<'a>,
+    volumes: &'b VolumesByName<'a>,
+) -> impl Iterator<Item = &'a Volume> + 'b {
+    let is_counted = |it: &Volume| {
+        let Ok(others) = cx.sharing(it) else { return false };
+        others.iter().any(|(other, overlap)| {
+            overlap.is_certain()
+                && overlap.relation == Relation::Equal
+                && other.name() < it.name()
+                && volumes.contains_key(other.name())
+        })
+    };
+    volumes.values().copied().filter(move |it| !is_counted(it))
 }
 
 /// Whether the data of a claim may be lost when the claim is deleted.
@@ -104,13 +129,14 @@ impl Assessor {
     /// Counts the findings in scope, and adds up their capacities.
     pub fn totals(&self, cluster: &Cluster, settings: &Settings) -> Totals {
         let mut totals = Totals::default();
+        let [mut released, mut leaking, mut unused] = [(); 3].map(|()| VolumesByName::new());
         let cx = Cx::new(cluster, settings, &self.facts);
         for (subject, notes) in self.cases.iter() {
             if !in_scope(cluster, settings, subject) {
                 continue;
             }
-            let (capacity, pool) = storage(cluster, subject);
-            let (mut leaks, mut risks) = (false, false);
+            let capacity = capacity(cluster, subject);
+            let (mut leaks, mut risks, mut idles) = (false, false, false);
             let found = notes.found.iter();
             for (rule, severity) in found.filter(|(rule, _)| is_asked_for(settings, rule.id)) {
                 if exempt(cluster, settings, subject, rule.id) {
@@ -124,6 +150,7 @@ impl Assessor {
                 totals.caused += usize::from(self.is_caused(&cx, subject, rule.id));
                 match rule.capacity_risk {
                     CapacityRisk::None => {}
+                    CapacityRisk::Unused => idles = true,
                     CapacityRisk::Leak => leaks = true,
                     // What is kept, and only shared, is at no risk.
                     CapacityRisk::Data => risks |= *severity != Severity::Info,
@@ -139,11 +166,9 @@ impl Assessor {
                     }
                 }
             }
-            if leaks {
-                totals.leaking = totals.leaking.saturating_add(capacity);
-                let pool = totals.storage.entry(pool).or_default();
-                pool.leaking = pool.leaking.saturating_add(capacity);
-            }
+            let volume = volume(cluster, subject).map(|it| (it.name(), it));
+            leaking.extend(volume.filter(|_| leaks));
+            unused.extend(volume.filter(|_| idles));
             if risks {
                 totals.at_risk = totals.at_risk.saturating_add(capacity);
             }
@@ -154,14 +179,26 @@ impl Assessor {
             }
             totals.in_scope.0 += 1;
             if volume.phase == Phase::Released {
-                let capacity = volume.capacity.unwrap_or(0);
-                totals.released = totals.released.saturating_add(capacity);
+                released.insert(volume.name(), volume);
                 let pool = totals.storage.entry(StoragePool::of_volume(volume)).or_default();
-                pool.released = pool.released.saturating_add(capacity);
                 let since = facts::released_age(&cx, volume).since;
                 pool.oldest_released = earliest(pool.oldest_released, since);
             }
         }
+        for (volumes, of) in [
+            (&released, (|it| &mut it.released) as fn(&mut StorageTotals) -> &mut Bytes),
+            (&leaking, |it| &mut it.leaking),
+            (&unused, |it| &mut it.unused),
+        ] {
+            for volume in once_each(&cx, volumes) {
+                let pool = of(totals.storage.entry(StoragePool::of_volume(volume)).or_default());
+                *pool = pool.saturating_add(volume.capacity.unwrap_or(0));
+            }
+        }
+        let sum = |of: fn(&StorageTotals) -> Bytes| {
+            totals.storage.values().map(of).fold(0, Bytes::saturating_add)
+        };
+        (totals.released, totals.leaking) = (sum(|it| it.released), sum(|it| it.leaking));
         let claims =
             cluster.claims().filter(|(id, _)| in_scope(cluster, settings, &Subject::Claim(*id)));
         totals.in_scope.1 = claims.count();
@@ -174,32 +211,89 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::cluster::Dirty;
+    use crate::cluster::{Change, Dirty};
     use crate::dump::Input;
+    use crate::model::{Kind, ObjectKey, Row};
     use crate::sources::{
         documents::{self, DumpOptions},
         intake::Intake,
     };
 
-    #[test]
-    fn the_parts_add_up_to_the_totals() {
+    fn example() -> Intake {
         let dump = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/leaky-cluster.json.gz");
         let mut intake = Intake::new(None);
         let dump = [Input::Path(PathBuf::from(dump))];
         documents::read(&dump, &mut std::io::empty(), &DumpOptions::default(), &mut intake)
             .expect("it ships with us");
+        intake
+    }
+
+    fn totals(cluster: &Cluster) -> Totals {
         let (mut assessor, settings) = (Assessor::default(), Settings::default());
-        assessor.update(&intake.cluster, &settings, Dirty::everything());
-        let totals = assessor.totals(&intake.cluster, &settings);
+        assessor.update(cluster, &settings, Dirty::everything());
+        assessor.totals(cluster, &settings)
+    }
+
+    /// A family of bytes by namespace.
+    fn by_namespace(totals: &Totals, of: fn(&StorageTotals) -> Bytes) -> BTreeMap<String, Bytes> {
+        let mut sums = BTreeMap::new();
+        for (pool, totals) in totals.storage.iter().filter(|(_, totals)| of(totals) > 0) {
+            let namespace = pool.namespace.as_deref().unwrap_or("none");
+            *sums.entry(namespace.to_owned()).or_default() += of(totals);
+        }
+        sums
+    }
+
+    #[test]
+    fn the_parts_add_up_to_the_totals() {
+        let totals = totals(&example().cluster);
         let mut by_severity = BTreeMap::new();
         for ((_, severity, _), count) in &totals.by_namespace {
             *by_severity.entry(*severity).or_default() += count;
         }
         assert_eq!(by_severity, totals.by_severity);
-        let sum = |of: fn(&StorageTotals) -> Bytes| totals.storage.values().map(of).sum::<Bytes>();
-        assert_eq!(sum(|it| it.released), totals.released);
-        assert_eq!(sum(|it| it.leaking), totals.leaking);
         assert!(totals.released > 0 && totals.leaking > 0, "{totals:?}");
         assert!(totals.storage.values().any(|it| it.oldest_released.is_some()), "{totals:?}");
+        let sums = by_namespace(&totals, |it| it.released);
+        assert!(sums.len() > 1 && !sums.contains_key("none"), "{sums:?}");
+    }
+
+    #[test]
+    fn volumes_that_reference_one_backend_volume_count_once() {
+        let Intake { mut cluster, .. } = example();
+        let before = totals(&cluster);
+        let released = |it: &&Volume| it.phase == Phase::Released && it.backend.is_some();
+        let volume = cluster.volumes().map(|it| it.1).find(released).expect("there is one");
+        let (own, size) = (volume.claim_ref.clone(), volume.capacity.unwrap_or_default());
+        let own = own.expect("because it is Released").key.namespace;
+        let mut copy = volume.clone();
+        copy.metadata.name = "0-before-every-other-name".into();
+        if let Some(claim) = &mut copy.claim_ref {
+            claim.key.namespace = "elsewhere".into();
+        }
+        cluster.apply(Change::Seen(Row::Volume(Box::new(copy))), &mut Dirty::default());
+        let after = totals(&cluster);
+        assert_eq!(after.released, before.released);
+        let mut expected = by_namespace(&before, |it| it.released);
+        expected.insert("elsewhere".to_owned(), size);
+        let left = expected.get_mut(&*own).map(|it| {
+            *it -= size;
+            *it
+        });
+        if left == Some(0) {
+            expected.remove(&*own);
+        }
+        assert_eq!(by_namespace(&after, |it| it.released), expected);
+    }
+
+    #[test]
+    fn a_claim_that_nothing_uses_counts_by_its_volume() {
+        let Intake { mut cluster, .. } = example();
+        let before = by_namespace(&totals(&cluster), |it| it.unused);
+        let pod = ObjectKey::named(Kind::Pod, "analytics", "notebooks");
+        cluster.apply(Change::Gone(pod), &mut Dirty::default());
+        let mut expected = before;
+        *expected.entry("analytics".to_owned()).or_default() += 20 << 30;
+        assert_eq!(by_namespace(&totals(&cluster), |it| it.unused), expected);
     }
 }

@@ -12,7 +12,7 @@ use crate::rules::{CapacityRisk, Judge, Rule, finding::time};
 pub(super) static UNUSED: Rule = Rule {
     id: "pvc-unused",
     severity: Severity::Low,
-    capacity_risk: CapacityRisk::None,
+    capacity_risk: CapacityRisk::Unused,
     needs: facts::needs![users: PersistentVolumeClaim, PersistentVolume, StorageClass, Secret, PartialObjectMetadata, Lease],
     remedies: &[],
     title: "A Bound claim that no pod, no template of a workload and no owner uses",

@@ -16,7 +16,7 @@ use crate::rules::{CapacityRisk, Judge, Rule};
 pub(super) static DELETED_LEFTOVER: Rule = Rule {
     id: "sts-deleted-leftover",
     severity: Severity::Low,
-    capacity_risk: CapacityRisk::None,
+    capacity_risk: CapacityRisk::Unused,
     needs: crate::facts::needs![users: PersistentVolumeClaim, PersistentVolume, StorageClass, Secret, Lease],
     remedies: &[],
     title: "A claim seems to be left by a StatefulSet that was deleted",
@@ -94,7 +94,7 @@ fn parses(stem: &str) -> Vec<(&str, &str)> {
 pub(super) static SCALED_DOWN_LEFTOVER: Rule = Rule {
     id: "sts-scaled-down-leftover",
     severity: Severity::Medium,
-    capacity_risk: CapacityRisk::None,
+    capacity_risk: CapacityRisk::Unused,
     needs: crate::facts::needs![deletion: PersistentVolumeClaim, HorizontalPodAutoscaler],
     remedies: &[&remedies::DELETE_LEFTOVER],
     title: "Claims remain after a StatefulSet was scaled down",

@@ -25,6 +25,18 @@ pub struct ReportPolicy {
     pub probes: Option<ProbesPolicy>,
     /// Messages to a chat.
     pub webhook: Option<WebhookPolicy>,
+    /// Reports of namespaces and one of the cluster (`openreports.io`).
+    pub open_reports: Option<OpenReportsPolicy>,
+}
+
+/// Findings as reports, of which the custom resources must be installed.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase", expecting = "keys and values")]
+pub struct OpenReportsPolicy {
+    /// Only findings of this severity and worse.
+    #[serde(default = "high", deserialize_with = "severity")]
+    #[schemars(schema_with = "super::values::severity")]
+    pub severity: Severity,
 }
 
 /// Events about the objects of findings.
@@ -56,7 +68,7 @@ pub struct MetricsPolicy {
     #[schemars(schema_with = "super::values::address")]
     pub address: SocketAddr,
     /// How many namespaces have a label of their own, the rest being `other`; without it findings
-    /// have no label for their namespace.
+    /// and bytes have no label for their namespace.
     pub per_namespace: Option<NonZeroUsize>,
     /// The certificate; without one, an address that is not loopback has a self-signed one.
     pub tls: Option<TlsPolicy>,
@@ -177,7 +189,8 @@ mod tests {
             "events: {severity: critical}
 metrics: {address: '127.0.0.1:8080', perNamespace: 50, tls: {certFile: a, keyFile: b}}
 probes: {address: '0.0.0.0:8081'}
-webhook: {urlFile: /etc/hook/url, severity: low}",
+webhook: {urlFile: /etc/hook/url, severity: low}
+openReports: {severity: medium}",
         );
         let expected = ReportPolicy {
             events: Some(EventsPolicy { severity: Severity::Critical }),
@@ -191,6 +204,7 @@ webhook: {urlFile: /etc/hook/url, severity: low}",
                 url_file: "/etc/hook/url".into(),
                 severity: Severity::Low,
             }),
+            open_reports: Some(OpenReportsPolicy { severity: Severity::Medium }),
         };
         assert_eq!(policy, Ok(expected));
     }
@@ -219,6 +233,7 @@ webhook: {urlFile: /etc/hook/url, severity: low}",
             ("metrics: {address: '[::1]:80', tls: {certFile: a}}", "missing field `keyFile`"),
             ("webhook: {}", "missing field `urlFile`"),
             ("webhook: {urlFile: 'https://example.com/s3cret'}", "the path of a file"),
+            ("openReports: {namespaces: [a]}", "unknown field `namespaces`, expected `severity`"),
             ("webhook: {url: 'https://example.com'}", "unknown field `url`"),
         ] {
             let refused = parse::<ReportPolicy>(text).expect_err(text);

@@ -78,7 +78,7 @@ impl Metrics {
         })))
     }
 
-    /// Labels findings with so many namespaces, or with none.
+    /// Labels findings and bytes with so many namespaces, or with none.
     pub(super) fn label_namespaces(&self, most: Option<NonZeroUsize>) {
         let mut numbers = self.numbers();
         numbers.per_namespace = most;
@@ -143,10 +143,12 @@ impl Metrics {
 
 impl Numbers {
     /// Chooses the namespaces that have a label of their own. Those that have one keep it as long as
-    /// there are findings in them: a series is not moved to `other` and back.
+    /// there are findings or bytes in them: a series is not moved to `other` and back.
     fn label(&mut self) {
         let Some(most) = self.per_namespace else { return self.labelled.clear() };
-        let there: BTreeSet<&Text> = self.findings.keys().filter_map(|it| it.2.as_ref()).collect();
+        let of_findings = self.findings.keys().filter_map(|it| it.2.as_ref());
+        let of_bytes = self.storage.keys().filter_map(|it| it.namespace.as_ref());
+        let there: BTreeSet<&Text> = of_findings.chain(of_bytes).collect();
         self.labelled.retain(|it| there.contains(it));
         for namespace in there {
             if self.labelled.len() >= most.get() {
@@ -159,16 +161,34 @@ impl Numbers {
         }
     }
 
+    /// The label of a namespace.
+    fn label_of<'a>(&self, namespace: Option<&'a Text>) -> &'a str {
+        match (namespace, self.per_namespace) {
+            (None, _) | (_, None) => "",
+            (Some(name), _) if self.labelled.contains(name) => name,
+            _ => OTHER,
+        }
+    }
+
     /// Findings by id, severity and the label of their namespace.
     fn labelled_findings(&self) -> BTreeMap<(RuleId, Severity, &str), usize> {
         let mut labelled = BTreeMap::new();
         for ((rule, severity, namespace), count) in &self.findings {
-            let label = match (namespace, self.per_namespace) {
-                (None, _) | (_, None) => "",
-                (Some(name), _) if self.labelled.contains(name) => name,
-                _ => OTHER,
-            };
+            let label = self.label_of(namespace.as_ref());
             *labelled.entry((*rule, *severity, label)).or_default() += count;
+        }
+        labelled
+    }
+
+    /// Bytes by class, driver and the label of their namespace.
+    fn labelled_bytes(&self, of: fn(&StorageTotals) -> u64) -> BTreeMap<[&str; 3], u64> {
+        let mut labelled: BTreeMap<[&str; 3], u64> = BTreeMap::new();
+        for (pool, totals) in self.storage.iter().filter(|(_, totals)| of(totals) > 0) {
+            let class = pool.class.as_deref().unwrap_or_default();
+            let driver = pool.driver.as_deref().unwrap_or_default();
+            let label = self.label_of(pool.namespace.as_ref());
+            let sum = labelled.entry([class, driver, label]).or_default();
+            *sum = sum.saturating_add(of(totals));
         }
         labelled
     }
@@ -195,20 +215,13 @@ impl Numbers {
             (vec![*rule, severity.name(), *namespace], number(*count as u64))
         });
         gauges(encoder, &FINDINGS, findings)?;
-        let pools = |of: fn(&StorageTotals) -> u64| {
-            self.storage.iter().filter(move |(_, totals)| of(totals) > 0).map(
-                move |(pool, totals)| {
-                    let name = |it: &'_ Option<Text>| it.as_deref().unwrap_or_default().to_owned();
-                    ([name(&pool.class), name(&pool.driver)], number(of(totals)))
-                },
-            )
-        };
         for (family, of) in [
             (&RELEASED, (|it| it.released) as fn(&StorageTotals) -> u64),
             (&LEAKING, |it| it.leaking),
+            (&UNUSED, |it| it.unused),
         ] {
-            let samples: Vec<_> = pools(of).collect();
-            let samples = samples.iter().map(|(it, value)| (vec![&*it[0], &*it[1]], *value));
+            let bytes = self.labelled_bytes(of);
+            let samples = bytes.iter().map(|(labels, bytes)| (labels.to_vec(), number(*bytes)));
             gauges(encoder, family, samples)?;
         }
         let oldest = self.oldest_released();
@@ -360,9 +373,12 @@ families! {
     BUILD_INFO: Gauge "build_info" ["version"] "Which version this is.";
     FINDINGS: Gauge "findings" ["id", "severity", "namespace"]
         "Findings that are there, as in the summary of an audit.";
-    RELEASED: Gauge "released_bytes" ["storageclass", "driver"] "Capacity of Released volumes.";
-    LEAKING: Gauge "leaking_bytes" ["storageclass", "driver"]
+    RELEASED: Gauge "released_bytes" ["storageclass", "driver", "namespace"]
+        "Capacity of Released volumes.";
+    LEAKING: Gauge "leaking_bytes" ["storageclass", "driver", "namespace"]
         "Capacity of backend volumes that are leaked or about to be.";
+    UNUSED: Gauge "unused_bytes" ["storageclass", "driver", "namespace"]
+        "Capacity of volumes whose claims are Bound and used by nothing.";
     OLDEST_RELEASED: Gauge "oldest_released_timestamp_seconds" ["storageclass"]
         "Since when the volume is Released that has been for longest, where that is known.";
     GAP: Gauge "gap" ["resource"] "Whether not all of this resource could be read.";

@@ -7,10 +7,12 @@
 //! - `metrics`: the table of metrics, and their numbers; `server` serves them.
 //! - `queue`: what waits to be sent, which findings were told, and how often something is sent.
 //! - `events`: Events about the objects, which `apply` writes.
+//! - `open_reports`: Reports of namespaces and one of the cluster, which `apply` writes.
 //! - `webhook`: messages to a chat, how they are worded and posted.
 
 mod events;
 mod metrics;
+mod open_reports;
 mod queue;
 mod server;
 #[cfg(test)]
@@ -28,6 +30,7 @@ pub(crate) use server::CertificateError;
 
 use self::events::{EventPace, EventReporter};
 use self::metrics::Metrics;
+use self::open_reports::{OpenReportPace, OpenReporter};
 use self::queue::SinkCounts;
 use self::server::{MetricsReviewer, Served, ServerCertificate, Serves};
 use self::webhook::{WebhookPace, WebhookReporter};
@@ -63,8 +66,10 @@ pub(crate) struct Reporters {
     servers: JoinSet<()>,
     events: Option<EventReporter>,
     webhook: Option<WebhookReporter>,
+    open_reports: Option<OpenReporter>,
     event_counts: Arc<SinkCounts>,
     webhook_counts: Arc<SinkCounts>,
+    open_report_counts: Arc<SinkCounts>,
     /// Whether this process leads those that report the same. What is to be sent waits until it does.
     leadership: Leadership,
     /// The last term for which it has taken over.
@@ -74,6 +79,8 @@ pub(crate) struct Reporters {
     owes: bool,
     /// How many judgements the totals are of; `None` before the first look.
     totals_of: Option<u64>,
+    /// How many judgements were heard of.
+    judged: u64,
 }
 
 /// Handle by which the metrics learn how the watches are doing.
@@ -102,9 +109,12 @@ impl Reporters {
         leadership: Leadership,
         probes: Arc<Probes>,
     ) -> Result<Self, ReportError> {
-        let (event_counts, webhook_counts) = (Arc::default(), Arc::default());
-        let sinks =
-            vec![("events", Arc::clone(&event_counts)), ("webhook", Arc::clone(&webhook_counts))];
+        let (event_counts, webhook_counts, open_report_counts) = Default::default();
+        let sinks = vec![
+            ("events", Arc::clone(&event_counts)),
+            ("webhook", Arc::clone(&webhook_counts)),
+            ("openReports", Arc::clone(&open_report_counts)),
+        ];
         let mut reporters = Self {
             connection: connection.clone(),
             policy: ReportPolicy::default(),
@@ -113,12 +123,15 @@ impl Reporters {
             servers: JoinSet::new(),
             events: None,
             webhook: None,
+            open_reports: None,
             event_counts,
             webhook_counts,
+            open_report_counts,
             leadership,
             term: None,
             owes: false,
             totals_of: None,
+            judged: 0,
         };
         let paths = if policy.probes.is_some() { Serves::Metrics } else { Serves::Both };
         if let Some(metrics) = &policy.metrics {
@@ -144,9 +157,9 @@ impl Reporters {
         self.metrics.label_namespaces(policy.metrics.as_ref().and_then(|it| it.per_namespace));
         self.policy = policy.clone();
         let is_alone_or_leads = self.leadership.leads() || self.term.is_some();
-        let (events, webhook) = match is_alone_or_leads {
-            true => (&policy.events, &policy.webhook),
-            false => (&None, &None),
+        let (events, webhook, open_reports) = match is_alone_or_leads {
+            true => (&policy.events, &policy.webhook, &policy.open_reports),
+            false => (&None, &None, &None),
         };
         match (events, &mut self.events) {
             (None, events) => *events = None,
@@ -169,6 +182,18 @@ impl Reporters {
                 let pace = WebhookPace::default();
                 let started = WebhookReporter::start(policy, cluster, pace, counts, leadership);
                 *webhook = Some(started);
+            }
+        }
+        match (open_reports, &mut self.open_reports) {
+            (None, reports) => *reports = None,
+            (Some(policy), Some(reports)) => reports.set_severity(policy.severity),
+            (Some(policy), reports @ None) => {
+                let counts = Arc::clone(&self.open_report_counts);
+                let leadership = self.leadership.clone();
+                let (pace, writer) = (OpenReportPace::default(), &self.connection);
+                let started =
+                    OpenReporter::start(policy.severity, writer, pace, counts, leadership);
+                *reports = Some(started);
             }
         }
     }
@@ -210,14 +235,14 @@ impl Reporters {
         match self.leadership.term() {
             Some(term) if self.term.as_ref() != Some(&term) => {
                 tracing::info!("leads: Events and messages are sent by this process");
-                (self.events, self.webhook) = (None, None);
+                (self.events, self.webhook, self.open_reports) = (None, None, None);
                 self.term = Some(term);
                 self.owes = true;
                 self.replace(&self.policy.clone());
             }
             None if self.term.is_some() && self.leadership.is_led_by_another() => {
                 tracing::info!("stands by: Events and messages are left to another process");
-                (self.events, self.webhook) = (None, None);
+                (self.events, self.webhook, self.open_reports) = (None, None, None);
                 self.term = None;
             }
             _ => {}
@@ -262,6 +287,11 @@ impl Listener for Reporters {
             self.owes = all.len() < reconciler.count();
         }
         let judged = reconciler.judgements();
+        self.judged = judged;
+        if let Some(reports) = self.open_reports.as_mut().filter(|it| it.is_due(judged)) {
+            let all = reconciler.assessor().findings(cluster, reconciler.settings());
+            reports.hear(all, reconciler.count(), judged);
+        }
         if self.totals_of != Some(judged) {
             self.totals_of = Some(judged);
             if !self.servers.is_empty() {
@@ -277,7 +307,8 @@ impl Listener for Reporters {
     }
 
     fn is_behind(&self) -> bool {
-        self.leadership.term().is_some_and(|it| self.term != Some(it))
+        let owes_reports = self.open_reports.as_ref().is_some_and(|it| it.is_due(self.judged));
+        owes_reports || self.leadership.term().is_some_and(|it| self.term != Some(it))
     }
 
     fn turned(&mut self) {

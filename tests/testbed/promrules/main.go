@@ -1,7 +1,10 @@
-// Promrules checks alert rules, and runs tests of them in the format of `promtool test rules`.
+// Promrules checks alert rules, runs tests of them in the format of `promtool test rules`, answers queries, and checks
+// dashboards.
 //
 //	promrules check FILE...
 //	promrules test FILE...
+//	promrules query SERIES QUERY...   one line of JSON for each query, 70 minutes after the series of `load` begin: now
+//	promrules model FILE...           by the types of Grafana's own SDK, with no field that these do not have
 //
 // The tests are run by promtool's own code: its unittest.go, of the release that go.mod pins, is compiled into this
 // program (components.bash copies it). The rest of promtool, with all clouds that Prometheus knows, takes minutes to
@@ -9,12 +12,14 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"time"
 
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
@@ -53,20 +58,83 @@ func check(file string, p parser.Parser) error {
 	return nil
 }
 
+// ask has Prometheus' engine answer queries over the series of a file.
+func ask(file string, queries []string, options promqltest.LazyLoaderOpts) error {
+	series, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	options.StartTime = now.Add(-70 * time.Minute)
+	loader, err := promqltest.NewLazyLoader(string(series), options)
+	if err != nil {
+		return err
+	}
+	defer loader.Close()
+	loader.WithSamplesTill(now, func(failed error) { err = failed })
+	if err != nil {
+		return err
+	}
+	for _, text := range queries {
+		found, err := query(loader.Context(), text, now, loader.QueryEngine(), loader.Queryable())
+		if err != nil {
+			return fmt.Errorf("%s: %w", text, err)
+		}
+		line, err := json.Marshal(found)
+		if err != nil {
+			return err
+		}
+		fmt.Println(string(line))
+	}
+	return nil
+}
+
+// fits reads a dashboard as Grafana's SDK does.
+func fits(file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var read dashboard.Dashboard
+	// It is an error without a text where nothing is wrong.
+	if err := read.UnmarshalJSONStrict(text); err != nil && err.Error() != "" {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if err := read.Validate(); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	fmt.Printf("%s: %d panels\n", file, len(read.Panels))
+	return nil
+}
+
 func main() {
-	if len(os.Args) < 3 || (os.Args[1] != "check" && os.Args[1] != "test") {
-		fmt.Fprintln(os.Stderr, "promrules check|test FILE...")
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "promrules check|test|query|model FILE...")
 		os.Exit(2)
 	}
 	p := parser.NewParser(parser.Options{})
-	if os.Args[1] == "test" {
-		options := promqltest.LazyLoaderOpts{EnableAtModifier: true, EnableNegativeOffset: true}
-		os.Exit(RulesUnitTest(options, p, nil, false, false, false, os.Args[2:]...))
-	}
-	for _, file := range os.Args[2:] {
-		if err := check(file, p); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(failureExitCode)
+	options := promqltest.LazyLoaderOpts{EnableAtModifier: true, EnableNegativeOffset: true}
+	files := os.Args[2:]
+	var errs []error
+	switch os.Args[1] {
+	case "check":
+		for _, file := range files {
+			errs = append(errs, check(file, p))
 		}
+	case "test":
+		os.Exit(RulesUnitTest(options, p, nil, false, false, false, files...))
+	case "query":
+		options.Parser = p
+		errs = append(errs, ask(files[0], files[1:], options))
+	case "model":
+		for _, file := range files {
+			errs = append(errs, fits(file))
+		}
+	default:
+		errs = append(errs, fmt.Errorf("unknown command %q", os.Args[1]))
+	}
+	if err := errors.Join(errs...); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(failureExitCode)
 	}
 }

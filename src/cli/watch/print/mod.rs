@@ -61,7 +61,7 @@ pub(super) struct PrintArgs {
     /// Also print the roles with which these reconcilers act, whether the policy lets them or not yet
     #[arg(long, value_name = "RECONCILER", value_delimiter = ',', value_parser = reconciler())]
     act: Vec<ReconcilerName>,
-    /// Also print a ServiceMonitor and a PrometheusRule, of which the Prometheus operator must be installed
+    /// Also print a ServiceMonitor, a PrometheusRule and a Grafana dashboard; requires the Prometheus operator
     #[arg(long)]
     monitoring: bool,
 }
@@ -340,11 +340,14 @@ impl Installation {
 /// The rules, as any Prometheus loads them.
 const ALERTS: &str = include_str!("../../../../deploy/alerts.yaml");
 
-/// The objects of the group `monitoring.coreos.com`.
+/// The dashboard, as Grafana imports it.
+const DASHBOARD: &str = include_str!("../../../../deploy/components/monitoring/dashboard.json");
+
+/// The objects of the group `monitoring.coreos.com`, and the dashboard.
 ///
 /// # Errors
 /// When the rules that this program holds are no YAML.
-fn monitoring_objects(of: &Installation) -> Result<[Value; 2], serde_yaml::Error> {
+fn monitoring_objects(of: &Installation) -> Result<[Value; 3], serde_yaml::Error> {
     let object =
         |kind: &str, spec: Value| of.object("monitoring.coreos.com/v1", kind, ("spec", spec));
     // Nothing here knows who signed the certificate: each process has its own, unless the policy says.
@@ -359,7 +362,12 @@ fn monitoring_objects(of: &Installation) -> Result<[Value; 2], serde_yaml::Error
         "endpoints": [endpoint],
     });
     let rules: Value = serde_yaml::from_str(&in_own_name(ALERTS))?;
-    Ok([object("ServiceMonitor", monitor), object("PrometheusRule", rules)])
+    let data = json!({"kubectl-storage.json": in_own_name(DASHBOARD)});
+    let mut dashboard = of.object("v1", "ConfigMap", ("data", data));
+    dashboard["metadata"]["name"] = json!("kubectl-storage-watch-dashboard");
+    // Charts of Grafana have a sidecar that loads what has this label.
+    dashboard["metadata"]["labels"]["grafana_dashboard"] = json!("1");
+    Ok([object("ServiceMonitor", monitor), object("PrometheusRule", rules), dashboard])
 }
 
 #[cfg(test)]

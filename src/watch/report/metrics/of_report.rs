@@ -55,8 +55,9 @@ fn legible(mut totals: Totals) -> Totals {
         .collect();
     let storage = std::mem::take(&mut totals.storage).into_iter();
     totals.storage = storage
-        .map(|(StoragePool { class, driver }, of)| {
-            (StoragePool { class: class.map(safe), driver: driver.map(safe) }, of)
+        .map(|(StoragePool { namespace, class, driver }, of)| {
+            let [namespace, class, driver] = [namespace, class, driver].map(|it| it.map(safe));
+            (StoragePool { namespace, class, driver }, of)
         })
         .collect();
     totals

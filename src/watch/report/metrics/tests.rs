@@ -62,6 +62,50 @@ fn namespaces_have_labels_only_when_asked_for_and_not_too_many() {
     );
 }
 
+/// Bytes in namespaces: Released, leaking and unused ones.
+fn bytes(storage: &[(Option<&str>, [u64; 3])]) -> Totals {
+    let of = |(namespace, bytes): &(Option<&str>, [u64; 3])| {
+        let [released, leaking, unused] = *bytes;
+        let namespace = namespace.map(Text::from);
+        let pool = StoragePool { namespace, class: Some("fast".into()), driver: None };
+        (pool, StorageTotals { released, leaking, unused, oldest_released: None })
+    };
+    Totals { storage: storage.iter().map(of).collect(), ..Totals::default() }
+}
+
+#[test]
+fn bytes_have_the_labels_of_findings() {
+    let metrics = metrics();
+    let all = || [&RELEASED, &LEAKING, &UNUSED].map(|it| samples(&metrics.text(), it));
+    let series = |samples: &[&str]| -> Vec<String> {
+        samples.iter().map(|it| format!(r#"{{storageclass="fast"{it}.0"#)).collect()
+    };
+    metrics.total(bytes(&[
+        (None, [1, 0, 0]),
+        (Some("c"), [2, 0, 16]),
+        (Some("d"), [4, 8, 32]),
+        (Some("e"), [0, 64, 0]),
+    ]));
+    assert_eq!(all(), [series(&["} 7"]), series(&["} 72"]), series(&["} 48"])]);
+    metrics.label_namespaces(NonZeroUsize::new(1));
+    let (c, other) = (r#",namespace="c"} "#, r#",namespace="other"} "#);
+    let of = |name: &str, bytes: u64| format!("{name}{bytes}");
+    assert_eq!(
+        all(),
+        [
+            series(&["} 1", &of(c, 2), &of(other, 4)]),
+            series(&[&of(other, 72)]),
+            series(&[&of(c, 16), &of(other, 32)]),
+        ]
+    );
+    // A namespace without findings keeps its label while there are bytes in it, and no longer.
+    metrics.total(bytes(&[(Some("a"), [128, 0, 0]), (Some("c"), [0, 0, 16])]));
+    let unused = series(&[&of(c, 16)]);
+    assert_eq!(all(), [series(&[&of(other, 128)]), Vec::new(), unused]);
+    metrics.total(bytes(&[(Some("a"), [128, 0, 0])]));
+    assert_eq!(all()[0], series(&[r#",namespace="a"} 128"#]));
+}
+
 #[test]
 fn whether_it_leads_is_asked_when_the_metrics_are_and_nobody_who_is_alone_says_so() {
     let leader = |metrics: &Metrics| samples(&metrics.text(), &LEADER);
@@ -106,9 +150,13 @@ fn both_texts_say_the_same() {
     acting.break_circuit(false);
     acting.changed(Some(Utc::now()));
     metrics.act(&acting);
-    let pool = StoragePool { class: Some("fast \"\\\n".into()), driver: Some("d".into()) };
-    let since = Utc::now();
-    let storage = StorageTotals { released: 7, leaking: 0, oldest_released: Some(since) };
+    let pool = StoragePool {
+        namespace: None,
+        class: Some("fast \"\\\n".into()),
+        driver: Some("d".into()),
+    };
+    let oldest_released = Some(Utc::now());
+    let storage = StorageTotals { released: 7, oldest_released, ..StorageTotals::default() };
     metrics.total(Totals { storage: [(pool, storage)].into(), ..Totals::default() });
     let (open, older) = (metrics.open_metrics(), metrics.text());
     assert!(open.ends_with("# EOF\n") && !older.contains("# EOF"));

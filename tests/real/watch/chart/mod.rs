@@ -165,6 +165,7 @@ fn helm_renders_what_is_printed() {
         "report: {metrics: {address: '0.0.0.0:0200'}}\n",
         "report: {probes: {address: '0.0.0.0:9000'}}\n",
         "report: {events: {severity: low}, webhook: {urlFile: /etc/hook/address}}\n",
+        "report: {openReports: {severity: medium}}\n",
         "report: {metrics: {address: '0.0.0.0:9000', tls: {certFile: /etc/tls/c, keyFile: /etc/tls/k}}}\n",
         "leaderElection: {namespace: leases}\nreconcilers: {finalizers: {mode: report}, rescue: {mode: 'off'}}\n",
         act,
