@@ -29,7 +29,7 @@ pub(super) static ROWS: &[CommandRow] = &[
                 "audit -n shop --fail-on high",
             ),
             ("Audit a saved dump, or a must-gather archive", "audit -f today.json.gz"),
-            ("Write a page for people without kubectl", "audit -o html > report.html"),
+            ("Write a page for people without kubectl", "audit -o html=report.html"),
             ("Show what saved reports say over time", "audit trend reports/"),
             ("Print findings as they appear, change and clear", "audit --watch"),
             (

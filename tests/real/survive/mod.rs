@@ -43,7 +43,7 @@ const SEED: u64 = 17_958_420_020_000;
 const BOUNDS: Bounds =
     Bounds { seed: SEED, cases: 10, floor: 4, budget: 180, one_case: Duration::from_secs(30) };
 /// The audit log and the watches are seldom late.
-const PATIENCE: Duration = Duration::from_secs(45);
+const PATIENCE: Duration = Duration::from_secs(180);
 /// Cases are called as their namespaces are.
 const NOTED: Noted = Noted {
     watched: &["pods", "persistentvolumeclaims", "persistentvolumes"],

@@ -17,7 +17,7 @@ use crate::support::{Cluster, Driver, claim};
 /// How often the server is asked what has come about.
 const GLANCE: Duration = Duration::from_millis(100);
 /// What controllers have not done by then is not coming.
-const PATIENCE: Duration = Duration::from_secs(40);
+const PATIENCE: Duration = Duration::from_secs(90);
 /// Nobody does anything any more if nothing has happened for so long.
 const QUIET: Duration = Duration::from_millis(900);
 

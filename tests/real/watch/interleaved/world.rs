@@ -16,7 +16,7 @@ use crate::support::{Driver, PersistentVolume, claim, pod, send};
 /// How often the server is asked what has come about.
 const GLANCE: Duration = Duration::from_millis(200);
 /// What controllers have not done by then is not coming.
-const PATIENCE: Duration = Duration::from_secs(45);
+const PATIENCE: Duration = Duration::from_secs(180);
 /// A claim that is gone.
 const SOMEBODY: &str = "00000000-beef-4000-8000-000000000000";
 const JSON: &str = "application/json";

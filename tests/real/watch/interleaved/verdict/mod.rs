@@ -100,7 +100,7 @@ impl Evidence {
             let mut patches = patches.iter().filter(|it| is_patch(it));
             patches.all(|it| written(&revisions, it).is_some())
         });
-        let _ = timeout(Duration::from_secs(30), known).await;
+        let _ = timeout(Duration::from_secs(120), known).await;
         let revisions = model::revisions(world.history, name);
         let volumes = revisions.iter().filter(|it| it.resource == "persistentvolumes");
         let handles = volumes.map(|it| text(&it.object["spec"]["csi"]["volumeHandle"]).to_owned());
