@@ -129,7 +129,8 @@ impl Assessor {
     /// Counts the findings in scope, and adds up their capacities.
     pub fn totals(&self, cluster: &Cluster, settings: &Settings) -> Totals {
         let mut totals = Totals::default();
-        let [mut released, mut leaking, mut unused] = [(); 3].map(|()| VolumesByName::new());
+        let [mut released, mut leaking, mut unused, mut at_risk] =
+            [(); 4].map(|()| VolumesByName::new());
         let cx = Cx::new(cluster, settings, &self.facts);
         for (subject, notes) in self.cases.iter() {
             if !in_scope(cluster, settings, subject) {
@@ -169,7 +170,8 @@ impl Assessor {
             let volume = volume(cluster, subject).map(|it| (it.name(), it));
             leaking.extend(volume.filter(|_| leaks));
             unused.extend(volume.filter(|_| idles));
-            if risks {
+            at_risk.extend(volume.filter(|_| risks));
+            if risks && volume.is_none() {
                 totals.at_risk = totals.at_risk.saturating_add(capacity);
             }
         }
@@ -194,6 +196,9 @@ impl Assessor {
                 let pool = of(totals.storage.entry(StoragePool::of_volume(volume)).or_default());
                 *pool = pool.saturating_add(volume.capacity.unwrap_or(0));
             }
+        }
+        for volume in once_each(&cx, &at_risk) {
+            totals.at_risk = totals.at_risk.saturating_add(volume.capacity.unwrap_or(0));
         }
         let sum = |of: fn(&StorageTotals) -> Bytes| {
             totals.storage.values().map(of).fold(0, Bytes::saturating_add)

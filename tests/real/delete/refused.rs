@@ -45,7 +45,6 @@ fn claims_without_a_volume_of_their_own() {
     on.create(&claim("pending", &on.named("later")));
     on.create(&claim("lost", &driver.class_retain));
     let lost = on.bound("lost");
-    on.patch(&format!("pv/{lost}"), &json!({"metadata": {"finalizers": null}}));
     on.delete(&format!("pv/{lost}"));
     on.patch(&format!("pv/{lost}"), &json!({"metadata": {"finalizers": null}}));
     on.wait_phase("pvc/lost", "Lost");
