@@ -6,9 +6,13 @@ mod outputs;
 mod selection;
 mod trend;
 
-use std::{collections::BTreeSet, io::Write, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Write,
+    path::PathBuf,
+};
 
-use baseline::{AuditDiffArgs, Compared, comparable, compared};
+use baseline::{AuditDiffArgs, Compared, baseline, comparable};
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
 use following::{FindingView, Following};
@@ -124,6 +128,7 @@ impl AuditArgs {
         let (mut settings, named) = self.settings()?;
         let mut outputs = ReportOutputs::parse(&self.output)?;
         self.fits(&outputs.printed)?;
+        outputs.files.spare(self.dump.files())?;
         let sort_by = self.sort_path()?;
         let fail_on = self.fail_on.as_deref().map(severity).transpose()?;
         let view = self.view(fail_on)?;
@@ -133,14 +138,14 @@ impl AuditArgs {
             let by = Following { settings, named, printer, sort_by: sort_by.as_ref(), screen };
             return Box::pin(self.follow(connection, by, interrupt)).await;
         }
-        let baseline = self.baseline.as_deref().map(compared).transpose()?;
+        let baseline = self.baseline.as_deref().map(baseline).transpose()?;
         let (from, source) = self.dump.from(connection, self.selection.namespace())?;
         let mut collected = collect(from, &settings, None).await?;
         self.selection.settle(&named, &mut collected, &mut settings).await?;
         note_unknown_drivers(&mut collected, &settings);
         let shown =
             ShownAs { sort_by: sort_by.as_ref(), view, source, baseline: baseline.as_ref() };
-        let worst = self.report(&collected, &settings, &shown, &mut outputs)?;
+        let worst = self.report(&collected, &settings, &shown, &mut outputs).await?;
         let exit = self.gaps.settle(exit(&collected, worst, fail_on));
         // The process ends here: taking apart a hundred thousand rows would only take time.
         std::mem::forget(collected);
@@ -206,11 +211,11 @@ impl AuditArgs {
     }
 
     /// Prints the report and writes its files, and returns the worst severity in it.
-    fn report(
+    async fn report(
         &self,
         collected: &Collected,
         settings: &Settings,
-        shown: &ShownAs,
+        shown: &ShownAs<'_>,
         ReportOutputs { printed, files }: &mut ReportOutputs,
     ) -> Result<Option<Severity>, Failure> {
         let ShownAs { sort_by, view, source, baseline } = shown;
@@ -231,14 +236,19 @@ impl AuditArgs {
         };
         let worst = counted.keys().next().copied();
         let is_shown = |severity: Severity| view.is_none_or(|least| severity <= least);
-        let listed: usize =
-            counted.iter().filter(|(it, _)| is_shown(**it)).map(|(_, count)| count).sum();
-        let hidden = tally.by_severity.values().sum::<usize>() - listed;
-        scope.hidden = (hidden > 0).then(|| HiddenFindings {
-            less_severe_than: view.map(|it| it.name().to_owned()),
-            known: self.new_only,
-            count: hidden,
-        });
+        let listed_of = |counted: &BTreeMap<Severity, usize>| -> usize {
+            counted.iter().filter(|(it, _)| is_shown(**it)).map(|(_, count)| count).sum()
+        };
+        let (listed, with_known) = (listed_of(counted), listed_of(&tally.by_severity));
+        let all_found = tally.by_severity.values().sum::<usize>();
+        let hiding = |listed: usize, known: bool| {
+            (all_found > listed).then(|| HiddenFindings {
+                less_severe_than: view.map(|it| it.name().to_owned()),
+                known,
+                count: all_found - listed,
+            })
+        };
+        scope.hidden = hiding(listed, self.new_only);
         let origin = ReportOrigin { source: *source, journal };
         let mut head = publish::head(cluster, settings, &tally, origin, scope);
         if let (Some(compared), Some(earlier), Some(path)) = (&compared, baseline, &self.baseline) {
@@ -253,20 +263,26 @@ impl AuditArgs {
             metrics: &metrics(collected, tally),
             headers: !self.no_headers,
         };
-        let found = || {
+        let whole = self.new_only.then(|| {
+            let mut whole = head.clone();
+            let scope = whole.metadata.scope.get_or_insert_default();
+            scope.hidden = hiding(with_known, false);
+            whole
+        });
+        let found = |known: bool| {
             let marked = all().map(|it| match &compared {
                 Some(compared) => compared.marked(it),
                 None => it,
             });
-            marked.filter(|it| {
+            marked.filter(move |it| {
                 let is_new = it.baseline.as_deref() == Some(BaselineState::New.name());
-                Severity::parse(&it.severity).is_none_or(is_shown) && (is_new || !self.new_only)
+                Severity::parse(&it.severity).is_none_or(is_shown) && (is_new || known)
             })
         };
         let sorted = || -> Result<Box<dyn Iterator<Item = Finding> + '_>, RenderError> {
             Ok(match sort_by {
-                None => Box::new(found()),
-                Some(path) => Box::new(path.sort(found().collect())?.into_iter()),
+                None => Box::new(found(!self.new_only)),
+                Some(path) => Box::new(path.sort(found(!self.new_only).collect())?.into_iter()),
             })
         };
         let write = |format: ExportFormat, out: &mut dyn Write| {
@@ -274,11 +290,17 @@ impl AuditArgs {
                 true if self.reverse => Box::new(sorted()?.collect::<Vec<_>>().into_iter().rev()),
                 true => sorted()?,
                 // It lists the worst first, or none.
-                false => Box::new(found()) as Box<dyn Iterator<Item = Finding> + '_>,
+                false => Box::new(found(!self.new_only || format.marks_new())) as _,
+            };
+            let frame = match &whole {
+                Some(head) if format.marks_new() => {
+                    ReportFrame { head, listed: with_known, ..frame }
+                }
+                _ => frame,
             };
             Ok(format.write(out, frame, &mut findings)?)
         };
-        files.write(write)?;
+        files.write(write).await?;
         // What a part of the report shows is not what the whole would list again.
         let is_whole =
             view.is_none() && !self.new_only && self.group_by.and_then(GroupBy::grouping).is_none();
@@ -307,6 +329,7 @@ impl AuditArgs {
             // In any format: what could not be compared fails nothing.
             terminal::note(&compared.summary());
         }
+        let hidden = all_found - listed;
         if is_for_people && hidden > 0 {
             let (what, flags) = match (self.new_only, view) {
                 (true, None) => ("not new", "--new-only says"),

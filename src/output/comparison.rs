@@ -13,8 +13,8 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::wire::{
-    API_VERSION, BaselineComparison, EarlierFinding, Finding, Gap, ObjectReference, ReportMetadata,
-    ReportScope, Summary,
+    API_VERSION, BaselineComparison, EarlierFinding, Finding, Gap, NamedFinding, ObjectReference,
+    ReportMetadata, ReportScope, Summary,
 };
 use crate::{
     model::{Kind, Severity},
@@ -82,6 +82,9 @@ pub enum SavedReportError {
         /// Its version.
         api_version: String,
     },
+    /// What it lists was compared itself.
+    #[error("it lists only what was new when it was saved (--new-only)")]
+    OnlyNew,
     /// An earlier version did not write what it is about.
     #[error("it does not say what it is about (metadata.scope)")]
     NoScope,
@@ -192,38 +195,27 @@ fn key(id: &str, object: &ObjectReference) -> FindingKey {
     (id.to_owned(), object.kind.clone(), object.namespace.clone(), object.name.clone())
 }
 
-/// A finding as a report is asked about it.
-#[derive(Clone, Copy)]
-struct Sought<'a> {
-    id: &'a str,
-    severity: &'a str,
-    object: &'a ObjectReference,
-    claim: Option<&'a str>,
-}
-
-impl<'a> From<&'a Finding> for Sought<'a> {
-    fn from(finding: &'a Finding) -> Self {
-        let Finding { id, severity, object, volume, .. } = finding;
-        let claim = volume.as_ref().and_then(|it| it.claim.as_deref());
-        Self { id, severity, object, claim }
+impl From<&Finding> for SavedFinding {
+    fn from(finding: &Finding) -> Self {
+        let Finding { id, severity, object, summary, volume, .. } = finding;
+        let claim = volume.as_ref().map(|it| SavedVolume { claim: it.claim.clone() });
+        Self {
+            id: id.clone(),
+            severity: severity.clone(),
+            object: object.clone(),
+            summary: summary.clone(),
+            volume: claim,
+        }
     }
 }
 
-impl<'a> From<&'a SavedFinding> for Sought<'a> {
-    fn from(finding: &'a SavedFinding) -> Self {
-        let SavedFinding { id, severity, object, volume, .. } = finding;
-        let claim = volume.as_ref().and_then(|it| it.claim.as_deref());
-        Self { id, severity, object, claim }
-    }
-}
-
-impl Sought<'_> {
-    /// The namespace by which scopes select it.
+impl SavedFinding {
+    /// The namespace by which scopes select it, as far as a report says it.
     fn namespace(&self) -> Option<&str> {
         if self.object.kind == Kind::Namespace.name() {
             return Some(&self.object.name);
         }
-        let of_claim = || Some(self.claim?.split_once('/')?.0);
+        let of_claim = || Some(self.volume.as_ref()?.claim.as_ref()?.split_once('/')?.0);
         self.object.namespace.as_deref().or_else(of_claim)
     }
 }
@@ -245,32 +237,37 @@ impl<'a> ReportCoverage<'a> {
 
     /// Why a report may lack a finding that is there; `None` if it would have it. `other` is what the report that has it
     /// was asked about; gaps in `shared` limited both alike.
-    fn blind(&self, sought: Sought, other: &ReportScope, shared: &[Gap]) -> Option<String> {
+    fn blind(&self, finding: &SavedFinding, other: &ReportScope, shared: &[Gap]) -> Option<String> {
         let scope = self.scope;
-        let Sought { id, object, .. } = sought;
-        let named = |ids: &[String]| ids.iter().any(|it| it == id);
+        let SavedFinding { id, object, .. } = finding;
         let same = |it: &ObjectReference| {
             (&it.kind, &it.namespace, &it.name) == (&object.kind, &object.namespace, &object.name)
         };
-        if named(&scope.ignored) || !(scope.rules.is_empty() || named(&scope.rules)) {
+        if rules::find(id).is_none() {
+            return Some(format!("this version does not know {id}"));
+        }
+        if !scope.asks_for(id) {
             return Some(format!("{id} was not asked for"));
         }
-        let namespace = sought.namespace();
+        // Not every report says by which namespace, and none says by which labels, an object was selected: where both
+        // selected alike, both would have it.
+        let namespace = finding.namespace();
         let is_in = |it: &String| Some(&**it) == namespace;
-        if !(scope.namespaces.is_empty() || scope.namespaces.iter().any(is_in)) {
+        let is_elsewhere = !(scope.namespaces.is_empty() || scope.namespaces.iter().any(is_in));
+        if is_elsewhere && scope.namespaces != other.namespaces {
             return Some(format!("only namespace {} was asked for", scope.namespaces.join(", ")));
         }
         if !(scope.objects.is_empty() || scope.objects.iter().any(same)) {
             return Some("other objects were asked for".to_owned());
         }
-        // Labels are in no report: where both selected alike, both would have it.
         let selected = |of: fn(&ReportScope) -> &Option<String>| {
             of(scope).as_ref().filter(|_| of(other) != of(scope))
         };
         if let Some(selector) = selected(|it| &it.selector).or(selected(|it| &it.field_selector)) {
             return Some(format!("only {selector} was asked for"));
         }
-        if scope.exempted.iter().any(|it| it.id == id && same(&it.object)) {
+        let left_out = |it: &NamedFinding| same(&it.object) && !is_another(&it.object, object);
+        if scope.exempted.iter().any(|it| it.id == *id && left_out(it)) {
             return Some("an annotation of the object leaves it out".to_owned());
         }
         let is_hidden = self.hidden.is_some_and(|it| it.get(id).is_some_and(|count| *count > 0));
@@ -279,24 +276,23 @@ impl<'a> ReportCoverage<'a> {
         }
         let limits = |gap: &&Gap| {
             let elsewhere = gap.namespace.as_deref().zip(namespace).is_some_and(|(a, b)| a != b);
-            gap.ids.iter().any(|it| it == id) && !elsewhere && is_looked_at(id, &gap.resource)
+            gap.ids.contains(id) && !elsewhere && is_looked_at(id, &gap.resource)
         };
-        let place = |gap: &Gap| (gap.resource.clone(), gap.namespace.clone());
-        let is_shared = |gap: &&Gap| shared.iter().any(|other| place(other) == place(gap));
+        let is_shared = |gap: &&Gap| shared.iter().any(|other| other.place() == gap.place());
         let gap = self.gaps.iter().filter(limits).find(|it| !is_shared(it))?;
-        let of = gap.namespace.as_ref().map(|it| format!(" of namespace {it}"));
-        Some(format!("{}{} could not all be read", gap.resource, of.unwrap_or_default()))
+        Some(format!("{} could not all be read", gap.place()))
     }
 }
 
-/// Whether finding it needs objects of a resource; of a rule that this version does not have, it may.
+/// Whether finding it needs objects of a resource.
 fn is_looked_at(id: &str, resource: &str) -> bool {
-    rules::find(id).is_none_or(|rule| rule.needs.iter().any(|kind| kind.plural() == resource))
+    rules::find(id).is_some_and(|rule| rule.needs.iter().any(|kind| kind.plural() == resource))
 }
 
-/// Whether a severity is worse than another one.
+/// Whether a severity is worse than another one, or than one that this version does not know.
 fn is_worse(severity: &str, than: &str) -> bool {
-    Severity::parse(severity).zip(Severity::parse(than)).is_some_and(|(a, b)| a < b)
+    let (severity, than) = (Severity::parse(severity), Severity::parse(than));
+    severity.is_some_and(|it| than.is_none_or(|than| it < than))
 }
 
 /// Whether two references of one name are to two objects.
@@ -345,6 +341,17 @@ impl TryFrom<SavedDocument<Vec<SavedFinding>>> for SavedReport {
 }
 
 impl SavedReport {
+    /// Holds that a later report can be compared with this one: what it does not list would stay unseen for ever.
+    ///
+    /// # Errors
+    /// When it was made with `--new-only`.
+    pub fn as_baseline(self) -> Result<Self, SavedReportError> {
+        match self.scope.hidden.as_ref().is_some_and(|it| it.known) {
+            true => Err(SavedReportError::OnlyNew),
+            false => Ok(self),
+        }
+    }
+
     fn coverage(&self) -> ReportCoverage<'_> {
         ReportCoverage { scope: &self.scope, gaps: &self.gaps, hidden: Some(&self.hidden) }
     }
@@ -363,20 +370,20 @@ impl SavedReport {
                     false => BaselineState::Known,
                 }
             }
-            None if self.lacks(finding.into(), later).is_some() => BaselineState::Unseen,
+            None if self.lacks(&finding.into(), later).is_some() => BaselineState::Unseen,
             None => BaselineState::New,
         }
     }
 
     /// Why this report may lack a finding of a later one; `None` if it was not there, or was less severe.
-    fn lacks(&self, sought: Sought, later: ReportCoverage) -> Option<String> {
+    fn lacks(&self, finding: &SavedFinding, later: ReportCoverage) -> Option<String> {
         // Had it been as severe as those that are listed, it would be listed.
         let is_listed = self.scope.hidden.as_ref().is_none_or(|hidden| {
             let least = hidden.less_severe_than.as_deref();
-            !hidden.known && least.is_some_and(|least| !is_worse(least, sought.severity))
+            !hidden.known && least.is_some_and(|least| !is_worse(least, &finding.severity))
         });
         let hidden = Some(&self.hidden).filter(|_| !is_listed);
-        ReportCoverage { hidden, ..self.coverage() }.blind(sought, later.scope, later.gaps)
+        ReportCoverage { hidden, ..self.coverage() }.blind(finding, later.scope, later.gaps)
     }
 
     /// Compares all findings of a later report with this one.
@@ -410,7 +417,7 @@ impl SavedReport {
                 Some(true) => continue,
                 // A deleted object has no findings, whatever is asked for.
                 Some(false) => None,
-                None => later.blind(earlier.into(), &self.scope, &[]),
+                None => later.blind(earlier, &self.scope, &[]),
             };
             let SavedFinding { id, severity, object, .. } = earlier.clone();
             let list = match reason {
@@ -451,7 +458,7 @@ pub fn diff(old: &SavedReport, new: &SavedReport) -> AuditComparison {
                 earlier_severity: Some(earlier.severity.clone()),
                 ..change("changed", later)
             }),
-            None => changes.push(match old.lacks(later.into(), of_new) {
+            None => changes.push(match old.lacks(later, of_new) {
                 // Another object of its name was seen: so would this one have been.
                 Some(reason) if earlier.is_none() => unseen("old", reason, later),
                 _ => change("appeared", later),
@@ -464,7 +471,7 @@ pub fn diff(old: &SavedReport, new: &SavedReport) -> AuditComparison {
             Some(later) if !is_another(&earlier.object, &later.object) => {}
             // A deleted object has no findings, whatever is asked for.
             Some(_) => changes.push(change("cleared", earlier)),
-            None => changes.push(match of_new.blind(earlier.into(), &old.scope, &[]) {
+            None => changes.push(match of_new.blind(earlier, &old.scope, &[]) {
                 Some(reason) => unseen("new", reason, earlier),
                 None => change("cleared", earlier),
             }),

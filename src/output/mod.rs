@@ -9,7 +9,6 @@ pub(crate) mod format;
 pub(crate) mod jsonpath;
 pub(crate) mod order;
 pub(crate) mod list;
-pub(crate) mod tally;
 pub mod trend;
 pub(crate) mod page;
 pub(crate) mod table;

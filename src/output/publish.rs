@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::wire::{
     self, API_VERSION, ClusterIdentity, EventFinding, NamedFinding, ObjectReference, ReportHead,
-    ReportMetadata, ReportScope, ReportTail, Source, Summary, Tool,
+    ReportMetadata, ReportScope, ReportTail, Source, StorageAmounts, StorageShare, Summary, Tool,
 };
 use crate::cluster::Cluster;
 use crate::model::{
     self, FindingEvent, ObjectKey, ObjectRef, RuleId, Scope, Settings, Severity, Text, Threshold,
     Time, format_bytes, format_duration, format_time,
 };
-use crate::rules::{Totals, UnreadGap};
+use crate::rules::{StoragePool, StorageTotals, Totals, UnreadGap};
 
 /// What a report says besides what is in the cluster.
 #[derive(Debug, Clone)]
@@ -195,7 +195,28 @@ pub fn summary(tally: &Totals) -> Summary {
         released: format_bytes(tally.released),
         leaking: format_bytes(tally.leaking),
         at_risk: format_bytes(tally.at_risk),
+        storage: tally.storage.iter().filter_map(share).collect(),
     }
+}
+
+/// What is in one place; `None` if that is nothing.
+fn share((pool, totals): (&StoragePool, &StorageTotals)) -> Option<StorageShare> {
+    let text = |it: &Option<Text>| it.as_ref().map(ToString::to_string);
+    let amounts = StorageAmounts {
+        leaking_bytes: totals.leaking,
+        released_bytes: totals.released,
+        unused_bytes: totals.unused,
+        volumes: totals.volumes,
+        at_risk_bytes: totals.at_risk,
+        volumes_at_risk: totals.volumes_at_risk,
+    };
+    (amounts != StorageAmounts::default()).then(|| StorageShare {
+        namespace: text(&pool.namespace),
+        storage_class: text(&pool.class),
+        driver: text(&pool.driver),
+        released_days: pool.released_days,
+        amounts,
+    })
 }
 
 /// Tells which cluster it is about.

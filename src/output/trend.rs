@@ -5,15 +5,13 @@ use std::{
     io::{self, Write},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 
 use super::{
     comparison::{SavedDocument, SavedReportError},
     lines::readable,
-    sections::Grouping,
     table::{TableStyle, TextTable},
-    tally::{Amounts, Place, StorageTally, Waste},
-    wire::{API_VERSION, ClusterIdentity, ReportScope, Summary, Tool},
+    wire::{API_VERSION, ClusterIdentity, ReportScope, StorageAmounts, StorageShare, Tool},
 };
 use crate::model::format_bytes;
 
@@ -52,28 +50,18 @@ pub struct TrendPoint {
     pub tool: Tool,
     /// How many findings it has.
     pub findings: usize,
-    /// Whether something was not read, or not all findings are listed.
+    /// Whether something was not read.
     #[serde(rename = "incomplete")]
     pub is_incomplete: bool,
-    /// The bytes of its summary.
+    /// Every duration that ages were compared with.
+    pub thresholds: BTreeMap<String, String>,
+    /// All bytes.
     #[serde(flatten)]
-    pub total: TrendAmounts,
-    /// Bytes of the volumes in findings, by storage class; the empty name is none.
-    pub by_class: BTreeMap<String, TrendAmounts>,
+    pub total: StorageAmounts,
+    /// The same by storage class; the empty name is none.
+    pub by_class: BTreeMap<String, StorageAmounts>,
     /// The same by namespace.
-    pub by_namespace: BTreeMap<String, TrendAmounts>,
-}
-
-/// Bytes, as quantities.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct TrendAmounts {
-    /// Capacity of Released volumes.
-    pub released: String,
-    /// Capacity that is, or is about to be, billed without an object that names it.
-    pub leaking: String,
-    /// Capacity whose data can be destroyed, or read by others.
-    pub at_risk: String,
+    pub by_namespace: BTreeMap<String, StorageAmounts>,
 }
 
 /// By what the bytes of reports are listed.
@@ -85,19 +73,9 @@ pub enum TrendGroup {
     Namespace,
 }
 
-impl TrendAmounts {
-    fn of(amounts: &Amounts) -> Self {
-        Self {
-            released: format_bytes(amounts.of(Waste::Released)),
-            leaking: format_bytes(amounts.of(Waste::Leaking)),
-            at_risk: format_bytes(amounts.at_risk),
-        }
-    }
-}
-
 impl TrendPoint {
     /// The bytes by name of a group.
-    pub fn by(&self, group: TrendGroup) -> &BTreeMap<String, TrendAmounts> {
+    pub fn by(&self, group: TrendGroup) -> &BTreeMap<String, StorageAmounts> {
         match group {
             TrendGroup::Class => &self.by_class,
             TrendGroup::Namespace => &self.by_namespace,
@@ -111,10 +89,10 @@ impl TrendSeries {
         let ClusterIdentity { uid, server, .. } = &self.cluster;
         let name = server.as_ref().or(uid.as_ref());
         let name = name.map_or_else(|| "unnamed cluster".to_owned(), Clone::clone);
-        match &self.scope {
-            Some(scope) => format!("{name} {}", serde_json::json!(scope)),
-            None => name,
-        }
+        // Clusters behind tunnels have one server.
+        let uid = uid.as_ref().filter(|_| server.is_some()).map(|it| format!(" ({it})"));
+        let scope = self.scope.as_ref().map(|it| format!(" {}", serde_json::json!(it)));
+        format!("{name}{}{}", uid.unwrap_or_default(), scope.unwrap_or_default())
     }
 
     /// Every name that a group has in any report.
@@ -151,26 +129,23 @@ impl StorageTrend {
     ///
     /// # Errors
     /// A report that does not say when it was made.
-    pub fn add(&mut self, report: SavedDocument<StorageTally>) -> Result<(), SavedReportError> {
-        let SavedDocument { metadata, summary, findings, gaps } = report;
-        let are_listed = metadata.scope.as_ref().is_none_or(|it| it.hidden.is_none());
-        let groups = |by: Grouping| -> BTreeMap<String, TrendAmounts> {
-            let places = findings.by(Place::Group(by)).into_iter();
-            places
-                .map(|(name, it)| {
-                    (name.as_deref().unwrap_or_default().to_owned(), TrendAmounts::of(&it))
-                })
-                .collect()
+    pub fn add(&mut self, report: SavedDocument<Vec<IgnoredAny>>) -> Result<(), SavedReportError> {
+        let SavedDocument { metadata, summary, gaps, .. } = report;
+        let storage = &summary.storage;
+        let groups = |name: fn(&StorageShare) -> &Option<String>| {
+            let sums = StorageAmounts::by(storage, |it| name(it).clone().unwrap_or_default());
+            sums.into_iter().collect::<BTreeMap<_, _>>()
         };
-        let Summary { released, leaking, at_risk, .. } = summary;
+        let sum = |sum: StorageAmounts, it: &StorageShare| sum.plus(it.amounts);
         let point = TrendPoint {
             taken_at: metadata.taken_at.ok_or(SavedReportError::NoTime)?,
             tool: metadata.tool,
-            findings: findings.findings,
-            is_incomplete: !(gaps.is_empty() && are_listed),
-            total: TrendAmounts { released, leaking, at_risk },
-            by_class: groups(Grouping::Class),
-            by_namespace: groups(Grouping::Namespace),
+            findings: summary.by_severity.values().sum(),
+            is_incomplete: !gaps.is_empty(),
+            thresholds: metadata.thresholds,
+            total: storage.iter().fold(StorageAmounts::default(), sum),
+            by_class: groups(|it| &it.storage_class),
+            by_namespace: groups(|it| &it.namespace),
         };
         let scope = narrowed(metadata.scope);
         let alone = TrendSeries { cluster: metadata.cluster, scope, reports: Vec::new() };
@@ -208,11 +183,11 @@ pub fn table(
         Some(TrendGroup::Class) => Some("CLASS"),
         Some(TrendGroup::Namespace) => Some("NAMESPACE"),
     });
-    titles.extend(["TAKEN-AT", "RELEASED", "LEAKING", "AT-RISK"]);
+    titles.extend(["TAKEN-AT", "WASTED", "LEAKING", "RELEASED", "UNUSED", "AT-RISK"]);
     titles.extend(group.is_none().then_some("FINDINGS"));
     let style = TableStyle { headers, width: None, escape: readable };
     let mut table = TextTable::new(out, &titles, style);
-    let none = TrendAmounts::of(&Amounts::default());
+    let none = StorageAmounts::default();
     for series in &trend.series {
         let names = group.map(|it| series.names(it).into_iter().map(Some).collect());
         for name in names.unwrap_or_else(|| vec![None]) {
@@ -222,9 +197,11 @@ pub fn table(
                 let mut cells = if is_one { Vec::new() } else { vec![series.name()] };
                 cells.extend(name.map(|it| if it.is_empty() { "<none>" } else { it }.to_owned()));
                 cells.push(report.taken_at.clone());
-                cells.extend(
-                    [&amounts.released, &amounts.leaking, &amounts.at_risk].map(Clone::clone),
-                );
+                let StorageAmounts { leaking_bytes, released_bytes, unused_bytes, .. } = *amounts;
+                let wasted = amounts.wasted();
+                let bytes =
+                    [wasted, leaking_bytes, released_bytes, unused_bytes, amounts.at_risk_bytes];
+                cells.extend(bytes.map(format_bytes));
                 if name.is_none() {
                     let incomplete = if report.is_incomplete { " (incomplete)" } else { "" };
                     cells.push(format!("{}{incomplete}", report.findings));

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+use crate::model::{Bytes, counted};
+
 /// Version of every shape in this file.
 pub const API_VERSION: &str = "storage.kubectl.dev/v1alpha1";
 
@@ -103,6 +105,14 @@ pub struct ReportScope {
     pub hidden: Option<HiddenFindings>,
 }
 
+impl ReportScope {
+    /// Whether findings of a rule were asked for.
+    pub fn asks_for(&self, id: &str) -> bool {
+        let named = |ids: &[String]| ids.iter().any(|it| it == id);
+        (self.rules.is_empty() || named(&self.rules)) && !named(&self.ignored)
+    }
+}
+
 /// A finding, by what tells it apart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct NamedFinding {
@@ -127,6 +137,11 @@ pub struct HiddenFindings {
 }
 
 impl HiddenFindings {
+    /// How many they are, and which.
+    pub fn told(&self) -> String {
+        format!("{} counted, not listed: {}", counted(self.count, "finding"), self.what())
+    }
+
     /// Which findings they are.
     pub fn what(&self) -> String {
         let known = self.known.then(|| "those that are not new".to_owned());
@@ -196,6 +211,87 @@ pub struct Summary {
     pub leaking: String,
     /// Capacity whose data can be destroyed, or read by others.
     pub at_risk: String,
+    /// The same by where it is, each backend volume once, whatever `findings` leaves out.
+    #[serde(default)]
+    pub storage: Vec<StorageShare>,
+}
+
+/// Capacity in one place.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StorageShare {
+    /// The namespace of its claims.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// The storage class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage_class: Option<String>,
+    /// The CSI driver or in-tree plugin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
+    /// For how many days at least its volumes are Released: 0, 7, 30, 90 or 365; absent where they are not, or since when
+    /// is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub released_days: Option<u32>,
+    /// How much that is.
+    #[serde(flatten)]
+    pub amounts: StorageAmounts,
+}
+
+/// Bytes of backend volumes, each once: as leaking, else as Released, else as unused; and beside that at risk.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "camelCase")]
+pub struct StorageAmounts {
+    /// Billed without an object that names it, now or soon.
+    pub leaking_bytes: Bytes,
+    /// Of Released volumes.
+    pub released_bytes: Bytes,
+    /// Of volumes whose claims nothing uses.
+    pub unused_bytes: Bytes,
+    /// How many backend volumes these are.
+    pub volumes: usize,
+    /// Of volumes whose data can be destroyed, or read by others.
+    pub at_risk_bytes: Bytes,
+    /// How many backend volumes these are.
+    pub volumes_at_risk: usize,
+}
+
+impl StorageAmounts {
+    /// What costs more than it is worth.
+    pub fn wasted(&self) -> Bytes {
+        let Self { leaking_bytes, released_bytes, unused_bytes, .. } = self;
+        leaking_bytes.saturating_add(*released_bytes).saturating_add(*unused_bytes)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            leaking_bytes: self.leaking_bytes.saturating_add(other.leaking_bytes),
+            released_bytes: self.released_bytes.saturating_add(other.released_bytes),
+            unused_bytes: self.unused_bytes.saturating_add(other.unused_bytes),
+            volumes: self.volumes + other.volumes,
+            at_risk_bytes: self.at_risk_bytes.saturating_add(other.at_risk_bytes),
+            volumes_at_risk: self.volumes_at_risk + other.volumes_at_risk,
+        }
+    }
+
+    /// What shares have in common by a name; the largest first.
+    pub fn by<'s, N: Ord>(
+        shares: &'s [StorageShare],
+        name: impl Fn(&'s StorageShare) -> N,
+    ) -> Vec<(N, Self)> {
+        let mut sums: BTreeMap<N, Self> = BTreeMap::new();
+        for share in shares {
+            let sum = sums.entry(name(share)).or_default();
+            *sum = sum.plus(share.amounts);
+        }
+        let mut sums: Vec<_> = sums.into_iter().filter(|(_, it)| *it != Self::default()).collect();
+        sums.sort_by_key(|(_, it)| std::cmp::Reverse((it.wasted(), it.at_risk_bytes)));
+        sums
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "what serde calls it with")]
@@ -423,4 +519,19 @@ pub struct Gap {
     pub reason: String,
     /// Findings, or their verdicts, that could therefore not be judged everywhere.
     pub ids: Vec<String>,
+}
+
+impl Gap {
+    /// The resource, with its namespace when it is only one.
+    pub fn place(&self) -> String {
+        match &self.namespace {
+            Some(namespace) => format!("{} of namespace {namespace}", self.resource),
+            None => self.resource.clone(),
+        }
+    }
+
+    /// What was not seen, and why.
+    pub fn told(&self) -> String {
+        format!("{}: {}", self.place(), self.reason)
+    }
 }

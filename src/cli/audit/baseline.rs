@@ -53,12 +53,23 @@ pub(super) fn compared(path: &Path) -> Result<SavedReport, Failure> {
     SavedReport::try_from(saved(path)?).map_err(|error| refused(path, error))
 }
 
+/// Reads what `--baseline` names.
+///
+/// # Errors
+/// When it cannot be read (1), or no report can be compared with it (2).
+pub(super) fn baseline(path: &Path) -> Result<SavedReport, Failure> {
+    compared(path)?.as_baseline().map_err(|error| refused(path, error))
+}
+
 /// Says of a file that it is no report.
 pub(super) fn refused(path: &Path, error: SavedReportError) -> Failure {
     let is_io = error.is_io();
     let hint = match error {
         SavedReportError::NoScope => {
             "an earlier version made it; save a new one with `audit -o json`"
+        }
+        SavedReportError::OnlyNew => {
+            "save the whole report: `audit -o json=FILE` without --new-only"
         }
         _ => "save a report with `audit -o json`",
     };
@@ -87,9 +98,16 @@ pub(super) fn comparable(
             return Err(Failure::usage(told));
         }
         (ClusterIdentity { uid: Some(_), .. }, ClusterIdentity { uid: Some(_), .. }) => {}
-        _ => terminal::note(&format!(
-            "note: whether {which} is about the same cluster is unknown: the uid of namespace kube-system is missing"
-        )),
+        (before, now) => {
+            let servers = before.server.as_ref().zip(now.server.as_ref());
+            let servers = servers
+                .filter(|(a, b)| a != b)
+                .map(|(a, b)| format!("; its server was {a}, not {b}"));
+            let servers = escape_control(&servers.unwrap_or_default()).into_owned();
+            terminal::note(&format!(
+                "note: whether {which} is about the same cluster is unknown: the uid of namespace kube-system is missing{servers}"
+            ));
+        }
     }
     if old.tool.version != new.tool.version {
         let version = escape_control(&old.tool.version);

@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use tokio::task::yield_now;
+
 use super::printer;
 use crate::{
     cli::{Failure, terminal},
@@ -147,15 +149,31 @@ impl ReportFiles {
         Ok(())
     }
 
-    /// Writes each report beside its place.
+    /// Refuses to replace what is read.
+    ///
+    /// # Errors
+    /// When a file is one of those.
+    pub(super) fn spare(&self, read: &[PathBuf]) -> Result<(), Failure> {
+        let read: Vec<_> = read.iter().filter_map(|it| fs::canonicalize(it).ok()).collect();
+        match self.files.iter().find(|it| read.contains(&it.target)) {
+            Some(file) => {
+                let path = escape_control(&file.path);
+                Err(Failure::usage(format!("-o: {path} is a dump that is read")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Writes each report beside its place. Between them a signal can end it.
     ///
     /// # Errors
     /// When one cannot be written.
-    pub(super) fn write(
+    pub(super) async fn write(
         &mut self,
         mut report: impl FnMut(ExportFormat, &mut dyn Write) -> Result<(), RenderError>,
     ) -> Result<(), Failure> {
         for file in &mut self.files {
+            yield_now().await;
             let failed = |error| unwritten(&file.path, error);
             let (temporary, opened) =
                 file_beside(&file.target, OpenOptions::new().write(true)).map_err(failed)?;
@@ -171,6 +189,7 @@ impl ReportFiles {
             let whole = out.into_inner().map_err(io::IntoInnerError::into_error);
             whole.and_then(|it| it.sync_all()).map_err(failed)?;
         }
+        yield_now().await;
         Ok(())
     }
 
@@ -181,11 +200,18 @@ impl ReportFiles {
     pub(super) fn finish(&mut self) -> Result<(), Failure> {
         while let Some(file) = self.files.first() {
             if let Some(temporary) = &file.temporary {
-                let folder = file.target.parent().unwrap_or(Path::new("."));
-                let placed = fs::rename(temporary, &file.target).and_then(|()| sync_folder(folder));
+                let placed = fs::rename(temporary, &file.target);
                 placed.map_err(|error| unwritten(&file.path, error))?;
             }
-            self.files.remove(0);
+            let placed = self.files.remove(0);
+            let folder = placed.target.parent().unwrap_or(Path::new("."));
+            if let Err(error) = sync_folder(folder) {
+                // It is there, and whole.
+                let path = escape_control(&placed.path);
+                terminal::note(&format!(
+                    "note: {path} is written, and may not survive a power cut: {error}"
+                ));
+            }
         }
         Ok(())
     }
@@ -205,6 +231,13 @@ impl Drop for ReportFiles {
 
 /// The place of a report, which is a file or none yet.
 fn target(path: &Path) -> io::Result<PathBuf> {
+    if path.as_os_str().to_string_lossy().ends_with(std::path::is_separator) {
+        return Err(io::Error::other("it is no name of a file"));
+    }
+    // What stands for a stream would be replaced, not written to.
+    if ["/dev", "/proc"].iter().any(|it| path.starts_with(it)) {
+        return Err(io::Error::other("it is not a regular file; -o FORMAT prints the report"));
+    }
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;

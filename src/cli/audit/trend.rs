@@ -51,6 +51,9 @@ impl TrendArgs {
         // `None` is the page.
         let format = match ExportFormat::parse(&self.output) {
             Some(ExportFormat::Html) => None,
+            None | Some(_) if self.output.parse::<Format>().is_err() => {
+                return Err(Failure::usage(refusal(&format!("{:?}", self.output))));
+            }
             _ => Some(format(&self.output, &known, refusal)?),
         };
         if self.group_by.is_some() && format != Some(Format::Table) {
@@ -88,7 +91,8 @@ impl TrendArgs {
         for entry in fs::read_dir(&self.folder).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if name.ends_with(".json") || name.ends_with(".json.gz") {
+            let is_report = name.ends_with(".json") || name.ends_with(".json.gz");
+            if is_report && path.is_file() {
                 files.push(path);
             }
         }
@@ -137,6 +141,13 @@ fn tell(trend: &StorageTrend, files: usize) {
             "reports were made by version {versions}, this is {own}: one may find what another does not"
         );
         terminal::note(&format!("note: {}", escape_control(&told)));
+    }
+    let differ =
+        |it: &TrendSeries| it.reports.windows(2).any(|it| it[0].thresholds != it[1].thresholds);
+    if trend.series.iter().any(differ) {
+        terminal::note(
+            "note: thresholds differ between reports, and so what counts as leaking or unused may",
+        );
     }
     let incomplete = reports().filter(|it| it.is_incomplete).count();
     if incomplete > 0 {

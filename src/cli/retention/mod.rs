@@ -95,9 +95,7 @@ fn unread(unseen: BTreeSet<Unseen>, unjudged: &BTreeSet<(Unseen, RuleId)>) -> Ve
 /// Tells what a command could not show because it was not read, on stderr.
 fn tell_unread(unread: &[Gap]) {
     for gap in unread {
-        let place = gap.namespace.as_ref().map(|it| format!(" of namespace {it}"));
-        let line = format!("{}{}: {}", gap.resource, place.unwrap_or_default(), gap.reason);
-        let line = format!("not read: {}", escape_control(&line));
+        let line = format!("not read: {}", escape_control(&gap.told()));
         let width = terminal::width().map_or(usize::MAX, usize::from);
         for line in wrap(&line, width) {
             terminal::note(&line);

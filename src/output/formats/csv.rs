@@ -93,10 +93,11 @@ fn cells(finding: Finding) -> [String; HEADERS.len()] {
     ]
 }
 
-/// A cell that is text wherever it is opened.
+/// A cell that is text wherever it is opened, also where cells are taken to end at a semicolon.
 fn cell(text: &str) -> String {
-    let mark = if text.starts_with(FORMULA) { "'" } else { "" };
-    let text = format!("{mark}{}", escape_control(text));
+    let mark = |part: &str| if part.starts_with(FORMULA) { "'" } else { "" };
+    let parts = text.split(';').map(|part| format!("{}{}", mark(part), escape_control(part)));
+    let text = parts.collect::<Vec<_>>().join(";");
     match text.contains(['"', ',']) {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
         false => text,
@@ -157,6 +158,7 @@ mod tests {
             ("\r", "'\\r"),
             ("\n=1", "'\\n=1"),
             ("＝1", "'＝1"),
+            ("boom;=A1", "boom;'=A1"),
             ("pv-1", "pv-1"),
             ("a=b", "a=b"),
             ("", ""),
@@ -167,17 +169,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_one_cell_and_no_formula(texts in prop::array::uniform4(".{0,12}|[=+@,\"\r\n\t-]{1,6}")) {
+        fn any_text_is_one_cell_and_no_formula(texts in prop::array::uniform4(".{0,12}|[=+@,;\"\r\n\t-]{1,6}")) {
             let mut out = Vec::new();
             line(&mut out, texts.clone()).expect("because memory does not fail");
             let printed = String::from_utf8(out).expect("it is text");
             let cells = parse(&printed).expect("it is a line of cells");
             prop_assert_eq!(cells.len(), texts.len(), "{}", printed);
             for (text, cell) in texts.iter().zip(cells) {
-                prop_assert!(!cell.starts_with(FORMULA), "{:?}", cell);
-                let marked = text.starts_with(FORMULA);
-                let said = if marked { cell.strip_prefix('\'').expect("a mark") } else { &cell };
-                prop_assert_eq!(said, &*escape_control(text));
+                for (part, shown) in text.split(';').zip(cell.split(';')) {
+                    prop_assert!(!shown.starts_with(FORMULA), "{:?}", cell);
+                    let marked = part.starts_with(FORMULA);
+                    let said = if marked { shown.strip_prefix('\'').expect("a mark") } else { shown };
+                    prop_assert_eq!(said, &*escape_control(part));
+                }
             }
         }
     }

@@ -90,6 +90,11 @@ impl ExportFormat {
         matches!(self, Self::Csv | Self::Html | Self::Json | Self::Yaml)
     }
 
+    /// Whether it also lists, with `--new-only`, what is not new, and says which is: code scanning closes what an upload lacks.
+    pub const fn marks_new(self) -> bool {
+        matches!(self, Self::Sarif)
+    }
+
     /// Writes a report.
     ///
     /// # Errors

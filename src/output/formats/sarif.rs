@@ -54,7 +54,8 @@ pub fn write(
 ) -> io::Result<()> {
     let ReportFrame { head, tail, listed, .. } = report;
     let cluster = cluster(head);
-    let mut notes: Vec<Value> = tail.gaps.iter().map(gap).collect();
+    let unread = |gap: &Gap| notification(&format!("not read: {}", gap.told()));
+    let mut notes: Vec<Value> = tail.gaps.iter().map(unread).collect();
     let left_out = listed.saturating_sub(MOST);
     if left_out > 0 {
         let told =
@@ -62,9 +63,7 @@ pub fn write(
         notes.push(notification(&told));
     }
     if let Some(hidden) = head.metadata.scope.as_ref().and_then(|it| it.hidden.as_ref()) {
-        let count = counted(hidden.count, "finding");
-        let told = format!("{count} counted, not listed: {}", hidden.what());
-        notes.push(notification(&told));
+        notes.push(notification(&hidden.told()));
     }
     let index: HashMap<&str, usize> =
         REGISTRY.iter().enumerate().map(|(index, rule)| (rule.id, index)).collect();
@@ -86,14 +85,6 @@ pub fn write(
         results: list::streamed(&mut results),
     };
     list::json(out, &SarifLog { schema: SCHEMA, version: "2.1.0", runs: [run] })
-}
-
-/// What something that could not be read limits.
-fn gap(gap: &Gap) -> Value {
-    let place = gap.namespace.as_ref().map(|it| format!(" of namespace {it}"));
-    let place = place.unwrap_or_default();
-    let told = format!("not read: {}{place}: {}", gap.resource, gap.reason);
-    notification(&told)
 }
 
 fn notification(told: &str) -> Value {

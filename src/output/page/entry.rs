@@ -113,7 +113,11 @@ impl PageEntry {
         let Self { id, severity, object, summary, size, age, .. } = self;
         writeln!(out, "<li><details><summary>")?;
         writeln!(out, r#"<span class="severity {0}">{0}</span>"#, Escaped(severity))?;
-        writeln!(out, r#"<span class="object">{}</span>"#, Escaped(object))?;
+        write!(out, r#"<span class="object">{}"#, Escaped(object))?;
+        if !self.claim.is_empty() {
+            write!(out, "<small> claim {}</small>", Escaped(&self.claim))?;
+        }
+        writeln!(out, "</span>")?;
         writeln!(out, r#"<span class="what">{}</span>"#, Escaped(summary))?;
         writeln!(out, r#"<span class="id">{}</span>"#, Escaped(id))?;
         writeln!(out, r#"<span class="size">{}</span>"#, Escaped(size))?;
@@ -122,9 +126,15 @@ impl PageEntry {
         if !self.command.is_empty() {
             writeln!(out, "<pre>{}</pre>", Escaped(&self.command))?;
         }
-        for text in [&self.effect, &self.risk, &self.reason].into_iter().filter(|it| !it.is_empty())
-        {
-            writeln!(out, "<p>{}</p>", Escaped(text))?;
+        for (name, text) in [
+            ("Verdict", &self.state),
+            ("Why", &self.reason),
+            ("If it is done", &self.effect),
+            ("Risk", &self.risk),
+        ] {
+            if !text.is_empty() {
+                writeln!(out, "<p>{name}: {}</p>", Escaped(text))?;
+            }
         }
         writeln!(out, "<dl>")?;
         for [object, field, value] in &self.evidence {

@@ -1,7 +1,7 @@
 //! `-o html`: a report as one page that needs no network. `page.html`, `page.css` and `page.js` are the page itself.
 //!
-//! Findings are written as they come, as JSON that the script lists; what is drawn above the list is added up meanwhile. It
-//! stands after them in the file, so that they need not be kept. Without the script, the first hundred can be read.
+//! Findings are written as they come, as JSON that the script lists, before everything else, so that they need not be kept.
+//! Without the script, the first hundred can be read.
 
 mod entry;
 mod frame;
@@ -15,10 +15,7 @@ use frame::{Escaped, Island, document};
 use overview::overview;
 pub use trend::print as print_trend;
 
-use super::{
-    tally::StorageTally,
-    wire::{Finding, Gap, ReportHead, ReportMetadata, ReportTail, Source},
-};
+use super::wire::{Finding, Gap, ReportHead, ReportMetadata, ReportTail, Source};
 use crate::model::counted;
 
 const SCRIPT: &str = include_str!("page.js");
@@ -38,26 +35,25 @@ pub fn print(
     let place = place(&head.metadata);
     let title = format!("Storage audit: {place}");
     document(out, &title, Some(SCRIPT), |out| {
-        let (tally, first) = island(out, findings)?;
+        let (listed, first) = island(out, findings)?;
         writeln!(out, "<header>\n<h1>Storage audit</h1>")?;
         writeln!(out, "<p>{}</p>\n</header>\n<main>", Escaped(&origin(&place, &head.metadata)))?;
-        let hidden = head.metadata.scope.as_ref().and_then(|it| it.hidden.as_ref());
-        overview(out, &tally, &head.summary, hidden, tail.gaps.len())?;
-        list(out, &tally, &first)?;
+        overview(out, head, tail.gaps.len())?;
+        list(out, listed, &first)?;
         gaps(out, &tail.gaps)?;
         writeln!(out, "</main>")
     })
 }
 
-/// Writes all findings as JSON, adds them up, and returns the first.
+/// Writes all findings as JSON, and returns how many they are, and the first.
 fn island(
     out: &mut dyn Write,
     findings: &mut dyn Iterator<Item = Finding>,
-) -> io::Result<(StorageTally, Vec<PageEntry>)> {
-    let (mut tally, mut first) = (StorageTally::default(), Vec::new());
+) -> io::Result<(usize, Vec<PageEntry>)> {
+    let (mut listed, mut first) = (0, Vec::new());
     write!(out, r#"<script type="application/json" id="findings">["#)?;
     for (index, finding) in findings.enumerate() {
-        tally.add(&finding);
+        listed += 1;
         let entry = PageEntry::of(finding);
         out.write_all(if index == 0 { b"\n" } else { b",\n" })?;
         serde_json::to_writer(Island(out), &entry)?;
@@ -66,18 +62,18 @@ fn island(
         }
     }
     writeln!(out, "]</script>")?;
-    Ok((tally, first))
+    Ok((listed, first))
 }
 
 /// Writes the list: without the script, its beginning; the script puts all of it in its place.
-fn list(out: &mut dyn Write, tally: &StorageTally, first: &[PageEntry]) -> io::Result<()> {
+fn list(out: &mut dyn Write, listed: usize, first: &[PageEntry]) -> io::Result<()> {
     writeln!(out, r#"<section id="list" aria-labelledby="list-title">"#)?;
-    writeln!(out, r#"<h2 id="list-title">{}</h2>"#, counted(tally.findings, "finding"))?;
-    if tally.findings > first.len() {
-        let (shown, all) = (first.len(), tally.findings);
+    writeln!(out, r#"<h2 id="list-title">{}</h2>"#, counted(listed, "finding"))?;
+    if listed > first.len() {
+        let shown = first.len();
         writeln!(
             out,
-            "<noscript><p>The first {shown} of {all}: your browser runs no scripts, or this page may not.</p></noscript>"
+            "<noscript><p>The first {shown} of {listed}: your browser runs no scripts, or this page may not.</p></noscript>"
         )?;
     }
     writeln!(out, r#"<div id="rows">"#)?;
@@ -101,14 +97,16 @@ fn gaps(out: &mut dyn Write, gaps: &[Gap]) -> io::Result<()> {
     )?;
     writeln!(
         out,
-        "<thead><tr><th scope=\"col\">Resource</th><th scope=\"col\">Reason</th><th scope=\"col\">Findings that it limits</th></tr></thead>\n<tbody>"
+        "<thead><tr><th scope=\"col\">Resource</th><th scope=\"col\">Reason</th><th scope=\"col\">Checks that it limits</th></tr></thead>\n<tbody>"
     )?;
     for gap in gaps {
-        let within = gap.namespace.as_ref().map(|it| format!(" in namespace {it}"));
-        let resource = format!("{}{}", gap.resource, within.unwrap_or_default());
-        let (resource, ids) = (Escaped(&resource), gap.ids.join(", "));
-        let (reason, ids) = (Escaped(&gap.reason), Escaped(&ids));
-        writeln!(out, "<tr><th scope=\"row\">{resource}</th><td>{reason}</td><td>{ids}</td></tr>")?;
+        let (resource, ids) = (gap.place(), gap.ids.join(", "));
+        let [resource, reason, ids] = [&resource, &gap.reason, &ids].map(|it| Escaped(it));
+        writeln!(
+            out,
+            "<tr><th scope=\"row\">{resource}</th><td>{reason}</td><td><details><summary>{}</summary>{ids}</details></td></tr>",
+            counted(gap.ids.len(), "check")
+        )?;
     }
     writeln!(out, "</tbody></table></div>\n</section>")
 }

@@ -4,12 +4,9 @@ use std::io::{self, Write};
 
 use super::frame::Escaped;
 use crate::{
-    model::{Bytes, Severity, Text, counted, format_bytes},
-    output::{
-        sections::Grouping,
-        tally::{Amounts, Place, StorageTally, Waste},
-        wire::{HiddenFindings, Summary},
-    },
+    model::{Bytes, Severity, counted, format_bytes},
+    output::table::short_name,
+    output::wire::{ReportHead, ReportScope, StorageAmounts, StorageShare, Summary},
 };
 
 /// Places of a panel that have a bar of their own.
@@ -19,26 +16,40 @@ const SHOWN: usize = 8;
 pub(super) const COLUMNS: &str =
     r#"<colgroup><col class="place"><col><col class="bytes"><col class="bytes"></colgroup>"#;
 
-/// What each panel says, and whether its names filter the list.
-const PANELS: [(&str, Place, Option<&str>); 4] = [
-    ("By namespace", Place::Group(Grouping::Namespace), Some("namespace")),
-    ("By storage class", Place::Group(Grouping::Class), Some("class")),
-    ("By driver", Place::Group(Grouping::Driver), Some("driver")),
-    ("By age", Place::Age, None),
+/// A kind of waste: its class on the page, its name, what that means, and its bytes.
+type Waste = (&'static str, &'static str, &'static str, fn(&StorageAmounts) -> Bytes);
+
+const WASTES: [Waste; 3] = [
+    ("leaking", "Leaking", "billed without an object that references it, now or soon", |it| {
+        it.leaking_bytes
+    }),
+    ("released", "Released", "kept after its claim was deleted", |it| it.released_bytes),
+    (
+        "unused",
+        "Unused",
+        "no pod, workload or owner uses its claim; custom resources are not checked",
+        |it| it.unused_bytes,
+    ),
+];
+
+/// What names the places of a panel.
+type Place = fn(&StorageShare) -> Option<&String>;
+
+/// What each panel says, and by which name its places filter the list.
+const PANELS: [(&str, Place, &str); 3] = [
+    ("By namespace", |it| it.namespace.as_ref(), "namespace"),
+    ("By storage class", |it| it.storage_class.as_ref(), "class"),
+    ("By driver", |it| it.driver.as_ref(), "driver"),
 ];
 
 /// Writes the overview.
 ///
 /// # Errors
 /// When writing fails.
-pub(super) fn overview(
-    out: &mut dyn Write,
-    tally: &StorageTally,
-    summary: &Summary,
-    hidden: Option<&HiddenFindings>,
-    gaps: usize,
-) -> io::Result<()> {
-    let total = tally.total();
+pub(super) fn overview(out: &mut dyn Write, head: &ReportHead, gaps: usize) -> io::Result<()> {
+    let summary = &head.summary;
+    let sum = |sum: StorageAmounts, it: &StorageShare| sum.plus(it.amounts);
+    let total = summary.storage.iter().fold(StorageAmounts::default(), sum);
     if gaps > 0 {
         let kinds = counted(gaps, "resource");
         writeln!(
@@ -46,13 +57,10 @@ pub(super) fn overview(
             "<p class=\"incomplete\"><strong>Incomplete:</strong> {kinds} not read, or only in part. All figures are at least these. <a href=\"#gaps\">What was not read</a></p>"
         )?;
     }
-    if let Some(hidden) = hidden {
-        let (findings, what) = (counted(hidden.count, "finding"), hidden.what());
-        writeln!(
-            out,
-            "<p class=\"incomplete\">{findings} not on this page, nor in its figures: {}.</p>",
-            Escaped(&what)
-        )?;
+    if let Some(scope) = &head.metadata.scope {
+        for said in narrowed(scope) {
+            writeln!(out, "<p class=\"incomplete\">{}</p>", Escaped(&said))?;
+        }
     }
     writeln!(
         out,
@@ -64,46 +72,70 @@ pub(super) fn overview(
         format_bytes(total.wasted()),
         counted(total.volumes, "backend volume")
     )?;
-    for waste in Waste::ALL {
-        let (name, bytes) = (waste.name(), format_bytes(total.of(waste)));
+    for (class, title, meaning, of) in WASTES {
+        let bytes = format_bytes(of(&total));
         writeln!(
             out,
-            "<div class=\"figure\"><h3><span class=\"key {name}\"></span>{}</h3><p class=\"big\">{bytes}</p><p>{}</p></div>",
-            title(waste),
-            meaning(waste)
+            "<div class=\"figure\"><h3><span class=\"key {class}\"></span>{title}</h3><p class=\"big\">{bytes}</p><p>{meaning}</p></div>"
         )?;
     }
     writeln!(
         out,
         "<div class=\"figure\"><h3><span class=\"key at-risk\"></span>Data at risk</h3><p class=\"big\">{}</p><p>can be destroyed, or read by others: {}</p></div></div>",
-        format_bytes(total.at_risk),
+        format_bytes(total.at_risk_bytes),
         counted(total.volumes_at_risk, "volume")
     )?;
     bar(out, &total, total.wasted(), "bar whole")?;
     severities(out, summary)?;
     writeln!(out, r#"<div class="panels">"#)?;
     for (heading, place, filters) in PANELS {
-        panel(out, heading, filters, tally.by(place))?;
+        let places = StorageAmounts::by(&summary.storage, place).into_iter();
+        let places = places.map(|(name, it)| (name.cloned(), it)).collect();
+        panel(out, heading, Some(filters), places)?;
     }
+    panel(out, "Released, by age", None, by_age(&summary.storage))?;
     writeln!(out, "</div>")?;
     counting(out, summary)?;
     writeln!(out, "</section>")
 }
 
-const fn title(waste: Waste) -> &'static str {
-    match waste {
-        Waste::Leaking => "Leaking",
-        Waste::Released => "Released",
-        Waste::Unused => "Unused",
-    }
+/// What the report leaves out because it was asked to.
+fn narrowed(scope: &ReportScope) -> Vec<String> {
+    let objects = scope.objects.iter().map(|it| short_name(it)).collect::<Vec<_>>();
+    let list = |name: &str, names: &[String]| {
+        (!names.is_empty()).then(|| format!("Only {name} {}.", names.join(", ")))
+    };
+    let only = [
+        list("namespace", &scope.namespaces),
+        scope.selector.as_ref().map(|it| format!("Only objects with the labels {it}.")),
+        scope.field_selector.as_ref().map(|it| format!("Only objects with the fields {it}.")),
+        list("", &objects),
+        list("findings of", &scope.rules),
+        (!scope.ignored.is_empty())
+            .then(|| format!("Without findings of {}.", scope.ignored.join(", "))),
+        scope.hidden.as_ref().map(|it| format!("{}: not on this page.", it.told())),
+    ];
+    only.into_iter().flatten().collect()
 }
 
-const fn meaning(waste: Waste) -> &'static str {
-    match waste {
-        Waste::Leaking => "billed without an object that references it, now or soon",
-        Waste::Released => "its claim was deleted",
-        Waste::Unused => "no pod, workload or owner uses its claim",
-    }
+/// Released bytes by age, the oldest first.
+fn by_age(storage: &[StorageShare]) -> Vec<(Option<String>, StorageAmounts)> {
+    let ages = StorageAmounts::by(storage, |it| it.released_days);
+    let released = |(days, it): (Option<u32>, StorageAmounts)| {
+        let StorageAmounts { released_bytes, .. } = it;
+        (released_bytes > 0)
+            .then(|| (days, StorageAmounts { released_bytes, ..Default::default() }))
+    };
+    let mut ages: Vec<_> = ages.into_iter().filter_map(released).collect();
+    ages.sort_by_key(|(days, _)| std::cmp::Reverse(*days));
+    let name = |days: u32| match days {
+        0 => "less than 7 days".to_owned(),
+        7 => "7 to 30 days".to_owned(),
+        30 => "30 to 90 days".to_owned(),
+        90 => "90 days to 1 year".to_owned(),
+        _ => "1 year or longer".to_owned(),
+    };
+    ages.into_iter().map(|(days, it)| (days.map(name), it)).collect()
 }
 
 fn severities(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
@@ -130,9 +162,9 @@ fn panel(
     out: &mut dyn Write,
     heading: &str,
     filters: Option<&str>,
-    mut places: Vec<(Option<Text>, Amounts)>,
+    mut places: Vec<(Option<String>, StorageAmounts)>,
 ) -> io::Result<()> {
-    let none = if filters.is_some() { "none" } else { "unknown" };
+    let none = if filters.is_some() { "(none)" } else { "unknown" };
     let others = places.split_off(places.len().min(SHOWN));
     let most = places.iter().map(|(_, it)| it.wasted()).max().unwrap_or(0);
     let id = heading.to_lowercase().replace(' ', "-");
@@ -152,34 +184,33 @@ fn panel(
         figures(out, amounts)?;
     }
     if !others.is_empty() {
-        let sum = others.iter().fold(Amounts::default(), |sum, (_, it)| sum.plus(it));
+        let sum = others.iter().fold(StorageAmounts::default(), |sum, (_, it)| sum.plus(*it));
         write!(out, "<tr><td colspan=\"2\">{}", counted(others.len(), "other"))?;
         figures(out, &sum)?;
     }
     writeln!(out, "</tbody></table></section>")
 }
 
-fn figures(out: &mut dyn Write, amounts: &Amounts) -> io::Result<()> {
+fn figures(out: &mut dyn Write, amounts: &StorageAmounts) -> io::Result<()> {
     let shown = |bytes: Bytes| if bytes == 0 { "–".to_owned() } else { format_bytes(bytes) };
     writeln!(
         out,
         "</td><td>{}</td><td>{}</td></tr>",
         shown(amounts.wasted()),
-        shown(amounts.at_risk)
+        shown(amounts.at_risk_bytes)
     )
 }
 
 /// Draws the kinds of waste side by side, as long as they are beside the most there is. Its figures stand beside it.
-fn bar(out: &mut dyn Write, amounts: &Amounts, most: Bytes, class: &str) -> io::Result<()> {
+fn bar(out: &mut dyn Write, amounts: &StorageAmounts, most: Bytes, class: &str) -> io::Result<()> {
     write!(out, r#"<svg class="{class}" aria-hidden="true" focusable="false">"#)?;
     let mut start = 0.0;
-    for waste in Waste::ALL {
+    for (name, _, _, of) in WASTES {
         #[expect(clippy::cast_precision_loss, reason = "a screen has fewer columns")]
-        let share = amounts.of(waste) as f64 / most.max(1) as f64;
+        let share = of(amounts) as f64 / most.max(1) as f64;
         // The least that is there can be seen.
         let width = if share > 0.0 { (100.0 * share).max(0.8) } else { 0.0 };
         if width > 0.0 {
-            let name = waste.name();
             write!(
                 out,
                 r#"<rect class="{name}" x="{start:.2}%" width="{width:.2}%" height="100%"/>"#
@@ -190,9 +221,9 @@ fn bar(out: &mut dyn Write, amounts: &Amounts, most: Bytes, class: &str) -> io::
     writeln!(out, "</svg>")
 }
 
-/// Says how bytes were counted, and what the summary of the report says beside that.
+/// Says how bytes were counted.
 fn counting(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
-    let Summary { released, reclaimable, leaking, at_risk, exempted, .. } = summary;
+    let Summary { reclaimable, exempted, .. } = summary;
     let exempted = match exempted {
         0 => String::new(),
         count => format!(" Exemptions leave out {}.", counted(*count, "finding")),
@@ -200,13 +231,10 @@ fn counting(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
     writeln!(
         out,
         "<details class=\"counting\"><summary>How bytes are counted</summary>\
-         <p>They are capacities of the volumes in findings. A backend volume counts once, however many findings, claims or PersistentVolumes \
-         reference it: as leaking, else as Released, else as unused. Volumes that became Released more recently than the threshold are in no finding, \
-         and so is what was not read.{exempted} A namespace is that of the claim, an age that of the finding.</p>\
-         <p>Summary of the report, which counts objects in scope: Released {}, reclaimable now {}; leaking {}; data at risk {}.</p></details>",
-        Escaped(released),
-        Escaped(reclaimable),
-        Escaped(leaking),
-        Escaped(at_risk)
+         <p>They are capacities of volumes; 1Ti is 1024Gi, 1Gi is 1024³ bytes. A backend volume counts once, however many claims or \
+         PersistentVolumes reference it: as leaking, else as Released, else as unused; and beside that once at risk. All Released volumes count, \
+         also those that are not old enough for a finding. A namespace is that of the claim.{exempted}</p>\
+         <p>Of the Released volumes, <code>gc</code> could reclaim {} now.</p></details>",
+        Escaped(reclaimable)
     )
 }

@@ -31,7 +31,8 @@ function span(name, text) {
 // One row. What it opens to is made when it is opened.
 function row(finding) {
   const details = element('details', {}, element('summary', {},
-    span(`severity ${finding.severity}`, finding.severity), span('object', finding.object), span('what', finding.summary),
+    span(`severity ${finding.severity}`, finding.severity), element('span', { className: 'object' }, finding.object, finding.claim ? element('small', {}, ` claim ${finding.claim}`) : ''),
+    span('what', finding.summary),
     span('id', finding.id), span('size', finding.size ?? ''), span('age', finding.age ?? '')));
   details.addEventListener('toggle', () => {
     if (details.open && details.children.length === 1) details.append(opened(finding));
@@ -52,7 +53,7 @@ function opened(finding) {
     box.append(element('div', { className: 'next' }, command, copy));
   }
   const state = `Verdict: ${finding.state}${finding.reason ? `, ${finding.reason}` : ''}`;
-  for (const text of [finding.effect && `Effect: ${finding.effect}`, finding.risk && `Risk: ${finding.risk}`, state]) {
+  for (const text of [state, finding.effect && `If it is done: ${finding.effect}`, finding.risk && `Risk: ${finding.risk}`]) {
     if (text) box.append(element('p', {}, text));
   }
   if (finding.causes) {

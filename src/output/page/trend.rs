@@ -7,8 +7,11 @@ use super::{
     overview::COLUMNS,
 };
 use crate::{
-    model::{Bytes, Time, counted, format_bytes, parse_quantity, parse_time},
-    output::trend::{StorageTrend, TrendAmounts, TrendGroup, TrendPoint, TrendSeries},
+    model::{Bytes, Time, counted, format_bytes, parse_time},
+    output::{
+        trend::{StorageTrend, TrendGroup, TrendPoint, TrendSeries},
+        wire::StorageAmounts,
+    },
 };
 
 /// Columns and lines of a drawing, which the page stretches.
@@ -16,12 +19,13 @@ const WIDE: f64 = 1000.0;
 const HIGH: f64 = 100.0;
 
 /// A line: its class and name on the page, and its bytes.
-type Line = (&'static str, &'static str, fn(&TrendAmounts) -> &str);
+type Line = (&'static str, &'static str, fn(&StorageAmounts) -> Bytes);
 
-const LINES: [Line; 3] = [
-    ("released", "Released", |it| &it.released),
-    ("leaking", "Leaking", |it| &it.leaking),
-    ("at-risk", "Data at risk", |it| &it.at_risk),
+const LINES: [Line; 4] = [
+    ("leaking", "Leaking", |it| it.leaking_bytes),
+    ("released", "Released", |it| it.released_bytes),
+    ("unused", "Unused", |it| it.unused_bytes),
+    ("at-risk", "Data at risk", |it| it.at_risk_bytes),
 ];
 
 /// Prints what reports say over time as a page.
@@ -49,7 +53,9 @@ fn of_series(out: &mut dyn Write, series: &TrendSeries, index: usize) -> io::Res
     )?;
     let span = (Escaped(&first.taken_at), Escaped(&last.taken_at));
     writeln!(out, "<p>{}, {} to {}</p>", counted(series.reports.len(), "report"), span.0, span.1)?;
-    chart(out, series)?;
+    if series.reports.len() > 1 {
+        chart(out, series)?;
+    }
     writeln!(out, r#"<div class="panels">"#)?;
     groups(out, series, TrendGroup::Namespace, "By namespace")?;
     groups(out, series, TrendGroup::Class, "By storage class")?;
@@ -61,7 +67,7 @@ fn of_series(out: &mut dyn Write, series: &TrendSeries, index: usize) -> io::Res
 /// Draws all lines, with a scale beside them, and what each is at its end.
 fn chart(out: &mut dyn Write, series: &TrendSeries) -> io::Result<()> {
     let all = || series.reports.iter().map(|it| &it.total);
-    let most = LINES.iter().flat_map(|(_, _, of)| all().map(|it| bytes(of(it)))).max().unwrap_or(0);
+    let most = LINES.iter().flat_map(|(_, _, of)| all().map(of)).max().unwrap_or(0);
     writeln!(
         out,
         "<div class=\"chart\"><div class=\"scale\" aria-hidden=\"true\"><span>{}</span><span>{}</span><span>0</span></div>",
@@ -74,7 +80,7 @@ fn chart(out: &mut dyn Write, series: &TrendSeries) -> io::Result<()> {
     )?;
     write!(out, "<line class=\"grid\" x1=\"0\" x2=\"{WIDE}\" y1=\"{0}\" y2=\"{0}\"/>", HIGH / 2.0)?;
     for (class, _, of) in LINES {
-        polyline(out, class, &series.reports, most, |it| bytes(of(&it.total)))?;
+        polyline(out, class, &series.reports, most, |it| of(&it.total))?;
     }
     writeln!(out, "</svg>")?;
     if let Some((first, last)) = series.reports.first().zip(series.reports.last()) {
@@ -85,7 +91,7 @@ fn chart(out: &mut dyn Write, series: &TrendSeries) -> io::Result<()> {
             Escaped(day(last))
         )?;
         for (class, name, of) in LINES {
-            let (before, now) = (Escaped(of(&first.total)), Escaped(of(&last.total)));
+            let (before, now) = (format_bytes(of(&first.total)), format_bytes(of(&last.total)));
             writeln!(
                 out,
                 "<span><span class=\"key {class}\"></span>{name}: {before} to <strong>{now}</strong></span>"
@@ -102,24 +108,25 @@ fn groups(
     group: TrendGroup,
     heading: &str,
 ) -> io::Result<()> {
-    let of = |report: &TrendPoint, name: &str, line: Line| {
-        report.by(group).get(name).map_or(0, |it| bytes(line.2(it)))
-    };
+    let of =
+        |report: &TrendPoint, name: &str, line: Line| report.by(group).get(name).map_or(0, line.2);
     let all = series.reports.iter().flat_map(|it| it.by(group).values());
-    let most = all.flat_map(|it| LINES.map(|line| bytes(line.2(it)))).max().unwrap_or(0);
+    let most = all.flat_map(|it| LINES.map(|line| line.2(it))).max().unwrap_or(0);
     let Some((first, last)) = series.reports.first().zip(series.reports.last()) else {
         return Ok(());
     };
-    let [released, ..] = LINES;
+    let wasted = |report: &TrendPoint, name: &str| {
+        report.by(group).get(name).map_or(0, StorageAmounts::wasted)
+    };
     let mut names: Vec<_> = series.names(group).into_iter().collect();
-    names.sort_by_key(|name| std::cmp::Reverse(of(last, name, released)));
+    names.sort_by_key(|name| std::cmp::Reverse((wasted(last, name), wasted(first, name))));
     writeln!(out, "<div class=\"panel\"><h3>{heading}</h3>")?;
     writeln!(
         out,
-        "<table>{COLUMNS}<thead><tr><td></td><td></td><th scope=\"col\" colspan=\"2\">Released, first and last</th></tr></thead><tbody>"
+        "<table>{COLUMNS}<thead><tr><td></td><td></td><th scope=\"col\" colspan=\"2\">Wasted, first and last</th></tr></thead><tbody>"
     )?;
     for name in names {
-        let shown = Escaped(if name.is_empty() { "none" } else { name });
+        let shown = Escaped(if name.is_empty() { "(none)" } else { name });
         write!(
             out,
             "<tr><th scope=\"row\">{shown}</th><td><svg class=\"spark\" viewBox=\"0 -6 {WIDE} 112\" preserveAspectRatio=\"none\" aria-hidden=\"true\" focusable=\"false\">"
@@ -127,7 +134,7 @@ fn groups(
         for line in LINES {
             polyline(out, line.0, &series.reports, most, |report| of(report, name, line))?;
         }
-        let (before, now) = (of(first, name, released), of(last, name, released));
+        let (before, now) = (wasted(first, name), wasted(last, name));
         writeln!(
             out,
             "</svg></td><td>{}</td><td>{}</td></tr>",
@@ -145,23 +152,24 @@ fn reports(out: &mut dyn Write, series: &TrendSeries, index: usize) -> io::Resul
         "<details class=\"counting\"><summary>All reports</summary><div class=\"wide\" role=\"region\" aria-label=\"All reports {}\" tabindex=\"0\"><table class=\"gaps\">",
         index + 1
     )?;
+    let columns = LINES.map(|(_, name, _)| format!("<th scope=\"col\">{name}</th>")).concat();
     writeln!(
         out,
-        "<thead><tr><th scope=\"col\">Taken at</th><th scope=\"col\">Released</th><th scope=\"col\">Leaking</th><th scope=\"col\">Data at risk</th><th scope=\"col\">Findings</th><th scope=\"col\">Version</th></tr></thead><tbody>"
+        "<thead><tr><th scope=\"col\">Taken at</th>{columns}<th scope=\"col\">Findings</th><th scope=\"col\">Version</th></tr></thead><tbody>"
     )?;
     for TrendPoint { taken_at, tool, findings, is_incomplete, total, .. } in &series.reports {
         let (at, version) = (Escaped(taken_at), Escaped(&tool.version));
-        let [released, leaking, at_risk] = LINES.map(|(_, _, of)| Escaped(of(total)));
+        let cells =
+            LINES.map(|(_, _, of)| format!("<td>{}</td>", format_bytes(of(total)))).concat();
         let incomplete = if *is_incomplete { ", incomplete" } else { "" };
         writeln!(
             out,
-            "<tr><th scope=\"row\">{at}</th><td>{released}</td><td>{leaking}</td><td>{at_risk}</td><td>{findings}{incomplete}</td><td>{version}</td></tr>"
+            "<tr><th scope=\"row\">{at}</th>{cells}<td>{findings}{incomplete}</td><td>{version}</td></tr>"
         )?;
     }
     writeln!(
         out,
-        "</tbody></table></div><p>Totals are those of the summaries. Classes and namespaces are those of the volumes in findings, each backend \
-         volume once: Released volumes that are younger than the threshold of the audit are in none.</p></details>"
+        "</tbody></table></div><p>Capacities of volumes, each backend volume once. Wasted is what is leaking, Released or unused.</p></details>"
     )
 }
 
@@ -191,8 +199,4 @@ fn polyline(
 
 fn day(report: &TrendPoint) -> &str {
     report.taken_at.split('T').next().unwrap_or_default()
-}
-
-fn bytes(quantity: &str) -> Bytes {
-    parse_quantity(quantity).unwrap_or(0)
 }

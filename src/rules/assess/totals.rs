@@ -25,7 +25,7 @@ pub struct Totals {
     pub exempted: usize,
     /// Findings by rule, severity and namespace: that of the object, or of its claim.
     pub by_namespace: BTreeMap<(RuleId, Severity, Option<Text>), usize>,
-    /// Released, leaking and unused capacity, by where it is.
+    /// Released, leaking, unused and endangered capacity, by where it is.
     pub storage: BTreeMap<StoragePool, StorageTotals>,
     /// Capacity of volumes that gc could reclaim now.
     pub reclaimable: Bytes,
@@ -46,10 +46,13 @@ pub struct StoragePool {
     pub class: Option<Text>,
     /// The CSI driver or in-tree plugin, as far as it is known.
     pub driver: Option<Text>,
+    /// For how many days at least its volumes are Released, as one of [`Self::DAYS`]; `None` where they are not, or since
+    /// when is unknown.
+    pub released_days: Option<u32>,
 }
 
-/// Capacities in one place: each backend volume is counted once in each of them, at the volume with the first name of
-/// those that reference it.
+/// Capacities in one place. Each backend volume counts once, at the volume with the first name of those that reference it:
+/// as leaking, else as Released, else as unused; and beside that once at risk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StorageTotals {
     /// Capacity of Released volumes.
@@ -58,15 +61,47 @@ pub struct StorageTotals {
     pub leaking: Bytes,
     /// Capacity of volumes whose claims nothing uses.
     pub unused: Bytes,
+    /// How many backend volumes that are.
+    pub volumes: usize,
+    /// Capacity of volumes whose data can be destroyed, or read by other users.
+    pub at_risk: Bytes,
+    /// How many backend volumes that are.
+    pub volumes_at_risk: usize,
     /// Since when the volume is Released that has been for longest, of those of which it is known.
     pub oldest_released: Option<Time>,
 }
 
 impl StoragePool {
-    fn of_volume(volume: &Volume) -> Self {
+    /// Where one age ends and the next one begins, in days.
+    pub const DAYS: [u32; 5] = [0, 7, 30, 90, 365];
+
+    fn of_volume(cx: &Cx, volume: &Volume) -> Self {
         let columns = facts::columns(volume);
         let namespace = volume.claim_ref.as_ref().map(|it| Text::clone(&it.key.namespace));
-        Self { namespace, class: columns.class, driver: columns.driver }
+        let is_released = volume.phase == Phase::Released;
+        let since = is_released.then(|| facts::released_age(cx, volume).since).flatten();
+        let days = since.zip(cx.cluster().clock()).map(|(since, now)| (now - since).num_days());
+        let released_days =
+            days.and_then(|days| Self::DAYS.into_iter().rev().find(|it| i64::from(*it) <= days));
+        Self { namespace, class: columns.class, driver: columns.driver, released_days }
+    }
+
+    /// That of what has no volume.
+    fn of_subject(cluster: &Cluster, subject: &Subject) -> Self {
+        match subject {
+            Subject::Claim(id) => cluster.claim_at(*id).map(|it| Self {
+                namespace: Some(Text::clone(&it.namespace)),
+                class: it.class.clone(),
+                ..Self::default()
+            }),
+            Subject::Backend(key) => cluster.kept_backend(key).map(|it| Self {
+                class: it.class.clone(),
+                driver: Some(Text::clone(&key.driver)),
+                ..Self::default()
+            }),
+            _ => None,
+        }
+        .unwrap_or_default()
     }
 }
 
@@ -101,21 +136,22 @@ fn volume<'a>(cluster: &'a Cluster, subject: &Subject) -> Option<&'a Volume> {
 /// Volumes by their names.
 type VolumesByName<'a> = BTreeMap<&'a str, &'a Volume>;
 
-/// One of these volumes for each backend volume: the first that references it.
-fn once_each<'a, 'b>(
-    cx: &'b Cx<'a>,
-    volumes: &'b VolumesByName<'a>,
-) -> impl Iterator<Item = &'a Volume> + 'b {
-    let is_counted = |it: &Volume| {
-        let Ok(others) = cx.sharing(it) else { return false };
-        others.iter().any(|(other, overlap)| {
-            overlap.is_certain()
-                && overlap.relation == Relation::Equal
-                && other.name() < it.name()
-                && volumes.contains_key(other.name())
-        })
-    };
-    volumes.values().copied().filter(move |it| !is_counted(it))
+/// Whether a backend volume is counted at another volume than this one: at one of these that is called by an earlier
+/// name, or at any of `first`.
+fn counts_elsewhere(
+    cx: &Cx,
+    volume: &Volume,
+    these: &VolumesByName,
+    first: &[&VolumesByName],
+) -> bool {
+    let is_first = |it: &Volume| first.iter().any(|volumes| volumes.contains_key(it.name()));
+    let Ok(others) = cx.sharing(volume) else { return is_first(volume) };
+    let equal = others
+        .iter()
+        .filter(|(_, overlap)| overlap.is_certain() && overlap.relation == Relation::Equal);
+    let mut equal = equal.map(|(other, _)| other);
+    let is_earlier = |it: &Volume| it.name() < volume.name() && these.contains_key(it.name());
+    is_first(volume) || equal.any(|it| is_first(it) || is_earlier(it))
 }
 
 /// Whether the data of a claim may be lost when the claim is deleted.
@@ -171,8 +207,11 @@ impl Assessor {
             leaking.extend(volume.filter(|_| leaks));
             unused.extend(volume.filter(|_| idles));
             at_risk.extend(volume.filter(|_| risks));
-            if risks && volume.is_none() {
-                totals.at_risk = totals.at_risk.saturating_add(capacity);
+            if risks && volume.is_none() && capacity > 0 {
+                let pool = StoragePool::of_subject(cluster, subject);
+                let pool = totals.storage.entry(pool).or_default();
+                pool.volumes_at_risk += 1;
+                pool.at_risk = pool.at_risk.saturating_add(capacity);
             }
         }
         for (id, volume) in cluster.volumes() {
@@ -182,28 +221,39 @@ impl Assessor {
             totals.in_scope.0 += 1;
             if volume.phase == Phase::Released {
                 released.insert(volume.name(), volume);
-                let pool = totals.storage.entry(StoragePool::of_volume(volume)).or_default();
+                let pool = StoragePool::of_volume(&cx, volume);
+                let pool = totals.storage.entry(pool).or_default();
                 let since = facts::released_age(&cx, volume).since;
                 pool.oldest_released = earliest(pool.oldest_released, since);
             }
         }
-        for (volumes, of) in [
-            (&released, (|it| &mut it.released) as fn(&mut StorageTotals) -> &mut Bytes),
-            (&leaking, |it| &mut it.leaking),
-            (&unused, |it| &mut it.unused),
-        ] {
-            for volume in once_each(&cx, volumes) {
-                let pool = of(totals.storage.entry(StoragePool::of_volume(volume)).or_default());
-                *pool = pool.saturating_add(volume.capacity.unwrap_or(0));
+        let parts: [(&VolumesByName, &[&VolumesByName], fn(&mut StorageTotals) -> &mut Bytes); 3] = [
+            (&leaking, &[], |it| &mut it.leaking),
+            (&released, &[&leaking], |it| &mut it.released),
+            (&unused, &[&leaking, &released], |it| &mut it.unused),
+        ];
+        for (volumes, first, of) in parts {
+            for volume in volumes.values() {
+                if counts_elsewhere(&cx, volume, volumes, first) {
+                    continue;
+                }
+                let pool = StoragePool::of_volume(&cx, volume);
+                let pool = totals.storage.entry(pool).or_default();
+                pool.volumes += 1;
+                let bytes = of(pool);
+                *bytes = bytes.saturating_add(volume.capacity.unwrap_or(0));
             }
         }
-        for volume in once_each(&cx, &at_risk) {
-            totals.at_risk = totals.at_risk.saturating_add(volume.capacity.unwrap_or(0));
+        for volume in at_risk.values().filter(|it| !counts_elsewhere(&cx, it, &at_risk, &[])) {
+            let pool = totals.storage.entry(StoragePool::of_volume(&cx, volume)).or_default();
+            pool.volumes_at_risk += 1;
+            pool.at_risk = pool.at_risk.saturating_add(volume.capacity.unwrap_or(0));
         }
         let sum = |of: fn(&StorageTotals) -> Bytes| {
             totals.storage.values().map(of).fold(0, Bytes::saturating_add)
         };
         (totals.released, totals.leaking) = (sum(|it| it.released), sum(|it| it.leaking));
+        totals.at_risk = sum(|it| it.at_risk);
         let claims =
             cluster.claims().filter(|(id, _)| in_scope(cluster, settings, &Subject::Claim(*id)));
         totals.in_scope.1 = claims.count();

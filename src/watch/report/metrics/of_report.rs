@@ -55,9 +55,9 @@ fn legible(mut totals: Totals) -> Totals {
         .collect();
     let storage = std::mem::take(&mut totals.storage).into_iter();
     totals.storage = storage
-        .map(|(StoragePool { namespace, class, driver }, of)| {
+        .map(|(StoragePool { namespace, class, driver, released_days }, of)| {
             let [namespace, class, driver] = [namespace, class, driver].map(|it| it.map(safe));
-            (StoragePool { namespace, class, driver }, of)
+            (StoragePool { namespace, class, driver, released_days }, of)
         })
         .collect();
     totals

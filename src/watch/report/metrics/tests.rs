@@ -67,8 +67,8 @@ fn bytes(storage: &[(Option<&str>, [u64; 3])]) -> Totals {
     let of = |(namespace, bytes): &(Option<&str>, [u64; 3])| {
         let [released, leaking, unused] = *bytes;
         let namespace = namespace.map(Text::from);
-        let pool = StoragePool { namespace, class: Some("fast".into()), driver: None };
-        (pool, StorageTotals { released, leaking, unused, oldest_released: None })
+        let pool = StoragePool { namespace, class: Some("fast".into()), ..StoragePool::default() };
+        (pool, StorageTotals { released, leaking, unused, ..StorageTotals::default() })
     };
     Totals { storage: storage.iter().map(of).collect(), ..Totals::default() }
 }
@@ -154,6 +154,7 @@ fn both_texts_say_the_same() {
         namespace: None,
         class: Some("fast \"\\\n".into()),
         driver: Some("d".into()),
+        released_days: None,
     };
     let oldest_released = Some(Utc::now());
     let storage = StorageTotals { released: 7, oldest_released, ..StorageTotals::default() };
