@@ -109,7 +109,7 @@ pub struct AuditArgs {
 enum AuditCommand {
     /// Compare two saved reports: what appeared, changed its severity, or cleared
     Diff(AuditDiffArgs),
-    /// Show what saved reports say over time: Released, leaking and at-risk bytes
+    /// Show what saved reports say over time: wasted and at-risk bytes
     Trend(TrendArgs),
 }
 

@@ -88,6 +88,9 @@ pub enum SavedReportError {
     /// An earlier version did not write what it is about.
     #[error("it does not say what it is about (metadata.scope)")]
     NoScope,
+    /// An earlier version did not write where the bytes are.
+    #[error("it does not say where its bytes are (summary.storage)")]
+    NoStorage,
     /// It is of a dump that does not say so.
     #[error("it does not say when it was made (metadata.takenAt)")]
     NoTime,

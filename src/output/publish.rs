@@ -195,7 +195,7 @@ pub fn summary(tally: &Totals) -> Summary {
         released: format_bytes(tally.released),
         leaking: format_bytes(tally.leaking),
         at_risk: format_bytes(tally.at_risk),
-        storage: tally.storage.iter().filter_map(share).collect(),
+        storage: Some(tally.storage.iter().filter_map(share).collect()),
     }
 }
 

@@ -128,10 +128,10 @@ impl StorageTrend {
     /// Adds a report where it belongs.
     ///
     /// # Errors
-    /// A report that does not say when it was made.
+    /// A report that does not say when it was made, or where its bytes are.
     pub fn add(&mut self, report: SavedDocument<Vec<IgnoredAny>>) -> Result<(), SavedReportError> {
         let SavedDocument { metadata, summary, gaps, .. } = report;
-        let storage = &summary.storage;
+        let storage = &summary.storage.ok_or(SavedReportError::NoStorage)?;
         let groups = |name: fn(&StorageShare) -> &Option<String>| {
             let sums = StorageAmounts::by(storage, |it| name(it).clone().unwrap_or_default());
             sums.into_iter().collect::<BTreeMap<_, _>>()

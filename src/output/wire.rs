@@ -212,8 +212,8 @@ pub struct Summary {
     /// Capacity whose data can be destroyed, or read by others.
     pub at_risk: String,
     /// The same by where it is, each backend volume once, whatever `findings` leaves out.
-    #[serde(default)]
-    pub storage: Vec<StorageShare>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<Vec<StorageShare>>,
 }
 
 /// Capacity in one place.

@@ -100,11 +100,39 @@ fn the_page_has_every_finding_once_and_the_first_hundred_twice() {
     assert_eq!(bytes, (1..=250_u64).sum::<u64>() << 30);
     assert!(page.contains("<p class=\"big\">30.6Ti</p><p>in 250 backend volumes</p>"), "31375Gi");
     for (heading, rows) in
-        [("By namespace", 9), ("By storage class", 5), ("By driver", 1), ("By age", 2)]
+        [("By namespace", 9), ("By storage class", 5), ("By driver", 1), ("Released, by age", 2)]
     {
         let panel = between(&page, &format!(">{heading}</h3>"), "</section>");
         assert_eq!(panel.matches("<tr>").count(), rows + 1, "{heading}: {panel}");
     }
+}
+
+/// A manager who compares them must find one figure.
+#[test]
+fn page_summary_and_metrics_have_the_same_bytes() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let example = root().join("examples/leaky-cluster.json.gz").display().to_string();
+    let files = ["html=a.html", "json=a.json", "openmetrics=a.om"];
+    let outputs = files.into_iter().flat_map(|it| ["-o", it]);
+    let call = Call::new(["audit", "-f", &example].into_iter().chain(outputs));
+    let ran = Call { folder: Some(folder.path().to_owned()), ..call }.run();
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let of = |name: &str| fs::read_to_string(folder.path().join(name)).expect("it is there");
+    let (page, metrics) = (of("a.html"), of("a.om"));
+    let report: Value = serde_json::from_str(&of("a.json")).expect("it is JSON");
+    let shares = report["summary"]["storage"].as_array().expect("a list");
+    for kind in ["leaking", "released", "unused"] {
+        let sum: u64 = shares.iter().filter_map(|it| it[format!("{kind}Bytes")].as_u64()).sum();
+        let family = format!("kubectl_storage_{kind}_bytes{{");
+        let samples = metrics.lines().filter(|it| it.starts_with(&family));
+        let sample = |it: &str| it.rsplit_once(' ').and_then(|it| it.1.parse::<f64>().ok());
+        #[expect(clippy::cast_precision_loss, reason = "it is far below 2^53")]
+        let (sum, samples) = (sum as f64, samples.filter_map(sample).sum::<f64>());
+        assert!(sum > 0.0 && (sum - samples).abs() < 1.0, "{kind}: {sum} {samples}");
+    }
+    let at_risk: u64 = shares.iter().filter_map(|it| it["atRiskBytes"].as_u64()).sum();
+    assert_eq!((report["summary"]["atRisk"].as_str(), at_risk >> 30), (Some("935Gi"), 935));
+    assert!(page.contains("<p class=\"big\">935Gi</p>"), "the page says it, too");
 }
 
 #[test]
@@ -151,7 +179,7 @@ fn a_page_says_what_it_leaves_out() {
     let some = audit(&usual(3), "html", &["--allow-gaps", "--severity", "high"]).stdout;
     assert!(
         some.contains(
-            "3 findings not on this page, nor in its figures: those less severe than high"
+            "3 findings counted, not listed: those less severe than high: not on this page."
         ),
         "{some}"
     );
@@ -210,10 +238,10 @@ fn reports_over_time_are_drawn() {
         serde_json::from_str(&trend(folder.path(), "json").stdout).expect("it is JSON");
     let reports = shown["series"][0]["reports"].as_array().expect("reports");
     assert_eq!(reports.len(), 6);
-    let released = |at: usize| reports[at]["released"].as_str().unwrap_or_default().to_owned();
-    assert_eq!((&*released(0), &*released(5)), ("210Gi", "5.4Ti"));
+    let released = |at: usize| reports[at]["releasedBytes"].as_u64().unwrap_or_default() >> 30;
+    assert_eq!((released(0), released(5)), (210, 5565));
     let parts = reports[0]["byNamespace"].as_object().expect("namespaces");
-    assert_eq!((parts.len(), &parts["team-3"]["released"]), (20, &json!("4Gi")));
+    assert_eq!((parts.len(), &parts["team-3"]["releasedBytes"]), (20, &json!(4_u64 << 30)));
     let page = trend(folder.path(), "html").stdout;
     assert!(page.contains("script-src 'none'") && !page.contains("<script"), "it needs none");
     let line = between(&page, "<polyline class=\"released\" points=\"", "\"");

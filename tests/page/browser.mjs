@@ -185,6 +185,7 @@ const tests = {
     assert.ok(pages > 5 && pages < 60, `${pages} pages`);
     await page.emulateMedia({ media: 'print' });
     assert.equal(await page.locator('.filters').isVisible(), false);
+    assert.ok(await page.locator('th[data-by] button').first().isVisible(), 'whose it is');
     await close();
   },
 

@@ -65,7 +65,7 @@ pub(super) fn baseline(path: &Path) -> Result<SavedReport, Failure> {
 pub(super) fn refused(path: &Path, error: SavedReportError) -> Failure {
     let is_io = error.is_io();
     let hint = match error {
-        SavedReportError::NoScope => {
+        SavedReportError::NoScope | SavedReportError::NoStorage => {
             "an earlier version made it; save a new one with `audit -o json`"
         }
         SavedReportError::OnlyNew => {

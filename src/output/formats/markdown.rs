@@ -120,9 +120,12 @@ fn is_plain(text: &str) -> bool {
         c.is_alphanumeric()
             || matches!(c, ' ' | ',' | '.' | ';' | ':' | '/' | '-' | '\'' | '%' | '(' | ')')
     };
-    // `:tada:` is a picture.
-    let is_colon_of_text =
-        |(at, _): (usize, &str)| matches!(text[at + 1..].chars().next(), None | Some(' '));
+    // `:tada:` is a picture, 12:00 is none.
+    let is_colon_of_text = |(at, _): (usize, &str)| {
+        let (before, after) = (text[..at].chars().next_back(), text[at + 1..].chars().next());
+        let is_digit = |it: Option<char>| it.is_some_and(|it| it.is_ascii_digit());
+        matches!(after, None | Some(' ')) || (is_digit(before) && is_digit(after))
+    };
     let lower = text.to_lowercase();
     let hash = |word: &str| word.len() >= 7 && word.bytes().all(|it| it.is_ascii_hexdigit());
     text.chars().all(plain)

@@ -49,7 +49,8 @@ const PANELS: [(&str, Place, &str); 3] = [
 pub(super) fn overview(out: &mut dyn Write, head: &ReportHead, gaps: usize) -> io::Result<()> {
     let summary = &head.summary;
     let sum = |sum: StorageAmounts, it: &StorageShare| sum.plus(it.amounts);
-    let total = summary.storage.iter().fold(StorageAmounts::default(), sum);
+    let storage = summary.storage.as_deref().unwrap_or_default();
+    let total = storage.iter().fold(StorageAmounts::default(), sum);
     if gaps > 0 {
         let kinds = counted(gaps, "resource");
         writeln!(
@@ -89,11 +90,11 @@ pub(super) fn overview(out: &mut dyn Write, head: &ReportHead, gaps: usize) -> i
     severities(out, summary)?;
     writeln!(out, r#"<div class="panels">"#)?;
     for (heading, place, filters) in PANELS {
-        let places = StorageAmounts::by(&summary.storage, place).into_iter();
+        let places = StorageAmounts::by(storage, place).into_iter();
         let places = places.map(|(name, it)| (name.cloned(), it)).collect();
         panel(out, heading, Some(filters), places)?;
     }
-    panel(out, "Released, by age", None, by_age(&summary.storage))?;
+    panel(out, "Released, by age", None, by_age(storage))?;
     writeln!(out, "</div>")?;
     counting(out, summary)?;
     writeln!(out, "</section>")

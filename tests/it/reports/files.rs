@@ -145,3 +145,20 @@ fn a_reader_that_leaves_takes_no_file_along() {
         serde_json::from_str(&read(&at.join("a.json"))).expect("it is whole");
     assert!(report["findings"].as_array().expect("a list").len() >= 400);
 }
+
+#[test]
+fn what_is_read_is_not_replaced_and_a_stream_is_no_file() {
+    let folder = place(1);
+    let before = read(&folder.path().join("dump.json"));
+    for (file, told) in [
+        ("json=dump.json", "dump.json is a dump that is read"),
+        ("json=./dump.json", "./dump.json is a dump that is read"),
+        ("csv=/dev/stdout", "not a regular file"),
+        ("csv=new/", "no name of a file"),
+    ] {
+        let ran = audit(folder.path(), &["-o", file]).run();
+        assert!(matches!(ran.code, Some(1 | 2)) && ran.stderr.contains(told), "{}", ran.stderr);
+    }
+    assert_eq!(read(&folder.path().join("dump.json")), before);
+    assert_eq!(names(folder.path()), ["dump.json"]);
+}

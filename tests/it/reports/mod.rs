@@ -1,5 +1,6 @@
 //! Reports for other programs: what each format promises. Tools of others judge them in the extended suite.
 
+mod compared;
 mod files;
 
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
