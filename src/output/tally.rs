@@ -16,33 +16,8 @@ use serde::{
 use super::{sections::Grouping, wire::Finding};
 use crate::{
     model::{Bytes, Interner, Kind, Phase, Severity, Text, parse_quantity},
-    rules::{self, CapacityRisk},
+    rules::{self, CapacityRisk, Waste},
 };
-
-/// Why a backend volume costs more than it is worth. A volume is the first that applies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Waste {
-    /// It is leaked, or about to be.
-    Leaking,
-    /// Its claim is deleted.
-    Released,
-    /// Nothing uses its claim.
-    Unused,
-}
-
-impl Waste {
-    /// The first that applies comes first.
-    pub const ALL: [Self; 3] = [Self::Leaking, Self::Released, Self::Unused];
-
-    /// Its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Leaking => "leaking",
-            Self::Released => "released",
-            Self::Unused => "unused",
-        }
-    }
-}
 
 /// Bytes of some backend volumes, and how many these are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -114,6 +89,7 @@ const AGES: [(i64, &str); 5] = [
 #[derive(Debug, Default)]
 struct CountedVolume {
     bytes: Bytes,
+    /// The first that applies.
     waste: Option<Waste>,
     is_at_risk: bool,
     namespace: Option<Text>,

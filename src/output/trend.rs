@@ -12,10 +12,10 @@ use super::{
     lines::readable,
     sections::Grouping,
     table::{TableStyle, TextTable},
-    tally::{Amounts, Place, StorageTally, Waste},
+    tally::{Amounts, Place, StorageTally},
     wire::{API_VERSION, ClusterIdentity, ReportScope, Summary, Tool},
 };
-use crate::model::format_bytes;
+use crate::{model::format_bytes, rules::Waste};
 
 /// What `audit trend` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

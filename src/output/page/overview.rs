@@ -7,9 +7,10 @@ use crate::{
     model::{Bytes, Severity, Text, counted, format_bytes},
     output::{
         sections::Grouping,
-        tally::{Amounts, Place, StorageTally, Waste},
+        tally::{Amounts, Place, StorageTally},
         wire::{HiddenFindings, Summary},
     },
+    rules::Waste,
 };
 
 /// Places of a panel that have a bar of their own.
