@@ -103,7 +103,7 @@ const fn meaning(waste: Waste) -> &'static str {
     match waste {
         Waste::Leaking => "billed without an object that references it, now or soon",
         Waste::Released => "its claim was deleted",
-        Waste::Unused => "no pod, workload or owner uses its claim",
+        Waste::Unused => "no pod, workload, owner or paused StatefulSet uses its claim",
     }
 }
 
