@@ -11,7 +11,7 @@ use crate::model::{
     self, FindingEvent, ObjectKey, ObjectRef, RuleId, Scope, Settings, Severity, Text, Threshold,
     Time, format_bytes, format_duration, format_time,
 };
-use crate::rules::{StoragePool, StorageTotals, Totals, UnreadGap};
+use crate::rules::{StoragePool, StorageTotals, Totals, UnreadGap, Waste};
 
 /// What a report says besides what is in the cluster.
 #[derive(Debug, Clone)]
@@ -203,9 +203,9 @@ pub fn summary(tally: &Totals) -> Summary {
 fn share((pool, totals): (&StoragePool, &StorageTotals)) -> Option<StorageShare> {
     let text = |it: &Option<Text>| it.as_ref().map(ToString::to_string);
     let amounts = StorageAmounts {
-        leaking_bytes: totals.leaking,
-        released_bytes: totals.released,
-        unused_bytes: totals.unused,
+        leaking_bytes: totals.of(Waste::Leaking),
+        released_bytes: totals.of(Waste::Released),
+        unused_bytes: totals.of(Waste::Unused),
         volumes: totals.volumes,
         at_risk_bytes: totals.at_risk,
         volumes_at_risk: totals.volumes_at_risk,

@@ -13,7 +13,7 @@ mod totals;
 
 use scope::{exempt, is_asked_for, object_key};
 pub use scope::{in_scope, is_left_out, metadata, object, subjects};
-pub use totals::{StoragePool, StorageTotals, Totals};
+pub use totals::{StoragePool, StorageTotals, Totals, Waste};
 pub use unread::UnreadGap;
 use unread::is_single;
 

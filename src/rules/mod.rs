@@ -22,7 +22,7 @@ mod volume;
 
 pub use assess::{Assessor, subjects};
 pub(crate) use assess::{
-    PartialAssessment, StoragePool, StorageTotals, Totals, UnreadGap, in_scope, is_left_out,
+    PartialAssessment, StoragePool, StorageTotals, Totals, UnreadGap, Waste, in_scope, is_left_out,
     judge_with, metadata, object,
 };
 pub use causes::{CAUSES, Cause, Link};

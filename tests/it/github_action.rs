@@ -1,8 +1,8 @@
 //! The GitHub Action: its script run as a runner does, and that its inputs, outputs and script belong together.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -54,12 +54,26 @@ impl Runner {
         for name in ["bin", "temp"] {
             fs::create_dir(runner.0.path().join(name)).expect("it is writable");
         }
+        // Neither gh nor the plugin of the machine that runs the tests.
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        for name in ["bash", "cat", "chmod", "gzip", "mkdir", "mktemp", "od", "tar", "tr", "uname"]
+        {
+            let program = std::env::split_paths(&path).map(|it| it.join(name));
+            let program = program.into_iter().find(|it| it.is_file());
+            symlink(program.expect("every machine has it"), runner.program_path(name))
+                .expect("it is writable");
+        }
         runner
+    }
+
+    fn program_path(&self, name: &str) -> PathBuf {
+        self.0.path().join("bin").join(name)
     }
 
     /// Puts a program on the PATH.
     fn has(&self, name: &str, script: &str) {
-        let path = self.0.path().join("bin").join(name);
+        let path = self.program_path(name);
+        let _ = fs::remove_file(&path); // never through a link
         fs::write(&path, format!("#!/usr/bin/env bash\n{script}\n")).expect("it is writable");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
     }
@@ -71,13 +85,9 @@ impl Runner {
 
     fn audit(&self, env: &[(&str, &str)]) -> Ran {
         let folder = self.0.path();
-        let path = std::env::var("PATH").unwrap_or_default();
-        // Not the plugin of whoever runs the tests.
-        let without = |it: &&str| !Path::new(it).join("kubectl-storage").exists();
-        let path = path.split(':').filter(without).collect::<Vec<_>>().join(":");
         let output = Command::new(root().join("deploy/github-action/audit.sh"))
             .env_clear()
-            .env("PATH", format!("{}:{path}", folder.join("bin").display()))
+            .env("PATH", folder.join("bin"))
             .env("RUNNER_TEMP", folder.join("temp"))
             .env("GITHUB_OUTPUT", folder.join("output"))
             .env("GITHUB_STEP_SUMMARY", folder.join("summary"))
@@ -127,7 +137,7 @@ fn without_a_report_nothing_is_promised() {
     runner.has("kubectl-storage", &Runner::program());
     let ran = runner.audit(&[("FILENAME", "examples/leaky-cluster.json.gz\nnowhere.json")]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-    assert!(ran.stderr.contains("nowhere.json"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("nowhere.json"), "{}", ran.stdout);
     assert_eq!(runner.file("output"), "exit-code=1\n");
     assert_eq!(runner.file("summary"), "");
 }
@@ -141,7 +151,8 @@ fn no_input_becomes_a_command() {
     let ran = runner.audit(&[("FILENAME", &input), ("FAIL_ON", &input), ("ARGUMENTS", &input)]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let expected = format!("[audit][--filename][{input}][--fail-on][{input}][{input}][-o][sarif=");
-    assert!(ran.stdout.starts_with(&expected), "{}", ran.stdout);
+    let (_, said) = ran.stdout.split_once('\n').expect("commands are stopped first");
+    assert!(said.starts_with(&expected), "{}", ran.stdout);
     assert!(!mark.exists());
 }
 
@@ -158,10 +169,93 @@ fn a_release_is_verified_before_it_runs() {
              attestation) echo \"$@\"; exit {verified} ;; esac"
         );
         runner.has("gh", &gh);
-        let ran = runner.audit(&[("VERSION", "9.8.7")]);
+        let ran = runner.audit(&[("FILENAME", EXAMPLE), ("VERSION", "9.8.7")]);
         assert_eq!(ran.code, Some(code), "{}", ran.stderr);
         assert!(ran.stdout.contains("kubectl-storage_v9.8.7_linux_"), "{}", ran.stdout);
-        assert!(ran.stdout.contains("--repo kubectl-storage/kubectl-storage"), "{}", ran.stdout);
+        let by = "--repo kubectl-storage/kubectl-storage --signer-workflow \
+                  kubectl-storage/kubectl-storage/.github/workflows/release.yaml --source-ref refs/tags/v9.8.7\n";
+        assert!(ran.stdout.contains(by), "{}", ran.stdout);
         assert_eq!(ran.stdout.contains("it runs"), verified == 0, "{}", ran.stdout);
     }
+}
+
+/// What a runner takes for commands, and for text: it stops at `::stop-commands::TOKEN`, and goes on at `::TOKEN::`.
+fn commands(log: &str) -> (Vec<&str>, Vec<&str>, &str) {
+    let (mut taken, mut text, mut token, mut stopped) = (Vec::new(), Vec::new(), "", false);
+    for line in log.split(['\n', '\r']) {
+        if stopped {
+            stopped = line != format!("::{token}::");
+            text.push(line);
+        } else if let Some(name) = line.strip_prefix("::stop-commands::") {
+            (token, stopped) = (name, true);
+        } else if line.trim_start().starts_with("::") || line.contains("##[") {
+            taken.push(line);
+        }
+    }
+    assert!(!stopped, "no command of this step counts any more: {log}");
+    (taken, text, token)
+}
+
+#[test]
+fn names_of_a_dump_give_the_runner_no_commands() {
+    let mut tokens = std::collections::BTreeSet::new();
+    for code in [0, 3, 1] {
+        let runner = Runner::new();
+        let said = "a ##[error]b\\n::error::c\\r::add-mask::d\\n ::e::\\n::stop-commands::f\\n::f::\\n::set-env g";
+        let script = format!("printf '{said}'; printf '{said}' >&2; exit {code}");
+        runner.has("kubectl-storage", &script);
+        let ran = runner.audit(&[("FILENAME", EXAMPLE)]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(code), ""));
+        let (taken, text, token) = commands(&ran.stdout);
+        assert_eq!(taken, [""; 0], "{}", ran.stdout);
+        assert!(text.contains(&"::error::c") && text.contains(&"::set-env g"), "{text:?}");
+        assert!(token.len() == 32 && tokens.insert(token.to_owned()), "{token} can be foreseen");
+    }
+    // It would see one.
+    assert_eq!(commands("a\n::error::b\n").0, ["::error::b"]);
+}
+
+#[test]
+fn what_is_not_set_up_is_refused_with_advice() {
+    let uname = |system: &str, machine: &str| {
+        format!("case $1 in -s) echo '{system}' ;; *) echo '{machine}' ;; esac")
+    };
+    let windows = uname("MINGW64_NT-10.0-26100", "x86_64");
+    let (other, usual) = (uname("Linux", "riscv64"), uname("Linux", "x86_64"));
+    let dump = ("FILENAME", EXAMPLE);
+    for (uname, env, advice) in [
+        (
+            &windows,
+            dump,
+            "no release for MINGW64_NT-10.0-26100 is downloaded here: install kubectl-storage",
+        ),
+        (&other, dump, "no release for riscv64: install kubectl-storage"),
+        (
+            &usual,
+            dump,
+            "gh is not on PATH, which downloads and verifies the release: install it, or",
+        ),
+        (
+            &usual,
+            ("FILENAME", "\n"),
+            "set filename to a dump, or kubeconfig to the path of a kubeconfig",
+        ),
+        (&usual, ("KUBECONFIG", "of/the/runner"), "set filename to a dump, or kubeconfig"),
+    ] {
+        let runner = Runner::new();
+        runner.has("uname", uname);
+        let ran = runner.audit(&[env, ("VERSION", "9.8.7")]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains(advice), "{}", ran.stderr);
+        assert_eq!(runner.file("output"), "exit-code=2\n");
+    }
+}
+
+#[test]
+fn without_a_dump_the_cluster_of_the_kubeconfig_is_audited() {
+    let runner = Runner::new();
+    runner.has("kubectl-storage", "echo \"$KUBECONFIG $*\"");
+    let ran = runner.audit(&[("KUBECONFIG_PATH", "a config"), ("KUBECONFIG", "of/the/runner")]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stdout.contains("\na config audit -o sarif="), "{}", ran.stdout);
 }

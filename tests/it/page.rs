@@ -89,6 +89,62 @@ fn elements(page: &str) -> usize {
     page.matches('<').count()
 }
 
+/// A StatefulSet with three claims, each bound to a volume, and no pods.
+fn set(replicas: usize, when_scaled: &str) -> Vec<Value> {
+    let (access, size) = (json!(["ReadWriteOnce"]), json!({"storage": "1Gi"}));
+    let meta = |name: &str| json!({"name": name, "namespace": "shop", "uid": name, "creationTimestamp": "2025-01-01T00:00:00Z"});
+    let set = json!({
+        "apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": meta("web"),
+        "spec": {
+            "replicas": replicas, "serviceName": "web", "selector": {"matchLabels": {"app": "web"}},
+            "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": when_scaled},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": []}},
+            "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {"accessModes": access, "resources": {"requests": size}}}],
+        },
+    });
+    let mut all = vec![set];
+    for number in 0..3 {
+        let name = format!("data-web-{number}");
+        let mut bound = volume(
+            &format!("volume-{number}"),
+            number,
+            &json!({"namespace": "shop", "class": "fast"}),
+        );
+        bound["spec"]["claimRef"] = json!({"kind": "PersistentVolumeClaim", "namespace": "shop", "name": name, "uid": name});
+        bound["spec"]["capacity"] = size.clone();
+        bound["status"]["phase"] = json!("Bound");
+        all.push(json!({
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta(&name),
+            "spec": {"volumeName": format!("volume-{number}"), "storageClassName": "fast", "accessModes": access, "resources": {"requests": size}},
+            "status": {"phase": "Bound", "capacity": size, "accessModes": access},
+        }));
+        all.push(bound);
+    }
+    all
+}
+
+/// A scale-up uses the claims of a paused StatefulSet again: they are reported, and no waste. The page and the metric agree.
+#[test]
+fn claims_of_a_paused_statefulset_are_not_unused() {
+    for (replicas, when_scaled, unused) in
+        [(3, "Retain", 0), (1, "Retain", 2), (0, "Retain", 0), (0, "Delete", 3)]
+    {
+        let cluster = set(replicas, when_scaled);
+        let page = page(&cluster);
+        let figure = between(&page, "<span class=\"key unused\"></span>Unused</h3>", "</div>");
+        let bytes = if unused == 0 { "0".to_owned() } else { format!("{unused}Gi") };
+        assert!(figure.contains(&format!("<p class=\"big\">{bytes}</p>")), "{replicas}: {figure}");
+        assert!(figure.contains("paused StatefulSet"), "{figure}");
+        let metrics = audit(&cluster, "openmetrics", &["--allow-gaps"]).stdout;
+        let samples = metrics.lines().filter(|it| it.starts_with("kubectl_storage_unused_bytes{"));
+        let numbers = samples.filter_map(|it| it.rsplit_once(' ')?.1.parse::<f64>().ok());
+        let expected = f64::from(unused) * f64::from(1 << 30);
+        assert!((numbers.sum::<f64>() - expected).abs() < 0.5, "{replicas}: {metrics}");
+        let findings = metrics.matches("id=\"sts-scaled-down-leftover\"").count();
+        assert_eq!(findings, usize::from(replicas < 3), "{replicas}: {metrics}");
+    }
+}
+
 #[test]
 fn the_page_has_every_finding_once_and_the_first_hundred_twice() {
     let page = page(&usual(250));

@@ -27,7 +27,7 @@ const WASTES: [Waste; 3] = [
     (
         "unused",
         "Unused",
-        "no pod, workload or owner uses its claim; custom resources are not checked",
+        "no pod, workload, owner or paused StatefulSet uses its claim; custom resources are not checked",
         |it| it.unused_bytes,
     ),
 ];

@@ -51,17 +51,37 @@ pub struct StoragePool {
     pub released_days: Option<u32>,
 }
 
-/// Capacities in one place. Each backend volume counts once, at the volume with the first name of those that reference it:
-/// as leaking, else as Released, else as unused; and beside that once at risk.
+/// Why a backend volume costs more than it is worth. Each counts as the first that applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Waste {
+    /// It is leaked, or about to be.
+    Leaking,
+    /// Its claim is deleted.
+    Released,
+    /// Nothing uses its claim, which is not that of a paused StatefulSet.
+    Unused,
+}
+
+impl Waste {
+    /// The worst comes first.
+    pub const ALL: [Self; 3] = [Self::Leaking, Self::Released, Self::Unused];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Leaking => "leaking",
+            Self::Released => "released",
+            Self::Unused => "unused",
+        }
+    }
+}
+
+/// Capacities in one place. Each backend volume counts once as wasted, at the volume with the first name of those that
+/// reference it, and beside that once at risk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StorageTotals {
-    /// Capacity of Released volumes.
-    pub released: Bytes,
-    /// Capacity of backend volumes that are leaked or about to be.
-    pub leaking: Bytes,
-    /// Capacity of volumes whose claims nothing uses.
-    pub unused: Bytes,
-    /// How many backend volumes that are.
+    by_waste: [Bytes; Waste::ALL.len()],
+    /// How many backend volumes are wasted.
     pub volumes: usize,
     /// Capacity of volumes whose data can be destroyed, or read by other users.
     pub at_risk: Bytes,
@@ -69,6 +89,33 @@ pub struct StorageTotals {
     pub volumes_at_risk: usize,
     /// Since when the volume is Released that has been for longest, of those of which it is known.
     pub oldest_released: Option<Time>,
+}
+
+impl StorageTotals {
+    /// Capacity that is wasted in one way.
+    pub const fn of(&self, waste: Waste) -> Bytes {
+        self.by_waste[waste as usize]
+    }
+
+    /// All that is wasted.
+    pub fn sum(&self) -> Bytes {
+        self.by_waste.into_iter().fold(0, Bytes::saturating_add)
+    }
+
+    /// Adds capacity that is wasted in one way.
+    pub const fn add(&mut self, waste: Waste, bytes: Bytes) {
+        let sum = &mut self.by_waste[waste as usize];
+        *sum = sum.saturating_add(bytes);
+    }
+
+    /// Adds that of another place.
+    pub fn absorb(&mut self, other: &Self) {
+        Waste::ALL.into_iter().for_each(|it| self.add(it, other.of(it)));
+        self.at_risk = self.at_risk.saturating_add(other.at_risk);
+        self.volumes += other.volumes;
+        self.volumes_at_risk += other.volumes_at_risk;
+        self.oldest_released = earliest(self.oldest_released, other.oldest_released);
+    }
 }
 
 impl StoragePool {
@@ -124,7 +171,7 @@ fn capacity(cluster: &Cluster, subject: &Subject) -> Bytes {
     found.unwrap_or(0)
 }
 
-/// The volume of a subject: itself, or that of a claim.
+/// The volume of a subject: itself, or that of a claim. The claims of a paused StatefulSet are no waste, and it has none.
 fn volume<'a>(cluster: &'a Cluster, subject: &Subject) -> Option<&'a Volume> {
     if let Subject::Claim(id) = subject {
         return cluster.volume_named(cluster.claim_at(*id)?.volume_name.as_deref()?);
@@ -227,12 +274,12 @@ impl Assessor {
                 pool.oldest_released = earliest(pool.oldest_released, since);
             }
         }
-        let parts: [(&VolumesByName, &[&VolumesByName], fn(&mut StorageTotals) -> &mut Bytes); 3] = [
-            (&leaking, &[], |it| &mut it.leaking),
-            (&released, &[&leaking], |it| &mut it.released),
-            (&unused, &[&leaking, &released], |it| &mut it.unused),
+        let parts: [(Waste, &VolumesByName, &[&VolumesByName]); 3] = [
+            (Waste::Leaking, &leaking, &[]),
+            (Waste::Released, &released, &[&leaking]),
+            (Waste::Unused, &unused, &[&leaking, &released]),
         ];
-        for (volumes, first, of) in parts {
+        for (waste, volumes, first) in parts {
             for volume in volumes.values() {
                 if counts_elsewhere(&cx, volume, volumes, first) {
                     continue;
@@ -240,8 +287,7 @@ impl Assessor {
                 let pool = StoragePool::of_volume(&cx, volume);
                 let pool = totals.storage.entry(pool).or_default();
                 pool.volumes += 1;
-                let bytes = of(pool);
-                *bytes = bytes.saturating_add(volume.capacity.unwrap_or(0));
+                pool.add(waste, volume.capacity.unwrap_or(0));
             }
         }
         for volume in at_risk.values().filter(|it| !counts_elsewhere(&cx, it, &at_risk, &[])) {
@@ -252,7 +298,8 @@ impl Assessor {
         let sum = |of: fn(&StorageTotals) -> Bytes| {
             totals.storage.values().map(of).fold(0, Bytes::saturating_add)
         };
-        (totals.released, totals.leaking) = (sum(|it| it.released), sum(|it| it.leaking));
+        totals.released = sum(|it| it.of(Waste::Released));
+        totals.leaking = sum(|it| it.of(Waste::Leaking));
         totals.at_risk = sum(|it| it.at_risk);
         let claims =
             cluster.claims().filter(|(id, _)| in_scope(cluster, settings, &Subject::Claim(*id)));
@@ -289,12 +336,12 @@ mod tests {
         assessor.totals(cluster, &settings)
     }
 
-    /// A family of bytes by namespace.
-    fn by_namespace(totals: &Totals, of: fn(&StorageTotals) -> Bytes) -> BTreeMap<String, Bytes> {
+    /// Wasted bytes by namespace.
+    fn by_namespace(totals: &Totals, waste: Waste) -> BTreeMap<String, Bytes> {
         let mut sums = BTreeMap::new();
-        for (pool, totals) in totals.storage.iter().filter(|(_, totals)| of(totals) > 0) {
+        for (pool, totals) in totals.storage.iter().filter(|(_, totals)| totals.of(waste) > 0) {
             let namespace = pool.namespace.as_deref().unwrap_or("none");
-            *sums.entry(namespace.to_owned()).or_default() += of(totals);
+            *sums.entry(namespace.to_owned()).or_default() += totals.of(waste);
         }
         sums
     }
@@ -309,7 +356,7 @@ mod tests {
         assert_eq!(by_severity, totals.by_severity);
         assert!(totals.released > 0 && totals.leaking > 0, "{totals:?}");
         assert!(totals.storage.values().any(|it| it.oldest_released.is_some()), "{totals:?}");
-        let sums = by_namespace(&totals, |it| it.released);
+        let sums = by_namespace(&totals, Waste::Released);
         assert!(sums.len() > 1 && !sums.contains_key("none"), "{sums:?}");
     }
 
@@ -329,7 +376,7 @@ mod tests {
         cluster.apply(Change::Seen(Row::Volume(Box::new(copy))), &mut Dirty::default());
         let after = totals(&cluster);
         assert_eq!(after.released, before.released);
-        let mut expected = by_namespace(&before, |it| it.released);
+        let mut expected = by_namespace(&before, Waste::Released);
         expected.insert("elsewhere".to_owned(), size);
         let left = expected.get_mut(&*own).map(|it| {
             *it -= size;
@@ -338,17 +385,17 @@ mod tests {
         if left == Some(0) {
             expected.remove(&*own);
         }
-        assert_eq!(by_namespace(&after, |it| it.released), expected);
+        assert_eq!(by_namespace(&after, Waste::Released), expected);
     }
 
     #[test]
     fn a_claim_that_nothing_uses_counts_by_its_volume() {
         let Intake { mut cluster, .. } = example();
-        let before = by_namespace(&totals(&cluster), |it| it.unused);
+        let before = by_namespace(&totals(&cluster), Waste::Unused);
         let pod = ObjectKey::named(Kind::Pod, "analytics", "notebooks");
         cluster.apply(Change::Gone(pod), &mut Dirty::default());
         let mut expected = before;
         *expected.entry("analytics".to_owned()).or_default() += 20 << 30;
-        assert_eq!(by_namespace(&totals(&cluster), |it| it.unused), expected);
+        assert_eq!(by_namespace(&totals(&cluster), Waste::Unused), expected);
     }
 }

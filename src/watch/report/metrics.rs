@@ -5,6 +5,7 @@ mod of_report;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fmt::Write as _;
@@ -26,7 +27,7 @@ use super::super::acting::{ActingCounts, ActingNumbers};
 use super::super::leader::Leadership;
 use super::queue::SinkCounts;
 use crate::model::{Kind, RuleId, Severity, Text, Time};
-use crate::rules::{StoragePool, StorageTotals, Totals};
+use crate::rules::{StoragePool, StorageTotals, Totals, Waste};
 use crate::sources::live::WatchHealth;
 
 /// Buckets of the duration of a judgement, in seconds.
@@ -124,11 +125,7 @@ impl Metrics {
 
     /// The exposition in the text format of `OpenMetrics`.
     pub(super) fn open_metrics(&self) -> String {
-        let mut registry = Registry::default();
-        registry.register_collector(Box::new(self.clone()));
-        let mut text = String::new();
-        text::encode(&mut text, &registry).expect("because writing to a string does not fail");
-        text
+        exposition(self.clone())
     }
 
     /// Metrics in the older text format.
@@ -142,23 +139,25 @@ impl Metrics {
 }
 
 impl Numbers {
-    /// Chooses the namespaces that have a label of their own. Those that have one keep it as long as
-    /// there are findings or bytes in them: a series is not moved to `other` and back.
+    /// Chooses the namespaces that have a label of their own: those with the most bytes, and then those with the most
+    /// findings. One that has a label keeps it as long as there are any: a series is not moved to `other` and back.
     fn label(&mut self) {
         let Some(most) = self.per_namespace else { return self.labelled.clear() };
-        let of_findings = self.findings.keys().filter_map(|it| it.2.as_ref());
-        let of_bytes = self.storage.keys().filter_map(|it| it.namespace.as_ref());
-        let there: BTreeSet<&Text> = of_findings.chain(of_bytes).collect();
-        self.labelled.retain(|it| there.contains(it));
-        for namespace in there {
-            if self.labelled.len() >= most.get() {
-                break;
+        let mut there: BTreeMap<&Text, (u64, usize)> = BTreeMap::new();
+        for (pool, totals) in &self.storage {
+            if let Some(namespace) = &pool.namespace {
+                let (bytes, _) = there.entry(namespace).or_default();
+                *bytes = bytes.saturating_add(totals.sum());
             }
-            self.labelled.insert(Text::clone(namespace));
         }
-        while self.labelled.len() > most.get() {
-            self.labelled.pop_last();
+        for ((_, _, namespace), count) in &self.findings {
+            if let Some(namespace) = namespace {
+                there.entry(namespace).or_default().1 += count;
+            }
         }
+        let mut there: Vec<_> = there.into_iter().collect();
+        there.sort_by_key(|(it, size)| (!self.labelled.contains(*it), Reverse(*size)));
+        self.labelled = there.into_iter().take(most.get()).map(|(it, _)| Text::clone(it)).collect();
     }
 
     /// The label of a namespace.
@@ -181,14 +180,14 @@ impl Numbers {
     }
 
     /// Bytes by class, driver and the label of their namespace.
-    fn labelled_bytes(&self, of: fn(&StorageTotals) -> u64) -> BTreeMap<[&str; 3], u64> {
+    fn labelled_bytes(&self, waste: Waste) -> BTreeMap<[&str; 3], u64> {
         let mut labelled: BTreeMap<[&str; 3], u64> = BTreeMap::new();
-        for (pool, totals) in self.storage.iter().filter(|(_, totals)| of(totals) > 0) {
+        for (pool, totals) in self.storage.iter().filter(|(_, it)| it.of(waste) > 0) {
             let class = pool.class.as_deref().unwrap_or_default();
             let driver = pool.driver.as_deref().unwrap_or_default();
             let label = self.label_of(pool.namespace.as_ref());
             let sum = labelled.entry([class, driver, label]).or_default();
-            *sum = sum.saturating_add(of(totals));
+            *sum = sum.saturating_add(totals.of(waste));
         }
         labelled
     }
@@ -215,12 +214,13 @@ impl Numbers {
             (vec![*rule, severity.name(), *namespace], number(*count as u64))
         });
         gauges(encoder, &FINDINGS, findings)?;
-        for (family, of) in [
-            (&RELEASED, (|it| it.released) as fn(&StorageTotals) -> u64),
-            (&LEAKING, |it| it.leaking),
-            (&UNUSED, |it| it.unused),
-        ] {
-            let bytes = self.labelled_bytes(of);
+        for waste in Waste::ALL {
+            let family = match waste {
+                Waste::Leaking => &LEAKING,
+                Waste::Released => &RELEASED,
+                Waste::Unused => &UNUSED,
+            };
+            let bytes = self.labelled_bytes(waste);
             let samples = bytes.iter().map(|(labels, bytes)| (labels.to_vec(), number(*bytes)));
             gauges(encoder, family, samples)?;
         }
@@ -282,6 +282,15 @@ impl Collector for Metrics {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
         self.numbers().encode(&mut encoder)
     }
+}
+
+/// What a collector says, in the text format of `OpenMetrics`.
+fn exposition(collector: impl Collector + 'static) -> String {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(collector));
+    let mut text = String::new();
+    text::encode(&mut text, &registry).expect("because writing to a string does not fail");
+    text
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a metric is a float")]
@@ -373,12 +382,12 @@ families! {
     BUILD_INFO: Gauge "build_info" ["version"] "Which version this is.";
     FINDINGS: Gauge "findings" ["id", "severity", "namespace"]
         "Findings that are there, as in the summary of an audit.";
-    RELEASED: Gauge "released_bytes" ["storageclass", "driver", "namespace"]
-        "Capacity of Released volumes.";
     LEAKING: Gauge "leaking_bytes" ["storageclass", "driver", "namespace"]
         "Capacity of backend volumes that are leaked or about to be.";
+    RELEASED: Gauge "released_bytes" ["storageclass", "driver", "namespace"]
+        "Capacity of Released volumes.";
     UNUSED: Gauge "unused_bytes" ["storageclass", "driver", "namespace"]
-        "Capacity of volumes whose claims are Bound and used by nothing.";
+        "Capacity of volumes whose claims are Bound and used by nothing; not of claims that a paused StatefulSet keeps.";
     OLDEST_RELEASED: Gauge "oldest_released_timestamp_seconds" ["storageclass"]
         "Since when the volume is Released that has been for longest, where that is known.";
     GAP: Gauge "gap" ["resource"] "Whether not all of this resource could be read.";

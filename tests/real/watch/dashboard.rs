@@ -47,9 +47,9 @@ fn the_dashboard_has_the_fields_that_grafana_knows() {
     }
 }
 
-/// What Prometheus keeps of an exposition, of which every sample has been the same for 70 minutes. Where a label of the
-/// target has the name of one of a sample, that one becomes `exported_…`.
-fn scraped(text: &str, pod: &str, leads: bool) -> String {
+/// What Prometheus keeps of an exposition of a target in a namespace, of which every sample has been the same for 70
+/// minutes. Where a label of the target has the name of one of a sample, that one becomes `exported_…`.
+fn scraped(text: &str, namespace: &str, pod: &str, leads: bool) -> String {
     let mut series = String::new();
     for line in text.lines().filter(|it| !it.starts_with('#')) {
         let (sample, number) = line.rsplit_once(' ').expect("a sample has a number");
@@ -60,7 +60,7 @@ fn scraped(text: &str, pod: &str, leads: bool) -> String {
         };
         let number = if name == "kubectl_storage_leader" && !leads { "0" } else { number };
         let target =
-            format!(r#"cluster="east",namespace="storage",pod="{pod}",instance="{pod}:8443""#);
+            format!(r#"cluster="east",namespace="{namespace}",pod="{pod}",instance="{pod}:8443""#);
         writeln!(series, "  {name}{{{target}{labels}}} {number}x70")
             .expect("because writing to a string does not fail");
     }
@@ -69,8 +69,15 @@ fn scraped(text: &str, pod: &str, leads: bool) -> String {
 
 /// What is not there while all is well.
 const OTHERS: &str = r#"kubectl_storage_leaking_bytes{storageclass="fast",driver="d",namespace="shop"} 7.0
+kubectl_storage_leaking_bytes{storageclass="none",driver="d",namespace="shop"} 3.0
+kubectl_storage_leaking_bytes{driver="d"} 4.0
 kubectl_storage_gap{resource="pods"} 1.0
 kubectl_storage_watch_changes_total{reconciler="rescue",outcome="refused"} 2
+"#;
+
+/// What the only process of another policy serves, whose scope is another one.
+const OTHER_POLICY: &str = r#"kubectl_storage_build_info{version="1"} 1.0
+kubectl_storage_leaking_bytes{storageclass="fast",driver="d",namespace="team"} 5.0
 "#;
 
 /// The answer to a query: samples, each with its labels and its number.
@@ -135,9 +142,16 @@ fn every_query_of_the_dashboard_is_answered() {
     let folder = tempfile::tempdir().expect("because the temporary folder is writable");
     let series = folder.path().join("series");
     let text = format!("{text}{OTHERS}");
-    // Two processes, of which one leads: nothing counts twice.
-    let all = format!("load 1m\n{}{}", scraped(&text, "a", true), scraped(&text, "b", false));
-    fs::write(&series, all).expect("because the folder is writable");
+    // Two processes, of which one leads, and which chose different labels: nothing counts twice.
+    let label = |name: &str| format!("namespace=\"{name}\"");
+    let standby = text.replace(&label(&other.name), &label("other"));
+    assert_ne!(standby, text);
+    let all = [
+        scraped(&text, "storage", "a", true),
+        scraped(&standby, "storage", "b", false),
+        scraped(OTHER_POLICY, "team-storage", "c", true),
+    ];
+    fs::write(&series, format!("load 1m\n{}", all.concat())).expect("because it is writable");
 
     let dashboard = dashboard();
     let panels = dashboard["panels"].as_array().expect("there are some");
@@ -161,7 +175,10 @@ fn every_query_of_the_dashboard_is_answered() {
         assert!(!answer.is_empty(), "{title}: {}", queries[title]);
     }
     let by = |answer: &[(BTreeMap<String, String>, f64)], label: &str| -> BTreeMap<String, f64> {
-        answer.iter().map(|(labels, number)| (labels[label].clone(), *number)).collect()
+        let by = answer.iter().map(|(labels, number)| (labels[label].clone(), *number));
+        let found: BTreeMap<_, _> = by.collect();
+        assert_eq!(found.len(), answer.len(), "two of one name: {answer:?}");
+        found
     };
     #[expect(clippy::cast_precision_loss, reason = "they are small")]
     let (own, others) = (own as f64, others as f64);
@@ -174,12 +191,27 @@ fn every_query_of_the_dashboard_is_answered() {
     };
     for (title, expected) in [
         ("Released A", own + others),
-        ("Leaking A", 7.0),
+        ("Leaking A", 19.0),
         ("Resources not read A", 1.0),
         ("Announced volumes A", 3.0),
         ("Nothing is changed A", 0.0),
     ] {
         assert!((single(title, &everywhere) - expected).abs() < 0.5, "{title}");
+    }
+    for (title, label, expected) in [
+        (
+            "Leaking by storage class A",
+            "storageclass",
+            [("fast", 12.0), ("none", 3.0), ("(none)", 4.0)],
+        ),
+        (
+            "Leaking by namespace A",
+            "exported_namespace",
+            [("shop", 10.0), ("team", 5.0), ("(none)", 4.0)],
+        ),
+    ] {
+        let expected = expected.map(|(name, number)| (name.to_owned(), number));
+        assert_eq!(by(&everywhere[title], label), expected.into(), "{title}");
     }
     let narrowed = ask(&on.name);
     let released = &narrowed["Released by namespace A"];

@@ -2,13 +2,9 @@
 
 use std::{collections::BTreeSet, fmt, num::NonZeroUsize};
 
-use prometheus_client::{
-    collector::Collector,
-    encoding::{DescriptorEncoder, text},
-    registry::Registry,
-};
+use prometheus_client::{collector::Collector, encoding::DescriptorEncoder};
 
-use super::{LAST_JUDGEMENT, Metrics, gauges, seconds};
+use super::{LAST_JUDGEMENT, Metrics, exposition, gauges, seconds};
 use crate::{
     model::{Kind, Text, Time, escape_control},
     rules::{StoragePool, Totals},
@@ -39,26 +35,22 @@ pub(crate) fn report_metrics(
     metrics.label_namespaces(Some(NonZeroUsize::MAX));
     metrics.total(legible(totals));
     metrics.numbers().gaps = gaps;
-    let mut registry = Registry::default();
-    registry.register_collector(Box::new(ReportMetrics { metrics, taken_at }));
-    let mut text = String::new();
-    text::encode(&mut text, &registry).expect("because writing to a string does not fail");
-    text
+    exposition(ReportMetrics { metrics, taken_at })
 }
 
-/// Names of a dump may be anything, and some readers take a carriage return for the end of a line.
+/// Names of a dump may be anything, and some readers take a carriage return for the end of a line. What reads the same
+/// afterwards is added up.
 fn legible(mut totals: Totals) -> Totals {
     let safe = |text: Text| Text::from(&*escape_control(&text));
-    let findings = std::mem::take(&mut totals.by_namespace).into_iter();
-    totals.by_namespace = findings
-        .map(|((rule, severity, namespace), count)| ((rule, severity, namespace.map(safe)), count))
-        .collect();
-    let storage = std::mem::take(&mut totals.storage).into_iter();
-    totals.storage = storage
-        .map(|(StoragePool { namespace, class, driver, released_days }, of)| {
-            let [namespace, class, driver] = [namespace, class, driver].map(|it| it.map(safe));
-            (StoragePool { namespace, class, driver, released_days }, of)
-        })
-        .collect();
+    for ((rule, severity, namespace), count) in std::mem::take(&mut totals.by_namespace) {
+        *totals.by_namespace.entry((rule, severity, namespace.map(safe))).or_default() += count;
+    }
+    for (StoragePool { namespace, class, driver, released_days }, of) in
+        std::mem::take(&mut totals.storage)
+    {
+        let [namespace, class, driver] = [namespace, class, driver].map(|it| it.map(safe));
+        let pool = StoragePool { namespace, class, driver, released_days };
+        totals.storage.entry(pool).or_default().absorb(&of);
+    }
     totals
 }

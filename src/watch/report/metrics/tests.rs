@@ -68,7 +68,11 @@ fn bytes(storage: &[(Option<&str>, [u64; 3])]) -> Totals {
         let [released, leaking, unused] = *bytes;
         let namespace = namespace.map(Text::from);
         let pool = StoragePool { namespace, class: Some("fast".into()), ..StoragePool::default() };
-        (pool, StorageTotals { released, leaking, unused, ..StorageTotals::default() })
+        let mut totals = StorageTotals::default();
+        totals.add(Waste::Released, released);
+        totals.add(Waste::Leaking, leaking);
+        totals.add(Waste::Unused, unused);
+        (pool, totals)
     };
     Totals { storage: storage.iter().map(of).collect(), ..Totals::default() }
 }
@@ -88,22 +92,67 @@ fn bytes_have_the_labels_of_findings() {
     ]));
     assert_eq!(all(), [series(&["} 7"]), series(&["} 72"]), series(&["} 48"])]);
     metrics.label_namespaces(NonZeroUsize::new(1));
-    let (c, other) = (r#",namespace="c"} "#, r#",namespace="other"} "#);
+    let (e, other) = (r#",namespace="e"} "#, r#",namespace="other"} "#);
     let of = |name: &str, bytes: u64| format!("{name}{bytes}");
     assert_eq!(
         all(),
         [
-            series(&["} 1", &of(c, 2), &of(other, 4)]),
-            series(&[&of(other, 72)]),
-            series(&[&of(c, 16), &of(other, 32)]),
+            series(&["} 1", &of(other, 6)]),
+            series(&[&of(e, 64), &of(other, 8)]),
+            series(&[&of(other, 48)]),
         ]
     );
     // A namespace without findings keeps its label while there are bytes in it, and no longer.
-    metrics.total(bytes(&[(Some("a"), [128, 0, 0]), (Some("c"), [0, 0, 16])]));
-    let unused = series(&[&of(c, 16)]);
+    metrics.total(bytes(&[(Some("a"), [128, 0, 0]), (Some("e"), [0, 0, 16])]));
+    let unused = series(&[&of(e, 16)]);
     assert_eq!(all(), [series(&[&of(other, 128)]), Vec::new(), unused]);
     metrics.total(bytes(&[(Some("a"), [128, 0, 0])]));
     assert_eq!(all()[0], series(&[r#",namespace="a"} 128"#]));
+}
+
+#[test]
+fn labels_go_to_the_namespaces_with_the_most_bytes_and_then_findings() {
+    let metrics = metrics();
+    let labelled = || -> Vec<_> { metrics.numbers().labelled.iter().cloned().collect() };
+    let high = Severity::High;
+    let totals = Totals {
+        by_namespace: totals(&[
+            ("pv-failed", high, Some("a"), 1),
+            ("pvc-lost", high, Some("a"), 1),
+            ("pv-failed", high, Some("b"), 3),
+        ])
+        .by_namespace,
+        ..bytes(&[(Some("c"), [1, 0, 0]), (Some("z"), [1, 1, 1])])
+    };
+    metrics.total(totals.clone());
+    for (most, expected) in [(1, "z"), (2, "c z"), (3, "b c z"), (9, "a b c z"), (2, "c z")] {
+        metrics.label_namespaces(NonZeroUsize::new(most));
+        assert_eq!(labelled().join(" "), expected, "{most}");
+    }
+    // A label is kept, also where more bytes are elsewhere by now.
+    metrics.total(Totals {
+        storage: bytes(&[(Some("a"), [9, 0, 0]), (Some("c"), [1, 0, 0]), (Some("z"), [1, 0, 0])])
+            .storage,
+        ..totals
+    });
+    assert_eq!(labelled().join(" "), "c z");
+}
+
+#[test]
+fn names_of_a_dump_that_read_the_same_are_added_up() {
+    let namespaces = [Some("a\r"), Some("a\\r")];
+    let mut totals = bytes(&namespaces.map(|it| (it, [1, 2, 4])));
+    let escaped = |it: &str| crate::model::escape_control(it).into_owned();
+    assert_eq!(escaped("a\r"), escaped("a\\r"), "the premise");
+    totals.by_namespace =
+        namespaces.map(|it| (("pv-failed", Severity::High, it.map(Text::from)), 1)).into();
+    let text = report_metrics(totals, BTreeSet::new(), None);
+    for (family, number) in
+        [(&RELEASED, "2.0"), (&LEAKING, "4.0"), (&UNUSED, "8.0"), (&FINDINGS, "2.0")]
+    {
+        let samples = samples(&text, family);
+        assert!(samples.len() == 1 && samples[0].ends_with(&format!(" {number}")), "{samples:?}");
+    }
 }
 
 #[test]
@@ -157,7 +206,9 @@ fn both_texts_say_the_same() {
         released_days: None,
     };
     let oldest_released = Some(Utc::now());
-    let storage = StorageTotals { released: 7, oldest_released, ..StorageTotals::default() };
+    let mut storage = StorageTotals::default();
+    storage.oldest_released = oldest_released;
+    storage.add(Waste::Released, 7);
     metrics.total(Totals { storage: [(pool, storage)].into(), ..Totals::default() });
     let (open, older) = (metrics.open_metrics(), metrics.text());
     assert!(open.ends_with("# EOF\n") && !older.contains("# EOF"));
