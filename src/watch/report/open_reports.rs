@@ -1,6 +1,6 @@
 //! Findings as Reports of namespaces, and one of the cluster, which hold what was found last.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,18 +9,28 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::queue::{SinkCounts, TokenBucket};
-use crate::apply::{OpenReport, OpenReportError, OpenReportWriter};
+use crate::apply::{
+    OpenReport, OpenReportError, OpenReportWriter, ReportWrite, StoredReport, written_for_scope,
+};
 use crate::client::Connection;
-use crate::model::{Finding, Severity, Text, escape_control};
+use crate::model::{Finding, Scope, Severity, Text, escape_control};
 use crate::watch::leader::Leadership;
+use crate::watch::policy::LeaseName;
 
-/// The name of reports where there is no election; otherwise it is that of the Lease.
-const NAME: &str = "kubectl-storage-watch";
 /// How many namespaces have a report.
 const NAMESPACES: usize = 500;
 
-/// Reports by namespace; `None` is that of the cluster.
-type Reports = BTreeMap<Option<Text>, OpenReport>;
+/// Reports as they are to be.
+struct Reports {
+    /// By namespace; `None` is that of the cluster.
+    all: BTreeMap<Option<Text>, OpenReport>,
+    /// The namespaces whose report has no room: one that exists stays.
+    no_room: BTreeSet<Text>,
+    /// Whether nothing is missing in them; otherwise what was written before may still be so.
+    is_whole: bool,
+    /// For whom they are written.
+    written_for: String,
+}
 
 /// How often reports are written.
 #[derive(Debug, Clone, Copy)]
@@ -45,11 +55,22 @@ impl Default for OpenReportPace {
 pub(super) struct OpenReporter {
     severity: Severity,
     gather: Duration,
-    /// When reports were made, and of which judgements.
-    made: Option<(Instant, u64)>,
+    /// The namespace and name of the Lease.
+    lease: Option<String>,
+    /// When reports were made, and of what.
+    made: Option<(Instant, Judged)>,
     /// The latest ones: what was not written by then is not written any more.
     wanted: watch::Sender<Option<Arc<Reports>>>,
     _task: JoinSet<()>,
+}
+
+/// Of what reports are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Judged {
+    /// How many judgements there were.
+    pub(super) count: u64,
+    /// Whether everything was read that they need.
+    pub(super) sees_all: bool,
 }
 
 impl OpenReporter {
@@ -62,11 +83,15 @@ impl OpenReporter {
         leadership: Leadership,
     ) -> Self {
         let (wanted, latest) = watch::channel(None);
-        let name = leadership.lease().map_or(NAME, |it| &*it.name);
-        let writer = OpenReportWriter::new(connection, name);
+        let lease = leadership.lease();
+        let writer =
+            OpenReportWriter::new(connection, lease.map_or(LeaseName::DEFAULT, |it| &*it.name));
+        let lease = lease.map(|it| format!("{}/{}", it.namespace, it.name));
+        let bucket = TokenBucket::new(pace.burst, pace.every);
+        let scribe = Scribe { writer, bucket, counts, leadership, omitted: BTreeMap::new() };
         let mut tasks = JoinSet::new();
-        tasks.spawn(write_all(latest, writer, pace, counts, leadership));
-        Self { severity, gather: pace.gather, made: None, wanted, _task: tasks }
+        tasks.spawn(scribe.write_all(latest, pace.pause));
+        Self { severity, gather: pace.gather, lease, made: None, wanted, _task: tasks }
     }
 
     /// Reports findings of another severity from now on.
@@ -77,64 +102,188 @@ impl OpenReporter {
         }
     }
 
-    /// Whether reports are to be made anew, of so many judgements.
+    /// Whether it may be time to make reports anew, of so many judgements: what is read again need not be judged again.
     pub(super) fn is_due(&self, judgements: u64) -> bool {
-        self.made.is_none_or(|(at, of)| of != judgements && at.elapsed() >= self.gather)
+        self.made.is_none_or(|(at, of)| {
+            (of.count != judgements || !of.sees_all) && at.elapsed() >= self.gather
+        })
     }
 
-    /// Makes reports of all findings, the worst first. Where not all of the `known` ones can be judged now, the rest
-    /// stands, and so do the reports of before.
+    /// Whether reports were made of this.
+    pub(super) fn has_made(&self, judged: Judged) -> bool {
+        self.made.is_some_and(|(_, of)| of == judged)
+    }
+
+    /// Makes reports of all findings that can be judged, the worst first.
     pub(super) fn hear(
         &mut self,
         findings: impl Iterator<Item = Finding>,
-        known: usize,
-        judgements: u64,
+        scope: &Scope,
+        judged: Judged,
     ) {
-        let (mut reports, mut seen) = (Reports::new(), 0);
-        for finding in findings {
-            seen += 1;
-            let namespace = &finding.object.key.namespace;
-            let has_room = reports.len() < NAMESPACES || reports.contains_key(namespace);
-            if finding.severity <= self.severity && has_room {
-                reports.entry(namespace.clone()).or_default().add(&finding);
+        let mut all = BTreeMap::<Option<Text>, OpenReport>::new();
+        let (mut no_room, mut left_out, mut namespaces) = (BTreeSet::new(), 0, 0);
+        for finding in findings.filter(|it| it.severity <= self.severity) {
+            let namespace = finding.object.key.namespace.clone();
+            match &namespace {
+                Some(new) if !all.contains_key(&namespace) => {
+                    if namespaces == NAMESPACES {
+                        no_room.insert(Text::clone(new));
+                        left_out += 1;
+                        continue;
+                    }
+                    namespaces += 1;
+                }
+                _ => {}
             }
+            all.entry(namespace).or_default().add(&finding);
         }
-        self.made = Some((Instant::now(), judgements));
-        if seen >= known {
-            self.wanted.send_replace(Some(Arc::new(reports)));
+        if left_out > 0 {
+            all.entry(None).or_default().leave_out(left_out, no_room.len());
         }
+        if !judged.sees_all {
+            all.values_mut().for_each(OpenReport::set_incomplete);
+        }
+        let written_for = self.lease.clone().unwrap_or_else(|| written_for_scope(scope));
+        let reports = Reports { all, no_room, is_whole: judged.sees_all, written_for };
+        self.made = Some((Instant::now(), judged));
+        self.wanted.send_replace(Some(Arc::new(reports)));
     }
 }
 
-/// Has the API server hold the latest reports, for ever.
-async fn write_all(
-    mut latest: watch::Receiver<Option<Arc<Reports>>>,
+/// Has the API server hold reports.
+struct Scribe {
     writer: OpenReportWriter,
-    pace: OpenReportPace,
+    bucket: TokenBucket,
     counts: Arc<SinkCounts>,
-    mut leadership: Leadership,
-) {
-    let mut bucket = TokenBucket::new(pace.burst, pace.every);
-    let mut said = None;
-    let mut is_behind = false;
-    loop {
-        tokio::select! {
-            changed = latest.changed() => if changed.is_err() { return },
-            () = sleep(pace.pause), if is_behind => {}
+    leadership: Leadership,
+    /// How many findings without room were counted.
+    omitted: BTreeMap<Option<Text>, usize>,
+}
+
+/// What came of writing all reports once.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Round {
+    /// How many reports could not be written or deleted, and why the first could not; or why none could be read.
+    failures: usize,
+    error: Option<OpenReportError>,
+    /// Whether another client was faster, which is no failure.
+    is_overtaken: bool,
+}
+
+impl Scribe {
+    /// Has the API server hold the latest reports, for ever.
+    async fn write_all(
+        mut self,
+        mut latest: watch::Receiver<Option<Arc<Reports>>>,
+        pause: Duration,
+    ) {
+        let mut last = Round::default();
+        loop {
+            tokio::select! {
+                changed = latest.changed() => if changed.is_err() { return },
+                () = sleep(pause), if last.error.is_some() || last.is_overtaken => {}
+            }
+            let Some(reports) = latest.borrow_and_update().clone() else { continue };
+            let round = self.write(&reports).await;
+            // What stays so is said once.
+            let is_said = (&round.error, round.failures) == (&last.error, last.failures);
+            if let Some(error) = round.error.as_ref().filter(|_| !is_said) {
+                let failed = (round.failures > 0).then_some(round.failures);
+                let (text, hint) = (error.to_string(), hint(error));
+                let error = escape_control(&text);
+                tracing::warn!(%error, failed, "Not all Reports are up to date{hint}");
+            }
+            last = round;
         }
-        let Some(reports) = latest.borrow_and_update().clone() else { continue };
-        let end = write(&reports, &writer, &mut bucket, &counts, &mut leadership).await;
-        is_behind = end.is_err();
-        match end {
-            Ok(()) => said = None,
+    }
+
+    /// Writes what is not as it is to be, and deletes what nothing is found of. One that fails holds up no other, unless a
+    /// right is missing.
+    async fn write(&mut self, reports: &Reports) -> Round {
+        let mut round = Round::default();
+        self.leadership.wait().await;
+        let stored = match self.writer.read().await {
+            Ok(stored) => stored,
             Err(error) => {
-                // What stays so is said once.
-                if said.as_ref() != Some(&error) {
-                    let text = error.to_string();
-                    let hint = hint(&error);
-                    tracing::warn!(error = %escape_control(&text), "Reports are not written{hint}");
+                self.counts.failed(reports.all.values().map(|it| it.count().0).sum());
+                round.error = Some(error);
+                return round;
+            }
+        };
+        let whom = &*reports.written_for;
+        for (namespace, report) in &reports.all {
+            let over = stored.get(namespace);
+            let end = match over {
+                Some(over) if !over.is_written_for(whom) => Err(OpenReportError::taken(over, whom)),
+                Some(over) if over.says(report) => continue,
+                Some(over) if !reports.is_whole && over.has_more_than(report) => continue,
+                _ => {
+                    self.turn().await;
+                    self.writer.write(namespace.as_deref(), report, whom, over).await
                 }
-                said = Some(error);
+            };
+            match end {
+                Ok(ReportWrite::Done) => self.count(namespace, report, over),
+                Ok(_) => {}
+                Err(_) => self.counts.failed(report.count().0),
+            }
+            if round.ends_with(end) {
+                return round;
+            }
+        }
+        for (namespace, report) in stored {
+            let has_no_room = namespace.as_ref().is_some_and(|it| reports.no_room.contains(it));
+            let is_wanted = has_no_room || reports.all.contains_key(&namespace);
+            if is_wanted || !reports.is_whole || !report.is_written_for(whom) {
+                continue;
+            }
+            self.turn().await;
+            if round.ends_with(self.writer.remove(&report).await) {
+                return round;
+            }
+        }
+        round
+    }
+
+    /// Waits until a request may be sent.
+    async fn turn(&mut self) {
+        sleep(self.bucket.take(Instant::now())).await;
+        self.leadership.wait().await;
+    }
+
+    /// Counts the findings of a report that was written. What had no room in it before is not counted again.
+    fn count(
+        &mut self,
+        namespace: &Option<Text>,
+        report: &OpenReport,
+        over: Option<&StoredReport>,
+    ) {
+        self.counts.sent(report.count().0);
+        let counted = self.omitted.entry(namespace.clone()).or_default();
+        *counted = (*counted).max(over.map_or(0, StoredReport::omitted));
+        self.counts.dropped(report.omitted().saturating_sub(*counted));
+        *counted = (*counted).max(report.omitted());
+    }
+}
+
+impl Round {
+    /// Notes the end of a request, and returns whether no other one is worth sending.
+    fn ends_with(&mut self, end: Result<ReportWrite, OpenReportError>) -> bool {
+        match end {
+            Ok(ReportWrite::Done | ReportWrite::NoNamespace) => false,
+            Ok(ReportWrite::Overtaken) => {
+                self.is_overtaken = true;
+                false
+            }
+            Err(error) => {
+                let is_last = matches!(error, OpenReportError::Forbidden(_));
+                self.failures += 1;
+                // What ends a round is what has to be mended.
+                if is_last || self.error.is_none() {
+                    self.error = Some(error);
+                }
+                is_last
             }
         }
     }
@@ -150,48 +299,8 @@ fn hint(error: &OpenReportError) -> &'static str {
             ": findings are told everywhere else; kubectl storage rbac watch -f POLICY --check lists \
              what is missing"
         }
-        OpenReportError::Overtaken(_) | OpenReportError::Failed(_) => "; it is tried again",
+        OpenReportError::Failed(_) => "; it is tried again",
     }
-}
-
-/// Writes what is not as it is to be, and deletes what nothing is found of. One that fails holds up no other.
-async fn write(
-    reports: &Reports,
-    writer: &OpenReportWriter,
-    bucket: &mut TokenBucket,
-    counts: &SinkCounts,
-    leadership: &mut Leadership,
-) -> Result<(), OpenReportError> {
-    leadership.wait().await;
-    let stored = writer.read().await?;
-    let mut end = Ok(());
-    for (namespace, report) in reports {
-        let over = stored.get(namespace);
-        if over.is_some_and(|it| it.says(report)) {
-            continue;
-        }
-        sleep(bucket.take(Instant::now())).await;
-        leadership.wait().await;
-        let (listed, all) = report.count();
-        match writer.write(namespace.as_deref(), report, over).await {
-            Ok(()) => {
-                counts.sent(listed);
-                counts.dropped(all - listed);
-            }
-            Err(error) => {
-                counts.failed(listed);
-                end = Err(error);
-            }
-        }
-    }
-    for (_, report) in stored.iter().filter(|(namespace, _)| !reports.contains_key(*namespace)) {
-        sleep(bucket.take(Instant::now())).await;
-        leadership.wait().await;
-        if let Err(error) = writer.remove(report).await {
-            end = Err(error);
-        }
-    }
-    end
 }
 
 #[cfg(test)]
