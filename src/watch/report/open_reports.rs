@@ -309,7 +309,10 @@ mod tests {
 
     use super::super::queue::tests::finding;
     use super::*;
-    use crate::client::test_server::{TestReply, TestServer, json as answer, reply, unserved};
+    use crate::client::test_server::{
+        ReceivedRequest, TestReply, TestServer, json as answer, reply, unserved,
+    };
+    use crate::watch::leader::Standing;
 
     const QUICK: OpenReportPace = OpenReportPace {
         gather: Duration::ZERO,
@@ -317,17 +320,84 @@ mod tests {
         every: Duration::from_millis(1),
         pause: Duration::from_millis(5),
     };
+    const WHOLE: Judged = Judged { count: 1, sees_all: true };
+    const OMITTED: &str = "storage.kubectl.dev/omitted";
 
-    fn started(connection: &Connection) -> (OpenReporter, Arc<SinkCounts>) {
+    fn started(connection: &Connection, leadership: Leadership) -> (OpenReporter, Arc<SinkCounts>) {
         let counts = Arc::default();
-        let started = OpenReporter::start(
-            Severity::High,
-            connection,
-            QUICK,
-            Arc::clone(&counts),
-            Leadership::alone(),
-        );
-        (started, counts)
+        let (high, of) = (Severity::High, Arc::clone(&counts));
+        (OpenReporter::start(high, connection, QUICK, of, leadership), counts)
+    }
+
+    /// An API server that has reports and answers writes.
+    async fn server(
+        stored: Vec<Value>,
+        write: impl Fn(&ReceivedRequest) -> TestReply + Send + Sync + 'static,
+    ) -> TestServer {
+        let of = move |asked: &ReceivedRequest| {
+            let is_cluster = asked.path.contains("/clusterreports");
+            let is_listed = |it: &&Value| it["metadata"]["namespace"].is_null() == is_cluster;
+            let items: Vec<_> = stored.iter().filter(is_listed).collect();
+            let kind = "PartialObjectMetadataList";
+            json!({"apiVersion": "meta.k8s.io/v1", "kind": kind, "items": items}).to_string()
+        };
+        let answer = move |asked: &ReceivedRequest| match &*asked.method {
+            "GET" => answer(of(asked)),
+            _ => write(asked),
+        };
+        TestServer::start(answer).await
+    }
+
+    fn done(_: &ReceivedRequest) -> TestReply {
+        reply(201, "", "{}")
+    }
+
+    /// A report that exists, with annotations.
+    fn stored(namespace: Option<&str>, annotations: &[(&str, &str)]) -> Value {
+        let full = |(key, value): &(&str, &str)| {
+            (format!("storage.kubectl.dev/{key}"), Value::from(*value))
+        };
+        let annotations: serde_json::Map<_, _> = annotations.iter().map(full).collect();
+        json!({"metadata": {
+            "name": "kubectl-storage-watch", "namespace": namespace, "uid": "u", "resourceVersion": "1",
+            "labels": {"app.kubernetes.io/managed-by": "kubectl-storage"}, "annotations": annotations,
+        }})
+    }
+
+    /// One that is written for the whole cluster.
+    fn own(namespace: Option<&str>, annotation: (&str, &str)) -> Value {
+        stored(namespace, &[("written-for", "cluster"), annotation])
+    }
+
+    fn found(namespace: &str) -> Finding {
+        let mut found = *finding("a", Severity::High);
+        found.object.key.namespace = Some(namespace.into());
+        found
+    }
+
+    fn status(code: u16, reason: &str, message: &str, name: &str) -> TestReply {
+        let status = json!({
+            "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason,
+            "message": message, "details": {"name": name},
+        });
+        reply(code, "content-type: application/json\r\n", status.to_string())
+    }
+
+    /// What was written: verbs and paths.
+    fn written(server: &TestServer) -> Vec<String> {
+        let short = |it: &str| {
+            let path = it.split('?').next().unwrap_or_default();
+            path.replace("/apis/openreports.io/v1alpha1/", "").replace("/kubectl-storage-watch", "")
+        };
+        let all = server.asked().into_iter().filter(|it| it.method != "GET");
+        all.map(|it| format!("{} {}", it.method, short(&it.path))).collect()
+    }
+
+    /// The last body that was sent to a path that ends so.
+    fn body(server: &TestServer, end: &str) -> Value {
+        let sent = server.asked().into_iter().filter(|it| it.method != "GET");
+        let last = sent.filter(|it| it.path.split('?').next().is_some_and(|it| it.ends_with(end)));
+        serde_json::from_str(&last.last().expect("it was sent").body).expect("because it is JSON")
     }
 
     async fn until(what: &str, is_so: impl Fn() -> bool) {
@@ -340,58 +410,177 @@ mod tests {
         panic!("{what}");
     }
 
-    /// No report, as the API server lists them.
-    fn none(path: &str) -> TestReply {
-        let kind =
-            if path.contains("/clusterreports") { "ClusterReportList" } else { "ReportList" };
-        let list = json!({"apiVersion": "openreports.io/v1alpha1", "kind": kind, "items": []});
-        answer(list.to_string())
+    /// Waits for this many writes, and that there are no more.
+    async fn settled(server: &TestServer, count: usize) -> Vec<String> {
+        until("it is written", || written(server).len() >= count).await;
+        sleep(Duration::from_millis(50)).await;
+        let written = written(server);
+        assert_eq!(written.len(), count, "{written:?}");
+        written
     }
 
     #[tokio::test]
     async fn a_report_is_bounded_and_counts_all() {
-        let server = TestServer::start(|asked| match asked.method.as_str() {
-            "GET" => none(&asked.path),
-            _ => reply(201, "", "{}"),
-        });
-        let server = server.await;
-        let (mut reporter, counts) = started(&server.connect().await);
+        // What had no room before is not counted again.
+        let server = server(vec![own(None, ("omitted", "90"))], done).await;
+        let (mut reporter, counts) = started(&server.connect().await, Leadership::alone());
         let many = (0..300).map(|it| *finding(&it.to_string(), Severity::High));
         let mild = *finding("mild", Severity::Medium);
-        reporter.hear(many.chain([mild]), 301, 1);
-        until("it is written", || server.asked().len() == 3).await;
-        let asked = server.asked();
-        let body: Value = serde_json::from_str(&asked[2].body).expect("because it is JSON");
-        assert_eq!(body["summary"]["fail"], 300);
-        assert_eq!(body["summary"]["warn"], 0, "another severity was asked for");
-        assert_eq!(body["results"].as_array().map(Vec::len), Some(200));
-        assert_eq!(body["metadata"]["annotations"]["storage.kubectl.dev/omitted"], "100");
-        let numbers = counts.by_outcome().map(|(_, count)| count);
-        assert_eq!(numbers, [200, 0, 100]);
-        assert!(body.to_string().len() < 400_000, "{}", body.to_string().len());
+        reporter.hear(many.clone().chain([mild]), &Scope::default(), WHOLE);
+        settled(&server, 1).await;
+        let sent = body(&server, "/kubectl-storage-watch");
+        assert_eq!(sent["summary"]["fail"], 300);
+        assert_eq!(sent["summary"]["warn"], 0, "another severity was asked for");
+        assert_eq!(sent["results"].as_array().map(Vec::len), Some(200));
+        assert_eq!(sent["metadata"]["annotations"][OMITTED], "100");
+        assert!(sent.to_string().len() < 400_000, "{}", sent.to_string().len());
+        let numbers = || counts.by_outcome().map(|(_, count)| count);
+        assert_eq!(numbers(), [200, 0, 10]);
+        // Nor is it when fewer have no room meanwhile.
+        reporter.hear(many.clone().skip(5), &Scope::default(), WHOLE);
+        settled(&server, 2).await;
+        reporter.hear(many, &Scope::default(), WHOLE);
+        settled(&server, 3).await;
+        assert_eq!(numbers(), [600, 0, 10]);
+        // Only metadata is read, of one name and in pages.
+        let read = &server.asked()[0];
+        assert!(read.head.contains("as=partialobjectmetadatalist"), "{}", read.head);
+        let query = "fieldSelector=metadata.name%3Dkubectl-storage-watch&limit=500";
+        assert!(read.path.ends_with(query), "{}", read.path);
     }
 
     #[tokio::test]
-    async fn reports_stand_while_not_all_findings_can_be_judged() {
-        let server = TestServer::start(|asked| none(&asked.path)).await;
-        let (mut reporter, _) = started(&server.connect().await);
+    async fn what_may_still_stand_is_neither_deleted_nor_made_smaller() {
+        let before = vec![
+            own(None, ("findings", "3")),
+            own(Some("cleared"), ("findings", "1")),
+            own(Some("grows"), ("findings", "1")),
+        ];
+        let server = server(before, done).await;
+        let (mut reporter, _) = started(&server.connect().await, Leadership::alone());
         assert!(reporter.is_due(1));
-        reporter.hear([*finding("a", Severity::High)].into_iter(), 2, 1);
+        let all = || {
+            let of_cluster = *finding("a", Severity::High);
+            [of_cluster, found("grows"), found("grows"), found("new")].into_iter()
+        };
+        reporter.hear(all(), &Scope::default(), Judged { count: 1, sees_all: false });
+        let sent = settled(&server, 2).await;
+        assert_eq!(sent, ["PUT namespaces/grows/reports", "POST namespaces/new/reports"]);
+        let incomplete = |end| {
+            let body = body(&server, end);
+            body["metadata"]["annotations"]["storage.kubectl.dev/incomplete"].clone()
+        };
+        assert_eq!(incomplete("/new/reports"), "true");
+        // Everything is read, without another judgement.
+        assert!(reporter.is_due(1) && !reporter.has_made(WHOLE));
+        reporter.hear(all(), &Scope::default(), WHOLE);
+        let sent = &settled(&server, 6).await[2..];
+        assert_eq!(sent[0], "PUT clusterreports");
+        assert_eq!(sent[3], "DELETE namespaces/cleared/reports");
+        assert_eq!(incomplete("/new/reports"), Value::Null);
         assert!(!reporter.is_due(1) && reporter.is_due(2));
-        sleep(Duration::from_millis(50)).await;
-        assert!(server.asked().is_empty());
     }
 
     #[tokio::test]
-    async fn what_is_not_served_is_tried_again() {
-        let server = TestServer::start(|asked| match asked.nth {
-            0..3 => unserved(),
-            _ if asked.method == "GET" => none(&asked.path),
-            _ => reply(201, "", "{}"),
+    async fn those_of_other_clients_are_left_alone() {
+        let of_another = [("written-for", "b/watch")];
+        let mut unlabelled = stored(Some("unlabelled"), &[("written-for", "a/watch")]);
+        unlabelled["metadata"]["labels"] = json!({});
+        let before = vec![
+            stored(None, &of_another),
+            stored(Some("other"), &of_another),
+            unlabelled,
+            stored(Some("cleared"), &[("written-for", "a/watch")]),
+        ];
+        let server = server(before, done).await;
+        let leads = Standing::Leads {
+            term: crate::journal::Term { lease: "u".to_owned(), transitions: 1 },
+            renewed: crate::apply::Moment::now(),
+            lasts: Duration::from_secs(3600),
+            unattended: None,
+            restarted: None,
+        };
+        let (_standing, leadership) = Leadership::of_test(leads);
+        let (mut reporter, counts) = started(&server.connect().await, leadership);
+        let all = [found("other"), found("unlabelled")];
+        reporter.hear(all.into_iter(), &Scope::default(), WHOLE);
+        until("it is counted", || counts.by_outcome()[1].1 >= 4).await;
+        let mut sent = written(&server);
+        sent.dedup();
+        assert_eq!(sent, ["DELETE namespaces/cleared/reports/watch"]);
+        // Without a Lease policies are told apart by what they are about.
+        let about = |namespace: &str| {
+            let namespaces = [namespace.into()].into();
+            written_for_scope(&Scope { namespaces, ..Scope::default() })
+        };
+        assert!(about("a") != about("b") && about("a") != written_for_scope(&Scope::default()));
+    }
+
+    #[tokio::test]
+    async fn there_is_room_for_the_cluster_and_what_has_none_stays() {
+        let before = vec![own(None, ("findings", "9")), own(Some("n500"), ("findings", "1"))];
+        let server = server(before, done).await;
+        let (mut reporter, counts) = started(&server.connect().await, Leadership::alone());
+        let namespaces = (0..=500).map(|it| found(&format!("n{it:03}")));
+        let of_cluster = |name: &str| *finding(name, Severity::High);
+        reporter.hear(namespaces.clone().chain([of_cluster("a")]), &Scope::default(), WHOLE);
+        let sent = settled(&server, 501).await;
+        assert_eq!(sent[0], "PUT clusterreports");
+        assert!(sent[1..].iter().all(|it| it.starts_with("POST ")), "{sent:?}");
+        let sent = body(&server, "clusterreports/kubectl-storage-watch");
+        let annotations = &sent["metadata"]["annotations"];
+        assert_eq!(sent["results"][0]["resources"][0]["name"], "a");
+        assert_eq!(annotations["storage.kubectl.dev/omitted-namespaces"], "1");
+        assert_eq!(annotations[OMITTED], "1");
+        assert_eq!(counts.by_outcome()[2].1, 1);
+        // It is counted once.
+        reporter.hear(namespaces.chain([of_cluster("b")]), &Scope::default(), WHOLE);
+        settled(&server, 1002).await;
+        assert_eq!(counts.by_outcome()[2].1, 1);
+    }
+
+    #[tokio::test]
+    async fn a_namespace_that_is_deleted_is_no_failure() {
+        let server = server(Vec::new(), |asked| {
+            let ends =
+                "unable to create new content in namespace ends because it is being terminated";
+            match asked.path.contains("/ends/") {
+                true => status(403, "Forbidden", ends, "kubectl-storage-watch"),
+                false => status(404, "NotFound", "namespaces \"gone\" not found", "gone"),
+            }
         });
         let server = server.await;
-        let (mut reporter, counts) = started(&server.connect().await);
-        reporter.hear([*finding("a", Severity::High)].into_iter(), 1, 1);
+        let (mut reporter, counts) = started(&server.connect().await, Leadership::alone());
+        reporter.hear([found("ends"), found("gone")].into_iter(), &Scope::default(), WHOLE);
+        settled(&server, 2).await;
+        assert_eq!(counts.by_outcome().map(|(_, count)| count), [0, 0, 0]);
+    }
+
+    #[tokio::test]
+    async fn a_missing_right_ends_the_round() {
+        let server = server(Vec::new(), |_| {
+            status(403, "Forbidden", "User \"u\" cannot create resource \"reports\"", "")
+        });
+        let server = server.await;
+        let (mut reporter, counts) = started(&server.connect().await, Leadership::alone());
+        reporter.hear(["a", "b", "c"].map(found).into_iter(), &Scope::default(), WHOLE);
+        until("it is tried again", || written(&server).len() >= 3).await;
+        assert!(written(&server).iter().all(|it| *it == "POST namespaces/a/reports"));
+        assert!(counts.by_outcome()[1].1 >= 2);
+    }
+
+    #[tokio::test]
+    async fn what_is_not_served_fails_and_is_tried_again() {
+        let list = json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList", "items": []});
+        let server = TestServer::start(move |asked| match asked.nth {
+            0..3 => unserved(),
+            _ if asked.method == "GET" => answer(list.to_string()),
+            _ => done(asked),
+        });
+        let server = server.await;
+        let (mut reporter, counts) = started(&server.connect().await, Leadership::alone());
+        reporter.hear([*finding("a", Severity::High)].into_iter(), &Scope::default(), WHOLE);
         until("it is written", || counts.by_outcome()[0].1 == 1).await;
+        assert_eq!(counts.by_outcome()[1].1, 3);
     }
 }
