@@ -507,7 +507,7 @@ mod tests {
         until("it is counted", || counts.by_outcome()[1].1 >= 4).await;
         let mut sent = written(&server);
         sent.dedup();
-        assert_eq!(sent, ["DELETE namespaces/cleared/reports/watch"]);
+        assert_eq!(sent, ["DELETE namespaces/cleared/reports"]);
         // Without a Lease policies are told apart by what they are about.
         let about = |namespace: &str| {
             let namespaces = [namespace.into()].into();
