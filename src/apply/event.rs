@@ -349,20 +349,7 @@ impl EventWriter {
 impl From<WriteError> for NoticeError {
     fn from(error: WriteError) -> Self {
         match &error {
-            // Admission answers 403 as well: of a namespace that is deleted, of a quota, of webhooks.
-            WriteError::Rejected { code: 403, message, .. }
-                if [
-                    "being terminated",
-                    "exceeded quota",
-                    "denied the request",
-                    "denied request",
-                ]
-                .iter()
-                .any(|text| message.contains(text)) =>
-            {
-                Self::Rejected(error.to_string())
-            }
-            WriteError::Rejected { code: 403, .. } => Self::Forbidden(error.to_string()),
+            _ if error.is_forbidden() => Self::Forbidden(error.to_string()),
             // It expired between two requests, or the server has too much to do.
             WriteError::Rejected { code: 409 | 429, .. }
             | WriteError::Rejected { absent: Some(_), .. }

@@ -51,7 +51,9 @@ pub(crate) use journal::{cluster_journal, journal_namespaces};
 pub(crate) use lease::{
     LEASE_GAP, LeaseHold, LeaseWrite, LeaseWriter, StoredLease, Unattended, leases,
 };
-pub(crate) use open_report::{OpenReport, OpenReportError, OpenReportWriter};
+pub(crate) use open_report::{
+    OpenReport, OpenReportError, OpenReportWriter, ReportWrite, StoredReport, written_for_scope,
+};
 pub(crate) use receipt::{ChangeReceipt, DryRun, Moment, Outcome, Receipt, RunOptions};
 pub(crate) use record_writer::RecordWriter;
 pub(crate) use run::{Confirmed, PlanExecution, RunProgress, run, run_id};

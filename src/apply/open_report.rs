@@ -1,8 +1,8 @@
 //! Findings as a `Report` of each namespace, and one `ClusterReport` (`openreports.io`), which other tools show.
 //!
 //! They hold what was found last, and nothing else reads them. Each is replaced as a whole, only as it was read
-//! (`resourceVersion`), and only if what it says is not what it is to say. An object of the same name without the label
-//! of this tool is another client's, and left alone.
+//! (`resourceVersion`), and only if what it says is not what it is to say. One of the same name without the label of this
+//! tool, or that was written for another Lease, is another client's, and left alone.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,15 +18,27 @@ use super::writer::{WriteError, Writer};
 use crate::client::{
     Connection, ListForm, ListRequest, ReadError, Reader, collection_path, list_json, object_path,
 };
-use crate::model::{Finding, Severity, Text, beginning, escape_control};
+use crate::model::{Finding, Scope, Severity, Text, beginning, escape_control};
 use crate::objects::OWN_COMPONENT;
 
 const GROUP: &str = "openreports.io";
 const VERSION: &str = "v1alpha1";
-/// The label by which those of this tool are found.
+/// The label of those of this tool.
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// What a report says, in short.
+/// The annotation that says for which policy one is written.
+const WRITTEN_FOR: &str = "storage.kubectl.dev/written-for";
+/// The annotation that says in short what one says.
 const FINGERPRINT: &str = "storage.kubectl.dev/fingerprint";
+/// The annotation that counts its findings, also those that it does not list.
+const FINDINGS: &str = "storage.kubectl.dev/findings";
+/// The annotation that counts findings for which there is no room.
+const OMITTED: &str = "storage.kubectl.dev/omitted";
+/// The annotation that counts the namespaces for whose report there is no room.
+const OMITTED_NAMESPACES: &str = "storage.kubectl.dev/omitted-namespaces";
+/// The annotation of one that was written while not everything was read.
+const INCOMPLETE: &str = "storage.kubectl.dev/incomplete";
+/// How many are listed at a time.
+const PAGE: u32 = 500;
 /// How many findings one lists: 200 of them have some 300 KiB, and an object may have 1.5 MiB.
 const MOST: usize = 200;
 /// How long a message may be, in bytes.
@@ -38,6 +50,9 @@ pub(crate) struct OpenReport {
     results: Vec<Value>,
     failed: usize,
     warned: usize,
+    /// The findings, and the namespaces, for whose report there is no room.
+    no_room: (usize, usize),
+    is_incomplete: bool,
 }
 
 impl OpenReport {
@@ -69,19 +84,44 @@ impl OpenReport {
         (self.results.len(), self.failed + self.warned)
     }
 
-    /// The object of this name, with the version over which it is written.
-    fn object(&self, namespace: Option<&str>, name: &str, over: Option<&str>) -> Value {
+    /// Counts findings of namespaces for whose report there is no room.
+    pub(crate) fn leave_out(&mut self, findings: usize, namespaces: usize) {
+        self.no_room = (findings, namespaces);
+    }
+
+    /// Notes that findings may be missing because not everything was read.
+    pub(crate) fn set_incomplete(&mut self) {
+        self.is_incomplete = true;
+    }
+
+    /// How many findings have no room.
+    pub(crate) fn omitted(&self) -> usize {
         let (listed, all) = self.count();
+        all - listed + self.no_room.0
+    }
+
+    /// The object of this name, with the version over which it is written.
+    fn object(&self, at: (Option<&str>, &str), written_for: &str, over: Option<&str>) -> Value {
+        let (namespace, name) = at;
+        let mut annotations = json!({
+            WRITTEN_FOR: written_for,
+            FINGERPRINT: self.fingerprint(),
+            FINDINGS: self.count().1.to_string(),
+            OMITTED: self.omitted().to_string(),
+        });
+        if self.no_room.1 > 0 {
+            annotations[OMITTED_NAMESPACES] = self.no_room.1.to_string().into();
+        }
+        if self.is_incomplete {
+            annotations[INCOMPLETE] = "true".into();
+        }
         json!({
             "apiVersion": format!("{GROUP}/{VERSION}"),
             "kind": kind(namespace).1,
             "metadata": {
                 "name": name, "namespace": namespace, "resourceVersion": over,
                 "labels": {MANAGED_BY: OWN_COMPONENT},
-                "annotations": {
-                    FINGERPRINT: self.fingerprint(),
-                    "storage.kubectl.dev/omitted": (all - listed).to_string(),
-                },
+                "annotations": annotations,
             },
             "source": OWN_COMPONENT,
             "summary": {"pass": 0, "fail": self.failed, "warn": self.warned, "error": 0, "skip": 0},
@@ -90,13 +130,27 @@ impl OpenReport {
     }
 
     fn fingerprint(&self) -> String {
-        let all = json!([self.failed, self.warned, self.results]).to_string();
-        let mut text = String::new();
-        for byte in Sha256::digest(all).iter().take(16) {
-            write!(text, "{byte:02x}").expect("because writing to a string does not fail");
-        }
-        text
+        short_hash(&json!([self.failed, self.warned, self.no_room, self.results]).to_string())
     }
+}
+
+/// For whom reports are written without a Lease: the objects that a policy is about.
+pub(crate) fn written_for_scope(scope: &Scope) -> String {
+    match scope.namespaces.is_empty() && scope.selector.is_empty() {
+        true => "cluster".to_owned(),
+        false => {
+            let scope = json!([scope.namespaces, scope.selector.to_string()]);
+            format!("scope-{}", short_hash(&scope.to_string()))
+        }
+    }
+}
+
+fn short_hash(of: &str) -> String {
+    let mut text = String::new();
+    for byte in Sha256::digest(of).iter().take(16) {
+        write!(text, "{byte:02x}").expect("because writing to a string does not fail");
+    }
+    text
 }
 
 /// Plural and kind of the report of a namespace, or of the cluster.
@@ -121,13 +175,40 @@ struct StoredMetadata {
     uid: String,
     resource_version: String,
     #[serde(default)]
+    labels: BTreeMap<String, String>,
+    #[serde(default)]
     annotations: BTreeMap<String, String>,
 }
 
 impl StoredReport {
+    /// Whether it is one of these, and not another client's.
+    pub(crate) fn is_written_for(&self, whom: &str) -> bool {
+        self.metadata.labels.get(MANAGED_BY).is_some_and(|it| it == OWN_COMPONENT)
+            && self.annotation(WRITTEN_FOR) == Some(whom)
+    }
+
     /// Whether it says what it is to say.
     pub(crate) fn says(&self, report: &OpenReport) -> bool {
-        self.metadata.annotations.get(FINGERPRINT).is_some_and(|it| *it == report.fingerprint())
+        let is_complete = self.annotation(INCOMPLETE).is_none() || report.is_incomplete;
+        is_complete && self.annotation(FINGERPRINT) == Some(&report.fingerprint())
+    }
+
+    /// Whether it has more findings, or may have.
+    pub(crate) fn has_more_than(&self, report: &OpenReport) -> bool {
+        self.number(FINDINGS).is_none_or(|it| it > report.count().1)
+    }
+
+    /// How many findings had no room.
+    pub(crate) fn omitted(&self) -> usize {
+        self.number(OMITTED).unwrap_or_default()
+    }
+
+    fn number(&self, annotation: &str) -> Option<usize> {
+        self.annotation(annotation)?.parse().ok()
+    }
+
+    fn annotation(&self, key: &str) -> Option<&str> {
+        self.metadata.annotations.get(key).map(String::as_str)
     }
 }
 
@@ -140,12 +221,33 @@ pub(crate) enum OpenReportError {
     /// The right to do so is missing.
     #[error("{0}")]
     Forbidden(String),
-    /// Another client has changed one, or has its name.
-    #[error("{0}")]
-    Overtaken(String),
-    /// Another answer, or none.
+    /// Another client has the name, or another answer came, or none.
     #[error("{0}")]
     Failed(String),
+}
+
+impl OpenReportError {
+    /// That another client has the name.
+    pub(crate) fn taken(stored: &StoredReport, written_for: &str) -> Self {
+        let StoredMetadata { name, namespace, .. } = &stored.metadata;
+        let kind = kind(namespace.as_deref()).1;
+        let place = namespace.as_ref().map(|it| format!("{it}/")).unwrap_or_default();
+        Self::Failed(format!(
+            "{kind} {place}{name} is another client's: its annotation {WRITTEN_FOR} is not \
+             {written_for:?}; delete it, or give leaderElection another name"
+        ))
+    }
+}
+
+/// How a request ended that was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReportWrite {
+    /// The report is as it is to be.
+    Done,
+    /// Another client has changed, deleted or created it since it was read.
+    Overtaken,
+    /// The namespace is being deleted, or does not exist.
+    NoNamespace,
 }
 
 /// Writes and deletes reports of one name, and nothing else.
@@ -162,7 +264,7 @@ impl OpenReportWriter {
         Self { reader: Reader::new(connection), writer, name: name.to_owned() }
     }
 
-    /// Reads the reports of this tool that have the name, by their namespaces.
+    /// Reads the reports that have the name, by their namespaces.
     ///
     /// # Errors
     /// [`OpenReportError`]
@@ -177,14 +279,14 @@ impl OpenReportWriter {
                 resource: plural.to_owned(),
                 kind: kind.to_owned(),
                 namespace: None,
-                page: None,
-                field_selector: None,
-                label_selector: Some(format!("{MANAGED_BY}={OWN_COMPONENT}")),
-                form: ListForm::Json,
+                page: Some(PAGE),
+                // It is by this that the right may be to one name.
+                field_selector: Some(format!("metadata.name={}", self.name)),
+                label_selector: None,
+                form: ListForm::Metadata,
             };
             let listed = list_json::<StoredReport>(&self.reader, &request).await?.value;
-            let own = listed.into_iter().filter(|it| it.metadata.name == self.name);
-            stored.extend(own.map(|it| (it.metadata.namespace.clone(), it)));
+            stored.extend(listed.into_iter().map(|it| (it.metadata.namespace.clone(), it)));
         }
         Ok(stored)
     }
@@ -197,15 +299,16 @@ impl OpenReportWriter {
         &self,
         namespace: Option<&str>,
         report: &OpenReport,
+        written_for: &str,
         over: Option<&StoredReport>,
-    ) -> Result<(), OpenReportError> {
+    ) -> Result<ReportWrite, OpenReportError> {
         let plural = kind(namespace).0;
         let (method, path) = match over {
             Some(_) => (Method::PUT, object_path(GROUP, VERSION, namespace, plural, &self.name)),
             None => (Method::POST, collection_path(GROUP, VERSION, namespace, plural)),
         };
         let over = over.map(|it| &*it.metadata.resource_version);
-        let body = report.object(namespace, &self.name, over);
+        let body = report.object((namespace, &self.name), written_for, over);
         self.send(&WriteRequest { method, path, content_type: "application/json", body }).await
     }
 
@@ -213,7 +316,10 @@ impl OpenReportWriter {
     ///
     /// # Errors
     /// [`OpenReportError`]
-    pub(crate) async fn remove(&self, stored: &StoredReport) -> Result<(), OpenReportError> {
+    pub(crate) async fn remove(
+        &self,
+        stored: &StoredReport,
+    ) -> Result<ReportWrite, OpenReportError> {
         let StoredMetadata { name, namespace, uid, resource_version, .. } = &stored.metadata;
         let namespace = namespace.as_deref();
         let request = WriteRequest {
@@ -225,30 +331,34 @@ impl OpenReportWriter {
                 "preconditions": {"uid": uid, "resourceVersion": resource_version},
             }),
         };
-        match self.send(&request).await {
-            // It was deleted meanwhile.
-            Err(OpenReportError::Overtaken(_)) => Ok(()),
-            end => end,
-        }
+        self.send(&request).await
     }
 
-    async fn send(&self, request: &WriteRequest) -> Result<(), OpenReportError> {
-        let Err(error) = self.writer.send(request, false).await else { return Ok(()) };
+    async fn send(&self, request: &WriteRequest) -> Result<ReportWrite, OpenReportError> {
+        let Err(error) = self.writer.send(request, false).await else {
+            return Ok(ReportWrite::Done);
+        };
         let text = error.to_string();
-        Err(match error {
-            // Also of a namespace that does not exist any more.
-            WriteError::Rejected { code: 409, .. }
-            | WriteError::Rejected { absent: Some(_), .. } => OpenReportError::Overtaken(text),
-            WriteError::Rejected { message, .. } if message.contains("being terminated") => {
-                OpenReportError::Overtaken(text)
+        match error {
+            _ if error.is_forbidden() => Err(OpenReportError::Forbidden(text)),
+            // Only what is created needs a namespace that stays.
+            WriteError::Rejected { absent: Some(_), .. } => Ok(match request.method {
+                Method::POST => ReportWrite::NoNamespace,
+                Method::DELETE => ReportWrite::Done,
+                _ => ReportWrite::Overtaken,
+            }),
+            WriteError::Rejected { code: 403, message, .. }
+                if message.contains("being terminated") =>
+            {
+                Ok(ReportWrite::NoNamespace)
             }
-            WriteError::Rejected { code: 403, .. } => OpenReportError::Forbidden(text),
+            WriteError::Rejected { code: 409, .. } => Ok(ReportWrite::Overtaken),
             WriteError::Rejected { .. }
             | WriteError::NotSent(_)
             | WriteError::Withdrawn(_)
             | WriteError::Unanswered(_)
-            | WriteError::CarriedOut(_) => OpenReportError::Failed(text),
-        })
+            | WriteError::CarriedOut(_) => Err(OpenReportError::Failed(text)),
+        }
     }
 }
 

@@ -89,6 +89,14 @@ impl WriteError {
         matches!(self, Self::Rejected { absent: Some(absent), .. } if absent == name)
     }
 
+    /// Whether a right is missing. Admission answers 403 as well: of a namespace that is deleted, of a quota, of webhooks.
+    pub(super) fn is_forbidden(&self) -> bool {
+        const OF_ADMISSION: [&str; 4] =
+            ["being terminated", "exceeded quota", "denied the request", "denied request"];
+        let Self::Rejected { code: 403, message, .. } = self else { return false };
+        !OF_ADMISSION.iter().any(|it| message.contains(it))
+    }
+
     /// Returns how the object has changed, where it was deleted or changed by another client since
     /// it was read; `None` for every other error.
     pub(super) fn overtaken(&self) -> Option<String> {

@@ -182,6 +182,11 @@ impl GapNews {
 }
 
 impl KnownGaps {
+    /// Whether nothing is told to be unread.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Compares with what is not read now.
     ///
     /// A kind that is just being listed again is read again only when that has succeeded.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::judging;
 use super::known_findings::{GapNews, KnownFindings, KnownGaps};
-use crate::cluster::{Cluster, Dirty, Subject};
+use crate::cluster::{Cluster, Coverage, Dirty, Subject};
 use crate::model::{FindingEvent, Question, Settings, Time};
 use crate::rules::Assessor;
 
@@ -90,6 +90,14 @@ impl Reconciler {
     /// How many findings were reported and have not cleared.
     pub fn count(&self) -> usize {
         self.findings.count()
+    }
+
+    /// Whether all findings that stand can be judged now: nothing is a gap, and nothing is being listed again.
+    pub fn sees_all(&self, cluster: &Cluster) -> bool {
+        let is_listing = |it: &Coverage| matches!(it, Coverage::Listing { .. });
+        self.gaps.is_empty()
+            && !cluster.coverages().any(|(_, it)| is_listing(it))
+            && self.assessor.unread(cluster).is_empty()
     }
 
     /// How many judgements of subjects were reported. As long as it stays the same, so do the

@@ -317,8 +317,18 @@ fn what_could_not_run_is_refused() {
 #[test]
 fn the_role_follows_the_name_of_the_lease() {
     let lease = "kubectl-storage-watch-shop";
-    let (_folder, path) = policy(&format!("leaderElection: {{name: {lease}}}"));
+    let rest = format!("leaderElection: {{name: {lease}}}\nreport: {{openReports: {{}}}}");
+    let (_folder, path) = policy(&rest);
     let all = objects(&printed(&["-f", &path]));
+    // Reports have its name, and no other one is within reach.
+    let of_cluster = &object(&all, "ClusterRole")["rules"];
+    let of_reports = |it: &&Value| it["apiGroups"] == serde_json::json!(["openreports.io"]);
+    let of_reports: Vec<_> =
+        of_cluster.as_array().into_iter().flatten().filter(of_reports).collect();
+    assert_eq!(of_reports[0]["verbs"], serde_json::json!(["create"]));
+    assert_eq!(of_reports[1]["verbs"], serde_json::json!(["delete", "list", "update"]));
+    assert_eq!(of_reports[1]["resourceNames"], serde_json::json!([lease]));
+    assert_eq!(of_reports.len(), 2, "{of_reports:?}");
     // The Role of the records of announcements has a name of its own, which follows as well.
     let records = format!("{lease}-records");
     let (of_records, all): (Vec<_>, Vec<_>) =

@@ -20,14 +20,14 @@ use crate::{
         REMOVE_OWNERS, RETAIN, RemedyDeclaration,
     },
     watch::policy::{
-        RecordPlaces, WatchPolicy,
+        LeaseName, RecordPlaces, WatchPolicy,
         acting::{ReconcilerMode, ReconcilerName},
         report::{LeaderElectionPolicy, ReportPolicy},
     },
 };
 
 /// What a policy needs where it reports.
-pub(super) fn rights_of_policy(policy: &WatchPolicy) -> BTreeSet<Right<'static>> {
+pub(super) fn rights_of_policy(policy: &WatchPolicy) -> BTreeSet<Right<'_>> {
     let right = |(verb, group, resource)| Right { verb, group, resource, name: None };
     let ReportPolicy { events, metrics, probes: _, webhook: _, open_reports } = &policy.report;
     let mut rights = Vec::new();
@@ -35,18 +35,23 @@ pub(super) fn rights_of_policy(policy: &WatchPolicy) -> BTreeSet<Right<'static>>
         const EVENTS: &str = "events.k8s.io";
         rights.extend(["create", "get", "patch"].map(|verb| (verb, EVENTS, "events")));
     }
-    if open_reports.is_some() {
-        const REPORTS: &str = "openreports.io";
-        for resource in ["clusterreports", "reports"] {
-            rights.extend(["create", "delete", "list", "update"].map(|it| (it, REPORTS, resource)));
-        }
-    }
     // Who reads metrics from elsewhere has to show a right, which is asked of the API server.
     if metrics.as_ref().is_some_and(|it| !it.is_local()) {
         rights.push(("create", "authentication.k8s.io", "tokenreviews"));
         rights.push(("create", "authorization.k8s.io", "subjectaccessreviews"));
     }
-    rights.into_iter().map(right).collect()
+    let mut rights: BTreeSet<_> = rights.into_iter().map(right).collect();
+    if open_reports.is_some() {
+        let election = policy.leader_election.as_ref();
+        let name = Some(election.map_or(LeaseName::DEFAULT, LeaderElectionPolicy::name));
+        for resource in ["clusterreports", "reports"] {
+            // What does not exist yet cannot be named. A list is of the objects of one name.
+            let verbs = [("create", None), ("delete", name), ("list", name), ("update", name)];
+            let group = "openreports.io";
+            rights.extend(verbs.map(|(verb, name)| Right { verb, group, resource, name }));
+        }
+    }
+    rights
 }
 
 /// The rights to the Lease of an election, in its namespace. What does not exist yet cannot be named.

@@ -30,7 +30,7 @@ pub(crate) use server::CertificateError;
 
 use self::events::{EventPace, EventReporter};
 use self::metrics::Metrics;
-use self::open_reports::{OpenReportPace, OpenReporter};
+use self::open_reports::{Judged, OpenReportPace, OpenReporter};
 use self::queue::SinkCounts;
 use self::server::{MetricsReviewer, Served, ServerCertificate, Serves};
 use self::webhook::{WebhookPace, WebhookReporter};
@@ -289,8 +289,12 @@ impl Listener for Reporters {
         let judged = reconciler.judgements();
         self.judged = judged;
         if let Some(reports) = self.open_reports.as_mut().filter(|it| it.is_due(judged)) {
-            let all = reconciler.assessor().findings(cluster, reconciler.settings());
-            reports.hear(all, reconciler.count(), judged);
+            let of = Judged { count: judged, sees_all: reconciler.sees_all(cluster) };
+            if !reports.has_made(of) {
+                let settings = reconciler.settings();
+                let all = reconciler.assessor().findings(cluster, settings);
+                reports.hear(all, &settings.scope, of);
+            }
         }
         if self.totals_of != Some(judged) {
             self.totals_of = Some(judged);

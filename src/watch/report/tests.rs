@@ -13,11 +13,11 @@ use tokio::time::sleep;
 
 use super::super::leader::Standing;
 use super::super::leader::tests::eventually;
-use super::super::policy::report::WebhookPolicy;
+use super::super::policy::report::{OpenReportsPolicy, WebhookPolicy};
 use super::super::{Pace, judging};
 use super::*;
 use crate::apply::Moment;
-use crate::client::test_server::{TestServer, reply};
+use crate::client::test_server::{ReceivedRequest, TestServer, reply};
 use crate::cluster::{Change, Coverage, Dirty, Gap, Reach};
 use crate::dump::Input;
 use crate::model::{Kind, Settings, Severity};
@@ -63,16 +63,8 @@ async fn who_takes_over_during_a_gap_tells_what_there_is_and_the_rest_when_it_is
     let reporters = Reporters::start(&policy, &connection, leadership, Arc::default()).await;
     let mut reporters = reporters.expect("because it serves nothing");
 
-    let dump = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/leaky-cluster.json.gz");
-    let dump = [Input::Path(PathBuf::from(dump))];
-    let mut intake = Intake::new(None);
-    documents::read(&dump, &mut std::io::empty(), &DumpOptions::default(), &mut intake)
-        .expect("it ships with us");
-    let settings = Settings::default();
-    let mut assessor = Assessor::default();
-    judging::update(&mut assessor, &intake.cluster, &settings, Dirty::everything());
-    intake.dirty = Dirty::default();
-    let mut reconciler = Reconciler::new(settings, assessor, &intake.cluster, Pace::default());
+    let mut intake = example();
+    let mut reconciler = first_look(&mut intake);
     let news = reconciler.report(&intake.cluster);
     let all = news.findings.len();
     reporters.hear(&Told { news, ..Told::default() }, &intake.cluster, &reconciler);
@@ -113,6 +105,70 @@ async fn who_takes_over_during_a_gap_tells_what_there_is_and_the_rest_when_it_is
     reporters.hear(&Told::default(), &intake.cluster, &reconciler);
     sleep(Duration::from_millis(50)).await;
     assert_eq!(told(&hook).len(), all);
+}
+
+#[tokio::test]
+async fn a_process_that_begins_during_a_gap_deletes_no_report() {
+    let api = TestServer::start(|asked| {
+        let of_cluster = serde_json::json!({"metadata": {
+            "name": "kubectl-storage-watch", "uid": "u", "resourceVersion": "1",
+            "labels": {"app.kubernetes.io/managed-by": "kubectl-storage"},
+            "annotations": {"storage.kubectl.dev/written-for": "cluster"},
+        }});
+        let items =
+            if asked.path.contains("/clusterreports") { vec![of_cluster] } else { Vec::new() };
+        let kind = "PartialObjectMetadataList";
+        let list =
+            serde_json::json!({"apiVersion": "meta.k8s.io/v1", "kind": kind, "items": items});
+        match &*asked.method {
+            "GET" => crate::client::test_server::json(list.to_string()),
+            _ => reply(201, "", "{}"),
+        }
+    });
+    let api = api.await;
+    let open_reports = Some(OpenReportsPolicy { severity: Severity::Info });
+    let policy = ReportPolicy { open_reports, ..ReportPolicy::default() };
+    let connection = api.connect().await;
+    let started = Reporters::start(&policy, &connection, Leadership::alone(), Arc::default()).await;
+    let mut reporters = started.expect("because it serves nothing");
+    let mut intake = example();
+    let kind = Kind::PersistentVolume;
+    let gap = Gap { kind, namespace: None, reason: "the server is away".to_owned() };
+    intake.apply(Change::Lost(gap));
+    let mut reconciler = first_look(&mut intake);
+    let news = reconciler.report(&intake.cluster);
+    assert!(!news.findings.is_empty(), "there are findings of claims");
+    reporters.hear(&Told { news, ..Told::default() }, &intake.cluster, &reconciler);
+    let is_write = |it: &ReceivedRequest| it.method != "GET";
+    eventually("what is found is written", || api.asked().iter().any(is_write)).await;
+    sleep(Duration::from_millis(100)).await;
+    let touches = |it: &ReceivedRequest| is_write(it) && it.path.contains("/clusterreports");
+    assert!(!api.asked().iter().any(touches), "{:?}", api.asked());
+
+    // While they are listed again neither; and then it may.
+    let mut cover = |coverage| {
+        intake.apply(Change::Covered(Reach::all(kind), coverage));
+        judge(&mut reconciler, &mut intake);
+        reconciler.sees_all(&intake.cluster)
+    };
+    assert!(!cover(Coverage::Listing { began: 0 }));
+    assert!(cover(Coverage::Seen { began: 0, ended: 1 }));
+}
+
+fn example() -> Intake {
+    let dump = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/leaky-cluster.json.gz");
+    let dump = [Input::Path(PathBuf::from(dump))];
+    let mut intake = Intake::new(None);
+    documents::read(&dump, &mut std::io::empty(), &DumpOptions::default(), &mut intake)
+        .expect("it ships with us");
+    intake
+}
+
+fn first_look(intake: &mut Intake) -> Reconciler {
+    let (settings, mut assessor) = (Settings::default(), Assessor::default());
+    judging::update(&mut assessor, &intake.cluster, &settings, Dirty::everything());
+    intake.dirty = Dirty::default();
+    Reconciler::new(settings, assessor, &intake.cluster, Pace::default())
 }
 
 /// An authority of its own.
