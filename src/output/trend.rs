@@ -13,7 +13,7 @@ use super::{
     table::{TableStyle, TextTable},
     wire::{API_VERSION, ClusterIdentity, ReportScope, StorageAmounts, StorageShare, Tool},
 };
-use crate::{model::format_bytes, rules::Waste};
+use crate::model::format_bytes;
 
 /// What `audit trend` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
