@@ -49,18 +49,19 @@ fn the_dashboard_has_the_fields_that_grafana_knows() {
 
 /// What Prometheus keeps of an exposition of a target in a namespace, of which every sample has been the same for 70
 /// minutes. Where a label of the target has the name of one of a sample, that one becomes `exported_…`.
-fn scraped(text: &str, namespace: &str, pod: &str, leads: bool) -> String {
+fn scraped(text: &str, namespace: Option<&str>, pod: &str, leads: bool) -> String {
     let mut series = String::new();
     for line in text.lines().filter(|it| !it.starts_with('#')) {
         let (sample, number) = line.rsplit_once(' ').expect("a sample has a number");
         let (name, labels) = sample.trim_end_matches('}').split_once('{').unwrap_or((sample, ""));
         let labels = match labels {
             "" => String::new(),
+            labels if namespace.is_none() => format!(",{labels}"),
             labels => format!(",{labels}").replace(",namespace=\"", ",exported_namespace=\""),
         };
         let number = if name == "kubectl_storage_leader" && !leads { "0" } else { number };
-        let target =
-            format!(r#"cluster="east",namespace="{namespace}",pod="{pod}",instance="{pod}:8443""#);
+        let own = namespace.map_or_else(String::new, |it| format!(r#"namespace="{it}","#));
+        let target = format!(r#"cluster="east",{own}pod="{pod}",instance="{pod}:8443""#);
         writeln!(series, "  {name}{{{target}{labels}}} {number}x70")
             .expect("because writing to a string does not fail");
     }
@@ -147,9 +148,9 @@ fn every_query_of_the_dashboard_is_answered() {
     let standby = text.replace(&label(&other.name), &label("other"));
     assert_ne!(standby, text);
     let all = [
-        scraped(&text, "storage", "a", true),
-        scraped(&standby, "storage", "b", false),
-        scraped(OTHER_POLICY, "team-storage", "c", true),
+        scraped(&text, Some("storage"), "a", true),
+        scraped(&standby, Some("storage"), "b", false),
+        scraped(OTHER_POLICY, Some("team-storage"), "c", true),
     ];
     fs::write(&series, format!("load 1m\n{}", all.concat())).expect("because it is writable");
 
@@ -217,6 +218,18 @@ fn every_query_of_the_dashboard_is_answered() {
     let released = &narrowed["Released by namespace A"];
     assert_eq!(by(released, "exported_namespace"), expected[..1].iter().cloned().collect());
     assert!((single("Leaking A", &narrowed) - 0.0).abs() < 0.5);
+
+    // A target without a namespace of its own: the totals are right.
+    let target = folder.path().join("target");
+    let all = format!(
+        "load 1m\n{}{}",
+        scraped(&text, None, "a", true),
+        scraped(&standby, None, "b", false)
+    );
+    fs::write(&target, all).expect("because the folder is writable");
+    let leaking = queries["Leaking A"].replace("$namespace", ".*");
+    let leaking = &answers(&target, &[leaking])[0];
+    assert!(leaking.len() == 1 && (leaking[0].1 - 14.0).abs() < 0.5, "{leaking:?}");
 
     // What the variables offer.
     for variable in &dashboard["templating"]["list"].as_array().expect("there are some")[1..] {
