@@ -136,13 +136,11 @@ impl OpenReport {
 
 /// For whom reports are written without a Lease: the objects that a policy is about.
 pub(crate) fn written_for_scope(scope: &Scope) -> String {
-    match scope.namespaces.is_empty() && scope.selector.is_empty() {
-        true => "cluster".to_owned(),
-        false => {
-            let scope = json!([scope.namespaces, scope.selector.to_string()]);
-            format!("scope-{}", short_hash(&scope.to_string()))
-        }
+    if scope.namespaces.is_empty() && scope.selector.is_empty() {
+        return "cluster".to_owned();
     }
+    let scope = json!([scope.namespaces, scope.selector.to_string()]);
+    format!("scope-{}", short_hash(&scope.to_string()))
 }
 
 fn short_hash(of: &str) -> String {

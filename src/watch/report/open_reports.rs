@@ -109,9 +109,13 @@ impl OpenReporter {
         })
     }
 
-    /// Whether reports were made of this.
-    pub(super) fn has_made(&self, judged: Judged) -> bool {
-        self.made.is_some_and(|(_, of)| of == judged)
+    /// Whether reports were made of this, which then is not asked again for a while.
+    pub(super) fn has_made(&mut self, judged: Judged) -> bool {
+        let Some((at, _)) = self.made.as_mut().filter(|(_, of)| *of == judged) else {
+            return false;
+        };
+        *at = Instant::now();
+        true
     }
 
     /// Makes reports of all findings that can be judged, the worst first.
@@ -224,7 +228,7 @@ impl Scribe {
                 }
             };
             match end {
-                Ok(ReportWrite::Done) => self.count(namespace, report, over),
+                Ok(ReportWrite::Done) => self.count(namespace.as_ref(), report, over),
                 Ok(_) => {}
                 Err(_) => self.counts.failed(report.count().0),
             }
@@ -255,12 +259,12 @@ impl Scribe {
     /// Counts the findings of a report that was written. What had no room in it before is not counted again.
     fn count(
         &mut self,
-        namespace: &Option<Text>,
+        namespace: Option<&Text>,
         report: &OpenReport,
         over: Option<&StoredReport>,
     ) {
         self.counts.sent(report.count().0);
-        let counted = self.omitted.entry(namespace.clone()).or_default();
+        let counted = self.omitted.entry(namespace.cloned()).or_default();
         *counted = (*counted).max(over.map_or(0, StoredReport::omitted));
         self.counts.dropped(report.omitted().saturating_sub(*counted));
         *counted = (*counted).max(report.omitted());
@@ -396,8 +400,10 @@ mod tests {
     /// The last body that was sent to a path that ends so.
     fn body(server: &TestServer, end: &str) -> Value {
         let sent = server.asked().into_iter().filter(|it| it.method != "GET");
-        let last = sent.filter(|it| it.path.split('?').next().is_some_and(|it| it.ends_with(end)));
-        serde_json::from_str(&last.last().expect("it was sent").body).expect("because it is JSON")
+        let mut last =
+            sent.filter(|it| it.path.split('?').next().is_some_and(|it| it.ends_with(end)));
+        serde_json::from_str(&last.next_back().expect("it was sent").body)
+            .expect("because it is JSON")
     }
 
     async fn until(what: &str, is_so: impl Fn() -> bool) {
