@@ -101,7 +101,9 @@ impl StorageTotals {
 
     /// Adds that of another place.
     pub fn absorb(&mut self, other: &Self) {
-        Waste::ALL.into_iter().for_each(|it| self.add(it, other.of(it)));
+        for waste in Waste::ALL {
+            self.add(waste, other.of(waste));
+        }
         self.oldest_released = earliest(self.oldest_released, other.oldest_released);
     }
 }
