@@ -329,18 +329,22 @@ impl AuditArgs {
             // In any format: what could not be compared fails nothing.
             terminal::note(&compared.summary());
         }
-        let hidden = all_found - listed;
-        if is_for_people && hidden > 0 {
-            let (what, flags) = match (self.new_only, view) {
-                (true, None) => ("not new", "--new-only says"),
-                (true, Some(_)) => ("less severe or not new", "--severity and --new-only say"),
-                (false, _) => ("less severe", "--severity says"),
-            };
-            terminal::note(&format!("{hidden} {what}: not shown, as {flags}"));
+        if is_for_people && all_found > listed {
+            self.tell_hidden(all_found - listed);
         }
         Self::tell_read(collected);
         start::tell(&start, &self.dump);
         Ok(worst)
+    }
+
+    /// Tells on stderr that not all findings are shown.
+    fn tell_hidden(&self, hidden: usize) {
+        let (what, flags) = match (self.new_only, &self.severity) {
+            (true, None) => ("not new", "--new-only says"),
+            (true, Some(_)) => ("less severe or not new", "--severity and --new-only say"),
+            (false, _) => ("less severe", "--severity says"),
+        };
+        terminal::note(&format!("{hidden} {what}: not shown, as {flags}"));
     }
 
     /// Prints for people, and what templates make of the report. Returns the commands with which to begin.

@@ -102,7 +102,7 @@ pub(super) fn overview(out: &mut dyn Write, head: &ReportHead, gaps: usize) -> i
 
 /// What the report leaves out because it was asked to.
 fn narrowed(scope: &ReportScope) -> Vec<String> {
-    let objects = scope.objects.iter().map(|it| short_name(it)).collect::<Vec<_>>();
+    let objects = scope.objects.iter().map(short_name).collect::<Vec<_>>();
     let list = |name: &str, names: &[String]| {
         (!names.is_empty()).then(|| format!("Only {name} {}.", names.join(", ")))
     };

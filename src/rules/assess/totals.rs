@@ -110,7 +110,9 @@ impl StorageTotals {
 
     /// Adds that of another place.
     pub fn absorb(&mut self, other: &Self) {
-        Waste::ALL.into_iter().for_each(|it| self.add(it, other.of(it)));
+        for waste in Waste::ALL {
+            self.add(waste, other.of(waste));
+        }
         self.at_risk = self.at_risk.saturating_add(other.at_risk);
         self.volumes += other.volumes;
         self.volumes_at_risk += other.volumes_at_risk;
