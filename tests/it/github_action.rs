@@ -181,7 +181,7 @@ fn a_release_is_verified_before_it_runs() {
 
 /// What a runner takes for commands, and for text: it stops at `::stop-commands::TOKEN`, and goes on at `::TOKEN::`.
 fn commands(log: &str) -> (Vec<&str>, Vec<&str>, &str) {
-    let (mut taken, mut text, mut token, mut stopped) = (Vec::new(), Vec::new(), "", false);
+    let (mut given, mut text, mut token, mut stopped) = (Vec::new(), Vec::new(), "", false);
     for line in log.split(['\n', '\r']) {
         if stopped {
             stopped = line != format!("::{token}::");
@@ -189,11 +189,11 @@ fn commands(log: &str) -> (Vec<&str>, Vec<&str>, &str) {
         } else if let Some(name) = line.strip_prefix("::stop-commands::") {
             (token, stopped) = (name, true);
         } else if line.trim_start().starts_with("::") || line.contains("##[") {
-            taken.push(line);
+            given.push(line);
         }
     }
     assert!(!stopped, "no command of this step counts any more: {log}");
-    (taken, text, token)
+    (given, text, token)
 }
 
 #[test]
@@ -206,8 +206,8 @@ fn names_of_a_dump_give_the_runner_no_commands() {
         runner.has("kubectl-storage", &script);
         let ran = runner.audit(&[("FILENAME", EXAMPLE)]);
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(code), ""));
-        let (taken, text, token) = commands(&ran.stdout);
-        assert_eq!(taken, [""; 0], "{}", ran.stdout);
+        let (given, text, token) = commands(&ran.stdout);
+        assert_eq!(given, [""; 0], "{}", ran.stdout);
         assert!(text.contains(&"::error::c") && text.contains(&"::set-env g"), "{text:?}");
         assert!(token.len() == 32 && tokens.insert(token.to_owned()), "{token} can be foreseen");
     }

@@ -106,6 +106,21 @@ fn answers(series: &Path, queries: &[String]) -> Vec<Answer> {
     answers
 }
 
+/// The queries of the panels, by title and name.
+fn queries(dashboard: &Value) -> BTreeMap<String, String> {
+    let panels = dashboard["panels"].as_array().expect("there are some");
+    let mut queries = BTreeMap::new();
+    for panel in panels {
+        for target in panel["targets"].as_array().into_iter().flatten() {
+            let text = |it: &'_ Value| it.as_str().expect("because it is text").to_owned();
+            let title = format!("{} {}", text(&panel["title"]), text(&target["refId"]));
+            let query = text(&target["expr"]).replace("$cluster", "e.*");
+            assert!(queries.insert(title, query).is_none(), "two panels have one title: {panel}");
+        }
+    }
+    queries
+}
+
 #[test]
 #[ignore = "extended suite: tools of others"]
 fn every_query_of_the_dashboard_is_answered() {
@@ -155,16 +170,7 @@ fn every_query_of_the_dashboard_is_answered() {
     fs::write(&series, format!("load 1m\n{}", all.concat())).expect("because it is writable");
 
     let dashboard = dashboard();
-    let panels = dashboard["panels"].as_array().expect("there are some");
-    let mut queries = BTreeMap::new();
-    for panel in panels {
-        for target in panel["targets"].as_array().into_iter().flatten() {
-            let text = |it: &'_ Value| it.as_str().expect("because it is text").to_owned();
-            let title = format!("{} {}", text(&panel["title"]), text(&target["refId"]));
-            let query = text(&target["expr"]).replace("$cluster", "e.*");
-            assert!(queries.insert(title, query).is_none(), "two panels have one title: {panel}");
-        }
-    }
+    let queries = queries(&dashboard);
     let ask = |namespace: &str| {
         let texts: Vec<_> =
             queries.values().map(|it| it.replace("$namespace", namespace)).collect();
