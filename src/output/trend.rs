@@ -84,17 +84,6 @@ impl TrendPoint {
 }
 
 impl TrendSeries {
-    /// What people call it.
-    pub fn name(&self) -> String {
-        let ClusterIdentity { uid, server, .. } = &self.cluster;
-        let name = server.as_ref().or(uid.as_ref());
-        let name = name.map_or_else(|| "unnamed cluster".to_owned(), Clone::clone);
-        // Clusters behind tunnels have one server.
-        let uid = uid.as_ref().filter(|_| server.is_some()).map(|it| format!(" ({it})"));
-        let scope = self.scope.as_ref().map(|it| format!(" {}", serde_json::json!(it)));
-        format!("{name}{}{}", uid.unwrap_or_default(), scope.unwrap_or_default())
-    }
-
     /// Every name that a group has in any report.
     pub fn names(&self, group: TrendGroup) -> BTreeSet<&str> {
         self.reports.iter().flat_map(|it| it.by(group).keys().map(String::as_str)).collect()
@@ -125,6 +114,21 @@ impl Default for StorageTrend {
 }
 
 impl StorageTrend {
+    /// What people call a series: by its server, with the uid where another cluster has that, too, and what it is narrowed to.
+    pub fn name(&self, series: &TrendSeries) -> String {
+        let ClusterIdentity { uid, server, .. } = &series.cluster;
+        let is_other = |it: &TrendSeries| it.cluster.server == *server && it.cluster.uid != *uid;
+        let several = self.series.iter().any(is_other);
+        let mut parts = Vec::new();
+        parts.extend(uid.clone().filter(|_| server.is_some() && several));
+        parts.extend(series.scope.iter().flat_map(ReportScope::narrowed));
+        let name = server.as_ref().or(uid.as_ref()).map_or("unnamed cluster", |it| it);
+        match parts.is_empty() {
+            true => name.to_owned(),
+            false => format!("{name} ({})", parts.join("; ")),
+        }
+    }
+
     /// Adds a report where it belongs.
     ///
     /// # Errors
@@ -194,7 +198,7 @@ pub fn table(
             for report in &series.reports {
                 let of_group = |name| group.and_then(|it| report.by(it).get(name)).unwrap_or(&none);
                 let amounts = name.map_or(&report.total, of_group);
-                let mut cells = if is_one { Vec::new() } else { vec![series.name()] };
+                let mut cells = if is_one { Vec::new() } else { vec![trend.name(series)] };
                 cells.extend(name.map(|it| if it.is_empty() { "<none>" } else { it }.to_owned()));
                 cells.push(report.taken_at.clone());
                 let StorageAmounts { leaking_bytes, released_bytes, unused_bytes, .. } = *amounts;

@@ -239,6 +239,8 @@ fn a_page_says_what_it_leaves_out() {
         ),
         "{some}"
     );
+    let some = audit(&usual(3), "html", &["--allow-gaps", "--rule", "pvc-unused"]).stdout;
+    assert!(some.contains("This report is only about: findings of pvc-unused."), "{some}");
     assert!(page(&[]).contains("<h2 id=\"list-title\">0 findings</h2>"));
 }
 

@@ -150,10 +150,10 @@ const tests = {
     assert.deepEqual(sizes, [...sizes].sort((a, b) => b - a));
     await page.locator('select[name=order]').selectOption('object');
     await settled();
-    assert.equal(await first(), 'pv/volume-00000');
+    assert.match(await first(), /^pv\/volume-00000 claim team-0\//);
     await page.locator('select[name=class]').selectOption('class-2');
     await settled();
-    assert.match(await first(), /^pv\/volume-\d*[27]$/);
+    assert.match(await first(), /^pv\/volume-\d*[27] claim /);
     await page.locator('fieldset input').first().uncheck();
     await settled();
     assert.equal(await page.locator('.count').innerText(), '0 of 1000 shown');

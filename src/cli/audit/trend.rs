@@ -121,7 +121,7 @@ pub(super) fn refuse_page(hint: &str) -> Result<(), Failure> {
 fn tell(trend: &StorageTrend, files: usize) {
     let reports = || trend.series.iter().flat_map(|it| &it.reports);
     if trend.series.len() > 1 {
-        let names: Vec<_> = trend.series.iter().map(TrendSeries::name).collect();
+        let names: Vec<_> = trend.series.iter().map(|it| trend.name(it)).collect();
         let several =
             format!("reports of several clusters or scopes, shown apart: {}", names.join(", "));
         terminal::note(&format!("note: {}", escape_control(&several)));

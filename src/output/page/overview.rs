@@ -5,8 +5,7 @@ use std::io::{self, Write};
 use super::frame::Escaped;
 use crate::{
     model::{Bytes, Severity, counted, format_bytes},
-    output::table::short_name,
-    output::wire::{ReportHead, ReportScope, StorageAmounts, StorageShare, Summary},
+    output::wire::{ReportHead, StorageAmounts, StorageShare, Summary},
 };
 
 /// Places of a panel that have a bar of their own.
@@ -59,8 +58,18 @@ pub(super) fn overview(out: &mut dyn Write, head: &ReportHead, gaps: usize) -> i
         )?;
     }
     if let Some(scope) = &head.metadata.scope {
-        for said in narrowed(scope) {
-            writeln!(out, "<p class=\"incomplete\">{}</p>", Escaped(&said))?;
+        let only = scope.narrowed();
+        if !only.is_empty() {
+            let only = only.join("; ");
+            writeln!(
+                out,
+                "<p class=\"incomplete\">This report is only about: {}.</p>",
+                Escaped(&only)
+            )?;
+        }
+        if let Some(hidden) = &scope.hidden {
+            let told = hidden.told();
+            writeln!(out, "<p class=\"incomplete\">{}: not on this page.</p>", Escaped(&told))?;
         }
     }
     writeln!(
@@ -98,25 +107,6 @@ pub(super) fn overview(out: &mut dyn Write, head: &ReportHead, gaps: usize) -> i
     writeln!(out, "</div>")?;
     counting(out, summary)?;
     writeln!(out, "</section>")
-}
-
-/// What the report leaves out because it was asked to.
-fn narrowed(scope: &ReportScope) -> Vec<String> {
-    let objects = scope.objects.iter().map(short_name).collect::<Vec<_>>();
-    let list = |name: &str, names: &[String]| {
-        (!names.is_empty()).then(|| format!("Only {name} {}.", names.join(", ")))
-    };
-    let only = [
-        list("namespace", &scope.namespaces),
-        scope.selector.as_ref().map(|it| format!("Only objects with the labels {it}.")),
-        scope.field_selector.as_ref().map(|it| format!("Only objects with the fields {it}.")),
-        list("", &objects),
-        list("findings of", &scope.rules),
-        (!scope.ignored.is_empty())
-            .then(|| format!("Without findings of {}.", scope.ignored.join(", "))),
-        scope.hidden.as_ref().map(|it| format!("{}: not on this page.", it.told())),
-    ];
-    only.into_iter().flatten().collect()
 }
 
 /// Released bytes by age, the oldest first.

@@ -36,20 +36,25 @@ pub fn print(out: &mut dyn Write, trend: &StorageTrend) -> io::Result<()> {
     document(out, "Storage over time", None, |out| {
         writeln!(out, "<header><h1>Storage over time</h1></header>\n<main>")?;
         for (index, series) in trend.series.iter().enumerate() {
-            of_series(out, series, index)?;
+            of_series(out, series, &trend.name(series), index)?;
         }
         writeln!(out, "</main>")
     })
 }
 
-fn of_series(out: &mut dyn Write, series: &TrendSeries, index: usize) -> io::Result<()> {
+fn of_series(
+    out: &mut dyn Write,
+    series: &TrendSeries,
+    name: &str,
+    index: usize,
+) -> io::Result<()> {
     let Some((first, last)) = series.reports.first().zip(series.reports.last()) else {
         return Ok(());
     };
     writeln!(
         out,
         "<section aria-labelledby=\"series-{index}\"><h2 id=\"series-{index}\">{}</h2>",
-        Escaped(&series.name())
+        Escaped(name)
     )?;
     let span = (Escaped(&first.taken_at), Escaped(&last.taken_at));
     writeln!(out, "<p>{}, {} to {}</p>", counted(series.reports.len(), "report"), span.0, span.1)?;
