@@ -260,7 +260,7 @@ impl AuditArgs {
             tail: &tail,
             checks: checks(collected, settings),
             listed,
-            metrics: &metrics(collected, tally),
+            metrics: &|| metrics(collected, tally.clone()),
             headers: !self.no_headers,
         };
         let whole = self.new_only.then(|| {

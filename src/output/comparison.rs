@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use thiserror::Error;
 
+use super::table::short_name;
 use super::wire::{
     API_VERSION, BaselineComparison, EarlierFinding, Finding, Gap, NamedFinding, ObjectReference,
     ReportMetadata, ReportScope, Summary,
@@ -220,6 +221,23 @@ impl SavedFinding {
         }
         let of_claim = || Some(self.volume.as_ref()?.claim.as_ref()?.split_once('/')?.0);
         self.object.namespace.as_deref().or_else(of_claim)
+    }
+}
+
+impl ReportScope {
+    /// What the report was asked about, if that is not everything; each part in few words.
+    pub fn narrowed(&self) -> Vec<String> {
+        let list = |names: &[String]| (!names.is_empty()).then(|| names.join(", "));
+        let objects: Vec<_> = self.objects.iter().map(short_name).collect();
+        let parts = [
+            list(&self.namespaces).map(|it| format!("namespace {it}")),
+            self.selector.as_ref().map(|it| format!("labels {it}")),
+            self.field_selector.as_ref().map(|it| format!("fields {it}")),
+            list(&objects),
+            list(&self.rules).map(|it| format!("findings of {it}")),
+            list(&self.ignored).map(|it| format!("no findings of {it}")),
+        ];
+        parts.into_iter().flatten().collect()
     }
 }
 

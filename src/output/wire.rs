@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use super::table::short_name;
 use crate::model::{Bytes, counted};
 
 /// Version of every shape in this file.
@@ -107,21 +106,6 @@ pub struct ReportScope {
 }
 
 impl ReportScope {
-    /// What the report was asked about, if that is not everything; each part in few words.
-    pub fn narrowed(&self) -> Vec<String> {
-        let list = |names: &[String]| (!names.is_empty()).then(|| names.join(", "));
-        let objects: Vec<_> = self.objects.iter().map(short_name).collect();
-        let parts = [
-            list(&self.namespaces).map(|it| format!("namespace {it}")),
-            self.selector.as_ref().map(|it| format!("labels {it}")),
-            self.field_selector.as_ref().map(|it| format!("fields {it}")),
-            list(&objects),
-            list(&self.rules).map(|it| format!("findings of {it}")),
-            list(&self.ignored).map(|it| format!("no findings of {it}")),
-        ];
-        parts.into_iter().flatten().collect()
-    }
-
     /// Whether findings of a rule were asked for.
     pub fn asks_for(&self, id: &str) -> bool {
         let named = |ids: &[String]| ids.iter().any(|it| it == id);

@@ -51,7 +51,7 @@ impl TrendArgs {
         // `None` is the page.
         let format = match ExportFormat::parse(&self.output) {
             Some(ExportFormat::Html) => None,
-            None | Some(_) if self.output.parse::<Format>().is_err() => {
+            _ if self.output.parse::<Format>().is_err() => {
                 return Err(Failure::usage(refusal(&format!("{:?}", self.output))));
             }
             _ => Some(format(&self.output, &known, refusal)?),

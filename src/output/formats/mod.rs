@@ -37,7 +37,7 @@ pub enum ExportFormat {
 }
 
 /// A report without its findings, which are written one by one.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct ReportFrame<'a> {
     /// Its beginning.
     pub head: &'a ReportHead,
@@ -47,8 +47,8 @@ pub struct ReportFrame<'a> {
     pub checks: Checks,
     /// How many findings are listed.
     pub listed: usize,
-    /// Its numbers as metrics.
-    pub metrics: &'a str,
+    /// Makes metrics of its numbers.
+    pub metrics: &'a dyn Fn() -> String,
     /// Whether columns have their names above them.
     pub headers: bool,
 }
@@ -112,7 +112,7 @@ impl ExportFormat {
             Self::Json => list::report_json(out, head, "findings", findings, tail),
             Self::Junit => junit::write(out, report, findings),
             Self::Markdown => markdown::write(out, report, findings),
-            Self::OpenMetrics => out.write_all(report.metrics.as_bytes()),
+            Self::OpenMetrics => out.write_all((report.metrics)().as_bytes()),
             Self::Sarif => sarif::write(out, report, findings),
             Self::Yaml => list::report_yaml(out, head, "findings", findings, tail),
         }

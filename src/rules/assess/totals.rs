@@ -125,10 +125,15 @@ impl StoragePool {
     pub const DAYS: [u32; 5] = [0, 7, 30, 90, 365];
 
     fn of_volume(cx: &Cx, volume: &Volume) -> Self {
-        let columns = facts::columns(volume);
-        let namespace = volume.claim_ref.as_ref().map(|it| Text::clone(&it.key.namespace));
         let is_released = volume.phase == Phase::Released;
         let since = is_released.then(|| facts::released_age(cx, volume).since).flatten();
+        Self::of_released(cx, volume, since)
+    }
+
+    /// That of a volume of which it is known since when it is Released.
+    fn of_released(cx: &Cx, volume: &Volume, since: Option<Time>) -> Self {
+        let columns = facts::columns(volume);
+        let namespace = volume.claim_ref.as_ref().map(|it| Text::clone(&it.key.namespace));
         let days = since.zip(cx.cluster().clock()).map(|(since, now)| (now - since).num_days());
         let released_days =
             days.and_then(|days| Self::DAYS.into_iter().rev().find(|it| i64::from(*it) <= days));
@@ -270,9 +275,9 @@ impl Assessor {
             totals.in_scope.0 += 1;
             if volume.phase == Phase::Released {
                 released.insert(volume.name(), volume);
-                let pool = StoragePool::of_volume(&cx, volume);
-                let pool = totals.storage.entry(pool).or_default();
                 let since = facts::released_age(&cx, volume).since;
+                let pool = StoragePool::of_released(&cx, volume, since);
+                let pool = totals.storage.entry(pool).or_default();
                 pool.oldest_released = earliest(pool.oldest_released, since);
             }
         }
