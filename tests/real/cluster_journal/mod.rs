@@ -178,13 +178,22 @@ fn an_append_that_fails_forbids_the_write_and_one_without_an_answer_is_looked_up
     assert_eq!(all[0]["outcomes"].as_array().map(Vec::len), Some(2), "{all:#?}");
     proxy.clear();
 
-    // Two at once: neither line is lost.
+    // Two at once: neither line is lost. The one has read the volume before the other's line is under way: an answer
+    // about a segment is awaited for seconds, which a loaded machine needs to start a program.
     let other = bound(&on, "other");
+    let second = on.cluster.proxy();
+    let judging =
+        second.hold(Fault::hold().on("GET", &format!("/persistentvolumes/{volume}$")).real());
+    let undo = ["undo", "c1", "--yes", &there];
+    let home = tempfile::tempdir().expect("because the temporary folder is writable");
+    let undo = admin.by(second.kubeconfig(), &undo).env("XDG_STATE_HOME", home.path()).start();
+    judging.wait();
     let held = proxy.hold(Fault::hold().on("PUT", "/configmaps/").real());
     let args = ["retain", &format!("pv/{other}"), "--yes", &there];
     let slow = admin.by(proxy.kubeconfig(), &args).env("XDG_STATE_HOME", admin.home.path()).start();
     held.wait();
-    elsewhere(&admin, &["undo", "c1", "--yes", &there]).ends(0);
+    judging.release();
+    Told::of(undo.finish()).ends(0);
     held.release();
     Told::of(slow.finish()).ends(0);
     let all = entries(&elsewhere(&admin, &["journal", &there]).ends(0));
