@@ -113,6 +113,11 @@ impl ConnectionArgs {
         }
     }
 
+    /// The same for a context.
+    pub fn in_context(&self, context: &str) -> Self {
+        Self { context: Some(context.to_owned()), ..self.clone() }
+    }
+
     /// The flags that say which cluster it is, and who asks. A token is a secret: it is not printed.
     pub fn repeated(&self) -> RepeatedFlags {
         let path = |it: &Option<PathBuf>| it.as_ref().map(|it| it.display().to_string());

@@ -1,6 +1,7 @@
 //! `kubectl storage audit`: one report, or with `--watch` the same audit continuously.
 
 mod baseline;
+mod clusters;
 mod following;
 mod outputs;
 mod selection;
@@ -15,6 +16,7 @@ use std::{
 use baseline::{AuditDiffArgs, Compared, baseline, comparable};
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
+use clusters::{ClustersArgs, JudgedClusters};
 use following::{FindingView, Following};
 use outputs::{Printed, ReportOutputs};
 use selection::SelectionArgs;
@@ -40,11 +42,15 @@ use crate::{
         lines::Paint,
         order::{SortError, SortPath},
         publish::{self, ReportOrigin},
+        repeated::RepeatedFlags,
         report::{Printer, ReportStyle},
         screen::OfferedCommands,
         sections::{self, Grouping},
         summary::{Checks, summary},
-        wire::{Finding, FindingEvent as WireEvent, HiddenFindings, Source},
+        wire::{
+            Finding, FindingEvent as WireEvent, HiddenFindings, ReportMetadata, ReportScope,
+            ReportTail, Source,
+        },
     },
     rules::{REGISTRY, Totals},
     watch::report::report_metrics,
@@ -59,6 +65,8 @@ pub struct AuditArgs {
     command: Option<AuditCommand>,
     #[command(flatten)]
     dump: DumpSourceArgs,
+    #[command(flatten)]
+    clusters: ClustersArgs,
     /// Go on after the report: print findings as they appear, change and clear
     #[arg(short, long, conflicts_with_all = ["filename", "allow_gaps"])]
     watch: bool,
@@ -93,7 +101,7 @@ pub struct AuditArgs {
     /// Sort findings by a JSONPath expression, such as .age.seconds or .volume.capacity
     #[arg(long, value_name = "JSONPATH")]
     sort_by: Option<String>,
-    /// Group the table by cause, namespace, class or driver
+    /// Group the table by cause, namespace, class, driver or cluster
     #[arg(
         long,
         value_name = "BY",
@@ -139,17 +147,44 @@ impl AuditArgs {
             return Box::pin(self.follow(connection, by, interrupt)).await;
         }
         let baseline = self.baseline.as_deref().map(baseline).transpose()?;
+        let shown = ShownAs { sort_by: sort_by.as_ref(), view, baseline: baseline.as_ref() };
+        if let Some(inputs) = self.clusters.inputs(&self.dump, connection)? {
+            self.fits_clusters(&named)?;
+            let (args, selection) = (&self.clusters, &self.selection);
+            let judged =
+                JudgedClusters::read(args, &inputs, connection, selection, &settings).await?;
+            let repeated = RepeatedFlags::default();
+            let reported = judged.reported(&settings, &repeated);
+            let worst = self.report(&reported, &settings, &shown, &mut outputs).await?;
+            let complete = reported.tail.gaps.is_empty();
+            return Ok(self.gaps.settle(exit(complete, worst, fail_on)));
+        }
         let (from, source) = self.dump.from(connection, self.selection.namespace())?;
         let mut collected = collect(from, &settings, None).await?;
         self.selection.settle(&named, &mut collected, &mut settings).await?;
         note_unknown_drivers(&mut collected, &settings);
-        let shown =
-            ShownAs { sort_by: sort_by.as_ref(), view, source, baseline: baseline.as_ref() };
-        let worst = self.report(&collected, &settings, &shown, &mut outputs).await?;
-        let exit = self.gaps.settle(exit(&collected, worst, fail_on));
+        let reported = Reported::of(&collected, &settings, source);
+        let worst = self.report(&reported, &settings, &shown, &mut outputs).await?;
+        drop(reported);
+        let exit = self.gaps.settle(exit(collected.blind.is_empty(), worst, fail_on));
         // The process ends here: taking apart a hundred thousand rows would only take time.
         std::mem::forget(collected);
         Ok(exit)
+    }
+
+    /// Holds that no flag asks for what a report about several clusters does not have.
+    fn fits_clusters(&self, named: &[NamedObject]) -> Result<(), Failure> {
+        let refused = [
+            (
+                !named.is_empty(),
+                "an object is in one cluster: name the context or the dump of that",
+            ),
+            (self.baseline.is_some(), "--baseline compares one cluster"),
+        ];
+        match refused.into_iter().find(|it| it.0) {
+            Some((_, told)) => Err(Failure::usage(told)),
+            None => Ok(()),
+        }
     }
 
     fn settings(&self) -> Result<(Settings, Vec<NamedObject>), Failure> {
@@ -213,22 +248,14 @@ impl AuditArgs {
     /// Prints the report and writes its files, and returns the worst severity in it.
     async fn report(
         &self,
-        collected: &Collected,
+        reported: &Reported<'_>,
         settings: &Settings,
         shown: &ShownAs<'_>,
         ReportOutputs { printed, files }: &mut ReportOutputs,
     ) -> Result<Option<Severity>, Failure> {
-        let ShownAs { sort_by, view, source, baseline } = shown;
-        let cluster = &collected.intake.cluster;
-        let tally = collected.assessor.totals(cluster, settings);
-        let journal = collected.journal.as_ref().map(|path| path.display().to_string());
-        let exempted = collected.assessor.exempted(cluster, settings);
-        let mut scope = publish::scope(&settings.scope, &exempted);
-        let tail = publish::tail(&collected.blind);
-        let all = || {
-            let found = collected.assessor.findings(cluster, settings);
-            found.map(|it| collected.public(it))
-        };
+        let ShownAs { sort_by, view, baseline } = shown;
+        let Reported { totals: tally, tail, findings: all, .. } = reported;
+        let mut scope = reported.scope.clone();
         let compared = baseline.map(|it| Compared::build(it, &scope, &tail.gaps, all()));
         let counted = match &compared {
             Some(compared) if self.new_only => &compared.new,
@@ -249,18 +276,17 @@ impl AuditArgs {
             })
         };
         scope.hidden = hiding(listed, self.new_only);
-        let origin = ReportOrigin { source: *source, journal };
-        let mut head = publish::head(cluster, settings, &tally, origin, scope);
+        let mut head = publish::head(reported.metadata.clone(), tally, scope);
         if let (Some(compared), Some(earlier), Some(path)) = (&compared, baseline, &self.baseline) {
             comparable(path, &earlier.metadata, &head.metadata)?;
             head.baseline = Some(compared.comparison.clone());
         }
         let frame = ReportFrame {
             head: &head,
-            tail: &tail,
-            checks: checks(collected, settings),
+            tail,
+            checks: reported.checks,
             listed,
-            metrics: &|| metrics(collected, tally.clone()),
+            metrics: &*reported.metrics,
             headers: !self.no_headers,
         };
         let whole = self.new_only.then(|| {
@@ -306,8 +332,9 @@ impl AuditArgs {
             view.is_none() && !self.new_only && self.group_by.and_then(GroupBy::grouping).is_none();
         let is_plain = self.dump.is_plain() && self.judgement.is_plain();
         let again = start::again(&settings.scope, self.dump.files());
-        let again = again.filter(|_| is_whole && is_plain);
-        let offered = OfferedCommands { again: again.as_ref(), repeated: &collected.repeated };
+        let is_one = reported.metadata.clusters.is_empty();
+        let again = again.filter(|_| is_whole && is_plain && is_one);
+        let offered = OfferedCommands { again: again.as_ref(), repeated: reported.repeated };
         let mut start = Vec::new();
         terminal::print(|out| {
             match printed {
@@ -332,8 +359,10 @@ impl AuditArgs {
         if is_for_people && all_found > listed {
             self.tell_hidden(all_found - listed);
         }
-        Self::tell_read(collected);
-        start::tell(&start, &self.dump);
+        (reported.tell)();
+        if is_one {
+            start::tell(&start, &self.dump);
+        }
         Ok(worst)
     }
 
@@ -357,7 +386,11 @@ impl AuditArgs {
         offered: OfferedCommands,
     ) -> Result<Vec<String>, RenderError> {
         let page = self.page();
-        let Some(by) = self.group_by.and_then(GroupBy::grouping) else {
+        // Names of several clusters are told apart by their sections.
+        let is_folded = matches!(printer, Printer::Table { wide: false }) && page.width.is_some();
+        let are_several = is_folded && !head.metadata.clusters.is_empty();
+        let by = self.group_by.and_then(GroupBy::grouping);
+        let Some(by) = by.or_else(|| are_several.then_some(Grouping::Cluster)) else {
             return printer.print(out, head, findings, tail, page, offered);
         };
         let mut start = Vec::new();
@@ -442,11 +475,49 @@ fn severity(text: &str) -> Result<Severity, Failure> {
     })
 }
 
+/// What a report says: of one cluster, whose findings are judged again as they are listed, or of several.
+struct Reported<'a> {
+    totals: Totals,
+    scope: ReportScope,
+    tail: ReportTail,
+    metadata: ReportMetadata,
+    checks: Checks,
+    findings: Box<dyn Fn() -> Box<dyn Iterator<Item = Finding> + 'a> + 'a>,
+    metrics: Box<dyn Fn() -> String + 'a>,
+    repeated: &'a RepeatedFlags,
+    /// Tells on stderr what was read, and what was not.
+    tell: Box<dyn Fn() + 'a>,
+}
+
+impl<'a> Reported<'a> {
+    fn of(collected: &'a Collected, settings: &'a Settings, source: Source) -> Self {
+        let (cluster, assessor) = (&collected.intake.cluster, &collected.assessor);
+        let journal = collected.journal.as_ref().map(|path| path.display().to_string());
+        let limited = collected.blind.iter().flat_map(|it| it.rules.iter().copied()).collect();
+        let checks = checks(&limited, settings);
+        let totals = assessor.totals(cluster, settings);
+        let tally = totals.clone();
+        Self {
+            totals,
+            scope: publish::scope(&settings.scope, &assessor.exempted(cluster, settings)),
+            tail: publish::tail(&collected.blind),
+            metadata: publish::metadata(cluster, settings, ReportOrigin { source, journal }),
+            checks: Checks { complete: collected.blind.is_empty(), ..checks },
+            findings: Box::new(move || {
+                let found = assessor.findings(cluster, settings);
+                Box::new(found.map(|it| collected.public(it)))
+            }),
+            metrics: Box::new(move || metrics(collected, tally.clone())),
+            repeated: &collected.repeated,
+            tell: Box::new(|| AuditArgs::tell_read(collected)),
+        }
+    }
+}
+
 /// How a report is shown.
 struct ShownAs<'a> {
     sort_by: Option<&'a SortPath>,
     view: Option<Severity>,
-    source: Source,
     baseline: Option<&'a SavedReport>,
 }
 
@@ -461,6 +532,8 @@ enum GroupBy {
     Class,
     /// By driver
     Driver,
+    /// By cluster, of several
+    Cluster,
 }
 
 impl GroupBy {
@@ -471,6 +544,7 @@ impl GroupBy {
             Self::Namespace => Some(Grouping::Namespace),
             Self::Class => Some(Grouping::Class),
             Self::Driver => Some(Grouping::Driver),
+            Self::Cluster => Some(Grouping::Cluster),
         }
     }
 }
@@ -481,21 +555,19 @@ fn metrics(collected: &Collected, tally: Totals) -> String {
     report_metrics(tally, gaps, collected.intake.cluster.clock())
 }
 
-/// How many checks were made, of all.
-fn checks(collected: &Collected, settings: &Settings) -> Checks {
+/// How many checks were made, of all: these were limited.
+fn checks(limited: &BTreeSet<RuleId>, settings: &Settings) -> Checks {
     let scope = &settings.scope;
-    let limited: BTreeSet<RuleId> =
-        collected.blind.iter().flat_map(|it| it.rules.iter().copied()).collect();
     let asked = |id: RuleId| {
         (scope.rules.is_empty() || scope.rules.contains(id)) && !scope.ignored.contains(id)
     };
     let made = REGISTRY.iter().filter(|rule| asked(rule.id) && !limited.contains(rule.id)).count();
-    Checks { made, all: REGISTRY.len(), complete: collected.blind.is_empty() }
+    Checks { made, all: REGISTRY.len(), complete: true }
 }
 
 /// The first that applies.
-fn exit(collected: &Collected, worst: Option<Severity>, fail_on: Option<Severity>) -> Exit {
-    match (fails(worst, fail_on), collected.blind.is_empty()) {
+fn exit(complete: bool, worst: Option<Severity>, fail_on: Option<Severity>) -> Exit {
+    match (fails(worst, fail_on), complete) {
         (true, _) => Exit::Findings,
         (false, false) => Exit::Incomplete,
         (false, true) => Exit::Done,

@@ -1,6 +1,6 @@
 //! Flags about what is read and how it is judged, which `audit` and `explain` share.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
@@ -22,13 +22,13 @@ use crate::{
 #[derive(Debug, Args)]
 pub struct DumpSourceArgs {
     /// Read a saved dump of whole lists (without -l or --field-selector) instead of a cluster: a file, a folder or - for stdin; can be repeated
-    #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath)]
+    #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath, group = "dumps")]
     filename: Vec<PathBuf>,
-    /// Set the time at which the dump was taken, if the dump lacks it
-    #[arg(long, value_name = "TIME", requires = "filename")]
-    taken_at: Option<String>,
-    /// Assert that the dump holds all objects of these kinds, or `all`
-    #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "filename",
+    /// Set the time at which the dump was taken, if the dump lacks it; NAME:TIME for one of several clusters
+    #[arg(long, value_name = "TIME", requires = "dumps")]
+    taken_at: Vec<String>,
+    /// Assert that the dump holds all objects of these kinds, or `all`; NAME:KIND for one of several clusters
+    #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "dumps",
           add = ArgValueCandidates::new(completion::resources))]
     complete: Vec<String>,
 }
@@ -41,7 +41,7 @@ impl DumpSourceArgs {
 
     /// Whether nothing was said of the dump: then it reads the same when it is only named.
     pub(super) fn is_plain(&self) -> bool {
-        self.taken_at.is_none() && self.complete.is_empty()
+        self.taken_at.is_empty() && self.complete.is_empty()
     }
 
     /// What was said of the dump, as it can be typed.
@@ -49,6 +49,42 @@ impl DumpSourceArgs {
         let taken_at = self.taken_at.iter().map(|it| format!(" --taken-at {}", quoted(it)));
         let complete = self.complete.iter().map(|it| format!(" --complete {}", quoted(it)));
         taken_at.chain(complete).collect()
+    }
+
+    /// These files, of which nothing else was said.
+    pub(super) fn plain(filename: Vec<PathBuf>) -> Self {
+        Self { filename, taken_at: Vec::new(), complete: Vec::new() }
+    }
+
+    /// Holds that what was said of single clusters was said of these.
+    ///
+    /// # Errors
+    /// When there is no such cluster.
+    pub(super) fn belongs_to(&self, names: &BTreeSet<Text>) -> Result<(), Failure> {
+        let flags = [("--taken-at", &self.taken_at), ("--complete", &self.complete)];
+        for (flag, said) in flags {
+            let unknown = said.iter().filter_map(|it| Some((it, of_cluster(it).0?)));
+            if let Some((said, name)) = unknown.into_iter().find(|it| !names.contains(it.1)) {
+                let told = format!("{flag} {said}: no cluster is called {name}");
+                let known: Vec<_> = names.iter().map(|it| &**it).collect();
+                return Err(
+                    Failure::usage(told).hint(Some(format!("there are {}", known.join(", "))))
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// What was said of the files of a cluster: what names it wins over what is said of all.
+    pub(super) fn of_cluster(&self, name: &str, filename: Vec<PathBuf>) -> Self {
+        let said = |said: &[String], wanted: Option<&str>| -> Vec<String> {
+            let parts = said.iter().map(|it| of_cluster(it));
+            parts.filter(|it| it.0 == wanted).map(|it| it.1.to_owned()).collect()
+        };
+        let own = said(&self.taken_at, Some(name));
+        let taken_at = if own.is_empty() { said(&self.taken_at, None) } else { own };
+        let complete = [said(&self.complete, None), said(&self.complete, Some(name))].concat();
+        Self { filename, taken_at, complete }
     }
 
     /// Where to look: the dump that was named, else the cluster.
@@ -60,7 +96,12 @@ impl DumpSourceArgs {
         if self.filename.is_empty() {
             return Ok((ClusterSource::Live { connection, namespace }, Source::Live));
         }
-        let dumps = dumps(connection, &self.filename, self.taken_at.as_deref(), &self.complete)?;
+        let taken_at = match &self.taken_at[..] {
+            [] => None,
+            [one] => Some(&**one),
+            _ => return Err(Failure::usage("--taken-at is given twice for one cluster")),
+        };
+        let dumps = dumps(connection, &self.filename, taken_at, &self.complete)?;
         Ok((dumps, Source::Dump))
     }
 }
@@ -122,6 +163,22 @@ pub(super) fn dumps<'a>(
         complete: complete.into_iter().flatten().collect(),
         taken_at,
     })
+}
+
+/// The cluster of which something is said, as `NAME:`, and that.
+fn of_cluster(said: &str) -> (Option<&str>, &str) {
+    match said.split_once(':') {
+        Some((name, rest)) if is_cluster_name(name) && !matches!(parse_time(said), Ok(Some(_))) => {
+            (Some(name), rest)
+        }
+        _ => (None, said),
+    }
+}
+
+/// Whether a text can be the name that the user gives a cluster.
+pub(super) fn is_cluster_name(name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-".contains(c);
+    !name.is_empty() && name.chars().all(is_part)
 }
 
 fn time(text: &str) -> Result<Time, Failure> {

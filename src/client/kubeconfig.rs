@@ -11,6 +11,7 @@ use kube::config::{AuthInfo, Cluster, Kubeconfig, KubeconfigError};
 use secrecy::SecretString;
 
 use super::credential::ExecError;
+use crate::platform::kubeconfig_home;
 
 /// kubectl's connection flags.
 #[derive(Debug, Clone, Default)]
@@ -134,6 +135,22 @@ pub(super) fn select_context(
     override_cluster(options, &mut chosen.cluster)?;
     override_user(options, &mut chosen.user)?;
     Ok(Ok(chosen))
+}
+
+/// Returns the names of all contexts of the kubeconfig, sorted.
+///
+/// # Errors
+/// When there is no kubeconfig, or it cannot be read.
+pub fn context_names(options: &ConnectionOptions) -> Result<Vec<String>, ConnectError> {
+    let (env, home) = (std::env::var_os("KUBECONFIG"), kubeconfig_home());
+    let read = read_all(options.kubeconfig.as_deref(), env.as_deref(), home.as_deref())?;
+    let (merged, read, looked_for) = read;
+    if read.is_empty() {
+        return Err(ConnectError::NoKubeconfig { looked_for });
+    }
+    let mut names: Vec<String> = merged.contexts.into_iter().map(|it| it.name).collect();
+    names.sort();
+    Ok(names)
 }
 
 /// The merged kubeconfig, the files that were read, and the paths that were tried.

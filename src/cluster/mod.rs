@@ -5,6 +5,7 @@
 //! means not read. There are no locks, no clock and no I/O in here.
 
 mod access;
+mod beyond;
 mod coverage;
 mod cx;
 mod indexes;
@@ -15,6 +16,7 @@ mod store;
 mod table;
 mod touch;
 
+pub use beyond::{NamedBeyond, ReferencesOfClusters, ReferencingVolume, StorageReference};
 pub(crate) use coverage::{Coverage, Seen, Unseen};
 pub use cx::{Cx, Facts, Lookup, Others};
 pub use places::Placed;

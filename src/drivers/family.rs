@@ -16,6 +16,8 @@ pub struct Family {
     pub names: &'static [Name],
     /// What identifies storage, in a sentence.
     pub identity: &'static str,
+    /// From where its storage can be named.
+    pub reach: Reach,
     /// The `volumeAttributes` that decide what is mounted. They are kept only for volumes whose
     /// handle does not show the same.
     pub attributes: &'static [&'static str],
@@ -74,6 +76,18 @@ pub(super) fn switches_on(argument: &str, flag: &str) -> bool {
     let Some(rest) = argument.trim_start_matches('-').strip_prefix(flag) else { return false };
     argument.starts_with('-')
         && matches!(rest, "" | "=true" | "=1" | "=t" | "=T" | "=TRUE" | "=True")
+}
+
+/// From where storage can be named, for a comparison of clusters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reach {
+    /// From one cluster: another cluster that uses the same name means something else.
+    Cluster,
+    /// From wherever a server or a storage system answers to its address: another cluster that uses the same address may
+    /// mean another server.
+    Network,
+    /// From wherever the provider is used: an id names one thing.
+    Provider,
 }
 
 /// The name of a driver or a provisioner.

@@ -17,10 +17,12 @@ mod tokens;
 
 pub use families::{FAMILIES, UNKNOWN};
 pub use family::{
-    Deletion, Destruction, Family, Fate, Name, ObjectDropped, Provisioner, ProvisionerKind,
+    Deletion, Destruction, Family, Fate, Name, ObjectDropped, Provisioner, ProvisionerKind, Reach,
     Reference, Snapshots, UNREAD,
 };
-pub use place::{Extent, Letters, NFS, Overlap, Part, Place, PlaceKey, Relation, meeting};
+pub use place::{
+    ExactKey, Extent, Letters, NFS, Overlap, Part, Place, PlaceKey, Relation, meeting,
+};
 pub use recognised::{
     Recognition, external_provisioners, family_of_image, family_of_workload, provisions_itself,
     recognised_by_attributes, recognised_by_images, tell_of_families,

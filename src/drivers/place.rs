@@ -5,8 +5,8 @@ mod keys;
 
 use std::{borrow::Cow, cmp::Ordering, fmt};
 
-pub use keys::PlaceKey;
 use keys::is_number;
+pub use keys::{ExactKey, PlaceKey};
 
 /// More components than any real path has: what lies deeper is told apart by nothing.
 const DEEPEST: usize = 64;

@@ -345,7 +345,7 @@ impl SharedStorage {
     }
 
     /// Whether a volume is in a file system that several nodes may mount, or in a bucket.
-    fn is_file_system(volume: &Volume) -> bool {
+    pub fn is_file_system(volume: &Volume) -> bool {
         // Of a driver of which nothing is known, the access modes tell more than the place does.
         let unknown = volume.backend.as_ref().is_none_or(|backend| {
             drivers::is_unknown(Reference::of(backend, &volume.attributes).family)

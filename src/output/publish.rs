@@ -23,14 +23,7 @@ pub struct ReportOrigin {
 }
 
 /// Builds the head of a report.
-pub fn head(
-    cluster: &Cluster,
-    settings: &Settings,
-    tally: &Totals,
-    origin: ReportOrigin,
-    scope: ReportScope,
-) -> ReportHead {
-    let metadata = metadata(cluster, settings, origin);
+pub fn head(metadata: ReportMetadata, tally: &Totals, scope: ReportScope) -> ReportHead {
     ReportHead {
         api_version: API_VERSION,
         kind: "AuditReport",
@@ -46,6 +39,7 @@ pub fn metadata(cluster: &Cluster, settings: &Settings, origin: ReportOrigin) ->
         taken_at: cluster.clock().as_ref().map(format_time),
         source: origin.source,
         cluster: cluster_identity(cluster),
+        clusters: Vec::new(),
         tool: tool(),
         thresholds: thresholds(settings),
         scope: None,
@@ -82,6 +76,7 @@ pub fn finding(finding: model::Finding, now: Option<Time>) -> wire::Finding {
     wire::Finding {
         id: finding.rule.to_owned(),
         severity: finding.severity.name().to_owned(),
+        cluster: None,
         object: reference(&finding.object),
         baseline: None,
         summary: finding.summary,
@@ -160,6 +155,7 @@ pub(super) fn volume(volume: model::VolumeColumns) -> wire::Volume {
 
 pub(super) fn reference(object: &model::ObjectRef) -> ObjectReference {
     ObjectReference {
+        cluster: None,
         api_version: object.key.kind.api_version(),
         kind: object.key.kind.name().to_owned(),
         namespace: object.key.namespace.as_ref().map(ToString::to_string),
@@ -170,6 +166,7 @@ pub(super) fn reference(object: &model::ObjectRef) -> ObjectReference {
 
 pub(super) fn gap(UnreadGap { gap, rules }: &UnreadGap) -> wire::Gap {
     wire::Gap {
+        cluster: None,
         resource: gap.kind.plural().to_owned(),
         namespace: gap.namespace.as_ref().map(ToString::to_string),
         reason: gap.reason.clone(),

@@ -77,7 +77,7 @@ impl Printer {
         let findings =
             if style.reverse { &mut reversed as &mut dyn Iterator<Item = _> } else { findings };
         match self {
-            Self::Table { wide } => table(out, findings, *wide, head.baseline.is_some(), style)?,
+            Self::Table { wide } => table(out, findings, *wide, head, style)?,
             Self::Json => list::report_json(out, head, "findings", findings, tail)?,
             Self::Yaml => list::report_yaml(out, head, "findings", findings, tail)?,
             Self::Name => names(out, findings)?,
@@ -130,9 +130,11 @@ fn table(
     out: &mut dyn Write,
     findings: &mut dyn Iterator<Item = Finding>,
     wide: bool,
-    compared: bool,
+    head: &ReportHead,
     page: ReportStyle,
 ) -> io::Result<()> {
+    let compared = head.baseline.is_some();
+    let are_several = !head.metadata.clusters.is_empty();
     // Nothing is cut and nothing coloured: scripts read this.
     let look = TableStyle { headers: page.headers, width: None, escape: readable };
     // New columns stand before the last one.
@@ -140,12 +142,17 @@ fn table(
     if compared {
         headers.insert(headers.len() - 1, "BASELINE");
     }
+    if are_several {
+        headers.insert(0, "CLUSTER");
+    }
     let mut table = TextTable::new(out, &headers, look);
     let mut any = false;
     for mut finding in findings {
         any = true;
         let baseline = finding.baseline.take().filter(|_| compared);
+        let cluster = finding.cluster.take().filter(|_| are_several);
         let mut cells = cells(finding, wide);
+        cells.splice(0..0, cluster);
         if let Some(baseline) = baseline {
             cells.insert(cells.len() - 1, baseline);
         }

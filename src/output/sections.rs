@@ -14,6 +14,8 @@ pub enum Grouping {
     Class,
     /// The CSI driver or provisioner.
     Driver,
+    /// The cluster, in a report about several.
+    Cluster,
 }
 
 impl Grouping {
@@ -22,6 +24,7 @@ impl Grouping {
             Self::Namespace => "namespace",
             Self::Class => "class",
             Self::Driver => "driver",
+            Self::Cluster => "cluster",
         }
     }
 
@@ -38,6 +41,7 @@ impl Grouping {
             }
             Self::Class => own(Kind::StorageClass).or_else(|| volume?.storage_class.clone()),
             Self::Driver => own(Kind::CsiDriver).or_else(|| volume?.driver.clone()),
+            Self::Cluster => finding.cluster.clone(),
         }
     }
 }

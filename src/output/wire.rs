@@ -61,8 +61,11 @@ pub struct ReportMetadata {
     pub taken_at: Option<String>,
     /// Where the objects came from.
     pub source: Source,
-    /// The cluster.
+    /// The cluster; empty where it is about several.
     pub cluster: ClusterIdentity,
+    /// The clusters of a report about several, in the order in which they were named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clusters: Vec<ReportedCluster>,
     /// The tool.
     pub tool: Tool,
     /// Every duration that ages were compared with.
@@ -177,6 +180,30 @@ pub struct ClusterIdentity {
     /// The server's version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+}
+
+/// One of several clusters of a report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReportedCluster {
+    /// What findings and gaps call it.
+    pub name: String,
+    /// Which cluster it is.
+    #[serde(flatten)]
+    pub identity: ClusterIdentity,
+    /// Its clock when it was read, or when its dump was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_at: Option<String>,
+    /// Where its objects came from.
+    pub source: Source,
+    /// How many volumes there are in scope.
+    pub volumes: usize,
+    /// How many claims there are in scope.
+    pub claims: usize,
+    /// How many findings there are.
+    pub findings: usize,
+    /// How many gaps there are.
+    pub gaps: usize,
 }
 
 /// Which tool made it.
@@ -307,6 +334,9 @@ pub struct Finding {
     pub id: String,
     /// `critical`, `high`, `medium`, `low` or `info`.
     pub severity: String,
+    /// The cluster, in a report about several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// The object. There is at most one finding per id and object.
     pub object: ObjectReference,
     /// With `--baseline`: `new`, `known`, or `unseen` if the earlier report could not have it.
@@ -426,6 +456,9 @@ pub struct CausedBy {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectReference {
+    /// The cluster, where it is another one than that of the finding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// API version of its kind.
     pub api_version: String,
     /// Its kind.
@@ -510,6 +543,9 @@ pub struct Remedy {
 /// Something that was not seen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Gap {
+    /// The cluster, in a report about several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// The resource.
     pub resource: String,
     /// The namespace, when it is only one.
@@ -524,10 +560,11 @@ pub struct Gap {
 impl Gap {
     /// The resource, with its namespace when it is only one.
     pub fn place(&self) -> String {
-        match &self.namespace {
+        let place = match &self.namespace {
             Some(namespace) => format!("{} of namespace {namespace}", self.resource),
             None => self.resource.clone(),
-        }
+        };
+        self.cluster.as_ref().map_or(place.clone(), |cluster| format!("{cluster}: {place}"))
     }
 
     /// What was not seen, and why.

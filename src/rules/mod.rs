@@ -7,6 +7,7 @@
 mod assess;
 mod attachment;
 mod backend;
+mod beyond;
 mod causes;
 mod claim;
 mod class;
@@ -25,6 +26,7 @@ pub(crate) use assess::{
     PartialAssessment, StoragePool, StorageTotals, Totals, UnreadGap, Waste, in_scope, is_left_out,
     judge_with, metadata, object,
 };
+pub use beyond::{SharedBetweenClusters, shared_between_clusters, storage_references};
 pub use causes::{CAUSES, Cause, Link};
 pub(crate) use causes::{stands_above, waits};
 pub(crate) use explain::{
@@ -160,6 +162,7 @@ pub static REGISTRY: std::sync::LazyLock<Vec<&'static Rule>> = std::sync::LazyLo
         driver::RULES,
         backend::RULES,
         guard::RULES,
+        beyond::RULES,
     ]
     .concat()
 });

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::basis::{BASE, NFS, NO_SNAPSHOTS, address, owned, server, undecided};
 use crate::drivers::{
-    Deletion, Destruction, Family, INLINE, Name, Part, Place, Provisioner, Reference,
+    Deletion, Destruction, Family, INLINE, Name, Part, Place, Provisioner, Reach, Reference,
 };
 
 /// Alibaba Cloud NAS.
@@ -14,6 +14,7 @@ pub(super) static ALIBABA_NAS: Family = Family {
     names: &[Name::Is("nasplugin.csi.alibabacloud.com")],
     identity: "server and path: the attributes server or containerNetworkFileSystem, and path. The handle is the name \
                of the volume",
+    reach: Reach::Provider,
     attributes: &["server", "path", "accessPoint", "containerNetworkFileSystem"],
     marks: &["volumeAs", "deleteVolume"],
     used,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::basis::{BASE, device};
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
+    Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reach, Reference, Snapshots,
 };
 
 /// Amazon EBS.
@@ -14,6 +14,7 @@ pub(super) static AWS_EBS: Family = Family {
     names: &[Name::Is("ebs.csi.aws.com")],
     identity: "the id vol-…, shared with EKS Auto Mode (ebs.csi.eks.amazonaws.com) and with in-tree \
                awsElasticBlockStore; partitions are parts of one disk",
+    reach: Reach::Provider,
     used,
     deletion,
     destroys: "the EBS volume",
@@ -68,6 +69,7 @@ pub(super) static AWS_EBS_AUTO: Family = Family {
     title: "Amazon EBS in EKS Auto Mode",
     names: &[Name::Is("ebs.csi.eks.amazonaws.com")],
     identity: "the id vol-…, shared with ebs.csi.aws.com: a migrated volume has an object of each",
+    reach: Reach::Provider,
     used,
     deletion,
     destroys: "the EBS volume",

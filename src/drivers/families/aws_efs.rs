@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::basis::{BASE, NFS, NO_SNAPSHOTS, device, server, undecided};
-use crate::drivers::{Deletion, Destruction, Family, Name, Place, Provisioner, Reference};
+use crate::drivers::{Deletion, Destruction, Family, Name, Place, Provisioner, Reach, Reference};
 
 /// Amazon EFS.
 pub(super) static AWS_EFS: Family = Family {
@@ -12,6 +12,7 @@ pub(super) static AWS_EFS: Family = Family {
     names: &[Name::Is("efs.csi.aws.com")],
     identity: "the file system with its path, or the access point: FS[:PATH[:ACCESSPOINT]], since 2.2 with efs: \
                or s3files: before it. Only AWS knows the directory of an access point",
+    reach: Reach::Provider,
     used,
     deletion,
     destroys: "the access point; with --delete-access-point-root-dir also its directory with everything in it, \

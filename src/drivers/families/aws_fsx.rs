@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::basis::{BASE, LUSTRE, NFS, address, device, owned, server, undecided};
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
+    Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reach, Reference, Snapshots,
 };
 
 /// `FSx` for Lustre.
@@ -13,6 +13,7 @@ pub(super) static AWS_FSX_LUSTRE: Family = Family {
     title: "Amazon FSx for Lustre",
     names: &[Name::Is("fsx.csi.aws.com")],
     identity: "the file system: nodes mount the attribute dnsname, deletion reads the handle fs-…",
+    reach: Reach::Provider,
     attributes: &["dnsname", "mountname"],
     used: lustre_used,
     deletion: lustre_deletion,
@@ -75,6 +76,7 @@ pub(super) static AWS_FSX_OPENZFS: Family = Family {
     title: "Amazon FSx for OpenZFS",
     names: &[Name::Is("fsx.openzfs.csi.aws.com")],
     identity: "the file system fs-… or the volume fsvol-… in it; nodes mount the attributes DNSName and VolumePath",
+    reach: Reach::Provider,
     attributes: &["DNSName", "VolumePath"],
     used: zfs_used,
     deletion: zfs_deletion,

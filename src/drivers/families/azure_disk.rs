@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::basis::{BASE, device};
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
+    Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reach, Reference, Snapshots,
 };
 
 /// Azure managed disks.
@@ -14,6 +14,7 @@ pub(super) static AZURE_DISK: Family = Family {
     names: &[Name::Is("disk.csi.azure.com")],
     identity: "the id /subscriptions/…/Microsoft.Compute/disks/NAME, in upper or lower case; shared with in-tree \
                azureDisk",
+    reach: Reach::Provider,
     used,
     deletion,
     destroys: "the managed disk; the driver does not wait until Azure has deleted it",

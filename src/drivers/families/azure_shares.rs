@@ -7,7 +7,7 @@ use super::{
     smb,
 };
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, INLINE, Letters, Name, Part, Place, Provisioner,
+    Deletion, Destruction, Family, Fate, INLINE, Letters, Name, Part, Place, Provisioner, Reach,
     Reference, Snapshots,
 };
 
@@ -19,6 +19,7 @@ pub(super) static AZURE_FILE: Family = Family {
     identity: "storage account and share, and the folder or VHD in it. Nodes mount by the \
                attributes or else by the handle GROUP#ACCOUNT#SHARE[#DISK…], which deletion reads; \
                an account may be known to a Secret only",
+    reach: Reach::Provider,
     attributes: &["shareName", "server", "storageAccount", "folderName", "diskName", "protocol"],
     used: file_used,
     deletion: file_deletion,
@@ -185,6 +186,7 @@ pub(super) static AZURE_BLOB: Family = Family {
     names: &[Name::Is("blob.csi.azure.com")],
     identity: "storage account and container, and the directory in it. Nodes mount by the \
                attributes or else by the handle GROUP#ACCOUNT#CONTAINER…, which deletion reads",
+    reach: Reach::Provider,
     attributes: &[
         "containerName",
         "server",

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 pub(super) use crate::drivers::NFS;
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, INLINE, Letters, ObjectDropped, Part, Place, Provisioner,
-    Reference, Snapshots, UNREAD, own_space, used,
+    Reach, Reference, Snapshots, UNREAD, own_space, used,
 };
 
 /// What most families have in common. A family writes down everything that is its own: an empty
@@ -15,6 +15,7 @@ pub(super) const BASE: Family = Family {
     title: "",
     names: &[],
     identity: "",
+    reach: Reach::Network,
     attributes: &[],
     marks: &[],
     telling: &[],

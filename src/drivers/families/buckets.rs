@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use super::basis::{BASE, NO_SNAPSHOTS, device, disk, folder, undecided, what_it_uses};
-use crate::drivers::{Deletion, Destruction, Family, INLINE, Name, Place, Provisioner, Reference};
+use crate::drivers::{
+    Deletion, Destruction, Family, INLINE, Name, Place, Provisioner, Reach, Reference,
+};
 
 /// Mountpoint for Amazon S3.
 pub(super) static AWS_S3: Family = Family {
@@ -11,6 +13,7 @@ pub(super) static AWS_S3: Family = Family {
     title: "Amazon S3 (Mountpoint)",
     names: &[Name::Is("s3.csi.aws.com")],
     identity: "the bucket in the attribute bucketName; the handle is any text",
+    reach: Reach::Provider,
     attributes: &["bucketName"],
     used: |reference| match reference.attribute("bucketName") {
         Some(bucket) if !bucket.is_empty() => vec![device("S3 bucket", bucket)],
@@ -34,6 +37,7 @@ pub(super) static GCS_FUSE: Family = Family {
     names: &[Name::Is("gcsfuse.csi.storage.gke.io")],
     identity: "the bucket: the handle up to a colon, or the attribute bucketName of a pod's own volume; _ stands for \
                all buckets. The mount option only-dir is not checked",
+    reach: Reach::Provider,
     attributes: &["bucketName"],
     used: gcs_used,
     deletion,
@@ -89,6 +93,7 @@ pub(super) static ALIBABA_OSS: Family = Family {
     title: "Alibaba Cloud OSS",
     names: &[Name::Is("ossplugin.csi.alibabacloud.com")],
     identity: "the attributes bucket and path; the handle is the name of the volume",
+    reach: Reach::Provider,
     attributes: &["bucket", "path"],
     used: oss_used,
     deletion: |_| {
@@ -121,6 +126,7 @@ pub(super) static HUAWEI_OBS: Family = Family {
     title: "Huawei OBS",
     names: &[Name::Is("obs.csi.huaweicloud.com")],
     identity: "the name of the bucket, which is the handle",
+    reach: Reach::Provider,
     used: |reference| disk("OBS bucket", reference),
     deletion: |deletion| {
         let bucket = deletion.reference.handle;
@@ -142,6 +148,7 @@ pub(super) static TENCENT_BUCKETS: Family = Family {
     title: "Tencent COS and CHDFS",
     names: &[Name::Is("com.tencent.cloud.csi.cosfs"), Name::Is("com.tencent.cloud.csi.chdfs")],
     identity: "the attributes bucket and path, or the attribute url of CHDFS; the handle is any text",
+    reach: Reach::Provider,
     attributes: &["bucket", "path", "url"],
     used: tencent_used,
     deletion: |_| {

@@ -7,7 +7,8 @@ use super::basis::{
     is_uuid, undecided, what_it_uses,
 };
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, INLINE, Name, Place, Provisioner, Reference, Snapshots,
+    Deletion, Destruction, Family, Fate, INLINE, Name, Place, Provisioner, Reach, Reference,
+    Snapshots,
 };
 
 /// `OpenStack` Cinder.
@@ -16,6 +17,7 @@ pub(super) static CINDER: Family = Family {
     title: "OpenStack Cinder",
     names: &[Name::Is("cinder.csi.openstack.org")],
     identity: "the UUID of the volume, shared with in-tree cinder",
+    reach: Reach::Provider,
     used: |it| disk("Cinder volume", it),
     deletion: |it| deletes_named(it, "the Cinder volume"),
     destroys: "the volume",
@@ -42,6 +44,7 @@ pub(super) static DIGITALOCEAN: Family = Family {
     title: "DigitalOcean volumes",
     names: &[Name::Is("dobs.csi.digitalocean.com")],
     identity: "the UUID of the volume",
+    reach: Reach::Provider,
     used: |it| disk("DigitalOcean volume", it),
     deletion: |it| deletes_named(it, "the DigitalOcean volume"),
     destroys: "the volume",
@@ -61,6 +64,7 @@ pub(super) static HETZNER: Family = Family {
     title: "Hetzner Cloud",
     names: &[Name::Is("csi.hetzner.cloud")],
     identity: "the number of the volume",
+    reach: Reach::Provider,
     // The driver reads a number, which may be written in several ways.
     used: |reference| match reference.handle.parse::<i64>() {
         Ok(number) if number.to_string() != reference.handle => {
@@ -98,6 +102,7 @@ pub(super) static LINODE: Family = Family {
     title: "Linode block storage",
     names: &[Name::Is("linodebs.csi.linode.com")],
     identity: "the number before the first dash; the label after it may differ",
+    reach: Reach::Provider,
     used: |it| disk_with(LINODE_SPACE, number(it.handle), it),
     deletion: |it| {
         let other =
@@ -133,6 +138,7 @@ pub(super) static SCALEWAY: Family = Family {
     title: "Scaleway block storage",
     names: &[Name::Is("csi.scaleway.com")],
     identity: "the UUID of the volume, with or without its zone before it",
+    reach: Reach::Provider,
     used: |it| disk_with(SCALEWAY_SPACE, scaleway_uuid(it.handle), it),
     deletion: |it| {
         let none = Destruction::Nothing(Cow::Borrowed("its handle is not the id of a volume"));
@@ -169,6 +175,7 @@ pub(super) static OCI_BLOCK: Family = Family {
     title: "Oracle block volumes",
     names: &[Name::Is("blockvolume.csi.oraclecloud.com")],
     identity: "the OCID of the volume",
+    reach: Reach::Provider,
     used: |it| disk("Oracle block volume", it),
     deletion: |it| deletes_named(it, "the block volume"),
     destroys: "the volume",
@@ -186,6 +193,7 @@ pub(super) static IBM_VPC_BLOCK: Family = Family {
     title: "IBM VPC block storage",
     names: &[Name::Is("vpc.block.csi.ibm.io")],
     identity: "the id of the volume",
+    reach: Reach::Provider,
     used: |it| disk("IBM VPC volume", it),
     deletion: |it| deletes_named(it, "the VPC volume"),
     destroys: "the volume",
@@ -205,6 +213,7 @@ pub(super) static ALIBABA_DISK: Family = Family {
     title: "Alibaba Cloud disks",
     names: &[Name::Is("diskplugin.csi.alibabacloud.com")],
     identity: "the id d-… of the disk",
+    reach: Reach::Provider,
     used: |it| disk("Alibaba disk", it),
     deletion: |deletion| {
         let id = deletion.reference.handle;
@@ -236,6 +245,7 @@ pub(super) static TENCENT_CBS: Family = Family {
     title: "Tencent Cloud Block Storage",
     names: &[Name::Is("com.tencent.cloud.csi.cbs")],
     identity: "the ids disk-… of the disks, separated by commas: one volume may be several disks",
+    reach: Reach::Provider,
     used: tencent_used,
     deletion: tencent_deletion,
     destroys: "every disk of the list",
@@ -282,6 +292,7 @@ pub(super) static OUTSCALE: Family = Family {
     title: "Outscale BSU",
     names: &[Name::Is("bsu.csi.outscale.com")],
     identity: "the id vol-…, which is not an id of Amazon",
+    reach: Reach::Provider,
     used: |it| disk("Outscale volume", it),
     deletion: |it| deletes_named(it, "the BSU volume"),
     destroys: "the volume",
@@ -298,6 +309,7 @@ pub(super) static EXOSCALE: Family = Family {
     title: "Exoscale block storage",
     names: &[Name::Is("csi.exoscale.com")],
     identity: "the UUID of the volume, after its zone: ZONE/UUID",
+    reach: Reach::Provider,
     used: |it| disk_with(EXOSCALE_SPACE, exoscale_uuid(it.handle), it),
     deletion: |it| {
         let unread = Destruction::Fails(Cow::Borrowed("it cannot read the handle"));
@@ -331,6 +343,7 @@ pub(super) static HUAWEI_EVS: Family = Family {
     title: "Huawei EVS",
     names: &[Name::Is("evs.csi.huaweicloud.com")],
     identity: "the UUID of the volume; the volume that a pod describes itself is a new disk",
+    reach: Reach::Provider,
     used: |it| disk("Huawei EVS volume", it),
     deletion: |it| deletes_named(it, "the EVS volume"),
     destroys: "the volume",

@@ -7,7 +7,7 @@ use super::basis::{
     what_it_uses,
 };
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, INLINE, Name, Part, Place, Provisioner, Reference,
+    Deletion, Destruction, Family, Fate, INLINE, Name, Part, Place, Provisioner, Reach, Reference,
     Snapshots,
 };
 
@@ -21,6 +21,7 @@ pub(super) static MANILA: Family = Family {
     ],
     identity: "the share: nodes mount the attribute shareID or shareName, deletion reads the handle, which is the UUID \
                of dynamic volumes and any text of static ones. Where a share is exported only OpenStack knows",
+    reach: Reach::Provider,
     attributes: &["shareID", "shareName"],
     used: manila_used,
     deletion: manila_deletion,
@@ -93,6 +94,7 @@ pub(super) static OCI_FSS: Family = Family {
     names: &[Name::Is("fss.csi.oraclecloud.com")],
     identity: "the OCID of the file system; the handle OCID:ADDRESS:/EXPORT also contains one of \
                its exports",
+    reach: Reach::Provider,
     used: oci_used,
     deletion: oci_deletion,
     destroys: "the file system with everything in it, its export, and its mount target if the file system is tagged so",
@@ -146,6 +148,7 @@ pub(super) static IBM_VPC_FILE: Family = Family {
     title: "IBM VPC file storage",
     names: &[Name::Is("vpc.file.csi.ibm.io")],
     identity: "the share: the handle SHARE#TARGET, in older volumes SHARE:TARGET; nodes mount the attribute nfsServerPath",
+    reach: Reach::Provider,
     attributes: &["nfsServerPath"],
     used: ibm_used,
     deletion: ibm_deletion,
@@ -202,6 +205,7 @@ pub(super) static HUAWEI_SFS: Family = Family {
     title: "Huawei SFS and SFS Turbo",
     names: &[Name::Is("sfs.csi.huaweicloud.com"), Name::Is("sfsturbo.csi.huaweicloud.com")],
     identity: "the UUID of the share, which is the handle; where it is exported only Huawei knows",
+    reach: Reach::Provider,
     used: huawei_used,
     deletion: |deletion| {
         let id = deletion.reference.handle;
@@ -235,6 +239,7 @@ pub(super) static TENCENT_CFS: Family = Family {
     names: &[Name::Is("com.tencent.cloud.csi.cfs")],
     identity: "the file system cfs-…; nodes mount the attributes host and path, deletion reads the handle, which is any \
                text of static volumes",
+    reach: Reach::Provider,
     attributes: &["host", "path"],
     used: tencent_used,
     deletion: tencent_deletion,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::basis::{BASE, undecided};
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, Letters, Name, Part, Place, Provisioner, Reference,
+    Deletion, Destruction, Family, Fate, Letters, Name, Part, Place, Provisioner, Reach, Reference,
     Snapshots,
 };
 
@@ -15,6 +15,7 @@ pub(super) static GCE_PD: Family = Family {
     names: &[Name::Is("pd.csi.storage.gke.io")],
     identity: "project, zone or region, and the name of the disk; in-tree volumes lack the project \
                and sometimes the zone, and multi-zone stands for every zone",
+    reach: Reach::Provider,
     used,
     deletion,
     destroys: "the disk; with the handle zones/multi-zone and --multi-zone-volume-handle-enable, the \

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use super::basis::{BASE, NFS, address, server, undecided};
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, Name, Part, Place, Provisioner, Reference, Snapshots,
+    Deletion, Destruction, Family, Fate, Name, Part, Place, Provisioner, Reach, Reference,
+    Snapshots,
 };
 
 /// Google Filestore.
@@ -14,6 +15,7 @@ pub(super) static GCP_FILESTORE: Family = Family {
     names: &[Name::Is("filestore.csi.storage.gke.io")],
     identity: "the instance with its location, and the share in it: MODE/LOCATION/INSTANCE/SHARE or \
                modeMultishare/PREFIX/PROJECT/LOCATION/INSTANCE/SHARE; nodes mount the attributes ip and volume",
+    reach: Reach::Provider,
     attributes: &["ip", "volume"],
     used,
     deletion,

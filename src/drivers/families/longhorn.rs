@@ -2,7 +2,7 @@
 
 use super::basis::{BASE, NFS, device, server, undecided, what_it_uses};
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reference, Snapshots,
+    Deletion, Destruction, Family, Fate, Name, Place, Provisioner, Reach, Reference, Snapshots,
 };
 
 /// Longhorn.
@@ -12,6 +12,7 @@ pub(super) static LONGHORN: Family = Family {
     names: &[Name::Is("driver.longhorn.io")],
     identity: "the name of the Longhorn Volume, to which every PersistentVolume with this handle \
                refers; one for several nodes is exported at /NAME by its share-manager",
+    reach: Reach::Cluster,
     attributes: &["share"],
     used,
     deletion,

@@ -6,7 +6,7 @@ use super::basis::{
     BASE, LUSTRE, NO_SNAPSHOTS, address, folder, join, owned, server, undecided, what_it_uses,
 };
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, INLINE, Name, Part, Place, Provisioner, Reference,
+    Deletion, Destruction, Family, Fate, INLINE, Name, Part, Place, Provisioner, Reach, Reference,
     Snapshots,
 };
 
@@ -16,6 +16,7 @@ pub(super) static GCP_LUSTRE: Family = Family {
     title: "Google Managed Lustre",
     names: &[Name::Is("lustre.csi.storage.gke.io")],
     identity: "the instance: PROJECT/LOCATION/INSTANCE, with anything after a colon; nodes mount the attribute ip",
+    reach: Reach::Provider,
     attributes: &["ip"],
     used: gcp_used,
     deletion: gcp_deletion,
@@ -63,6 +64,7 @@ pub(super) static AZURE_LUSTRE: Family = Family {
     names: &[Name::Is("azurelustre.csi.azure.com")],
     identity: "the address of the file system and the directory in it: the attributes mgs-ip-address and sub-dir, or \
                the handle NAME#LUSTRE#ADDRESS#DIRECTORY#t#GROUP, where t stands for created dynamically",
+    reach: Reach::Provider,
     attributes: &["mgs-ip-address", "sub-dir"],
     used: azure_used,
     deletion: azure_deletion,
@@ -146,6 +148,7 @@ pub(super) static OCI_LUSTRE: Family = Family {
     title: "Oracle Lustre",
     names: &[Name::Is("lustre.csi.oraclecloud.com")],
     identity: "the OCID of the file system in the handle OCID:ADDRESS:/NAME; static volumes have ADDRESS:/NAME",
+    reach: Reach::Provider,
     used: oci_used,
     deletion: oci_deletion,
     destroys: "the file system with everything in it",
@@ -196,6 +199,7 @@ pub(super) static TENCENT_CFSTURBO: Family = Family {
     names: &[Name::Is("com.tencent.cloud.csi.cfsturbo")],
     identity: "the file system and the directory in it: nodes mount the attributes fsid, rootdir and path, deletion \
                reads the handle FSID-HOST-/CLUSTER/VOLUME",
+    reach: Reach::Provider,
     attributes: &["fsid", "rootdir", "path"],
     used: tencent_used,
     deletion: tencent_deletion,

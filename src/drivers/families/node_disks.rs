@@ -6,7 +6,7 @@ use super::basis::{
     BASE, NO_SNAPSHOTS, UNKNOWN_SNAPSHOTS, deletes_named, device, disk, is_uuid, named, undecided,
 };
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, INLINE, Name, ObjectDropped, Place, Provisioner,
+    Deletion, Destruction, Family, Fate, INLINE, Name, ObjectDropped, Place, Provisioner, Reach,
     Reference, Snapshots,
 };
 
@@ -16,6 +16,7 @@ pub(super) static OPENEBS_LVM: Family = Family {
     title: "OpenEBS LVM-LocalPV",
     names: &[Name::Is("local.csi.openebs.io")],
     identity: "the name of the LVMVolume, in lower case; its volume group and node are in that object",
+    reach: Reach::Cluster,
     used: |it| named("LVMVolume", it),
     deletion: |it| deletes_named(it, "the logical volume of LVMVolume"),
     destroys: "the signature of the file system, and the logical volume",
@@ -40,6 +41,7 @@ pub(super) static OPENEBS_ZFS: Family = Family {
     title: "OpenEBS ZFS-LocalPV",
     names: &[Name::Is("zfs.csi.openebs.io")],
     identity: "the name of the ZFSVolume, in lower case; its pool and node are in that object",
+    reach: Reach::Cluster,
     used: |it| named("ZFSVolume", it),
     deletion: |it| deletes_named(it, "the dataset, with all its snapshots, of ZFSVolume"),
     destroys: "the dataset with what lies beneath it and all its snapshots, after the object of the \
@@ -72,6 +74,7 @@ pub(super) static MAYASTOR: Family = Family {
     title: "OpenEBS Mayastor (Replicated PV)",
     names: &[Name::Is("io.openebs.csi-mayastor")],
     identity: "the uuid of the volume, which is that of the claim",
+    reach: Reach::Cluster,
     used: mayastor_used,
     deletion: mayastor_deletion,
     destroys: "the volume with its replicas",
@@ -123,6 +126,7 @@ pub(super) static CSTOR: Family = Family {
     title: "OpenEBS cStor (archived)",
     names: &[Name::Is("cstor.csi.openebs.io")],
     identity: "the name of the CStorVolumeConfig",
+    reach: Reach::Cluster,
     used: |it| named("CStorVolumeConfig", it),
     deletion: |it| deletes_named(it, "the replicas of CStorVolumeConfig"),
     destroys: "the CStorVolumeConfig with its replicas, after the object of the volume is deleted \
@@ -143,6 +147,7 @@ pub(super) static JIVA: Family = Family {
     title: "OpenEBS Jiva (archived)",
     names: &[Name::Is("jiva.csi.openebs.io")],
     identity: "the name of the JivaVolume, in lower case; its replicas are on volumes of another class",
+    reach: Reach::Cluster,
     used: |it| named("JivaVolume", it),
     deletion: |it| deletes_named(it, "the replicas, with their claims, of JivaVolume"),
     destroys: "the JivaVolume with its replicas and the claims of these, after the object of the \
@@ -163,6 +168,7 @@ pub(super) static TOPOLVM: Family = Family {
     names: &[Name::Is("topolvm.io"), Name::Is("topolvm.cybozu.com")],
     identity: "status.volumeID of the LogicalVolume, under both names of the driver; device class and \
                node are in that object",
+    reach: Reach::Cluster,
     used: |it| named("TopoLVM volume", it),
     deletion: |it| deletes_named(it, "the logical volume"),
     destroys: "the LogicalVolume and the logical volume of LVM",
@@ -187,6 +193,7 @@ pub(super) static DIRECTPV: Family = Family {
     title: "MinIO DirectPV",
     names: &[Name::Is("directpv-min-io")],
     identity: "the name of the DirectPVVolume; drive and path are in that object",
+    reach: Reach::Cluster,
     // The volume that a pod describes itself is made for it and deleted with it.
     used: |it| disk("DirectPVVolume", it),
     deletion: |it| deletes_named(it, "the directory of DirectPVVolume"),
@@ -261,6 +268,7 @@ pub(super) static CSI_HOSTPATH: Family = Family {
     title: "CSI host path driver (also an addon of minikube)",
     names: &[Name::Is("hostpath.csi.k8s.io")],
     identity: "the id that the driver keeps in a file on one node",
+    reach: Reach::Cluster,
     // The volume that a pod describes itself is made for it and deleted with it.
     used: |it| disk("CSI host path volume", it),
     deletion: |it| deletes_named(it, "the directory or disk image of"),

@@ -7,7 +7,7 @@ use super::basis::{
 };
 use crate::drivers::{
     Deletion, Destruction, Family, Name, ObjectDropped, Part, Place, Provisioner, ProvisionerKind,
-    Reference,
+    Reach, Reference,
 };
 
 /// The sources `hostPath` and `local`.
@@ -16,6 +16,7 @@ pub(super) static NODE_PATH: Family = Family {
     title: "Paths on nodes (hostPath, local) without a provisioner of their own",
     names: &[Name::Is("hostPath"), Name::Is("local"), Name::Is("kubernetes.io/host-path")],
     identity: "the path and the nodes that the node affinity allows; without one, every node",
+    reach: Reach::Cluster,
     used,
     deletion,
     destroys: "kube-controller-manager deletes paths beneath /tmp only, for its own test provisioner",
@@ -71,6 +72,7 @@ pub(super) static LOCAL_PATH: Family = Family {
     names: &[Name::Is("rancher.io/local-path")],
     identity: "the node and the path: with a pathPattern, paths repeat for a recreated claim, and \
                one path may contain another",
+    reach: Reach::Cluster,
     used,
     deletion: deletes_directory,
     destroys: "the directory, by a pod on its node that runs the teardown script of its ConfigMap",
@@ -100,6 +102,7 @@ pub(super) static LOCAL_STATIC: Family = Family {
     title: "Local static provisioner (also Local Storage Operator)",
     names: &[Name::BeginsWith("local-volume-provisioner-")],
     identity: "the node and the path of a mount point or a device; links may lead to one disk twice",
+    reach: Reach::Cluster,
     used,
     deletion: static_deletion,
     destroys: "the contents of the directory, which remains, or those of the device; then it publishes \
@@ -149,6 +152,7 @@ pub(super) static MINIKUBE: Family = Family {
     names: &[Name::Is("k8s.io/minikube-hostpath")],
     identity: "the path FOLDER/NAMESPACE/CLAIM: a recreated claim receives the directory of the \
                earlier one, whose Released volume then references live data",
+    reach: Reach::Cluster,
     used,
     deletion: deletes_directory,
     destroys: "the directory with everything in it",
@@ -178,6 +182,7 @@ pub(super) static OPENEBS_HOSTPATH: Family = Family {
     title: "OpenEBS LocalPV hostpath",
     names: &[Name::Is("openebs.io/local")],
     identity: "the nodes and the path BASE/VOLUME; nodes that share their base path share it",
+    reach: Reach::Cluster,
     used,
     deletion: openebs_deletion,
     destroys: "the directory, by a pod on its node",

@@ -3,7 +3,7 @@
 use super::basis::{BASE, NFS, device, owned, server, undecided};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, INLINE, Name, ObjectDropped, Part, Place, Provisioner,
-    Reference, Snapshots,
+    Reach, Reference, Snapshots,
 };
 
 /// vSphere.
@@ -14,6 +14,7 @@ pub(super) static VSPHERE: Family = Family {
     identity: "the id of the volume in vSphere, file:ID of a file share, or the path [DATASTORE] FOLDER/NAME.vmdk of an \
                in-tree volume; only vSphere knows which path is which id. In guest clusters the name of a claim of the \
                supervisor cluster",
+    reach: Reach::Provider,
     used,
     deletion,
     destroys: "the disk or the file share; in guest clusters the claim of the supervisor cluster",

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::basis::{BASE, NO_SNAPSHOTS, undecided};
 use crate::drivers::{
-    Destruction, Family, Fate, Letters, Name, Part, Place, Provisioner, Reference,
+    Destruction, Family, Fate, Letters, Name, Part, Place, Provisioner, Reach, Reference,
 };
 
 /// The sources `iscsi` and `fc`.
@@ -130,6 +130,7 @@ pub(super) static SECRETS_STORE: Family = Family {
     title: "Secrets Store CSI driver",
     names: &[Name::Is("secrets-store.csi.k8s.io")],
     identity: "nothing: only pods have such volumes, in memory of their node",
+    reach: Reach::Cluster,
     used: |_| Vec::new(),
     deletion: |_| Destruction::Fails(Cow::Borrowed("its driver deletes no volumes")),
     destroys: "nothing",

@@ -8,7 +8,7 @@ use std::{
 
 use hashbrown::DefaultHashBuilder;
 
-use super::{ANY_NODE, Extent, Part, Place, one_value, tails};
+use super::{ANY_NODE, Extent, Letters, Part, Place, one_value, tails};
 
 /// The hasher of names. It is made anew by each process: whoever names volumes cannot make them
 /// collide.
@@ -34,6 +34,15 @@ pub enum PlaceKey {
     Undecided(u64),
     /// Everything in this space.
     Space(u64),
+}
+
+/// By what a place is found that overlaps with another one for certain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExactKey {
+    /// The directories around it, the root first.
+    pub around: Vec<u64>,
+    /// Itself; `None` where it is not known where in the last of these directories it is.
+    pub own: Option<u64>,
 }
 
 /// What the first part of a realm says about other places: a name such as `/` is that of very many places, which are
@@ -192,6 +201,52 @@ impl Place<'_> {
             keys.add(PlaceKey::Somewhere, *whole);
         }
         keys.found
+    }
+
+    /// The keys by which places of several clusters are found that overlap for certain: one for each way to name its
+    /// server, none where a part of its realm is unknown or a node, which tell nothing in another cluster.
+    pub fn exact_keys(&self) -> Vec<ExactKey> {
+        let mut realms = vec![Vec::new()];
+        for part in &self.realm {
+            let mut names: Vec<String> = match part {
+                Part::Unknown(_) | Part::Nodes(_) => return Vec::new(),
+                Part::Is(name) | Part::Named(name) => vec![name.to_ascii_lowercase()],
+                Part::Server { identity, address } => {
+                    identity.iter().chain(address).map(|name| name.to_ascii_lowercase()).collect()
+                }
+            };
+            names.dedup();
+            realms = realms
+                .iter()
+                .flat_map(|realm| names.iter().map(|name| [&realm[..], &[name.clone()]].concat()))
+                .collect();
+        }
+        realms.iter().map(|realm| self.exact_key(realm)).collect()
+    }
+
+    fn exact_key(&self, realm: &[String]) -> ExactKey {
+        let mut hash = NAMES.build_hasher();
+        (&*self.space, realm).hash(&mut hash);
+        let fold = |name: &str| match self.letters {
+            Letters::Distinct => name.to_owned(),
+            Letters::Alike | Letters::Unclear => name.to_ascii_lowercase(),
+        };
+        match &self.extent {
+            Extent::Device(name) | Extent::Undecided(name, _) => {
+                ("device", fold(name)).hash(&mut hash);
+                ExactKey { around: Vec::new(), own: Some(hash.finish()) }
+            }
+            Extent::Directory(path) | Extent::Within(path, _) => {
+                let mut around = vec![hash.finish()];
+                for name in path {
+                    fold(name).hash(&mut hash);
+                    around.push(hash.finish());
+                }
+                // Where exactly it is in the last directory is not known.
+                let own = matches!(self.extent, Extent::Directory(_)).then(|| around.pop());
+                ExactKey { around, own: own.flatten() }
+            }
+        }
     }
 
     /// Adds the keys of what is at directories, somewhere in them, or in the last one.

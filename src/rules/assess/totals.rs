@@ -37,6 +37,38 @@ pub struct Totals {
     pub at_risk: Bytes,
 }
 
+impl Totals {
+    /// Counts a finding that comparing clusters has made.
+    pub fn count(&mut self, rule: RuleId, severity: Severity, namespace: Option<Text>) {
+        *self.by_severity.entry(severity).or_default() += 1;
+        *self.by_rule.entry(rule).or_default() += 1;
+        *self.by_namespace.entry((rule, severity, namespace)).or_default() += 1;
+    }
+
+    /// Adds those of another cluster.
+    pub fn absorb(&mut self, other: &Self) {
+        fn add<K: Ord + Clone>(sums: &mut BTreeMap<K, usize>, others: &BTreeMap<K, usize>) {
+            for (key, count) in others {
+                *sums.entry(key.clone()).or_default() += count;
+            }
+        }
+        add(&mut self.by_severity, &other.by_severity);
+        add(&mut self.by_rule, &other.by_rule);
+        add(&mut self.by_namespace, &other.by_namespace);
+        for (pool, storage) in &other.storage {
+            self.storage.entry(pool.clone()).or_default().absorb(storage);
+        }
+        self.in_scope.0 += other.in_scope.0;
+        self.in_scope.1 += other.in_scope.1;
+        self.caused += other.caused;
+        self.exempted += other.exempted;
+        self.reclaimable = self.reclaimable.saturating_add(other.reclaimable);
+        self.released = self.released.saturating_add(other.released);
+        self.leaking = self.leaking.saturating_add(other.leaking);
+        self.at_risk = self.at_risk.saturating_add(other.at_risk);
+    }
+}
+
 /// Where capacity is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StoragePool {

@@ -1,0 +1,241 @@
+//! The finding that several clusters name one storage. It is found where their references are compared, not in one cluster.
+
+use std::collections::BTreeSet;
+
+use super::{CapacityRisk, Rule, assess::is_left_out};
+use crate::cluster::{
+    Cluster, Cx, NamedBeyond, Placed as _, ReferencesOfClusters, ReferencingVolume,
+    StorageReference, Subject,
+};
+use crate::drivers::{Place, Reach, Reference, Relation};
+use crate::facts::{self, SharedStorage};
+use crate::model::{
+    Attributes, BackendKey, Finding, Kind, ObjectKey, ObjectRef, Severity, Text, Volume,
+    VolumeColumns,
+};
+
+/// The rules that compare clusters, in the order of the documentation.
+pub(super) static RULES: &[&Rule] = &[&SHARED_BETWEEN_CLUSTERS];
+
+/// Several clusters name one storage (semantics K.4).
+pub(super) static SHARED_BETWEEN_CLUSTERS: Rule = Rule {
+    id: "pv-shared-between-clusters",
+    severity: Severity::Critical,
+    capacity_risk: CapacityRisk::Data,
+    needs: &[Kind::PersistentVolume],
+    remedies: &[],
+    title: "PersistentVolumes of several clusters reference the same storage",
+    danger: "A restore into another cluster, a copy of its objects or a static volume names a disk twice, and each \
+             cluster alone says that reclaiming it is safe. Whichever deletes it first destroys the data of the other. \
+             An id of a provider is one disk wherever it is named; an address on a network may be another server in \
+             another cluster, so that there is a doubt. What is in the cluster itself is never compared.",
+    remedy: "Set the policy to Retain in every cluster but the one that owns the data. `gc --beside CLUSTER` refuses \
+             what another cluster references.",
+    source: "the CSI drivers' handles (docs/drivers.md)",
+    judge: &[],
+};
+
+/// Collects what a cluster names of storage that another cluster can name, too.
+pub fn storage_references(cx: &Cx) -> Vec<StorageReference> {
+    let cluster = cx.cluster();
+    let mut found = Vec::new();
+    for (id, volume) in cluster.volumes() {
+        let Some(backend) = &volume.backend else { continue };
+        let subject = Subject::Volume(id);
+        let is_left_out = is_left_out(cluster, cx.settings(), &subject, SHARED_BETWEEN_CLUSTERS.id);
+        let of = || Box::new(referencing(cx, volume, is_left_out));
+        add(&mut found, volume.object().key, backend, &volume.attributes, of);
+    }
+    add_others(cluster, &mut found);
+    found
+}
+
+fn referencing(cx: &Cx, volume: &Volume, is_left_out: bool) -> ReferencingVolume {
+    ReferencingVolume {
+        uid: volume.metadata.uid.clone(),
+        capacity: volume.capacity,
+        phase: volume.phase.clone(),
+        claim: volume.claim_ref.as_ref().map(|it| it.key.clone()),
+        class: volume.class.clone(),
+        driver: facts::owner(volume).name().clone(),
+        policy: volume.reclaim_policy.clone(),
+        may_destroy: facts::may_destroy(cx, volume),
+        is_shared: SharedStorage::is_file_system(volume),
+        is_left_out,
+    }
+}
+
+/// Adds what is no `PersistentVolume`: volumes of pods and templates, attachments, snapshots, kept records.
+fn add_others(cluster: &Cluster, found: &mut Vec<StorageReference>) {
+    let none = Attributes::default();
+    for (_, pod) in cluster.pods() {
+        for it in pod.inline.iter() {
+            let of = add_plain(pod.object().key, &it.backend, &it.attributes);
+            found.extend(of);
+        }
+    }
+    for (_, attachment) in cluster.attachments() {
+        if let Some(backend) = attachment.source.backend() {
+            found.extend(add_plain(attachment.object().key, &backend, &none));
+        }
+    }
+    for (_, content) in cluster.snapshots() {
+        for backend in content.backends() {
+            found.extend(add_plain(content.object().key, &backend, &none));
+        }
+    }
+    for kept in cluster.kept_backends() {
+        found.extend(add_plain(kept.object().key, &kept.backend, &none));
+    }
+}
+
+fn add(
+    found: &mut Vec<StorageReference>,
+    object: ObjectKey,
+    backend: &BackendKey,
+    attributes: &Attributes,
+    of: impl FnOnce() -> Box<ReferencingVolume>,
+) {
+    if let Some(reference) = add_plain(object, backend, attributes) {
+        found.push(StorageReference { volume: Some(of()), ..reference });
+    }
+}
+
+/// A reference to storage, unless only this cluster can name it.
+fn add_plain(
+    object: ObjectKey,
+    backend: &BackendKey,
+    attributes: &Attributes,
+) -> Option<StorageReference> {
+    let reach = Reference::of(backend, attributes).family.reach;
+    (reach != Reach::Cluster).then(|| StorageReference {
+        object,
+        backend: backend.clone(),
+        attributes: attributes.clone(),
+        volume: None,
+    })
+}
+
+/// A finding of one cluster about storage that others name.
+#[derive(Debug)]
+pub struct SharedBetweenClusters {
+    /// The number of the cluster whose volume it is about.
+    pub cluster: usize,
+    /// The finding.
+    pub finding: Finding,
+    /// The clusters of its related objects, in their order.
+    pub related: Vec<usize>,
+}
+
+/// How many objects of other clusters are told.
+const TOLD: usize = 8;
+
+/// Compares clusters: one finding for each volume whose storage another cluster names. `names` are those of the clusters.
+pub fn shared_between_clusters(
+    references: &ReferencesOfClusters,
+    names: &[Text],
+) -> Vec<SharedBetweenClusters> {
+    let mut found = Vec::new();
+    for (cluster, mine) in references.clusters().iter().enumerate() {
+        for reference in mine {
+            let Some(volume) = &reference.volume else { continue };
+            if volume.is_left_out {
+                continue;
+            }
+            let places = reference.places();
+            let mut others = references.naming(&places, Some(cluster));
+            others.retain(|it| matters(volume, it));
+            if !others.is_empty() {
+                found.extend(finding(cluster, reference, volume, &places, &others, names));
+            }
+        }
+    }
+    found
+}
+
+/// Whether one may bear on the other: what is only in a directory of another cluster is what a provisioner makes there,
+/// unless that directory may be destroyed as a whole.
+fn matters(volume: &ReferencingVolume, other: &NamedBeyond<'_>) -> bool {
+    match other.relation {
+        Relation::Equal => true,
+        Relation::Around => other.reference.may_destroy(),
+        Relation::Inside => volume.may_destroy,
+    }
+}
+
+fn finding(
+    cluster: usize,
+    reference: &StorageReference,
+    volume: &ReferencingVolume,
+    places: &[Place<'_>],
+    others: &[NamedBeyond<'_>],
+    names: &[Text],
+) -> Option<SharedBetweenClusters> {
+    let other_volumes = || others.iter().filter_map(|it| it.reference.volume.as_ref());
+    let perishable = volume.may_destroy || other_volumes().any(|it| it.may_destroy);
+    // Buckets, and file systems that nothing destroys, are there to be shared.
+    let is_bucket = places.iter().all(Place::is_bucket);
+    let is_shared = volume.is_shared && other_volumes().all(|it| it.is_shared);
+    let doubt = others.iter().all(|it| it.doubt.is_some());
+    let severity = match (perishable, doubt) {
+        _ if is_bucket => Severity::Info,
+        (false, _) if is_shared => Severity::Info,
+        (true, false) => Severity::Critical,
+        (true, true) | (false, _) => Severity::High,
+    };
+    let may = if doubt { "may reference" } else { "reference" };
+    let clusters: BTreeSet<_> = others.iter().map(|it| &*names[it.cluster]).collect();
+    let clusters: Vec<_> = clusters.into_iter().collect();
+    let (subject, verb) = match &clusters[..] {
+        [one] if doubt => (format!("cluster {one}"), "may reference"),
+        [one] => (format!("cluster {one}"), "references"),
+        many => (format!("clusters {}", many.join(", ")), may),
+    };
+    let danger = match (severity, perishable) {
+        (Severity::Info, _) => "",
+        (_, true) => ": deleting one may delete the data of all",
+        (_, false) => "; nothing deletes it",
+    };
+    let summary = format!("{subject} {verb} the same storage{danger}");
+    let mut finding = SHARED_BETWEEN_CLUSTERS
+        .about(reference.object(), summary)
+        .severe(severity)
+        .shows("backend volume", reference.backend.to_string())
+        .shows("spec.persistentVolumeReclaimPolicy", volume.policy.to_string());
+    for other in others.iter().take(TOLD) {
+        let object = other.reference.object();
+        let name = &names[other.cluster];
+        let mut told = other.reference.backend.to_string();
+        if let Some(its) = &other.reference.volume {
+            told = format!("{told}, policy {}, {}", its.policy, its.phase);
+        }
+        if let Some(why) = &other.doubt {
+            told = format!("{told}; {why}");
+        }
+        finding = finding.shows_of(&object, "in another cluster", format!("{name}: {told}"));
+    }
+    finding.volume = Some(VolumeColumns {
+        capacity: volume.capacity,
+        claim: volume.claim.as_ref().map(ToString::to_string),
+        class: volume.class.clone(),
+        driver: Some(Text::clone(&volume.driver)),
+        reclaim_policy: volume.policy.to_string(),
+        phase: volume.phase.to_string(),
+    });
+    let told: Vec<(usize, ObjectRef)> =
+        others.iter().take(TOLD).map(|it| (it.cluster, it.reference.object())).collect();
+    let advice = match (severity, perishable) {
+        (Severity::Info, _) => "nothing, if the clusters are meant to share it".to_owned(),
+        (_, true) => {
+            "set the policy of each of them to Retain, in every cluster; then decide which one owns the data"
+                .to_owned()
+        }
+        (_, false) => "decide which cluster owns the data, and delete the other PersistentVolumes, which keeps it".to_owned(),
+    };
+    let finding = finding.relates(told.iter().map(|it| it.1.clone())).report_only(advice);
+    Some(SharedBetweenClusters {
+        cluster,
+        finding,
+        related: told.into_iter().map(|it| it.0).collect(),
+    })
+}
