@@ -493,8 +493,6 @@ impl<'a> Reported<'a> {
     fn of(collected: &'a Collected, settings: &'a Settings, source: Source) -> Self {
         let (cluster, assessor) = (&collected.intake.cluster, &collected.assessor);
         let journal = collected.journal.as_ref().map(|path| path.display().to_string());
-        let limited = collected.blind.iter().flat_map(|it| it.rules.iter().copied()).collect();
-        let checks = checks(&limited, settings);
         let totals = assessor.totals(cluster, settings);
         let tally = totals.clone();
         Self {
@@ -502,7 +500,7 @@ impl<'a> Reported<'a> {
             scope: publish::scope(&settings.scope, &assessor.exempted(cluster, settings)),
             tail: publish::tail(&collected.blind),
             metadata: publish::metadata(cluster, settings, ReportOrigin { source, journal }),
-            checks: Checks { complete: collected.blind.is_empty(), ..checks },
+            checks: checks_of(collected, settings),
             findings: Box::new(move || {
                 let found = assessor.findings(cluster, settings);
                 Box::new(found.map(|it| collected.public(it)))
@@ -553,6 +551,12 @@ impl GroupBy {
 fn metrics(collected: &Collected, tally: Totals) -> String {
     let gaps = collected.blind.iter().map(|it| it.gap.kind).collect();
     report_metrics(tally, gaps, collected.intake.cluster.clock())
+}
+
+/// The checks that were made in one cluster.
+fn checks_of(collected: &Collected, settings: &Settings) -> Checks {
+    let limited = collected.blind.iter().flat_map(|it| it.rules.iter().copied()).collect();
+    Checks { complete: collected.blind.is_empty(), ..checks(&limited, settings) }
 }
 
 /// How many checks were made, of all: these were limited.

@@ -181,7 +181,7 @@ fn key(event: &FindingEvent) -> FindingKey {
         EventFinding::Present(it) => (&it.id, &it.object),
         EventFinding::Cleared(it) => (&it.id, &it.object),
     };
-    let ObjectReference { api_version: _, kind, namespace, name, uid } = object.clone();
+    let ObjectReference { cluster: _, api_version: _, kind, namespace, name, uid } = object.clone();
     (id.clone(), [kind, namespace.unwrap_or_default(), name, uid.unwrap_or_default()])
 }
 
@@ -287,6 +287,7 @@ mod tests {
     /// An event of the finding of this number; `cleared` is the only one without its content.
     fn event(name: &str, number: u8) -> FindingEvent {
         let object = ObjectReference {
+            cluster: None,
             api_version: "v1".to_owned(),
             kind: "PersistentVolume".to_owned(),
             namespace: None,

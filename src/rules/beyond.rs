@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{CapacityRisk, Rule, assess::is_left_out};
+use super::{Assessor, CapacityRisk, Rule, assess::is_left_out};
 use crate::cluster::{
     Cluster, Cx, NamedBeyond, Placed as _, ReferencesOfClusters, ReferencingVolume,
     StorageReference, Subject,
@@ -10,8 +10,8 @@ use crate::cluster::{
 use crate::drivers::{Place, Reach, Reference, Relation};
 use crate::facts::{self, SharedStorage};
 use crate::model::{
-    Attributes, BackendKey, Finding, Kind, ObjectKey, ObjectRef, Severity, Text, Volume,
-    VolumeColumns,
+    Attributes, BackendKey, Bytes, Finding, Kind, ObjectKey, ObjectRef, Settings, Severity, Text,
+    Volume, VolumeColumns,
 };
 
 /// The rules that compare clusters, in the order of the documentation.
@@ -29,28 +29,32 @@ pub(super) static SHARED_BETWEEN_CLUSTERS: Rule = Rule {
              cluster alone says that reclaiming it is safe. Whichever deletes it first destroys the data of the other. \
              An id of a provider is one disk wherever it is named; an address on a network may be another server in \
              another cluster, so that there is a doubt. What is in the cluster itself is never compared.",
-    remedy: "Set the policy to Retain in every cluster but the one that owns the data. `gc --beside CLUSTER` refuses \
-             what another cluster references.",
+    remedy: "None by the tool. Set the policy to Retain in every cluster; then decide which one owns the data.",
     source: "the CSI drivers' handles (docs/drivers.md)",
     judge: &[],
 };
 
 /// Collects what a cluster names of storage that another cluster can name, too.
-pub fn storage_references(cx: &Cx) -> Vec<StorageReference> {
-    let cluster = cx.cluster();
+pub fn storage_references(
+    assessor: &Assessor,
+    cluster: &Cluster,
+    settings: &Settings,
+) -> Vec<StorageReference> {
+    let cx = &assessor.cx(cluster, settings);
     let mut found = Vec::new();
     for (id, volume) in cluster.volumes() {
         let Some(backend) = &volume.backend else { continue };
         let subject = Subject::Volume(id);
         let is_left_out = is_left_out(cluster, cx.settings(), &subject, SHARED_BETWEEN_CLUSTERS.id);
-        let of = || Box::new(referencing(cx, volume, is_left_out));
+        let is_at_risk = assessor.is_at_risk(cluster, &subject);
+        let of = || Box::new(referencing(cx, volume, is_left_out, is_at_risk));
         add(&mut found, volume.object().key, backend, &volume.attributes, of);
     }
     add_others(cluster, &mut found);
     found
 }
 
-fn referencing(cx: &Cx, volume: &Volume, is_left_out: bool) -> ReferencingVolume {
+fn referencing(cx: &Cx, volume: &Volume, is_left_out: bool, is_at_risk: bool) -> ReferencingVolume {
     ReferencingVolume {
         uid: volume.metadata.uid.clone(),
         capacity: volume.capacity,
@@ -62,6 +66,7 @@ fn referencing(cx: &Cx, volume: &Volume, is_left_out: bool) -> ReferencingVolume
         may_destroy: facts::may_destroy(cx, volume),
         is_shared: SharedStorage::is_file_system(volume),
         is_left_out,
+        is_at_risk,
     }
 }
 
@@ -125,6 +130,8 @@ pub struct SharedBetweenClusters {
     pub finding: Finding,
     /// The clusters of its related objects, in their order.
     pub related: Vec<usize>,
+    /// Capacity that is at risk because of it, and is counted nowhere else.
+    pub at_risk: Bytes,
 }
 
 /// How many objects of other clusters are told.
@@ -233,7 +240,11 @@ fn finding(
         (_, false) => "decide which cluster owns the data, and delete the other PersistentVolumes, which keeps it".to_owned(),
     };
     let finding = finding.relates(told.iter().map(|it| it.1.clone())).report_only(advice);
+    // Each backend volume counts once, in the first cluster that names it.
+    let is_first = others.iter().all(|it| it.cluster > cluster || it.doubt.is_some());
+    let is_new = severity != Severity::Info && !volume.is_at_risk && is_first;
     Some(SharedBetweenClusters {
+        at_risk: volume.capacity.filter(|_| is_new).unwrap_or_default(),
         cluster,
         finding,
         related: told.into_iter().map(|it| it.0).collect(),

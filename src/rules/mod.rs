@@ -162,14 +162,16 @@ pub static REGISTRY: std::sync::LazyLock<Vec<&'static Rule>> = std::sync::LazyLo
         driver::RULES,
         backend::RULES,
         guard::RULES,
-        beyond::RULES,
     ]
     .concat()
 });
 
+/// The rules that compare clusters: a report about one does not have them.
+pub static BETWEEN_CLUSTERS: &[&Rule] = beyond::RULES;
+
 /// Returns the rule with this id.
 pub fn find(id: &str) -> Option<&'static Rule> {
-    REGISTRY.iter().copied().find(|rule| rule.id == id)
+    REGISTRY.iter().chain(BETWEEN_CLUSTERS).copied().find(|rule| rule.id == id)
 }
 
 impl Rule {

@@ -87,6 +87,8 @@ fn printed(folder: &Path, called: Option<&Path>) -> Option<(Case, String)> {
         if file.ends_with('/') {
             fs::create_dir_all(&path).expect("a folder can be made");
         } else {
+            let folder = path.parent().expect("because it is in the place");
+            fs::create_dir_all(folder).expect("a folder can be made");
             fs::write(&path, text).expect("a file can be written");
         }
     }

@@ -6,7 +6,7 @@ use kubectl_storage::{
     cli,
     cluster::Lookup,
     model::{ControllerRole, FactKey, Kind},
-    rules::{Assessor, REGISTRY, subjects},
+    rules::{Assessor, BETWEEN_CLUSTERS, REGISTRY, subjects},
 };
 
 use crate::{
@@ -87,7 +87,8 @@ fn every_rule_is_called_like_its_id() {
             found.insert(id.to_owned());
         }
     }
-    let known: BTreeSet<_> = REGISTRY.iter().map(|rule| rule.id.to_owned()).collect();
+    let all = REGISTRY.iter().chain(BETWEEN_CLUSTERS);
+    let known: BTreeSet<_> = all.map(|rule| rule.id.to_owned()).collect();
     assert_eq!(found, known, "a rule that is in no registry, or that is not declared");
 }
 
@@ -275,7 +276,7 @@ fn the_table_of_findings_is_that_of_the_registry() {
          controller deletes it.\n\n\
          | Finding | Severity | What it finds |\n| --- | --- | --- |\n",
     );
-    for rule in REGISTRY.iter() {
+    for rule in REGISTRY.iter().chain(BETWEEN_CLUSTERS) {
         let title = rule.title.replace('|', "\\|");
         let row = writeln!(table, "| `{}` | {} | {title} |", rule.id, rule.severity.name());
         row.expect("because a String can be written to");

@@ -25,14 +25,16 @@ use crate::{
     },
     client::context_names,
     cluster::{ReferencesOfClusters, StorageReference},
-    model::{RuleId, Settings, Severity, Text, counted, escape_control, nearest},
+    model::{RuleId, Settings, Severity, Text, counted, did_you_mean, escape_control, nearest},
     output::{
         publish::{self, ReportOrigin},
         repeated::RepeatedFlags,
         summary::Checks,
         wire::{Finding, Gap, NamedFinding, ReportMetadata, ReportTail, ReportedCluster, Source},
     },
-    rules::{REGISTRY, Totals, shared_between_clusters, storage_references},
+    rules::{
+        BETWEEN_CLUSTERS, REGISTRY, Rule, Totals, shared_between_clusters, storage_references,
+    },
 };
 
 /// How many clusters are read at once over the network.
@@ -81,7 +83,8 @@ fn named(typed: &Path) -> Option<(&str, &str)> {
 fn base_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
-    let name = name.strip_suffix(".json").unwrap_or(name);
+    let endings = [".json", ".yaml", ".yml"];
+    let name = endings.iter().find_map(|it| name.strip_suffix(it)).unwrap_or(name);
     let legible =
         name.chars().map(|c| if c.is_ascii_alphanumeric() || ".-".contains(c) { c } else { '-' });
     legible.take(LONGEST_NAME).collect()
@@ -162,8 +165,7 @@ impl ClustersArgs {
                     return Err(Failure::usage(format!("context {typed} is named twice")));
                 }
                 if !known.contains(typed) {
-                    let near = nearest(typed, known.iter().map(String::as_str));
-                    let hint = near.map(|it| format!("did you mean {it}?"));
+                    let hint = did_you_mean(&nearest(typed, known.clone()));
                     return Err(Failure::usage(format!("no context is called {typed}")).hint(hint));
                 }
                 contexts.push(typed.clone());
@@ -302,9 +304,9 @@ impl JudgedCluster {
             exempted: publish::scope(&settings.scope, &exempted).exempted,
             findings: findings.map(|it| named(collected.public(it))).collect(),
             gaps: gaps.map(|gap| Gap { cluster: Some(name.to_string()), ..gap }).collect(),
-            limited: collected.blind.iter().flat_map(|it| it.rules.iter().copied()).collect(),
+            limited: limited(collected),
             notes: notes(collected),
-            references: storage_references(&collected.assessor.cx(cluster, settings)),
+            references: storage_references(&collected.assessor, cluster, settings),
         }
     }
 
@@ -319,7 +321,7 @@ impl JudgedCluster {
             resource: "all kinds".to_owned(),
             namespace: None,
             reason: format!("{:#}", failure.error),
-            ids: REGISTRY.iter().map(|it| it.id.to_owned()).collect(),
+            ids: REGISTRY.iter().chain(BETWEEN_CLUSTERS).map(|it| it.id.to_owned()).collect(),
         };
         let origin = ReportOrigin { source, journal: None };
         Self {
@@ -329,7 +331,7 @@ impl JudgedCluster {
             exempted: Vec::new(),
             findings: Vec::new(),
             gaps: vec![gap],
-            limited: REGISTRY.iter().map(|it| it.id).collect(),
+            limited: REGISTRY.iter().chain(BETWEEN_CLUSTERS).map(|it| it.id).collect(),
             notes: Vec::new(),
             references: Vec::new(),
         }
@@ -347,6 +349,14 @@ impl JudgedCluster {
             gaps: self.gaps.len(),
         }
     }
+}
+
+/// The checks that what was not seen of a cluster limits.
+fn limited(collected: &Collected) -> BTreeSet<RuleId> {
+    let is_lost =
+        |rule: &&&'static Rule| collected.blind.iter().any(|it| rule.needs.contains(&it.gap.kind));
+    let between = BETWEEN_CLUSTERS.iter().filter(is_lost).map(|it| it.id);
+    collected.blind.iter().flat_map(|it| it.rules.iter().copied()).chain(between).collect()
 }
 
 /// Several clusters, judged.
@@ -406,9 +416,7 @@ impl JudgedClusters {
         let references = ReferencesOfClusters::new(references);
         for shared in shared_between_clusters(&references, &names) {
             let cluster = &mut clusters[shared.cluster];
-            let namespace = shared.finding.volume.as_ref().and_then(|it| it.claim.as_deref());
-            let namespace = namespace.and_then(|it| it.split_once('/')).map(|it| Text::from(it.0));
-            cluster.totals.count(shared.finding.rule, shared.finding.severity, namespace);
+            cluster.totals.count(&shared.finding, shared.at_risk);
             let mut finding = publish::finding(shared.finding, None);
             finding.cluster = Some(cluster.name.to_string());
             for (object, of) in finding.related.iter_mut().zip(&shared.related) {
@@ -436,6 +444,13 @@ impl JudgedClusters {
         let clusters = &self.clusters;
         let limited: BTreeSet<RuleId> =
             clusters.iter().flat_map(|it| it.limited.iter().copied()).collect();
+        // Beside those of each cluster, those that compare them.
+        let checks = checks(&limited, settings);
+        let checks = Checks {
+            made: checks.made + compared(settings, &limited),
+            all: checks.all + BETWEEN_CLUSTERS.len(),
+            ..checks
+        };
         let is_complete = clusters.iter().all(|it| it.gaps.is_empty());
         let is_live = clusters.iter().any(|it| it.metadata.source == Source::Live);
         let taken_at = clusters.iter().filter_map(|it| it.metadata.taken_at.clone()).min();
@@ -456,7 +471,7 @@ impl JudgedClusters {
                 gaps: clusters.iter().flat_map(|it| it.gaps.iter().cloned()).collect(),
             },
             metadata,
-            checks: Checks { complete: is_complete, ..checks(&limited, settings) },
+            checks: Checks { complete: is_complete, ..checks },
             findings: Box::new(|| Box::new(self.findings.iter().cloned())),
             metrics: Box::new(String::new),
             repeated,
@@ -520,4 +535,14 @@ fn read_dumps<'a>(
         }
     });
     judged.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How many checks that compare clusters were made: none where the volumes of one were not read.
+fn compared(settings: &Settings, limited: &BTreeSet<RuleId>) -> usize {
+    let scope = &settings.scope;
+    let asked = |id: RuleId| {
+        (scope.rules.is_empty() || scope.rules.contains(id)) && !scope.ignored.contains(id)
+    };
+    let is_made = |id: &RuleId| asked(id) && !limited.contains(id);
+    BETWEEN_CLUSTERS.iter().map(|it| it.id).filter(is_made).count()
 }

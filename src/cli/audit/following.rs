@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, ops::ControlFlow};
 
-use super::{AuditArgs, checks, fails};
+use super::{AuditArgs, checks_of, fails};
 use crate::{
     cli::{
         Exit, Failure, Interrupt,
@@ -74,7 +74,7 @@ impl AuditArgs {
             }
             let tally = reconciler.assessor().totals(cluster, reconciler.settings());
             let paint = Paint { colour: terminal::colour_of_notes() };
-            let checks = checks(&collected, reconciler.settings());
+            let checks = checks_of(&collected, reconciler.settings());
             terminal::note(&summary(&publish::summary(&tally), checks, paint));
         }
         Self::tell_read(&collected);

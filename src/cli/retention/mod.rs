@@ -80,6 +80,7 @@ fn unread(unseen: BTreeSet<Unseen>, unjudged: &BTreeSet<(Unseen, RuleId)>) -> Ve
     let mut all = unseen;
     all.extend(unjudged.iter().map(|(unseen, _)| unseen.clone()));
     let gap = |unseen: Unseen| Gap {
+        cluster: None,
         ids: unjudged
             .iter()
             .filter(|(of, _)| *of == unseen)

@@ -229,6 +229,7 @@ fn gaps(unseen: Vec<Unseen>, unjudged: Vec<(RuleId, Unseen)>) -> Vec<Gap> {
         known.extend(rule.map(str::to_owned));
     }
     let gap = |unseen: Unseen| Gap {
+        cluster: None,
         ids: ids.remove(&unseen).unwrap_or_default(),
         resource: unseen.kind.plural().to_owned(),
         namespace: unseen.namespace.as_ref().map(ToString::to_string),

@@ -205,6 +205,7 @@ mod tests {
 
     fn object(namespace: Option<&str>, name: &str) -> ObjectReference {
         ObjectReference {
+            cluster: None,
             api_version: "v1".to_owned(),
             kind: "PersistentVolumeClaim".to_owned(),
             namespace: namespace.map(str::to_owned),

@@ -7,7 +7,9 @@ use super::{Assessor, earliest, judge_with};
 use crate::cluster::{Cluster, Cx, Subject};
 use crate::drivers::Relation;
 use crate::facts;
-use crate::model::{Bytes, Phase, RuleId, Settings, Severity, Text, Time, VerdictState, Volume};
+use crate::model::{
+    Bytes, Finding, ObjectKey, Phase, RuleId, Settings, Severity, Text, Time, VerdictState, Volume,
+};
 use crate::rules::CapacityRisk;
 
 /// Numbers and capacities of all findings.
@@ -38,8 +40,24 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Counts a finding that comparing clusters has made.
-    pub fn count(&mut self, rule: RuleId, severity: Severity, namespace: Option<Text>) {
+    /// Counts a finding that comparing clusters has made, and what is at risk because of it.
+    pub fn count(&mut self, finding: &Finding, at_risk: Bytes) {
+        let (rule, severity) = (finding.rule, finding.severity);
+        let volume = finding.volume.as_ref();
+        let claim = volume.and_then(|it| it.claim.as_deref()).and_then(|it| it.split_once('/'));
+        let namespace = claim.map(|it| Text::from(it.0));
+        if at_risk > 0 {
+            let pool = StoragePool {
+                namespace: namespace.clone(),
+                class: volume.and_then(|it| it.class.clone()),
+                driver: volume.and_then(|it| it.driver.clone()),
+                released_days: None,
+            };
+            let pool = self.storage.entry(pool).or_default();
+            pool.volumes_at_risk += 1;
+            pool.at_risk = pool.at_risk.saturating_add(at_risk);
+            self.at_risk = self.at_risk.saturating_add(at_risk);
+        }
         *self.by_severity.entry(severity).or_default() += 1;
         *self.by_rule.entry(rule).or_default() += 1;
         *self.by_namespace.entry((rule, severity, namespace)).or_default() += 1;
@@ -248,6 +266,22 @@ fn is_lost_with_claim(cx: &Cx, subject: &Subject) -> bool {
 }
 
 impl Assessor {
+    /// Whether the data of a volume is at risk, by what was found about it or its claim.
+    pub fn is_at_risk(&self, cluster: &Cluster, volume: &Subject) -> bool {
+        let found = |subject: &Subject| {
+            let found = self.cases.get(subject).map(|it| &it.found[..]).unwrap_or_default();
+            found.iter().any(|(rule, severity)| {
+                let risks =
+                    matches!(rule.capacity_risk, CapacityRisk::Data | CapacityRisk::Deletion);
+                risks && *severity != Severity::Info
+            })
+        };
+        let Subject::Volume(id) = volume else { return false };
+        let claim = cluster.volume_at(*id).and_then(|it| it.claim_ref.as_ref());
+        let claim = claim.and_then(|it| cluster.subject(&ObjectKey::claim(&it.key)));
+        found(volume) || claim.is_some_and(|it| found(&it))
+    }
+
     /// Counts the findings in scope, and adds up their capacities.
     pub fn totals(&self, cluster: &Cluster, settings: &Settings) -> Totals {
         let mut totals = Totals::default();
