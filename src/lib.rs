@@ -5,7 +5,7 @@
 //! Data flows through the modules in the order in which they are listed, and each imports only
 //! from those above it (`tests/it/architecture.rs` reads this list and holds it):
 //!
-//! 1. [`model`]: the words everyone shares: rows, keys, ages, findings, settings. Plain data.
+//! 1. [`model`]: the words that all modules share: rows, keys, ages, findings, settings. Plain data.
 //! 2. `platform`: what differs between operating systems, and nothing else.
 //! 3. [`drivers`]: what is known of storage drivers, by families: which storage a volume
 //!    names, and what its deletion destroys.
