@@ -6,7 +6,7 @@
 //! from those above it (`tests/it/architecture.rs` reads this list, holds it, and draws it in
 //! `docs/architecture.md`):
 //!
-//! 1. [`model`]: the words everyone shares: rows, keys, ages, findings, settings. Plain data.
+//! 1. [`model`]: the words that all modules share: rows, keys, ages, findings, settings. Plain data.
 //! 2. `platform`: what differs between operating systems, and nothing else.
 //! 3. [`drivers`]: what is known of storage drivers, by families: which storage a volume
 //!    names, and what its deletion destroys.

@@ -174,7 +174,7 @@ impl AuditArgs {
         self.sort_by.as_deref().map(parse).transpose().map_err(refused)
     }
 
-    /// What `--severity` leaves to see. What fails the command is always seen.
+    /// Returns the least severity that is shown, and refuses one that hides what `--fail-on` counts.
     fn view(&self, fail_on: Option<Severity>) -> Result<Option<Severity>, Failure> {
         let view = self.severity.as_deref().map(severity).transpose()?;
         match view.zip(fail_on) {
@@ -188,7 +188,7 @@ impl AuditArgs {
         }
     }
 
-    /// Holds that no flag says how to print what is not printed.
+    /// Refuses flags that do not apply to what is printed.
     fn fits(&self, printed: &Printed) -> Result<(), Failure> {
         if self.group_by.is_some() && !printed.is_for_people() {
             return Err(Failure::usage("--group-by applies to the formats table and wide"));
@@ -347,7 +347,7 @@ impl AuditArgs {
         terminal::note(&format!("{hidden} {what}: not shown, as {flags}"));
     }
 
-    /// Prints for people, and what templates make of the report. Returns the commands with which to begin.
+    /// Prints a report for people or by a template, and returns the commands with which to begin.
     fn screen(
         &self,
         out: &mut dyn Write,
@@ -442,7 +442,7 @@ fn severity(text: &str) -> Result<Severity, Failure> {
     })
 }
 
-/// How a report is shown.
+/// Order, severity, source and baseline with which a report is shown.
 struct ShownAs<'a> {
     sort_by: Option<&'a SortPath>,
     view: Option<Severity>,
@@ -464,7 +464,7 @@ enum GroupBy {
 }
 
 impl GroupBy {
-    /// The sections; none where the table is as it always is.
+    /// Returns the sections of the table; `None` for the default table, which has none.
     const fn grouping(self) -> Option<Grouping> {
         match self {
             Self::Cause => None,
@@ -475,13 +475,13 @@ impl GroupBy {
     }
 }
 
-/// The numbers of a report as metrics.
+/// Returns the figures of a report as metrics.
 fn metrics(collected: &Collected, tally: Totals) -> String {
     let gaps = collected.blind.iter().map(|it| it.gap.kind).collect();
     report_metrics(tally, gaps, collected.intake.cluster.clock())
 }
 
-/// How many checks were made, of all.
+/// Counts the checks that were made, and all.
 fn checks(collected: &Collected, settings: &Settings) -> Checks {
     let scope = &settings.scope;
     let limited: BTreeSet<RuleId> =
@@ -493,7 +493,7 @@ fn checks(collected: &Collected, settings: &Settings) -> Checks {
     Checks { made, all: REGISTRY.len(), complete: collected.blind.is_empty() }
 }
 
-/// The first that applies.
+/// Returns the exit code of a report: that of findings comes before that of gaps.
 fn exit(collected: &Collected, worst: Option<Severity>, fail_on: Option<Severity>) -> Exit {
     match (fails(worst, fail_on), collected.blind.is_empty()) {
         (true, _) => Exit::Findings,
