@@ -3,9 +3,10 @@
 //! # How to find one's way
 //!
 //! Data flows through the modules in the order in which they are listed, and each imports only
-//! from those above it (`tests/it/architecture.rs` reads this list and holds it):
+//! from those above it (`tests/it/architecture.rs` reads this list, holds it, and draws it in
+//! `docs/architecture.md`):
 //!
-//! 1. [`model`]: the words everyone shares: rows, keys, ages, findings, settings. Plain data.
+//! 1. [`model`]: the words that all modules share: rows, keys, ages, findings, settings. Plain data.
 //! 2. `platform`: what differs between operating systems, and nothing else.
 //! 3. [`drivers`]: what is known of storage drivers, by families: which storage a volume
 //!    names, and what its deletion destroys.
@@ -35,8 +36,8 @@
 //! - No way to mistake silence for absence: every lookup says whether it saw.
 //! - No write outside `apply`. What `sources` can send is a GET, or a review of access rights.
 //! - No `Vec` of whole API objects: objects are folded into rows one by one, and dropped.
-//! - No serialisation of inner types: `output::wire`, the journal's records and dump files are
-//!   three shapes of their own, each with its version.
+//! - No public shape by accident: what `output::wire` and `output::writing` print is held by JSON
+//!   schemas and golden outputs; records of the journal and dump files have versions of their own.
 
 pub mod model;
 pub(crate) mod platform;

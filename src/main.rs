@@ -1,4 +1,4 @@
-//! The `kubectl-storage` binary: a thin door to [`kubectl_storage::cli`].
+//! The `kubectl-storage` binary, which only calls [`kubectl_storage::cli`].
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

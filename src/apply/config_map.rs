@@ -1,5 +1,5 @@
-//! `ConfigMap`s in which this tool records what must outlive a process: read, created, and replaced
-//! only as they were read.
+//! `ConfigMap`s as records of this tool that must outlive a process: read, created, and replaced only as they were
+//! read.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -21,7 +21,7 @@ const RESOURCE: &str = "configmaps";
 const JSON: &str = "application/json";
 /// The label of everything that this tool creates.
 pub(crate) const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "kubectl-storage");
-/// How often a change of a record is tried.
+/// Number of tries to change a record.
 const TRIES: usize = 8;
 /// An annotation that explains a record.
 const ABOUT: &str = "storage.kubectl.dev/about";
@@ -29,32 +29,32 @@ const ABOUT: &str = "storage.kubectl.dev/about";
 /// A `ConfigMap` as the API server stored it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredConfigMap {
-    /// The object, with whatever else others keep in it.
+    /// The object, with everything that other clients keep in it.
     object: Value,
 }
 
 impl StoredConfigMap {
-    /// Returns what the API server has answered; `None` where that is no object.
+    /// Returns the `ConfigMap` in an answer of the API server; `None` where the answer is no object.
     pub(crate) fn of(object: Value) -> Option<Self> {
         object["metadata"]["uid"].is_string().then_some(Self { object })
     }
 
-    /// Its name.
+    /// The name of the `ConfigMap`.
     pub(crate) fn name(&self) -> &str {
         self.object["metadata"]["name"].as_str().unwrap_or_default()
     }
 
-    /// When it was created, by the API server's clock: no client can choose that.
+    /// Creation time, by the API server's clock: no client can choose it.
     pub(crate) fn created(&self) -> Option<Time> {
         parse_time(self.object["metadata"]["creationTimestamp"].as_str()?).ok().flatten()
     }
 
-    /// Whether it is immutable.
+    /// Whether the `ConfigMap` is immutable.
     pub(crate) fn is_immutable(&self) -> bool {
         self.object["immutable"] == json!(true)
     }
 
-    /// Whether it is being deleted.
+    /// Whether the `ConfigMap` is being deleted.
     pub(crate) fn is_terminating(&self) -> bool {
         self.object["metadata"]["deletionTimestamp"].is_string()
     }
@@ -64,13 +64,13 @@ impl StoredConfigMap {
         self.object["metadata"]["labels"][name].as_str()
     }
 
-    /// Its keys, with those whose values are no text.
+    /// The keys, with those whose values are not text.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
         let of = |field: &str| self.object[field].as_object().into_iter().flat_map(|it| it.keys());
         of("data").chain(of("binaryData")).map(String::as_str)
     }
 
-    /// Its keys and values.
+    /// The keys and values.
     pub(crate) fn data(&self) -> BTreeMap<String, String> {
         let all = self.object["data"].as_object().into_iter().flatten();
         all.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
@@ -85,22 +85,22 @@ impl StoredConfigMap {
 /// A `ConfigMap` that is to be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewConfigMap<'a> {
-    /// Its namespace.
+    /// The namespace of the `ConfigMap`.
     pub(crate) namespace: &'a str,
-    /// Its name.
+    /// The name of the `ConfigMap`.
     pub(crate) name: &'a str,
-    /// Its labels, besides [`MANAGED_BY`].
+    /// The labels, besides [`MANAGED_BY`].
     pub(crate) labels: &'a [(&'a str, &'a str)],
-    /// What it is, for people who find it.
+    /// The purpose of the `ConfigMap`, for people who find it.
     pub(crate) about: &'a str,
-    /// Its keys and values.
+    /// The keys and values.
     pub(crate) data: &'a BTreeMap<String, String>,
-    /// Whether it is immutable: it can only be deleted.
+    /// Whether the `ConfigMap` is immutable: it can only be deleted.
     pub(crate) immutable: bool,
 }
 
 impl NewConfigMap<'_> {
-    /// Renders the request that creates it.
+    /// Renders the request that creates the `ConfigMap`.
     pub(crate) fn request(&self) -> WriteRequest {
         let labels: BTreeMap<&str, &str> =
             std::iter::once(MANAGED_BY).chain(self.labels.iter().copied()).collect();
@@ -139,8 +139,8 @@ pub(crate) async fn read(
     }
 }
 
-/// Looks for a `ConfigMap` among those of its namespace, for whoever may list and not get them; `None`
-/// where it is not there.
+/// Returns a `ConfigMap` from the list of its namespace, for users who may list and not get it; `None` where it is not
+/// in the list.
 ///
 /// # Errors
 /// Why they could not be listed.
@@ -158,8 +158,7 @@ pub(crate) async fn find(
     Ok(items.into_iter().filter_map(StoredConfigMap::of).find(|it| it.name() == name))
 }
 
-/// Renders the request that gives a `ConfigMap` other keys and values, only if it is as it was read:
-/// otherwise the API server answers 409.
+/// Renders the request that gives a `ConfigMap` other keys and values, only if it is as it was read.
 pub(crate) fn replace(over: &StoredConfigMap, data: &BTreeMap<String, String>) -> WriteRequest {
     let mut body = over.object.clone();
     // The managed fields that were read would be taken for those that are wanted.
@@ -178,19 +177,19 @@ pub(crate) fn replace(over: &StoredConfigMap, data: &BTreeMap<String, String>) -
     }
 }
 
-/// How a write of a `ConfigMap` ended.
+/// The end of a write of a `ConfigMap`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ConfigMapWrite {
-    /// It is stored.
+    /// The `ConfigMap` is stored.
     Stored(StoredConfigMap),
     /// Another client was first: it exists, it does not any more, or it has changed.
     Overtaken,
-    /// The API server refused it: nothing was written, and it would refuse it again.
+    /// The API server refused the write: nothing was written, and another try would be refused too.
     Refused(String),
     /// Nothing was written, for another reason; the API server may have said `after` how long it can be
     /// tried again.
     Failed { reason: String, after: Option<Duration> },
-    /// Whether it is stored is not known.
+    /// Whether the `ConfigMap` is stored is unknown.
     Unanswered(String),
 }
 
@@ -205,7 +204,7 @@ pub(super) async fn send(writer: &Writer, request: &WriteRequest, dry_run: bool)
     }
 }
 
-/// Sends it as a dry run: whatever the answer is, nothing was written.
+/// Sends a request as a dry run: whatever the answer is, nothing was written.
 pub(super) async fn rehearse(writer: &Writer, request: &WriteRequest) -> ConfigMapWrite {
     rehearsed(send(writer, request, true).await)
 }
@@ -239,11 +238,11 @@ fn unstored(error: WriteError, request: &WriteRequest) -> ConfigMapWrite {
     }
 }
 
-/// How a try to change a record ended.
+/// The end of a try to change a record.
 pub(super) enum RecordTry<T> {
-    /// It is as it has to be.
+    /// The record is stored with the change, or has it already.
     Done(T),
-    /// Another client was first, as this says.
+    /// Another client was first, for this reason.
     Overtaken(String),
 }
 

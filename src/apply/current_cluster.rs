@@ -1,5 +1,5 @@
-//! The cluster as a run that writes sees it: the lists, what the watches have brought since, and
-//! the objects that are read again for each step.
+//! The cluster as a run that writes reads it: the lists, the changes that watches brought since, and the objects that
+//! are read again for each step.
 
 mod proposing;
 
@@ -37,27 +37,27 @@ pub struct CurrentCluster {
     questions: QuestionQueue,
     /// The controllers whose expired Leases were read twice.
     read_twice: RefCell<BTreeSet<(ControllerRole, Text)>>,
-    /// Whether nothing is done to an object that is out of scope by now.
+    /// Whether objects that are out of scope by now are refused.
     in_scope: bool,
 }
 
-/// What was read so far, and what keeps it current.
+/// The cluster that was read so far, with the watches that keep it current.
 struct TrackedState {
     intake: Intake,
     /// Facts about drivers that earlier proposals have derived.
     facts: RefCell<Facts>,
-    /// What keeps it current; `None` where only named objects were read.
+    /// Watches that keep the cluster current; `None` where only named objects were read.
     watches: Option<Watches>,
 }
 
 impl TrackedState {
-    /// Returns what a proposal reads.
+    /// Returns the access to the cluster for a proposal.
     fn cx<'a>(&'a self, settings: &'a Settings) -> Cx<'a> {
         Cx::new(&self.intake.cluster, settings, &self.facts)
     }
 
-    /// Removes the facts that may be different now, because of what was taken in or because time
-    /// has passed: the next proposal that needs one derives it again. No rule is judged here.
+    /// Removes the facts that may be different now, because of changes or because time has passed: the next proposal
+    /// that needs one derives it again. No rule is judged here.
     fn drop_outdated_facts(&mut self) {
         let dirty = std::mem::take(&mut self.intake.dirty);
         let now = self.intake.cluster.clock();
@@ -65,16 +65,16 @@ impl TrackedState {
     }
 }
 
-/// Why nothing can be proposed for an object now.
+/// Reason why nothing can be proposed for an object now.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReadAgainError {
-    /// It could not be read.
+    /// The object could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// It is no object of its kind.
+    /// The answer is no object of its kind.
     #[error("it cannot be decoded: {0}")]
     Undecodable(String),
-    /// What was read cannot be saved.
+    /// The read object cannot be saved.
     #[error(transparent)]
     Save(#[from] DumpError),
 }
@@ -89,7 +89,7 @@ pub(super) struct ReadObjects {
 
 /// The objects that are read again with an object.
 struct References {
-    /// Whether those that it references are.
+    /// Whether the objects that it references are read again.
     its_own: bool,
     others: Vec<ObjectKey>,
 }
@@ -99,12 +99,12 @@ impl References {
 }
 
 impl ReadObjects {
-    /// Returns the keys of everything that was read, of which the first is this one.
+    /// Returns the keys of all objects that were read, the subject last.
     fn keys_with(&self, subject: ObjectKey) -> impl Iterator<Item = ObjectKey> {
         self.referenced.iter().map(|(_, key)| key.clone()).chain([subject])
     }
 
-    /// Returns the object that a step is about: the change's own, or one that it references.
+    /// Returns the object of a step: that of the change, or one that it references.
     pub(super) fn object_of(self, change: &ObjectKey, step: &ObjectKey) -> Option<Value> {
         if change == step {
             return self.subject;
@@ -114,7 +114,7 @@ impl ReadObjects {
 }
 
 impl CurrentCluster {
-    /// Begins with what was read and with the watches that keep it current.
+    /// Starts from everything that was read, with the watches that keep it current.
     pub fn new(
         reader: Reader,
         settings: Settings,
@@ -133,7 +133,7 @@ impl CurrentCluster {
         }
     }
 
-    /// Refuses what is out of scope by now: nobody has named these objects, their labels did.
+    /// Refuses objects that are out of scope by now: their labels selected them, not the user by name.
     pub fn in_scope(self) -> Self {
         Self { in_scope: true, ..self }
     }
@@ -162,12 +162,12 @@ impl CurrentCluster {
         }
     }
 
-    /// Returns something of a volume as it was last read.
+    /// Looks at a volume as it was last read.
     pub(super) fn volume<T>(&self, name: &str, look: impl FnOnce(Option<&Volume>) -> T) -> T {
         look(self.state.borrow().intake.cluster.volume_named(name))
     }
 
-    /// Returns what becomes of a volume that is kept while its claim is Terminating.
+    /// Returns the outcome for a volume that is kept while its claim is Terminating.
     pub(super) fn rescue(&self, volume: &str) -> Option<String> {
         let state = self.state.borrow();
         let volume = state.intake.cluster.volume_named(volume)?;
@@ -295,7 +295,7 @@ impl CurrentCluster {
         self.state.borrow().intake.cluster.server().and_then(|it| it.cluster_uid.clone())
     }
 
-    /// Whether this object, by its uid, exists in what was last read.
+    /// Whether this object, by its uid, is in the state that was last read.
     pub(super) fn exists_as_read(&self, object: &ObjectRef) -> bool {
         let cluster = &self.state.borrow().intake.cluster;
         let uid = match cluster.subject(&object.key) {
@@ -307,7 +307,7 @@ impl CurrentCluster {
         uid.is_some_and(|uid| *uid == object.uid)
     }
 
-    /// Returns something of a claim as it was last read.
+    /// Looks at a claim as it was last read.
     pub(super) fn claim<T>(&self, key: &ObjectKey, look: impl FnOnce(Option<&Claim>) -> T) -> T {
         let state = self.state.borrow();
         let claim = match state.intake.cluster.subject(key) {
@@ -397,8 +397,7 @@ impl CurrentCluster {
         config_map::read(&self.reader, &self.settings.recording.namespace, name).await
     }
 
-    /// Looks for a `ConfigMap` among those of the namespace of the records; `None` where it is not
-    /// there.
+    /// Returns a `ConfigMap` from the list of the namespace of the records; `None` where it is not in the list.
     pub(super) async fn listed_record(
         &self,
         name: &str,
@@ -406,8 +405,8 @@ impl CurrentCluster {
         config_map::find(&self.reader, &self.settings.recording.namespace, name).await
     }
 
-    /// Returns what is recorded of announcements, as it was last read; nothing where it was not, and
-    /// then nothing is announced either.
+    /// Returns the recorded announcements, as they were last read; none where they were not, and then nothing is
+    /// announced either.
     pub(super) fn announcements(&self) -> Arc<Announcements> {
         let state = self.state.borrow();
         facts::announcements(&state.cx(&self.settings)).unwrap_or_default()

@@ -27,12 +27,12 @@ use crate::plan::{ProposedChange, Purpose};
 /// The namespace of Events about cluster-wide objects (client-go, `recorder.makeEvent`).
 const NAMESPACE: &str = "default";
 
-/// The namespace of Events about an object.
+/// Returns the namespace of Events about an object.
 pub(super) fn namespace(object: &ObjectRef) -> &str {
     object.key.namespace.as_deref().unwrap_or(NAMESPACE)
 }
 
-/// How an Event references the object that it is about.
+/// Renders the reference of an Event to its object.
 pub(super) fn reference(object: &ObjectRef) -> Value {
     let key = &object.key;
     json!({
@@ -122,42 +122,42 @@ pub(super) fn request(
 const LONGEST_NOTE: usize = 1024;
 const GROUP: &str = "events.k8s.io";
 
-/// A finding that is to be told by an Event.
+/// A finding to be reported by an Event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FindingNotice {
-    /// The rule that found it.
+    /// The rule of the finding.
     pub(crate) rule: RuleId,
-    /// Its object.
+    /// The object of the finding.
     pub(crate) object: ObjectRef,
-    /// What it says.
+    /// The note of the Event.
     pub(crate) note: String,
-    /// The same in the usual name of the program: whoever was called by another name tells no more.
+    /// The note with the usual name of the program, to recognise it under any other name of the program.
     usual: String,
-    /// When it was found, by the API server's clock.
+    /// Time of the finding, by the API server's clock.
     pub(crate) time: Time,
-    /// Whether it was not there before, as far as this process knows: an Event of an earlier time is
-    /// then continued. Otherwise it is the first look of a process, and such an Event says it all.
+    /// Whether the finding is new, as far as this process knows: then an Event of an earlier time is continued.
+    /// Otherwise it is the first look of a process, and such an Event says it all.
     pub(crate) is_new: bool,
 }
 
-/// What has become of a notice.
+/// The end of a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoticeEnd {
     /// An Event was created.
     Created,
-    /// The series of an Event goes on.
+    /// The series of an Event was continued.
     Continued,
-    /// An Event says it already.
+    /// An Event with the same content exists.
     Known,
 }
 
-/// Why a finding was not told.
+/// Reason why a finding was not reported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoticeError {
-    /// The API server rejected it, and would do so again.
+    /// The API server rejected the Event, and would reject it again.
     #[error("{0}")]
     Rejected(String),
-    /// The right to do so is missing.
+    /// A permission is missing.
     #[error("{0}")]
     Forbidden(String),
     /// No answer came, or an error that may pass.
@@ -173,7 +173,7 @@ pub(crate) struct EventWriter {
     instance: String,
 }
 
-/// An Event that has the name of ours.
+/// An Event with the name of a notice's Event.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct KnownEvent {
@@ -197,8 +197,8 @@ struct KnownObject {
 }
 
 impl KnownEvent {
-    /// Whether it tells what a notice tells. Whoever may create Events can take any name, and call themselves as they
-    /// like: what counts is that it says the same about the same object.
+    /// Whether the Event has the content of a notice, about the same object. Clients that may create Events can choose
+    /// any name and reporter: the content decides.
     fn tells(&self, notice: &FindingNotice) -> bool {
         let uid = notice.object.uid.as_ref().map(ToString::to_string).unwrap_or_default();
         self.reporting_controller == OWN_COMPONENT
@@ -208,7 +208,7 @@ impl KnownEvent {
     }
 }
 
-/// Whether a note tells what one in the usual name tells: another process may have been called by another name.
+/// Whether a note equals one with the usual name of the program, but for that name.
 fn is_told(note: &str, usual: &str) -> bool {
     const NEXT: &str = "; next: ";
     match usual.split_once(&format!("{NEXT}{PROGRAM} ")) {
@@ -221,7 +221,7 @@ fn is_told(note: &str, usual: &str) -> bool {
     }
 }
 
-/// How many names are tried where other Events have them.
+/// Number of names that are tried where other Events have them.
 const NAMES: usize = 3;
 
 #[derive(Deserialize)]
@@ -230,7 +230,7 @@ struct KnownSeries {
 }
 
 impl FindingNotice {
-    /// Says what was found at a time.
+    /// Returns the notice of a finding at a time.
     pub(crate) fn of(finding: &Finding, time: Time, is_new: bool) -> Self {
         let next = finding.offer.as_ref().and_then(|it| it.command.as_ref());
         let next = next.map(|it| format!("; next: {it}")).unwrap_or_default();
@@ -246,8 +246,8 @@ impl FindingNotice {
         Self { rule: finding.rule, object: finding.object.clone(), note, usual, time, is_new }
     }
 
-    /// The name of its Event. `beside` are the uids of the Events that have its other names: nobody knows them before
-    /// these exist, and so can take this one.
+    /// The name of the Event of the notice. `beside` are the uids of the Events that have its other names: no client
+    /// knows them before these exist, so none can take this name.
     fn name(&self, beside: &str) -> String {
         let mut hash = Sha256::new_with_prefix(self.rule).chain_update([0]).chain_update(beside);
         match &self.object.uid {
@@ -279,7 +279,7 @@ impl FindingNotice {
         }
     }
 
-    /// Continues an Event that was told so often before.
+    /// Renders the request that continues an Event which was reported this many times before.
     fn go_on(&self, name: &str, told: i64) -> WriteRequest {
         WriteRequest {
             method: Method::PATCH,
@@ -296,7 +296,7 @@ impl FindingNotice {
         self.request(name).path()
     }
 
-    /// The request for the Event, in the group whose fields are written.
+    /// The request for the Event, in the API group whose fields are written.
     fn request<'a>(&'a self, name: &'a str) -> ObjectRequest<'a> {
         let namespace = Some(namespace(&self.object));
         ObjectRequest { group: GROUP, ..ObjectRequest::named(Kind::Event, namespace, name) }
@@ -311,8 +311,8 @@ impl EventWriter {
         Self { writer, reader: Reader::new(connection), instance }
     }
 
-    /// Tells a finding. It is harmless to try again what was not answered: there is one Event of
-    /// this name. One of that name that tells something else is left alone, and another name is taken.
+    /// Writes the Event of a finding, or continues it. It is harmless to try again what was not answered: there is one
+    /// Event of this name. One of that name that tells something else is left alone, and another name is taken.
     ///
     /// # Errors
     /// [`NoticeError`]
@@ -362,7 +362,7 @@ impl From<WriteError> for NoticeError {
     }
 }
 
-/// A time as `MicroTime` is read: with six digits.
+/// Formats a time as `MicroTime`: with six digits.
 fn micro_time(time: &Time) -> String {
     time.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }

@@ -22,14 +22,14 @@ pub(crate) struct GuardWriter {
     writer: Writer,
 }
 
-/// How a write ended.
+/// The end of a write of the guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StepEnd {
-    /// How.
+    /// The outcome of the write.
     pub(crate) outcome: Outcome,
-    /// Why; empty where it was carried out.
+    /// The reason for the outcome; empty where the write was carried out.
     pub(crate) detail: String,
-    /// Its journal entry.
+    /// The journal entry of the write.
     pub(crate) entry: Option<u64>,
 }
 
@@ -130,7 +130,7 @@ impl GuardWriter {
         }
     }
 
-    /// Asks who the user is: the username and the groups.
+    /// Asks for the username and the groups of the user.
     ///
     /// # Errors
     /// Why it is not known: the review is served since Kubernetes 1.28.

@@ -29,7 +29,7 @@ use crate::model::{JournalEntryNumber, JournalPlace, Text, Time};
 #[derive(Clone)]
 pub struct OpenJournal(Place);
 
-/// Where it is.
+/// The place of an open journal.
 #[derive(Clone)]
 enum Place {
     /// In a file of this machine.
@@ -41,22 +41,22 @@ enum Place {
 /// The leader that appends to a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalLeader {
-    /// Its epoch.
+    /// The epoch of the leader.
     pub term: Term,
-    /// The namespace of the Lease by which it was elected.
+    /// The namespace of the Lease that elected the leader.
     pub namespace: Text,
     /// The name of the Lease.
     pub lease: Text,
 }
 
 impl OpenJournal {
-    /// The journal in a file of this machine.
+    /// Returns the journal in a file of this machine.
     pub(crate) const fn in_file(log: Arc<Log>) -> Self {
         Self(Place::File(log))
     }
 
-    /// Opens the journal in a namespace of the cluster. `leader` is the one that appends: it begins with a
-    /// record of its epoch, from which on no earlier one appends; `None` for a person's command.
+    /// Opens the journal in a namespace of the cluster. `leader` is the one that appends: it begins with a record of
+    /// its epoch, from which on no earlier one appends; `None` for a person's command.
     ///
     /// # Errors
     /// When lines cannot be appended to it.
@@ -74,7 +74,7 @@ impl OpenJournal {
         Ok((Self(Place::Cluster(Arc::new(log), namespace.into())), opening))
     }
 
-    /// Names it: the path of the file, or the `ConfigMap`s.
+    /// Names the journal: the path of the file, or the `ConfigMap`s.
     pub(crate) fn shown(&self) -> String {
         match &self.0 {
             Place::File(log) => log.path().display().to_string(),
@@ -82,7 +82,7 @@ impl OpenJournal {
         }
     }
 
-    /// Returns how people name the entry with this sequence.
+    /// Returns the number of the entry with this sequence, as users name it.
     pub(crate) fn numbered(&self, sequence: u64) -> JournalEntryNumber {
         let place = match &self.0 {
             Place::File(_) => JournalPlace::Machine,
@@ -91,14 +91,14 @@ impl OpenJournal {
         JournalEntryNumber { place, sequence }
     }
 
-    /// Ends a run: what was stored after it had been given up is recorded as not sent.
+    /// Ends a run: records that were stored after they had been given up are recorded as not sent.
     pub(crate) async fn settle(&self) {
         if let Place::Cluster(log, _) = &self.0 {
             log.settle().await;
         }
     }
 
-    /// Whether it is on this machine only.
+    /// Whether the journal is on this machine only.
     pub(crate) const fn is_local(&self) -> bool {
         matches!(self.0, Place::File(_))
     }
@@ -160,13 +160,13 @@ const ABOUT: &str = "Changes that kubectl storage made, each recorded before it 
                      `kubectl storage journal --cluster-journal` lists them. Do not edit: each line \
                      has the hash of the line before.";
 
-/// How many segments are listed at once: about a mebibyte.
+/// Number of segments in a page of a list: about a mebibyte.
 const PAGE: u32 = 50;
-/// How many are listed at once without what is in them.
+/// Number of segments in a page of a list without their content.
 const METADATA_PAGE: u32 = 500;
-/// How many segments that are not listed are looked for by name.
+/// Number of segments missing from the list that are read by name.
 const MISSING: u32 = 100;
-/// How long an answer about a segment may take: a write waits for it.
+/// The time within which the API server must answer about a segment: a write waits for it.
 pub(super) const SEGMENT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Reads and writes the segments of a namespace.
@@ -221,8 +221,8 @@ struct ListedMetadata {
     namespace: String,
 }
 
-/// Returns the namespaces that hold a journal: of all, for whoever may list the `ConfigMap`s of all namespaces, and else
-/// of those that are `likely` to. What cannot be listed is not known.
+/// Returns the namespaces that hold a journal: among all, if the user may list the `ConfigMap`s of all, else among
+/// those that are `likely` to. What cannot be listed is not known.
 pub(crate) async fn journal_namespaces(reader: &Reader, likely: &[&str]) -> BTreeSet<String> {
     if let Ok(all) = holding(reader, None).await {
         return all;
@@ -234,7 +234,7 @@ pub(crate) async fn journal_namespaces(reader: &Reader, likely: &[&str]) -> BTre
     found
 }
 
-/// Lists the metadata of segments, and returns the namespaces that they are in.
+/// Lists the metadata of segments, and returns the namespaces of these.
 async fn holding(reader: &Reader, namespace: Option<&str>) -> Result<BTreeSet<String>, ReadError> {
     let request = ListRequest { form: ListForm::Metadata, ..request(namespace, METADATA_PAGE) };
     let listed = client::list_json::<ListedSegment>(reader, &request).await?.value;
@@ -243,7 +243,7 @@ async fn holding(reader: &Reader, namespace: Option<&str>) -> Result<BTreeSet<St
     Ok(segments.map(|it| it.namespace).collect())
 }
 
-/// The request for the segments of a namespace, or of all, so many at a time.
+/// The request for the segments of a namespace, or of all, with `limit` segments in a page.
 fn request(namespace: Option<&str>, limit: u32) -> ListRequest {
     let (key, value) = LABEL;
     ListRequest {
@@ -254,7 +254,7 @@ fn request(namespace: Option<&str>, limit: u32) -> ListRequest {
     }
 }
 
-/// Names the journal in a namespace.
+/// Names the journal in a namespace, for users.
 pub(crate) fn cluster_journal(namespace: &str) -> String {
     shown(namespace)
 }
@@ -320,7 +320,7 @@ async fn read(
     Ok(stored.and_then(segment))
 }
 
-/// Returns what a `ConfigMap` holds of the journal; `None` where its name is not that of a segment.
+/// Returns the segment in a `ConfigMap`; `None` where its name is not that of a segment.
 fn segment(stored: StoredConfigMap) -> Option<Segment<StoredConfigMap>> {
     let (key, value) = LABEL;
     let foreign = stored.keys().any(|it| it != SEGMENT_KEY);

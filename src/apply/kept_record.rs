@@ -17,11 +17,11 @@ use crate::journal::kept_backend::{CONFIG_MAP, KeptBackendRecord};
 use crate::model::Text;
 
 const JSON_PATCH: &str = "application/json-patch+json";
-/// What the record says of itself.
+/// Annotation that explains the record.
 const ABOUT: &str = "Backend volumes that kubectl storage kept on purpose. No PersistentVolume references \
                      them: this record is the only reference.";
 
-/// Writes the record in a namespace.
+/// Writes the record of kept backend volumes in a namespace.
 pub(super) struct KeptBackendRecorder<'a> {
     cluster: &'a CurrentCluster,
     writer: &'a Writer,
@@ -31,25 +31,25 @@ pub(super) struct KeptBackendRecorder<'a> {
     turn: Mutex<()>,
 }
 
-/// Why the record could not be changed.
+/// Reason why the record could not be changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum RecordError {
-    /// The API server refused it, and would refuse it again.
+    /// The API server refused the change, and would refuse it again.
     #[error("{0}")]
     Denied(String),
-    /// The cause is unknown, or every try failed.
+    /// The change failed for another reason, or in every try.
     #[error("{0}")]
     Failed(String),
 }
 
-/// Whether a change of the record is written.
+/// The mode in which a change of the record is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RecordMode {
-    /// Only as a dry run.
+    /// The change is sent only as a dry run.
     DryRun,
-    /// It is written; its dry run has just succeeded.
+    /// The change is written; its dry run has just succeeded.
     Write,
-    /// It is written although nothing else may be any more: the record would be wrong.
+    /// The change is written even after a run must not write any more: the record would be wrong otherwise.
     Correct,
 }
 
@@ -109,8 +109,8 @@ impl<'a> KeptBackendRecorder<'a> {
         self.change(edit, RecordMode::Correct).await.map(drop)
     }
 
-    /// Tries a change until it is written, and returns the record before the change. `edit` renders
-    /// the request; `None` means that there is nothing to change.
+    /// Tries a change until it is written, and returns the record before the change. `edit` renders the request; `None`
+    /// means that there is nothing to change.
     async fn change(
         &self,
         edit: impl Fn(Option<&Value>) -> Option<WriteRequest>,
@@ -156,7 +156,7 @@ impl<'a> KeptBackendRecorder<'a> {
         config_map::change_record(attempt, given_up).await
     }
 
-    /// Returns why a change failed that can be tried again; `Err` where it cannot.
+    /// Returns the reason why a change failed that can be tried again; `Err` where it cannot.
     fn retry_reason(
         &self,
         request: &WriteRequest,

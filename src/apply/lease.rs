@@ -1,4 +1,4 @@
-//! The Lease by which one of several processes is chosen (client-go, `tools/leaderelection`).
+//! The Lease by which one of several processes is elected (client-go, `tools/leaderelection`).
 
 use std::time::Duration;
 
@@ -21,108 +21,108 @@ const VERSION: &str = "v1";
 const RESOURCE: &str = "leases";
 const JSON: &str = "application/json";
 
-/// When a Lease was not held for so long that people may have to look: how long, as `from/until`. A Lease of before a backup
-/// shows that too, once the cluster is restored from that.
+/// The annotation with the last long time without a holder, as `from/until`; a Lease that is restored from a backup
+/// gets it too.
 const UNATTENDED: &str = "storage.kubectl.dev/unattended";
-/// A Lease that nobody has renewed for longer than this was unattended.
+/// The duration without a renewal after which a Lease was unattended.
 const ATTENDED: TimeDelta = TimeDelta::hours(1);
-/// Since when announcements count: when the Lease was held again after a gap, or was created.
+/// The annotation with the time from which on announcements count: the creation, or the end of a gap.
 const RESTARTED: &str = "storage.kubectl.dev/counts-from";
-/// A Lease that was not renewed for longer than this has a gap: four times as long as one lasts. Whoever takes over
-/// from a leader that was killed is faster.
+/// The duration without a renewal after which a Lease has a gap: four times as long as a Lease lasts. The successor of
+/// a killed leader is faster.
 const GAP: TimeDelta = TimeDelta::minutes(1);
-/// The same.
+/// `GAP` as a `Duration`.
 pub(crate) const LEASE_GAP: Duration = Duration::from_secs(60);
-/// The namespaces whose records pause the holder, with commas in between.
+/// The annotation with the namespaces whose records pause the holder, separated by commas.
 const READS: &str = "storage.kubectl.dev/paused-by";
 
-/// A time in which nobody held a Lease, by the API server's clock.
+/// A time without a holder of a Lease, by the API server's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unattended {
-    /// When it was renewed last before.
+    /// Time of the last renewal before.
     pub(crate) from: Time,
-    /// When it was held again.
+    /// Time when the Lease was held again.
     pub(crate) until: Time,
 }
 
 /// A Lease as the API server stored it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredLease {
-    /// The object, with whatever else others keep in it.
+    /// The object, with everything that other clients keep in it.
     object: Value,
 }
 
-/// Who holds a Lease, as it is to be written.
+/// The holder of a Lease, as it is to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LeaseHold {
-    /// Who; empty where it is given back.
+    /// The identity of the holder; empty where the Lease is given back.
     pub(crate) holder: String,
-    /// For how long, unless it is renewed: whole seconds, at least one.
+    /// The duration unless the Lease is renewed: whole seconds, at least one.
     pub(crate) duration: Duration,
-    /// How often the holder has changed.
+    /// Number of changes of the holder.
     pub(crate) transitions: u64,
-    /// Whether the holder is another one than before.
+    /// Whether the holder differs from the one before.
     pub(crate) is_acquired: bool,
     /// Whether announcements count from now on: the cluster may have been restored.
     pub(crate) is_restart: bool,
 }
 
 impl StoredLease {
-    /// The Lease of a test.
+    /// Returns a Lease from JSON, for tests.
     #[cfg(test)]
     pub(crate) fn of(object: Value) -> Self {
         Self { object }
     }
 
-    /// Its name.
+    /// The name of the Lease.
     pub(crate) fn name(&self) -> &str {
         self.object["metadata"]["name"].as_str().unwrap_or_default()
     }
 
-    /// Who holds it; empty without a holder.
+    /// The identity of the holder; empty without a holder.
     pub(crate) fn holder(&self) -> &str {
         self.object["spec"]["holderIdentity"].as_str().unwrap_or_default()
     }
 
-    /// Its namespace.
+    /// The namespace of the Lease.
     pub(crate) fn namespace(&self) -> &str {
         self.object["metadata"]["namespace"].as_str().unwrap_or_default()
     }
 
-    /// The namespaces whose records pause its holder, as that has noted them; none for one of an earlier version.
+    /// The namespaces whose records pause the holder, as it noted them; none for an earlier version.
     pub(crate) fn reads(&self) -> Vec<&str> {
         let noted = self.object["metadata"]["annotations"][READS].as_str().unwrap_or_default();
         noted.split(',').filter(|it| !it.is_empty()).collect()
     }
 
-    /// Since when announcements count, as far as a leader has noted it.
+    /// Time from which on announcements count, as far as a leader noted it.
     pub(crate) fn restarted(&self) -> Option<Time> {
         parse_time(self.object["metadata"]["annotations"][RESTARTED].as_str()?).ok().flatten()
     }
 
-    /// Whether it has not been renewed for longer than a few periods: what was recorded meanwhile may be lost, as after
-    /// a restore. So it is where that is not known.
+    /// Whether the Lease was not renewed for longer than `GAP`, or at an unknown time: records of that time may be
+    /// lost, as after a restore.
     pub(crate) fn has_gap(&self, now: Time) -> bool {
         self.renewed().is_none_or(|renewed| (now - renewed).abs() > GAP)
     }
 
-    /// For how long, unless it is renewed. One that does not say it is held until it is seen not to
-    /// change for as long as the own ones last.
+    /// The duration of the Lease unless it is renewed. A Lease without one is held until it does not change for as long
+    /// as the own ones last.
     pub(crate) fn duration(&self) -> Option<Duration> {
         self.object["spec"]["leaseDurationSeconds"].as_u64().map(Duration::from_secs)
     }
 
-    /// How often its holder has changed.
+    /// Number of changes of the holder.
     pub(crate) fn transitions(&self) -> u64 {
         self.object["spec"]["leaseTransitions"].as_u64().unwrap_or_default()
     }
 
-    /// When it was renewed last, by the clock of its holder.
+    /// Time of the last renewal, by the clock of the holder.
     pub(crate) fn renewed(&self) -> Option<Time> {
         parse_time(self.object["spec"]["renewTime"].as_str()?).ok().flatten()
     }
 
-    /// The last time without a holder for long, as far as this tool has noted one.
+    /// The last long time without a holder, as far as this tool noted one.
     pub(crate) fn unattended(&self) -> Option<Unattended> {
         let noted = self.object["metadata"]["annotations"][UNATTENDED].as_str()?;
         let (from, until) = noted.split_once('/')?;
@@ -130,19 +130,19 @@ impl StoredLease {
         Some(Unattended { from: time(from)?, until: time(until)? })
     }
 
-    /// What is noted where it was not renewed for long until now.
+    /// Returns the note about a long time without a renewal until now, if there was one.
     fn note_unattended(&self, now: Time) -> Option<String> {
         let renewed = self.renewed()?;
         let is_long = now - renewed > ATTENDED;
         is_long.then(|| format!("{}/{}", format_time(&renewed), format_time(&now)))
     }
 
-    /// Its uid: another one, where it was deleted and created again.
+    /// The uid of the Lease, which changes if it is deleted and created again.
     pub(crate) fn uid(&self) -> &str {
         self.object["metadata"]["uid"].as_str().unwrap_or_default()
     }
 
-    /// Which state of it this is.
+    /// The resourceVersion of this state of the Lease.
     pub(crate) fn resource_version(&self) -> &str {
         self.object["metadata"]["resourceVersion"].as_str().unwrap_or_default()
     }
@@ -174,23 +174,23 @@ pub(crate) struct LeaseWriter {
     name: String,
     /// The namespaces whose records pause this process.
     reads: String,
-    /// How long an answer may take: after that the Lease is lost.
+    /// The time to wait for an answer: after that the Lease is lost.
     patience: Duration,
 }
 
-/// How a write of a Lease ended.
+/// The end of a write of a Lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LeaseWrite {
-    /// It is stored.
+    /// The Lease is stored.
     Stored(StoredLease),
     /// Another client wrote it first.
     Overtaken,
-    /// It was refused, or whether it is stored is not known.
+    /// The write was refused, or whether the Lease is stored is unknown.
     Failed(String),
 }
 
 impl LeaseWriter {
-    /// Returns what reads and writes the Lease of this name.
+    /// Returns a reader and writer of the Lease with this name.
     pub(crate) fn new(
         connection: &Connection,
         (namespace, name): (&str, &str),
@@ -206,7 +206,7 @@ impl LeaseWriter {
         }
     }
 
-    /// Notes with each write the namespaces whose records pause this process.
+    /// Adds the namespaces whose records pause this process to each write.
     pub(crate) fn noting<'a>(self, reads: impl IntoIterator<Item = &'a str>) -> Self {
         Self { reads: reads.into_iter().collect::<Vec<_>>().join(","), ..self }
     }
@@ -233,8 +233,8 @@ impl LeaseWriter {
         }
     }
 
-    /// Writes who holds the Lease: creates it, or replaces the state that was read. `now` is the API
-    /// server's time; only people read it.
+    /// Creates the Lease with a holder, or replaces the state that was read. `now` is the API server's time; only
+    /// people read it.
     pub(crate) async fn write(
         &self,
         over: Option<&StoredLease>,

@@ -23,40 +23,40 @@ use crate::objects::OWN_COMPONENT;
 
 const GROUP: &str = "openreports.io";
 const VERSION: &str = "v1alpha1";
-/// The label of those of this tool.
+/// The label of reports that this tool wrote.
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// The annotation that says for which policy one is written.
+/// The annotation with the policy for which a report is written.
 const WRITTEN_FOR: &str = "storage.kubectl.dev/written-for";
-/// The annotation that says in short what one says.
+/// The annotation with a hash of the content of a report.
 const FINGERPRINT: &str = "storage.kubectl.dev/fingerprint";
-/// The annotation that counts its findings, also those that it does not list.
+/// The annotation that counts the findings of a report, also those that it does not list.
 const FINDINGS: &str = "storage.kubectl.dev/findings";
 /// The annotation that counts findings for which there is no room.
 const OMITTED: &str = "storage.kubectl.dev/omitted";
 /// The annotation that counts the namespaces for whose report there is no room.
 const OMITTED_NAMESPACES: &str = "storage.kubectl.dev/omitted-namespaces";
-/// The annotation of one that was written while not everything was read.
+/// The annotation of a report that was written while not everything was read.
 const INCOMPLETE: &str = "storage.kubectl.dev/incomplete";
-/// How many are listed at a time.
+/// Number of reports in a page of a list.
 const PAGE: u32 = 500;
-/// How many findings one lists: 200 of them have some 300 KiB, and an object may have 1.5 MiB.
+/// Number of findings that a report lists at most: 200 of them have some 300 KiB, and an object may have 1.5 MiB.
 const MOST: usize = 200;
-/// How long a message may be, in bytes.
+/// The longest message, in bytes.
 const LONGEST: usize = 1024;
 
-/// A report as it is to be: the worst findings first, and how many there are.
+/// The content of a report that is to be written: the worst findings, and the number of all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct OpenReport {
     results: Vec<Value>,
     failed: usize,
     warned: usize,
-    /// The findings, and the namespaces, for whose report there is no room.
+    /// Numbers of findings and of namespaces for whose report there is no room.
     no_room: (usize, usize),
     is_incomplete: bool,
 }
 
 impl OpenReport {
-    /// Adds a finding. What has no room is counted.
+    /// Adds a finding, or only counts it where there is no room.
     pub(crate) fn add(&mut self, finding: &Finding) {
         let fails = finding.severity <= Severity::High;
         let counter = if fails { &mut self.failed } else { &mut self.warned };
@@ -79,7 +79,7 @@ impl OpenReport {
         }));
     }
 
-    /// How many findings it lists, and how many there are.
+    /// Numbers of the findings that the report lists and of all.
     pub(crate) fn count(&self) -> (usize, usize) {
         (self.results.len(), self.failed + self.warned)
     }
@@ -94,13 +94,13 @@ impl OpenReport {
         self.is_incomplete = true;
     }
 
-    /// How many findings have no room.
+    /// Number of findings for which there is no room.
     pub(crate) fn omitted(&self) -> usize {
         let (listed, all) = self.count();
         all - listed + self.no_room.0
     }
 
-    /// The object of this name, with the version over which it is written.
+    /// Renders the object of this name, to be written over the given version.
     fn object(&self, at: (Option<&str>, &str), written_for: &str, over: Option<&str>) -> Value {
         let (namespace, name) = at;
         let mut annotations = json!({
@@ -134,7 +134,7 @@ impl OpenReport {
     }
 }
 
-/// For whom reports are written without a Lease: the objects that a policy is about.
+/// Returns the annotation of reports that are written without a Lease: it names the scope of the policy.
 pub(crate) fn written_for_scope(scope: &Scope) -> String {
     if scope.namespaces.is_empty() && scope.selector.is_empty() {
         return "cluster".to_owned();
@@ -159,7 +159,7 @@ fn kind(namespace: Option<&str>) -> (&'static str, &'static str) {
     }
 }
 
-/// A report that exists.
+/// A report as the API server stored it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct StoredReport {
     metadata: StoredMetadata,
@@ -179,24 +179,24 @@ struct StoredMetadata {
 }
 
 impl StoredReport {
-    /// Whether it is one of these, and not another client's.
+    /// Whether the report is of this tool, and written for the same policy.
     pub(crate) fn is_written_for(&self, whom: &str) -> bool {
         self.metadata.labels.get(MANAGED_BY).is_some_and(|it| it == OWN_COMPONENT)
             && self.annotation(WRITTEN_FOR) == Some(whom)
     }
 
-    /// Whether it says what it is to say.
+    /// Whether the report has the content of another one.
     pub(crate) fn says(&self, report: &OpenReport) -> bool {
         let is_complete = self.annotation(INCOMPLETE).is_none() || report.is_incomplete;
         is_complete && self.annotation(FINGERPRINT) == Some(&report.fingerprint())
     }
 
-    /// Whether it has more findings, or may have.
+    /// Whether the report has more findings than another one, or may have.
     pub(crate) fn has_more_than(&self, report: &OpenReport) -> bool {
         self.number(FINDINGS).is_none_or(|it| it > report.count().1)
     }
 
-    /// How many findings had no room.
+    /// Number of findings for which there was no room.
     pub(crate) fn omitted(&self) -> usize {
         self.number(OMITTED).unwrap_or_default()
     }
@@ -210,22 +210,22 @@ impl StoredReport {
     }
 }
 
-/// Why reports are not as they are to be.
+/// Reason why reports could not be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum OpenReportError {
-    /// The API server does not serve them.
+    /// The API server does not serve reports.
     #[error("the API server does not serve {GROUP}/{VERSION}")]
     NotServed,
-    /// The right to do so is missing.
+    /// A permission is missing.
     #[error("{0}")]
     Forbidden(String),
-    /// Another client has the name, or another answer came, or none.
+    /// Another client has a report of the name, or another answer came, or none.
     #[error("{0}")]
     Failed(String),
 }
 
 impl OpenReportError {
-    /// That another client has the name.
+    /// Returns the error that another client has a report of the name.
     pub(crate) fn taken(stored: &StoredReport, written_for: &str) -> Self {
         let StoredMetadata { name, namespace, .. } = &stored.metadata;
         let kind = kind(namespace.as_deref()).1;
@@ -237,10 +237,10 @@ impl OpenReportError {
     }
 }
 
-/// How a request ended that was answered.
+/// The end of a write that was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReportWrite {
-    /// The report is as it is to be.
+    /// The report is stored, or deleted.
     Done,
     /// Another client has changed, deleted or created it since it was read.
     Overtaken,

@@ -1,5 +1,5 @@
-//! Options of a run (dry run, parallelism, Events, waiting), its receipt, change by change, and when something
-//! began, by both clocks of this machine.
+//! Options of a run (dry run, parallelism, Events, waiting), its receipt, change by change, and points in time by both
+//! clocks of this machine.
 
 use std::time::{Duration, Instant};
 
@@ -17,11 +17,11 @@ pub use crate::journal::Outcome;
 pub struct Receipt {
     /// The id of this run, as the journal has it.
     pub run: String,
-    /// When it ended, by the API server's clock.
+    /// Time when the run ended, by the API server's clock.
     pub ended: Option<Time>,
     /// Every change, in the order of the plan.
     pub done: Vec<ChangeReceipt>,
-    /// The refusals of the plan.
+    /// The objects that the plan refused.
     pub refusals: Vec<RefusedObject>,
     /// Other errors: Events that could not be written, a batch that ended early.
     pub notes: Vec<String>,
@@ -34,11 +34,11 @@ pub struct Receipt {
 pub struct ChangeReceipt {
     /// The change.
     pub change: ProposedChange,
-    /// Its outcome.
+    /// The outcome of the change.
     pub outcome: Outcome,
     /// The evidence for the outcome, or why it is unknown.
     pub detail: String,
-    /// The journal entry of its last step; `None` where nothing was sent.
+    /// The journal entry of the last step; `None` where nothing was sent.
     pub entry: Option<u64>,
     /// Whether at least one step was carried out, although not all of them were.
     pub partly: bool,
@@ -57,19 +57,19 @@ impl Receipt {
     }
 }
 
-/// Whether requests are dry runs.
+/// Dry-run mode of the requests of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DryRun {
-    /// They are carried out.
+    /// Requests are carried out.
     None,
-    /// The API server checks each and carries out none.
+    /// The API server checks each request and carries out none.
     Server,
 }
 
 /// The options of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct RunOptions {
-    /// How many changes are made at the same time, also of one driver; `None` for one per driver.
+    /// Number of changes that are made at the same time, also of one driver; `None` for one per driver.
     pub parallel: Option<usize>,
     /// Whether requests are dry runs.
     pub dry_run: DryRun,
@@ -79,14 +79,14 @@ pub struct RunOptions {
     pub wait: bool,
 }
 
-/// How a change, or one step of it, ended.
+/// The end of a change, or of one step of it.
 #[derive(Debug)]
 pub(super) struct ChangeEnd {
     pub(super) outcome: Outcome,
     pub(super) detail: String,
-    /// Its journal entry.
+    /// The journal entry of the last step.
     pub(super) entry: Option<u64>,
-    /// Why no other change may begin, if none may.
+    /// Reason why no other change may begin; `None` if others may.
     pub(super) ends_batch: Option<String>,
     /// Other errors.
     pub(super) notes: Vec<String>,
@@ -111,7 +111,7 @@ impl ChangeEnd {
         }
     }
 
-    /// Ends the batch with it.
+    /// Makes this end the end of the batch, for the same reason.
     pub(super) fn ends_batch(mut self) -> Self {
         self.ends_batch = Some(self.detail.clone());
         self
@@ -171,8 +171,7 @@ impl ChangeEnd {
     }
 }
 
-/// When something began, by the stopwatch and by the date: the former stands still while a machine is
-/// suspended.
+/// A point in time, by the stopwatch and by the date: the former stands still while a machine is suspended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moment {
     instant: Instant,
@@ -180,19 +179,19 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// The present one.
+    /// Returns the present point in time.
     pub(crate) fn now() -> Self {
         Self { instant: Instant::now(), date: Utc::now() }
     }
 
-    /// Returns how much time has passed since: by the stopwatch, or by the date where that has moved on
-    /// further. A date that is set ahead makes something old too early, and never too late.
+    /// Returns the time since: by the stopwatch, or by the date where that has advanced further. A date that is set
+    /// ahead makes something old too early, and never too late.
     pub(crate) fn elapsed(self) -> Duration {
         let by_date = (Utc::now() - self.date).to_std().unwrap_or_default();
         self.instant.elapsed().max(by_date)
     }
 
-    /// The same on a machine that was suspended for so long since.
+    /// Returns the same point in time on a machine that was suspended since for this long.
     #[cfg(test)]
     pub(crate) fn suspended(self, suspended: Duration) -> Self {
         Self { date: self.date - suspended, ..self }

@@ -16,7 +16,7 @@ pub(crate) struct RecordWriter {
 }
 
 impl RecordWriter {
-    /// Returns what reads and writes the `ConfigMap` of this namespace and name.
+    /// Returns a reader and writer of the `ConfigMap` with this namespace and name.
     pub(crate) fn new(
         connection: &Connection,
         field_manager: &str,
@@ -30,7 +30,7 @@ impl RecordWriter {
         }
     }
 
-    /// Reads it; `None` where it does not exist.
+    /// Reads the `ConfigMap`; `None` where it does not exist.
     ///
     /// # Errors
     /// Why it could not be read.
@@ -38,7 +38,7 @@ impl RecordWriter {
         config_map::read(&self.reader, &self.namespace, self.name).await
     }
 
-    /// Gives it these keys and values, only if it is as it was read.
+    /// Writes these keys and values to the `ConfigMap`, only if it is as it was read.
     pub(crate) async fn write(
         &self,
         over: Option<&StoredConfigMap>,
@@ -68,7 +68,7 @@ impl RecordWriter {
         journal::cluster(&self.reader).await
     }
 
-    /// Asks who the user is, and what time it is.
+    /// Asks for the user and the API server's time.
     ///
     /// # Errors
     /// Why it is not known.

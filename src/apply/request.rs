@@ -32,7 +32,7 @@ pub struct WriteRequest {
     pub body: Value,
 }
 
-/// Why no request can be rendered for an action: the object is not what it was.
+/// Reason why no request can be rendered for an action: the object is not what it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnfitObject(String);
@@ -119,10 +119,10 @@ pub fn request(action: &Action, live: &Value) -> Result<WriteRequest, UnfitObjec
     }
 }
 
-/// The volume controller set claimRef, and may clear it.
+/// The annotation of a volume whose claimRef the volume controller set, and may clear.
 const BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
 
-/// Creates an object in the version of its kind that the manifest names.
+/// Renders the creation of an object in the API version that its manifest names.
 pub(super) fn create(key: &ObjectKey, manifest: &Value) -> WriteRequest {
     let version = manifest["apiVersion"].as_str().and_then(|it| it.rsplit('/').next());
     WriteRequest {
@@ -133,8 +133,8 @@ pub(super) fn create(key: &ObjectKey, manifest: &Value) -> WriteRequest {
     }
 }
 
-/// P-RESERVE. The annotation is removed too: with it, the volume controller would later clear the
-/// whole claimRef (`pv_controller.go`, `unbindVolume`).
+/// P-RESERVE: renders the reservation of a volume for a claim. The annotation is removed too: with it, the volume
+/// controller would later clear the whole claimRef (`pv_controller.go`, `unbindVolume`).
 fn reserve(
     volume: &ObjectRef,
     from: &Phase,
@@ -163,7 +163,7 @@ fn reserve(
     Ok(patch.request())
 }
 
-/// Writes the uid of a claim into claimRef, and its name where somebody has written another one over it.
+/// Renders the binding: the uid of a claim goes to claimRef, and its name where another client overwrote it.
 fn bind(volume: &ObjectRef, claim: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitObject> {
     let Some(uid) = &claim.uid else {
         return Err(UnfitObject("the uid of the claim is unknown".to_owned()));
@@ -189,7 +189,7 @@ fn bind(volume: &ObjectRef, claim: &ObjectRef, live: &Value) -> Result<WriteRequ
     Ok(patch.request())
 }
 
-/// P-FIN-DEL: removes one finalizer by its position, never replaces the list.
+/// P-FIN-DEL: renders the removal of one finalizer by its position; never replaces the list.
 fn remove_finalizer(
     object: &ObjectRef,
     finalizer: &Text,
@@ -214,7 +214,7 @@ fn remove_finalizer(
     Ok(patch.request())
 }
 
-/// P-FIN-ADD. The API server allows it only on an object that is not Terminating.
+/// P-FIN-ADD: renders the addition of a finalizer. The API server allows it only on an object that is not Terminating.
 fn add_finalizer(
     object: &ObjectRef,
     finalizer: &Text,
@@ -225,7 +225,7 @@ fn add_finalizer(
     Ok(patch.request())
 }
 
-/// P-DELETE of a volume, only with policy Retain.
+/// P-DELETE: renders the deletion of a volume, only with policy Retain.
 fn delete(volume: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitObject> {
     let request = delete_as_read(volume, live)?;
     let policy = live["spec"]["persistentVolumeReclaimPolicy"].as_str().unwrap_or_default();
@@ -237,7 +237,7 @@ fn delete(volume: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitObject>
     Ok(request)
 }
 
-/// P-DELETE of an object with data, only if it is not Terminating: its deletion would change nothing.
+/// P-DELETE: renders the deletion of an object with data, only if it is not Terminating.
 fn delete_claim(claim: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitObject> {
     let request = delete_as_read(claim, live)?;
     match live["metadata"]["deletionTimestamp"].is_null() {
@@ -246,13 +246,13 @@ fn delete_claim(claim: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitOb
     }
 }
 
-/// P-DELETE of the object that was just read: its uid and resourceVersion are preconditions.
+/// P-DELETE: renders the deletion of an object, with its uid and resourceVersion as preconditions.
 fn delete_as_read(object: &ObjectRef, live: &Value) -> Result<WriteRequest, UnfitObject> {
     Patch::on(object, live)?;
     Ok(delete_named(&object.key, live))
 }
 
-/// Deletes an object only if it is still as it was just read.
+/// Renders the deletion of an object by its key, only if it is still as it was just read.
 pub(super) fn delete_named(key: &ObjectKey, live: &Value) -> WriteRequest {
     let metadata = &live["metadata"];
     WriteRequest {
@@ -390,7 +390,7 @@ fn dotted(path: &str) -> String {
     path.trim_start_matches('/').replace('/', ".")
 }
 
-/// Annotates a volume, whatever it was annotated with before.
+/// Renders an annotation of a volume, whatever its value was before.
 pub(super) fn mark(
     volume: &ObjectRef,
     live: &Value,
@@ -406,13 +406,13 @@ pub fn path(key: &ObjectKey) -> String {
     ObjectRequest::of(key, key.kind.group().version).path()
 }
 
-/// Returns the path of all objects of the kind and the namespace of one, in a version of its kind.
+/// Returns the collection path of the kind and namespace of an object, in a version of the kind.
 fn collection(key: &ObjectKey, version: &str) -> String {
     let namespace = key.namespace.as_deref().filter(|_| key.kind.is_namespaced());
     crate::client::collection_path(key.kind.group().name, version, namespace, key.kind.plural())
 }
 
-/// Replaces the fields that change, and tests both: what a change means for claims depends on both.
+/// Renders the change of a retention policy, with tests of both fields, on which its effect on claims depends.
 fn set_retention(
     set: &ObjectRef,
     from: &RetentionPolicy,

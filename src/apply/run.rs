@@ -21,11 +21,11 @@ use crate::client::Connection;
 use crate::model::{Settings, Threshold, Uid};
 use crate::plan::{Plan, ProposedChange};
 
-/// How many changes of a lane settle at the same time: each is a request within the next seconds.
+/// Number of changes of a lane that settle at the same time: each is a request within the next seconds.
 const SETTLING: usize = 512;
-/// How many changes that settle apart have a turn at the same time.
+/// Number of changes that settle apart and have a turn at the same time.
 const TURNS: usize = 8;
-/// How many Events are written at the same time.
+/// Number of Events that are written at the same time.
 const EVENTS: usize = 4;
 
 /// A plan that the user has confirmed; only such a plan can be carried out.
@@ -38,22 +38,22 @@ impl Confirmed {
         Self(plan)
     }
 
-    /// Marks a plan that a policy allows: its changes stood unchanged, within its bounds.
+    /// Marks a plan as allowed by a policy: its changes remained the same, within the bounds of the policy.
     pub fn by_policy(plan: Plan) -> Self {
         Self(plan)
     }
 
-    /// Returns the command for which it was made.
+    /// Returns the command of the plan.
     pub fn command(&self) -> &'static str {
         self.0.command
     }
 
-    /// Returns the number of changes.
+    /// Returns the number of changes in the plan.
     pub fn count(&self) -> usize {
         self.0.changes.len()
     }
 
-    /// Returns the settings with which it was made.
+    /// Returns the settings of the plan.
     pub fn settings(&self) -> &Settings {
         &self.0.settings
     }
@@ -70,7 +70,7 @@ pub enum RunProgress<'a> {
 
 /// The cluster, the journal and the options with which a plan is carried out.
 pub struct PlanExecution<'a> {
-    /// The cluster as it is read.
+    /// The cluster, kept current during the run.
     pub cluster: &'a CurrentCluster,
     /// The connection to the API server.
     pub connection: &'a Connection,
@@ -82,9 +82,9 @@ pub struct PlanExecution<'a> {
     pub options: RunOptions,
     /// Whether the user has interrupted the run: then no other change begins.
     pub interrupted: &'a dyn Fn() -> bool,
-    /// In the background: whether it may be sent, which is asked right before each write.
+    /// The permit of a background process, which is asked right before each write.
     pub permit: Option<Arc<dyn SendPermit>>,
-    /// Called with every progress.
+    /// Callback for every progress.
     pub progress: &'a dyn Fn(RunProgress),
 }
 
@@ -93,7 +93,7 @@ pub struct PlanExecution<'a> {
 struct ExecutionState {
     done: BTreeMap<usize, ChangeReceipt>,
     notes: Vec<String>,
-    /// Why no other change begins.
+    /// Reason why no other change begins.
     over: Option<String>,
     interrupted: bool,
 }
@@ -164,21 +164,21 @@ pub async fn run(confirmed: Confirmed, run: &PlanExecution<'_>) -> Receipt {
     }
 }
 
-/// Changes that begin in their order.
+/// Changes that begin one after the other.
 #[derive(Debug, PartialEq, Eq)]
 struct Lane {
     /// The positions of the changes in the plan.
     changes: Vec<usize>,
-    /// How many of them read, judge and send at the same time.
+    /// Number of changes that read, judge and send at the same time.
     turns: usize,
-    /// How many of them are under way at the same time, with those whose effect settles.
+    /// Number of changes under way at the same time, with those whose effect settles.
     under_way: usize,
 }
 
-/// Groups the changes that are made one after the other: those of one driver, unless the user asked
-/// for more at the same time. Those that settle apart have a lane of their own. A change that rests on
-/// what another one writes becomes stale, and nothing worse: each tests the fields on which it rests,
-/// and destroying a backend volume that another volume references is refused.
+/// Groups changes into lanes: one for each driver, or one for all if the user asked for more at the same time. Those
+/// that settle apart have a lane of their own. A change that rests on what another one writes becomes stale, and
+/// nothing worse: each tests the fields on which it rests, and destroying a backend volume that another volume
+/// references is refused.
 fn lanes(changes: &[ProposedChange], parallel: Option<usize>) -> Vec<Lane> {
     let mut lanes: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (index, change) in changes.iter().enumerate() {

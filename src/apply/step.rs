@@ -31,18 +31,18 @@ use crate::journal::{Backend, Intent, JournalRecord, SentRequest};
 use crate::model::{ANNOUNCED, Action, ObjectKey, ObjectRef, Proposal, Text, Uid, format_bytes};
 use crate::plan::{ProposedChange, Purpose};
 
-/// How often an object that cannot be judged at the moment is read again.
+/// The pause before an object that cannot be judged at the moment is read again.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// For how long what was listed may be acted on.
+/// The duration for which lists may be acted on.
 const FRESH: Duration = Duration::from_secs(1);
-/// For how long what was judged may be acted on: a webhook may take its time with the dry run in between.
+/// The duration for which a judgement may be acted on: a webhook may take its time with the dry run in between.
 const JUDGED: Duration = Duration::from_secs(5);
 
-/// What was judged is another one after it was recorded.
+/// The message where the object changed while its intent was being recorded.
 const CHANGED_MEANWHILE: &str = "nothing was sent: it changed while it was being recorded";
 
-/// Carries out changes.
+/// Carries out the changes of a plan.
 pub(super) struct ChangeExecutor<'a> {
     pub(super) cluster: &'a CurrentCluster,
     pub(super) writer: &'a Writer,
@@ -54,17 +54,17 @@ pub(super) struct ChangeExecutor<'a> {
     /// The id of this run.
     pub(super) run: &'a str,
     pub(super) dry_run: DryRun,
-    /// How many Events may be written at the same time; `None` for no Events.
+    /// Limit of Events that are written at the same time; `None` for no Events.
     pub(super) events: Option<Semaphore>,
-    /// How long to wait for what cannot be read at the moment.
+    /// The time to wait for objects that cannot be read at the moment.
     pub(super) patience: Duration,
-    /// How long to wait for the effect of a write; `None` for not at all.
+    /// The time to wait for the effect of a write; `None` for not at all.
     pub(super) wait: Option<Duration>,
     /// Whether the user has interrupted the run.
     pub(super) interrupted: &'a dyn Fn() -> bool,
     /// The namespaces in which the dry run of a removal of owner references was accepted.
     pub(super) accepted: RefCell<BTreeSet<Option<Text>>>,
-    /// How each change has ended that announces.
+    /// The end of each change that announces.
     pub(super) announcements: RefCell<BTreeMap<ObjectKey, ChangeEnd>>,
     /// Held while the record of vetoes is changed.
     pub(super) vetoing: Mutex<()>,
@@ -122,8 +122,7 @@ impl ChangeExecutor<'_> {
         last
     }
 
-    /// Carries out one step after `done` others. `Err` is an early end. `turn` is what the next change
-    /// waits for.
+    /// Carries out the step after `done` others. `Err` is an early end. `turn` is what the next change waits for.
     pub(super) async fn step(
         &self,
         change: &ProposedChange,
@@ -229,7 +228,7 @@ impl ChangeExecutor<'_> {
         Ok(ended)
     }
 
-    /// Returns how a request ended that found its object changed: by another client, or by itself, where a proxy has sent
+    /// Returns the end of a request that found its object changed: by another client, or by itself, where a proxy sent
     /// it twice and only the second answer came. Unless the object is read as it was, that is unknown.
     pub(super) async fn unless_own(
         &self,
@@ -251,7 +250,7 @@ impl ChangeExecutor<'_> {
         ChangeEnd { outcome: Outcome::Unanswered, detail, ..ended }
     }
 
-    /// Judges again what was judged too long ago: the journal may have taken its time.
+    /// Judges a change again right before it is sent, because the journal took long.
     async fn look_again(
         &self,
         change: &ProposedChange,
@@ -317,7 +316,7 @@ impl ChangeExecutor<'_> {
         }
     }
 
-    /// Appends to the journal what is about to be sent.
+    /// Appends the intent of a step to the journal.
     pub(super) async fn begin(
         &self,
         change: &ProposedChange,
@@ -350,7 +349,7 @@ impl ChangeExecutor<'_> {
         })
     }
 
-    /// Returns a request as the journal writes it.
+    /// Converts a request to its form in the journal.
     fn sent_request(&self, request: &WriteRequest) -> SentRequest {
         SentRequest {
             method: request.method.to_string(),
@@ -360,7 +359,7 @@ impl ChangeExecutor<'_> {
         }
     }
 
-    /// Appends to the journal how it ended. Where that fails, no other change begins.
+    /// Appends the outcome of an entry to the journal. Where that fails, no other change begins.
     pub(super) async fn end(&self, ended: &mut ChangeEnd, entry: u64) {
         let (at, outcome, detail) = (self.cluster.clock(), ended.outcome, ended.detail.clone());
         let record = JournalRecord::Outcome { of: entry, at, outcome, detail };
@@ -375,21 +374,20 @@ impl ChangeExecutor<'_> {
     }
 }
 
-/// Whether the volume object is deleted with a step while its backend volume is kept: with the last
-/// step about it.
+/// Whether a step deletes the volume object while its backend volume is kept: the last step about the object.
 fn keeps(change: &ProposedChange, done: usize) -> bool {
     let following = change.proposal.steps.get(done + 1);
     let last = following.is_none_or(|it| matches!(it, Action::ReclaimBackend { .. }));
     change.proposal.keeps_backend && last
 }
 
-/// Returns the backend volume of a change as the journal writes it.
+/// Returns the backend volume of a change in its form in the journal.
 fn backend(change: &ProposedChange) -> Option<Backend> {
     let backend = change.about.backend.as_ref()?;
     Some(Backend { driver: backend.driver.to_string(), handle: backend.handle.to_string() })
 }
 
-/// Whether an earlier run has created the object: then this one only waits for its deletion.
+/// Whether an earlier run has created the object: then this run only waits for its deletion.
 fn exists_already(purpose: &Purpose, error: &WriteError) -> bool {
     let exists = matches!(error, WriteError::Rejected { reason, .. } if reason == "AlreadyExists");
     exists && purpose.resumes()
@@ -407,13 +405,12 @@ fn is_rest(confirmed: &Proposal, done: usize, now: &Proposal) -> bool {
         && relies_on_no_more(confirmed, now)
 }
 
-/// Whether a proposal relies only on what the confirmed one relied on.
+/// Whether a proposal relies only on flags on which the confirmed one relied.
 fn relies_on_no_more(confirmed: &Proposal, now: &Proposal) -> bool {
     now.relies_on.iter().all(|it| confirmed.relies_on.contains(it))
 }
 
-/// Whether what is left of the confirmed proposal would create objects that exist meanwhile, and
-/// that fit.
+/// Renders the change of a retention policy, with tests of both fields, on which its effect on claims depends.
 fn is_fulfilled(confirmed: &Proposal, done: usize, now: &Proposal) -> bool {
     let rest = confirmed.steps.get(done..).unwrap_or_default();
     let new = |it: &&String| !confirmed.notices.contains(*it);
@@ -444,7 +441,7 @@ fn difference(confirmed: &Proposal, done: usize, now: &Proposal) -> String {
     }
 }
 
-/// Describes that a step before would be needed again: another client has reverted it.
+/// Describes that an earlier step would be needed again: another client has reverted it.
 fn reverted(confirmed: &Proposal, done: usize, now: &Proposal) -> Option<String> {
     if let (true, Some(Action::CreateSnapshot { snapshot, .. })) = (done > 0, now.steps.first()) {
         return Some(format!("another client has deleted {snapshot}, which was ready to use"));
@@ -462,8 +459,8 @@ fn reverted(confirmed: &Proposal, done: usize, now: &Proposal) -> Option<String>
 }
 
 impl ChangeExecutor<'_> {
-    /// Writes an Event about the object; an error is returned as a note. With a turn that was passed,
-    /// the other changes come first.
+    /// Writes an Event about the object; an error is returned as a note. With a turn that was passed, the other changes
+    /// come first.
     async fn write_event(
         &self,
         change: &ProposedChange,
@@ -516,7 +513,7 @@ impl ChangeExecutor<'_> {
 }
 
 impl ChangeExecutor<'_> {
-    /// Waits until a volume that is reserved for a claim, which exists, is bound to it.
+    /// Waits until a volume that is reserved for an existing claim is bound to it.
     async fn wait_for_binding(&self, change: &ProposedChange) -> ChangeEnd {
         let Purpose::Rebind(rebinding) = &change.purpose else {
             return ChangeEnd::new(Outcome::Refused, "there is nothing to do");

@@ -1,5 +1,5 @@
-//! What changes share that are under way at the same time: turns, by which at most so many changes of a
-//! lane read and send at once, and the queue in which they append to the journal.
+//! State that concurrent changes share: turns, which limit how many changes of a lane read and send at once, and the
+//! queue in which changes append to the journal.
 
 use std::{
     cell::{Cell, RefCell},
@@ -18,7 +18,7 @@ use crate::model::JournalEntryNumber;
 /// The turns of a lane of changes.
 pub(super) struct LaneTurns {
     turns: Semaphore,
-    /// How many changes have not ended their first turn.
+    /// Number of changes that have not ended their first turn.
     left: Cell<usize>,
     all_had_one: Notify,
 }
@@ -39,7 +39,7 @@ pub(super) struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    /// Waits for a turn: turns are given in the order in which they are asked for.
+    /// Waits for a turn; turns are given in the order of the calls.
     pub(super) async fn wait(lane: &'a LaneTurns) -> Self {
         let turn = Self { lane, permit: Cell::new(None), is_first: Cell::new(true) };
         turn.wait_again().await;
@@ -67,8 +67,8 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Waits until every change of the lane has had a turn, but not longer than this: for what is not
-    /// to delay them.
+    /// Waits until every change of the lane has had a turn, but not longer than `longest`: for work that is not to
+    /// delay them.
     pub(super) async fn all_had_one(&self, longest: Duration) {
         let all_had_one = self.lane.all_had_one.notified();
         if self.lane.left.get() > 0 {
@@ -84,11 +84,11 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// A record that waits to be appended, and who waits for its sequence.
+/// A record that waits to be appended, with the sender that reports its sequence.
 type Waiting = (JournalRecord, oneshot::Sender<Result<u64, JournalError>>);
 
-/// Appends records that wait at the same time together: they wait for the disk, or for the API server,
-/// once, and none of them returns before its line is stored. The other changes go on meanwhile.
+/// Appends records that wait at the same time together: they wait once for the disk, or for the API server, and none
+/// returns before its line is stored. The other changes go on meanwhile.
 pub(super) struct JournalQueue {
     journal: OpenJournal,
     waiting: RefCell<Vec<Waiting>>,
@@ -102,7 +102,7 @@ impl JournalQueue {
         Self { journal: journal.clone(), waiting: RefCell::default(), writing: Mutex::new(()) }
     }
 
-    /// Returns how people name the entry with this sequence.
+    /// Returns the number of the entry with this sequence, as users name it.
     pub(super) fn numbered(&self, sequence: u64) -> JournalEntryNumber {
         self.journal.numbered(sequence)
     }

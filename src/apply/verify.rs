@@ -18,9 +18,9 @@ use waits::{ASK_INTERVAL, CHECK_INTERVAL, until_gone};
 
 pub(super) use waits::{until_bound, until_reclaimed};
 
-/// The object was held by the deletion-protection finalizer until its driver had answered.
+/// Message where the deletion-protection finalizer held the object until its driver had answered.
 const ANSWERED: &str = "the driver answered OK, and the object is deleted";
-/// Anybody may have deleted the object before the driver was asked.
+/// Message where another client may have deleted the object before the driver was asked.
 const UNSEEN: &str = "the object is deleted; unknown whether the driver deleted the backend volume";
 
 /// Waits for the effect of a write that the API server has answered with `written`.
@@ -118,8 +118,8 @@ pub(super) async fn verify(
     }
 }
 
-/// How long a controller is given to add a reference again, and the garbage collector to end a
-/// deletion that it has begun: both act on what they read before the update.
+/// The time that a controller gets to add a reference again, and the garbage collector to end a deletion that it began:
+/// both act on earlier reads.
 pub(super) const SETTLING: Duration = Duration::from_secs(2);
 
 /// Verifies the answer to the patch: another client may add the references again.
@@ -135,7 +135,7 @@ fn are_removed(owners: &[OwnerReference], written: &Value) -> (Outcome, String) 
     (Outcome::Done, removed)
 }
 
-/// Verifies the removal, and that the claim is not deleted all the same.
+/// Verifies that references remain removed, and that the claim is not deleted all the same.
 async fn stay_removed(
     cluster: &CurrentCluster,
     claim: &ObjectRef,
@@ -199,7 +199,7 @@ async fn stay_removed(
     }
 }
 
-/// The object with its namespace, as commands take it.
+/// Names a claim with its namespace, as commands take it.
 pub(super) fn in_words(claim: &ObjectRef) -> String {
     let namespace = claim.key.namespace.as_deref().unwrap_or("default");
     format!("pvc/{} -n {namespace}", claim.key.name)
@@ -209,7 +209,7 @@ fn named(owner: &OwnerReference) -> String {
     format!("{} {}", owner.kind, owner.name)
 }
 
-/// Whether it is the same object, by its uid.
+/// Whether an object in JSON is this claim, by its uid.
 pub(super) fn is_same(live: &Value, claim: &ObjectRef) -> bool {
     let uid = claim.uid.as_ref().map(ToString::to_string);
     live["metadata"]["uid"].as_str() == uid.as_deref()
@@ -235,21 +235,21 @@ pub(super) fn manager_of(live: &Value, owner: &OwnerReference) -> Option<String>
     Some(entries.iter().rev().find(sets)?["manager"].as_str()?.to_owned())
 }
 
-/// How long a controller is given to add the finalizer again: it acts on the update itself.
+/// The time that a controller gets to add the finalizer again: it acts on the update itself.
 const FINALIZER_SETTLING: Duration = Duration::from_secs(2);
 
 /// A finalizer that was removed.
 struct RemovedFinalizer<'a> {
-    /// The object.
+    /// The object from which the finalizer was removed.
     object: &'a ObjectRef,
     /// The name of the finalizer.
     finalizer: &'a str,
-    /// How many more entries of this name later steps remove.
+    /// Number of entries of this name that later steps remove.
     again: usize,
 }
 
 impl RemovedFinalizer<'_> {
-    /// Whether the object has it more often than it should.
+    /// Whether the object has the finalizer more often than it should.
     fn remains_in(&self, live: &Value) -> bool {
         finalizers(live).iter().filter(|it| **it == self.finalizer).count() > self.again
     }
@@ -350,7 +350,7 @@ pub(super) fn shows(to: &RetentionPolicy, object: &Value) -> bool {
         && policy["whenScaled"].as_str() == Some(&*to.when_scaled.to_string())
 }
 
-/// Verifies the answer to the patch.
+/// Verifies the answer to the patch of a policy.
 fn is_set(to: &RetentionPolicy, written: &Value) -> (Outcome, String) {
     let RetentionPolicy { when_deleted, when_scaled } = to;
     match shows(to, written) {
@@ -367,20 +367,20 @@ fn is_set(to: &RetentionPolicy, written: &Value) -> (Outcome, String) {
     }
 }
 
-/// A `VolumeSnapshot` that was created, and what the API server answered.
+/// A `VolumeSnapshot` that was created, with the answer of the API server.
 pub(super) struct FirstSnapshot<'a> {
     pub(super) snapshot: &'a ObjectRef,
     pub(super) claim: &'a ObjectRef,
     pub(super) written: &'a Value,
 }
 
-/// What one look at a snapshot showed.
+/// Result of one look at a snapshot.
 enum Look {
-    /// Both controllers are done with it; which snapshot it is at the storage system.
+    /// Both controllers are done with the snapshot, which has this identity at the storage system.
     Ready(String),
-    /// What is missing.
+    /// The snapshot is not ready, for this reason.
     Waiting(String),
-    /// It will never be ready.
+    /// The snapshot will never be ready, for this reason.
     Lost(String),
 }
 
@@ -468,7 +468,7 @@ impl FirstSnapshot<'_> {
         Ok(Look::Ready(format!("VolumeSnapshotContent {bound}, snapshot handle {handle}")))
     }
 
-    /// What is left behind, and how to go on.
+    /// Describes the objects that remain, and the command that continues.
     fn left(&self, why: &str) -> String {
         let (name, snapshot) = (&self.snapshot.key.name, &self.snapshot);
         let namespace = self.snapshot.key.namespace.as_deref().unwrap_or_default();

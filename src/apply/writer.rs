@@ -15,12 +15,12 @@ use super::request::WriteRequest;
 use crate::client::{Connection, ErrorStatus, ReadError, date, is_of_api_server};
 use crate::model::Time;
 
-/// Whether what acts in the background may send a write, which is asked right before each.
+/// Permit of a background process to send writes, asked right before each.
 pub(crate) trait SendPermit: Send + Sync {
-    /// Why nothing may be sent any more, though a change has begun.
+    /// Returns the reason why nothing may be sent any more, though a change has begun.
     fn withdrawn(&self) -> Option<&'static str>;
 
-    /// How long the term of the leader lasts unless it is extended; `None` without an election.
+    /// Returns the remaining time of the leader's term unless it is extended; `None` without an election.
     fn lasts(&self) -> Option<Duration>;
 }
 
@@ -35,9 +35,9 @@ pub(super) struct Writer {
     permit: Option<Arc<dyn SendPermit>>,
 }
 
-/// How long an answer may take without `--request-timeout`.
+/// The time to wait for an answer without `--request-timeout`.
 const WAIT: Duration = Duration::from_secs(60);
-/// How long an answer may take where a leader waits for it: others may begin after that.
+/// The time to wait for an answer where a leader waits for it: others may begin after that.
 pub(crate) const BACKGROUND_WAIT: Duration = Duration::from_secs(10);
 
 /// The answer to a write that was carried out.
@@ -51,10 +51,10 @@ pub(super) struct WriteAnswer {
     pub(super) warnings: Vec<String>,
 }
 
-/// Why a write was not answered with success.
+/// Reason why a write was not answered with success.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum WriteError {
-    /// The API server rejected it: nothing was written.
+    /// The API server rejected the write: nothing was written.
     #[error("the API server answered {code} {reason}: {message}")]
     Rejected {
         code: u16,
@@ -62,19 +62,19 @@ pub(super) enum WriteError {
         message: String,
         /// The name of the object of which the API server says that it does not exist.
         absent: Option<String>,
-        /// After how long it may be tried again (`Retry-After`).
+        /// The time after which another try is possible (`Retry-After`).
         after: Option<Duration>,
     },
-    /// It never reached the server.
+    /// The write never reached the server.
     #[error("it was not sent: {0}")]
     NotSent(String),
-    /// It may not be sent any more, for this reason.
+    /// The write may not be sent any more, for this reason.
     #[error("nothing was sent: {0}")]
     Withdrawn(&'static str),
-    /// Whether it was carried out is not known.
+    /// Whether the write was carried out is unknown.
     #[error("{0}")]
     Unanswered(String),
-    /// It was a dry run of a deletion, and the object is deleted.
+    /// The write was a dry run of a deletion, and the object is deleted.
     #[error("{0}")]
     CarriedOut(String),
 }
@@ -89,7 +89,7 @@ impl WriteError {
         matches!(self, Self::Rejected { absent: Some(absent), .. } if absent == name)
     }
 
-    /// Whether a right is missing. Admission answers 403 as well: of a namespace that is deleted, of a quota, of webhooks.
+    /// Whether a permission is missing; admission answers 403 too: for deleted namespaces, quotas and webhooks.
     pub(super) fn is_forbidden(&self) -> bool {
         const OF_ADMISSION: [&str; 4] =
             ["being terminated", "exceeded quota", "denied the request", "denied request"];
@@ -97,8 +97,7 @@ impl WriteError {
         !OF_ADMISSION.iter().any(|it| message.contains(it))
     }
 
-    /// Returns how the object has changed, where it was deleted or changed by another client since
-    /// it was read; `None` for every other error.
+    /// Describes how another client deleted or changed the object since it was read; `None` for every other error.
     pub(super) fn overtaken(&self) -> Option<String> {
         let Self::Rejected { code, message, absent, .. } = self else { return None };
         // Admission webhooks choose the code, and policies answer with 422 (apiserver,
@@ -128,14 +127,14 @@ impl Writer {
         }
     }
 
-    /// Asks this before each request, and waits no longer for its answer than a leader may.
+    /// Asks a permit before each request, and waits no longer for an answer than a leader may.
     pub(super) fn permitted_by(self, permit: Option<Arc<dyn SendPermit>>) -> Self {
         let leads = permit.as_ref().is_some_and(|it| it.lasts().is_some());
         let wait = if leads { self.wait.min(BACKGROUND_WAIT) } else { self.wait };
         Self { wait, permit, ..self }
     }
 
-    /// Returns a writer for what is sent in any case: an Event about what was done, and the correction of a record.
+    /// Returns a writer without a permit: for Events about changes that were made, and for corrections.
     pub(super) fn in_any_case(&self) -> Self {
         self.clone().permitted_by(None)
     }
@@ -221,7 +220,7 @@ impl Writer {
         }
     }
 
-    /// Reads an object again whose deletion was sent as a dry run: its answer may be a Status, which tells nothing.
+    /// Verifies that an object still exists after a dry run of its deletion, of which a Status shows nothing.
     async fn is_still_there(&self, request: &WriteRequest) -> Result<(), WriteError> {
         let (path, wanted) = (&request.path, &request.body["preconditions"]);
         let unread = |why: String| {
@@ -270,7 +269,7 @@ impl Writer {
     }
 }
 
-/// Waits until a leader leads no more: for ever, where nobody is elected.
+/// Waits until the term of a leader ends: for ever without an election.
 async fn end_of_term(permit: Option<&dyn SendPermit>) {
     let Some(permit) = permit else { return std::future::pending().await };
     while permit.lasts().is_none_or(|left| !left.is_zero()) {
@@ -278,8 +277,8 @@ async fn end_of_term(permit: Option<&dyn SendPermit>) {
     }
 }
 
-/// How often it is looked whether the term has ended: it may be renewed, and the stopwatch stands still while a machine
-/// is suspended.
+/// The pause between checks whether the term has ended: it may be renewed, and the stopwatch stands still while a
+/// machine is suspended.
 const TERM_LOOK: Duration = Duration::from_millis(200);
 
 /// Returns the text of a warning: `299 - "text"`, in which quotes and backslashes are escaped
@@ -299,7 +298,7 @@ fn warning(header: &HeaderValue) -> Option<String> {
     None
 }
 
-/// Returns the body that is sent.
+/// Returns the body of a request as it is sent.
 fn body(request: &WriteRequest, dry_run: bool) -> Value {
     let mut body = request.body.clone();
     if dry_run && request.method == Method::DELETE {
@@ -311,7 +310,7 @@ fn body(request: &WriteRequest, dry_run: bool) -> Value {
 const PATH: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 const JSON: &str = "application/json";
 
-/// Who the user is, as the API server knows it.
+/// The identity of the user, as the API server knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WhoAmI {
     /// The username.
@@ -322,7 +321,7 @@ pub(crate) struct WhoAmI {
     pub(crate) now: Option<Time>,
 }
 
-/// Asks who the user is: the username and the groups.
+/// Asks for the username and the groups of the user, with the API server's time.
 ///
 /// # Errors
 /// Why it is not known: the review is served since Kubernetes 1.28.

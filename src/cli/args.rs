@@ -23,13 +23,12 @@ use crate::{
     watch::policy::acting::ReconcilerName,
 };
 
-/// The namespace in which `watch` runs, with its journal, unless it is told.
+/// Default namespace of `watch` and of its journal.
 pub const WATCH_NAMESPACE: &str = "kubectl-storage";
-/// The default namespace of the journal in the cluster. It is not that of `watch`: whoever may write a
-/// journal may write all `ConfigMap`s of its namespace.
+/// Default namespace of the journal in the cluster. It is not that of `watch`: who may write a journal may write all
+/// `ConfigMap`s of its namespace.
 pub const JOURNAL_NAMESPACE: &str = "kubectl-storage-journal";
-/// Where journals are in the cluster unless somebody names another namespace: that of commands, and that of `watch` as
-/// it is printed.
+/// Default namespaces of journals in the cluster: that of commands, and that of `watch` as it is printed.
 pub const JOURNAL_NAMESPACES: [&str; 2] = [JOURNAL_NAMESPACE, WATCH_NAMESPACE];
 
 /// kubectl's connection flags.
@@ -118,7 +117,7 @@ impl ConnectionArgs {
         Self { context: Some(context.to_owned()), ..self.clone() }
     }
 
-    /// The flags that say which cluster it is, and who asks. A token is a secret: it is not printed.
+    /// Returns the flags that identify the cluster and the user. A token is a secret: it is not printed.
     pub fn repeated(&self) -> RepeatedFlags {
         let path = |it: &Option<PathBuf>| it.as_ref().map(|it| it.display().to_string());
         let given = [
@@ -141,13 +140,13 @@ impl ConnectionArgs {
         RepeatedFlags::of_connection(given.chain(groups).chain(insecure))
     }
 
-    /// Items per page, zero for no pages; `None` leaves it to the server's version.
+    /// Returns the items per page, zero for no pages; `None` leaves it to the server's version.
     pub fn chunk_size(&self) -> Option<u32> {
         self.chunk_size
     }
 }
 
-/// An age as a flag gives it: a duration with a unit, longer than nothing.
+/// Age from a flag: a duration with a unit, longer than zero.
 #[derive(Debug, Clone, Copy)]
 pub struct MinimumAge(pub Duration);
 
@@ -159,7 +158,7 @@ impl FromStr for MinimumAge {
     }
 }
 
-/// `NAME=DURATION`.
+/// Threshold and its duration, parsed from `NAME=DURATION`.
 #[derive(Debug, Clone, Copy)]
 pub struct ThresholdSetting(pub Threshold, pub Duration);
 
@@ -178,7 +177,7 @@ impl FromStr for ThresholdSetting {
 }
 
 impl ThresholdSetting {
-    /// Takes over all thresholds that were given; of two for one threshold the last counts.
+    /// Sets all thresholds that were given; of two for one threshold the last counts.
     pub fn take_all(given: &[Self], settings: &mut Settings) {
         for Self(threshold, duration) in given {
             settings.thresholds.set(*threshold, *duration);
@@ -195,7 +194,7 @@ pub struct GapArgs {
 }
 
 impl GapArgs {
-    /// The exit code, where gaps are allowed or not.
+    /// Returns the exit code, which is that of success for a gap that is allowed.
     pub const fn settle(&self, exit: Exit) -> Exit {
         match exit {
             Exit::Incomplete if self.allow_gaps => Exit::Done,
@@ -244,7 +243,7 @@ impl JournalPlaceArgs {
         settings.recording.cluster_journal = self.namespace();
     }
 
-    /// The namespace of the journal in the cluster; `None` for the file of this machine.
+    /// Returns the namespace of the journal in the cluster; `None` for the file of this machine.
     pub fn namespace(&self) -> Option<Text> {
         self.cluster_journal.as_deref().map(Text::from)
     }
@@ -270,7 +269,7 @@ impl StorageArgs {
     }
 }
 
-/// `pv/NAME`, under any of kubectl's names of the kind, or a driver or provisioner.
+/// Parses `pv/NAME`, under any of kubectl's names of the kind, or the name of a driver or provisioner.
 fn volume_or_driver(text: &str) -> Result<String, String> {
     match text.split_once('/') {
         Some((kind, name)) if Kind::parse_resource(kind) == Some(Kind::PersistentVolume) => {
@@ -284,7 +283,7 @@ fn volume_or_driver(text: &str) -> Result<String, String> {
     }
 }
 
-/// A namespace that there could be.
+/// Parses a namespace: one valid name.
 pub fn namespace(text: &str) -> Result<String, String> {
     match (is_namespace_name(text), text.contains(',')) {
         (true, _) => Ok(text.to_owned()),
@@ -293,8 +292,8 @@ pub fn namespace(text: &str) -> Result<String, String> {
     }
 }
 
-/// A secret that deleting a volume needs. Its contents are never read, but RBAC knows no smaller
-/// right than `get`.
+/// Parses `NAMESPACE/NAME`, of a Secret or a service account. The contents of a Secret are never read, but RBAC knows
+/// no smaller right than `get`.
 pub fn secret(text: &str) -> Result<(String, String), String> {
     let plain = |part: &str| {
         let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.".contains(c);
@@ -314,7 +313,7 @@ pub fn reconciler() -> impl TypedValueParser<Value = ReconcilerName> {
         .try_map(|name| ReconcilerName::parse(&name).ok_or("no such reconciler"))
 }
 
-/// Parses `-o` of a command that prints in these formats; `refusal` says so of another one, which it gets quoted.
+/// Parses `-o` of a command that prints in these formats; `refusal` words the error for others, which it gets quoted.
 ///
 /// # Errors
 /// When it is no format, or another one.
@@ -331,7 +330,7 @@ pub fn format(
     }
 }
 
-/// Candidates for `--threshold`.
+/// Returns the candidates for `--threshold`.
 pub fn threshold_candidates() -> ArgValueCandidates {
     ArgValueCandidates::new(completion::thresholds)
 }
@@ -352,7 +351,7 @@ pub fn scope<'a>(
     })
 }
 
-/// Returns the scope of a command that changes what it selects: a selector that is given selects something.
+/// Returns the scope of a command that changes what it selects, and refuses an empty selector.
 ///
 /// # Errors
 /// When the selector does not parse, or is empty: a variable that a script did not set would select everything.
@@ -396,7 +395,7 @@ pub fn typed_object(text: &str, kinds: &[Kind]) -> Result<(Kind, String), Failur
     Ok((kind, name))
 }
 
-/// Parses what was named, each once.
+/// Parses the objects that were named, each once.
 ///
 /// # Errors
 /// When one is of another kind, no name, or named twice.
@@ -433,13 +432,13 @@ pub fn object_name(text: &str, kind: Kind) -> Result<String, Failure> {
         .ok_or_else(|| Failure::usage(format!("\"{}\" is not a valid name", escape_control(text))))
 }
 
-/// A name that the API server could have accepted (RFC 1123, `IsDNS1123Subdomain`).
+/// Returns a name if the API server could have accepted it (RFC 1123, `IsDNS1123Subdomain`).
 fn plain_name(name: &str) -> Option<String> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
     (!name.is_empty() && name.len() <= 253 && name.chars().all(plain)).then(|| name.to_owned())
 }
 
-/// Says that no rule has an id, and which one may have been meant.
+/// Returns the failure that no rule has an id, with the one that may have been meant.
 pub fn unknown_rule(id: &str) -> Failure {
     const LIST: &str = "`explain` without an id lists all findings";
     let near = nearest(id, REGISTRY.iter().map(|rule| rule.id.to_owned()));

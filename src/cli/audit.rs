@@ -149,7 +149,7 @@ impl AuditArgs {
         let baseline = self.baseline.as_deref().map(baseline).transpose()?;
         let shown = ShownAs { sort_by: sort_by.as_ref(), view, baseline: baseline.as_ref() };
         if let Some(inputs) = self.clusters.inputs(&self.dump, connection)? {
-            self.fits_clusters(&named)?;
+            self.fits_clusters(&named, &outputs)?;
             let (args, selection) = (&self.clusters, &self.selection);
             let judged =
                 JudgedClusters::read(args, &inputs, connection, selection, &settings).await?;
@@ -173,13 +173,17 @@ impl AuditArgs {
     }
 
     /// Holds that no flag asks for what a report about several clusters does not have.
-    fn fits_clusters(&self, named: &[NamedObject]) -> Result<(), Failure> {
+    fn fits_clusters(&self, named: &[NamedObject], outputs: &ReportOutputs) -> Result<(), Failure> {
         let refused = [
             (
                 !named.is_empty(),
                 "an object is in one cluster: name the context or the dump of that",
             ),
             (self.baseline.is_some(), "--baseline compares one cluster"),
+            (
+                outputs.counts(),
+                "the format openmetrics is that of one cluster: write one file for each, with a label by its name",
+            ),
         ];
         match refused.into_iter().find(|it| it.0) {
             Some((_, told)) => Err(Failure::usage(told)),
@@ -209,7 +213,7 @@ impl AuditArgs {
         self.sort_by.as_deref().map(parse).transpose().map_err(refused)
     }
 
-    /// What `--severity` leaves to see. What fails the command is always seen.
+    /// Returns the least severity that is shown, and refuses one that hides what `--fail-on` counts.
     fn view(&self, fail_on: Option<Severity>) -> Result<Option<Severity>, Failure> {
         let view = self.severity.as_deref().map(severity).transpose()?;
         match view.zip(fail_on) {
@@ -223,7 +227,7 @@ impl AuditArgs {
         }
     }
 
-    /// Holds that no flag says how to print what is not printed.
+    /// Refuses flags that do not apply to what is printed.
     fn fits(&self, printed: &Printed) -> Result<(), Failure> {
         if self.group_by.is_some() && !printed.is_for_people() {
             return Err(Failure::usage("--group-by applies to the formats table and wide"));
@@ -376,7 +380,7 @@ impl AuditArgs {
         terminal::note(&format!("{hidden} {what}: not shown, as {flags}"));
     }
 
-    /// Prints for people, and what templates make of the report. Returns the commands with which to begin.
+    /// Prints a report for people or by a template, and returns the commands with which to begin.
     fn screen(
         &self,
         out: &mut dyn Write,
@@ -512,7 +516,7 @@ impl<'a> Reported<'a> {
     }
 }
 
-/// How a report is shown.
+/// Order, severity and baseline with which a report is shown.
 struct ShownAs<'a> {
     sort_by: Option<&'a SortPath>,
     view: Option<Severity>,
@@ -535,7 +539,7 @@ enum GroupBy {
 }
 
 impl GroupBy {
-    /// The sections; none where the table is as it always is.
+    /// Returns the sections of the table; `None` for the default table, which has none.
     const fn grouping(self) -> Option<Grouping> {
         match self {
             Self::Cause => None,
@@ -547,7 +551,7 @@ impl GroupBy {
     }
 }
 
-/// The numbers of a report as metrics.
+/// Returns the figures of a report as metrics.
 fn metrics(collected: &Collected, tally: Totals) -> String {
     let gaps = collected.blind.iter().map(|it| it.gap.kind).collect();
     report_metrics(tally, gaps, collected.intake.cluster.clock())
@@ -569,7 +573,7 @@ fn checks(limited: &BTreeSet<RuleId>, settings: &Settings) -> Checks {
     Checks { made, all: REGISTRY.len(), complete: true }
 }
 
-/// The first that applies.
+/// Returns the exit code of a report: that of findings comes before that of gaps.
 fn exit(complete: bool, worst: Option<Severity>, fail_on: Option<Severity>) -> Exit {
     match (fails(worst, fail_on), complete) {
         (true, _) => Exit::Findings,

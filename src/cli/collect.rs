@@ -1,4 +1,4 @@
-//! Reads a cluster, live or from dumps, asks the open questions, and judges it, once or followed: what commands share.
+//! Collects a cluster, live or from dumps: reads it, asks the open questions, and judges it, once or followed.
 
 mod recall;
 mod tell;
@@ -40,21 +40,21 @@ use crate::{
     },
 };
 
-/// Where to look.
+/// Source to collect from: a cluster or dumps.
 pub(super) enum ClusterSource<'a> {
-    /// A cluster; the namespace is what `-n` said.
+    /// A cluster that is read once; the namespace is that of `-n`.
     Live { connection: &'a ConnectionArgs, namespace: Option<&'a str> },
     /// A cluster that is about to be changed: what was read is kept current.
     Watched { connection: &'a ConnectionArgs, namespace: Option<&'a str> },
-    /// A cluster that is watched for as long as the user likes: what was not read is tried again.
+    /// A cluster that is watched until the user ends it: what was not read is tried again.
     Followed { connection: &'a ConnectionArgs, namespace: Option<&'a str> },
-    /// A cluster of which only these objects, and the volumes of these claims, are looked at.
+    /// A cluster of which only these objects, with the volumes and claims bound to them, are read.
     Named {
         connection: &'a ConnectionArgs,
         namespace: Option<&'a str>,
         objects: &'a [(Kind, String)],
     },
-    /// Dumps; the connection is that of commands which are printed.
+    /// Dumps; the connection is that of printed commands.
     Dumps {
         connection: &'a ConnectionArgs,
         inputs: Vec<Input>,
@@ -64,7 +64,7 @@ pub(super) enum ClusterSource<'a> {
 }
 
 impl ClusterSource<'_> {
-    /// What commands about the same place repeat.
+    /// Returns the flags that printed commands about the same source repeat.
     fn repeated(&self, recording: &Recording) -> RepeatedFlags {
         let (Self::Live { connection, .. }
         | Self::Watched { connection, .. }
@@ -76,46 +76,46 @@ impl ClusterSource<'_> {
     }
 }
 
-/// The way to a cluster that was looked at, and what keeps the look current.
+/// Connection to a cluster that was read, with the watches that keep it current.
 pub(super) struct LiveConnection {
     pub(super) connection: Connection,
     pub(super) reader: Reader,
     pub(super) watches: Option<live::Watches>,
 }
 
-/// What was seen, and judged.
+/// Cluster as it was read and judged.
 pub(super) struct Collected {
     pub(super) intake: Intake,
     pub(super) assessor: Assessor,
-    /// The folder whose records were read.
+    /// Folder of the records that were read.
     pub(super) journal: Option<PathBuf>,
-    /// The namespace of the journal in the cluster; `None` where the journal is in that folder.
+    /// Namespace of the journal in the cluster; `None` where the journal is in that folder.
     pub(super) cluster_journal: Option<Text>,
-    /// The namespace of the context, or that which the user gave; `None` for dumps.
+    /// Namespace that the user gave, or that of the context; `None` for dumps.
     pub(super) namespace: Option<String>,
-    /// The dumps that were read, as people call them; empty for a cluster.
+    /// Names of the dumps that were read; empty for a cluster.
     pub(super) dumps: Vec<String>,
-    /// Everything that was not seen.
+    /// Gaps: everything that was not read, with the rules that need it.
     pub(super) blind: Vec<UnreadGap>,
-    /// Things to tell the user, on stderr.
+    /// Notes for the user, on stderr.
     pub(super) notes: Vec<String>,
-    /// What a dump lacks besides objects: told where nothing else is missing, or with -v.
+    /// Notes on what a dump lacks besides objects, told where nothing else is missing, or with -v.
     pub(super) details: Vec<String>,
-    /// The way to the cluster, unless it was a dump.
+    /// Connection to the cluster; `None` for dumps.
     pub(super) live: Option<LiveConnection>,
-    /// Objects in the saved file, if one was asked for.
+    /// Number of objects in the saved file, if one was asked for.
     pub(super) saved: Option<u64>,
-    /// What the commands that are printed repeat.
+    /// Flags that printed commands repeat.
     pub(super) repeated: RepeatedFlags,
 }
 
-/// Every kind that any rule or remedy looks at.
+/// Returns every kind that any rule or remedy reads.
 pub(super) fn kinds() -> Vec<Kind> {
     let all: BTreeSet<_> = REGISTRY.iter().flat_map(|rule| rule.looks_at()).collect();
     all.into_iter().collect()
 }
 
-/// What a command reads with these settings.
+/// Returns the kinds that a command reads with these settings.
 fn kinds_for(settings: &Settings) -> Vec<Kind> {
     let first: &[Kind] = match settings.snapshot_first {
         Some(_) => snapshot_first::NEEDS,
@@ -125,7 +125,7 @@ fn kinds_for(settings: &Settings) -> Vec<Kind> {
     all.into_iter().collect()
 }
 
-/// Looks, asks and judges.
+/// Reads a source, asks the open questions, and judges.
 pub(super) async fn collect(
     from: ClusterSource<'_>,
     settings: &Settings,
@@ -209,7 +209,7 @@ impl Collected {
         Ok(reader)
     }
 
-    /// Asks for objects by name, and for the volumes of those that are claims.
+    /// Asks for objects by name, and for the volumes and claims that are bound to them.
     async fn ask_for(
         &mut self,
         reader: &Reader,
@@ -250,7 +250,7 @@ impl Collected {
         answers::ask(reader, claims, &mut self.intake).await.map_err(dump_failure)
     }
 
-    /// The cluster or the dumps that were read, as a plan names them.
+    /// Returns the name of the cluster or of the dumps, as a plan shows it.
     pub(super) fn place(&self) -> String {
         match &self.live {
             None => format!("Dump {}", self.dumps.join(", ")),
@@ -265,7 +265,7 @@ impl Collected {
         self.live.as_ref().map_or("", |live| &live.connection.server)
     }
 
-    /// Reads everything; with `watch` also keeps it current.
+    /// Reads the whole source and judges it; with `watch`, keeps it current as well.
     async fn read(
         &mut self,
         reader: &Reader,
@@ -292,7 +292,7 @@ impl Collected {
         let namespace = &settings.recording.namespace;
         let kept = Question::KeptBackends { namespace: Text::clone(namespace) };
         // Beside the lists: servers are far away.
-        // Whoever writes or watches asks only where something is announced, or is to be.
+        // Commands that write or watch ask only where something is announced, or is to be.
         let reports = watch.is_none();
         let announced = reports.then(|| facts::announcements_question(namespace));
         let asked = std::iter::once(kept).chain(announced);
@@ -340,7 +340,7 @@ impl Collected {
         judging::update(&mut self.assessor, &self.intake.cluster, settings, dirty);
     }
 
-    /// Makes something of what was read, asking whatever it needs to know.
+    /// Computes a value from what was read, and asks the cluster whatever that needs to know.
     pub(super) async fn make<T>(
         &mut self,
         settings: &Settings,
@@ -360,7 +360,7 @@ impl Collected {
         }
     }
 
-    /// Asks the cluster; `false` where there is nothing to ask, or nobody: what was read is a dump.
+    /// Asks the cluster; returns `false` where nothing was asked, as with a dump.
     pub(super) async fn ask(&mut self, questions: BTreeSet<Question>) -> Result<bool, Failure> {
         let Some(live) = self.live.as_ref().filter(|_| !questions.is_empty()) else {
             return Ok(false);
@@ -370,7 +370,7 @@ impl Collected {
     }
 }
 
-/// Looks for the first time.
+/// Reads and judges a cluster that is then followed.
 pub(super) async fn look(
     connection: &ConnectionArgs,
     namespace: Option<&str>,
@@ -379,7 +379,7 @@ pub(super) async fn look(
     collect(ClusterSource::Followed { connection, namespace }, settings, None).await
 }
 
-/// Begins to follow what was looked at: everything that was found has appeared.
+/// Begins to follow a collected cluster: all its findings have appeared.
 pub(super) fn begin(collected: &mut Collected, settings: Settings) -> (Reconciler, News) {
     let assessor = std::mem::take(&mut collected.assessor);
     let cluster = &collected.intake.cluster;
@@ -388,7 +388,7 @@ pub(super) fn begin(collected: &mut Collected, settings: Settings) -> (Reconcile
     (reconciler, news)
 }
 
-/// What goes on after the first look.
+/// Returns the loop that goes on after the first look.
 pub(super) fn go_on(
     collected: Collected,
     reconciler: Reconciler,
@@ -406,7 +406,7 @@ pub(super) fn go_on(
 
 const USER_AGENT: &str = concat!("kubectl-storage/", env!("CARGO_PKG_VERSION"));
 
-/// Prepares a connection; the namespace is what `-n` said.
+/// Opens a connection; the namespace is that of `-n`.
 pub(super) async fn connect(
     connection: &ConnectionArgs,
     namespace: Option<&str>,
@@ -418,11 +418,11 @@ pub(super) async fn connect(
     })
 }
 
-/// Shows how many objects of each kind were read so far. Invisible where stderr is no terminal.
+/// Line on stderr that shows how many objects of each kind were read so far, if that is a terminal.
 pub struct ProgressLine(ProgressBar);
 
 impl ProgressLine {
-    /// Begins to show.
+    /// Starts the line.
     pub fn start() -> Self {
         let bar = ProgressBar::new_spinner();
         if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
@@ -433,7 +433,7 @@ impl ProgressLine {
         Self(bar)
     }
 
-    /// Shows what was read so far.
+    /// Shows how much was read so far.
     pub fn show(&self, intake: &Intake) {
         if self.0.is_hidden() {
             return;
@@ -452,7 +452,7 @@ impl Drop for ProgressLine {
     }
 }
 
-/// The failure to read a cluster at all.
+/// Converts an error of reading a cluster to a failure.
 fn live_failure(error: LiveError) -> Failure {
     match error {
         LiveError::Read(error) => {
@@ -463,7 +463,7 @@ fn live_failure(error: LiveError) -> Failure {
     }
 }
 
-/// The failure to read or to save a dump.
+/// Converts an error of reading or saving a dump to a failure.
 pub(super) fn dump_failure(error: DumpError) -> Failure {
     let hint = error.hint();
     let exit = match error {

@@ -111,7 +111,7 @@ pub struct HelpArgs {
     command: Vec<String>,
 }
 
-/// Names of commands, with what they do.
+/// Returns the completions for names of commands, with what they do.
 fn names() -> Vec<CompletionCandidate> {
     let program = Cli::command();
     let of =
@@ -141,13 +141,13 @@ impl OptionsArgs {
     }
 }
 
-/// Lines of help are no longer, however wide the terminal is.
+/// Greatest width of help, however wide the terminal is.
 const MAX_WIDTH: usize = 100;
-/// A namespace before the command.
+/// Name of the flag for a namespace before the command.
 const NAMESPACE: &str = "namespace";
 /// The heading of flags with which the user answers for what the tool cannot see.
 const ASSERTIONS: &str = "Assertions (each says what the tool cannot see)";
-/// How the help of each of them begins.
+/// First words in the help of each assertion.
 const ASSERTION: &str = "Assert that ";
 
 /// Builds the command line under the name of the file that was called.
@@ -186,7 +186,7 @@ fn named(name: &str) -> clap::Command {
     })
 }
 
-/// Adds to the help of a command, and of those below it, what all have in common.
+/// Adds to the help of a command, and of its subcommands, what all have in common.
 fn dressed(command: clap::Command, program: &str, examples: &[table::Example]) -> clap::Command {
     let mut after = table::shown(examples, program);
     if !after.is_empty() {
@@ -200,12 +200,12 @@ fn dressed(command: clap::Command, program: &str, examples: &[table::Example]) -
         .after_help(after + &pointer(program))
 }
 
-/// Says where the flags are that all commands take.
+/// Returns the line of help that points to the connection flags.
 fn pointer(program: &str) -> String {
     format!("Use \"{program} options\" for the connection flags, which all commands take.")
 }
 
-/// The help of the program, which lists commands by what they are for.
+/// Returns the template of the program's help, which lists commands by purpose.
 fn template(program: &clap::Command) -> StyledStr {
     let styles = Styles::styled();
     let (header, literal) = (styles.get_header(), styles.get_literal());
@@ -287,7 +287,7 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    /// What is added to a printed command is what the command takes.
+    /// Checks that commands take the flags that are added to them when they are printed.
     #[test]
     fn commands_take_what_is_repeated() {
         let program = command("kubectl-storage");
@@ -315,7 +315,7 @@ mod tests {
         }
     }
 
-    /// The words that the shell hands to the program.
+    /// Returns the words that the shell hands to the program.
     fn words(typed: &str) -> Vec<&str> {
         let ours = typed.split(" | ").next().unwrap_or_default();
         let ours = ours.split(" > ").next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Completion: scripts of shells that ask the program, `completion install` for kubectl itself, and what
-//! both get to hear.
+//! Completion: scripts of shells that ask the program, `completion install` for kubectl itself, and the answers to
+//! both.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -26,7 +26,7 @@ use crate::{
 
 /// The name under which scripts complete the program, and find it in `$PATH`, unless it was called as another plugin.
 const PROGRAM: &str = "kubectl-storage";
-/// The variable with which a script says which shell asks.
+/// Environment variable with which a script says which shell asks.
 const ASKS: &str = "KUBECTL_STORAGE_COMPLETE";
 /// The shells that have a script.
 const SHELLS: [&dyn EnvCompleter; 4] = [&Bash, &Zsh, &Fish, &Powershell];
@@ -75,7 +75,7 @@ pub fn script(shell: &str, program: &str) -> Vec<u8> {
     format!("{}\n", text.trim()).into_bytes()
 }
 
-/// kubectl runs `kubectl_complete-NAME` to complete `kubectl NAME`; krew cannot install it.
+/// Installs a link `kubectl_complete-NAME`, which kubectl runs to complete `kubectl NAME`; krew cannot install it.
 fn install(called: &str) -> Result<Exit, Failure> {
     let program = platform::called_program(called).map_err(Failure::error)?;
     let name = program.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -114,7 +114,7 @@ pub fn answer(arguments: &[OsString]) -> Option<ExitCode> {
     Some(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The command line with the flags that help leaves out because all commands take them.
+/// Returns the command line with the flags that help leaves out because all commands take them.
 fn whole(called: &str) -> clap::Command {
     super::command(called).mut_args(|it| it.hide(false))
 }
@@ -165,7 +165,7 @@ fn answer_kubectl(arguments: &[OsString]) -> Option<std::io::Result<()>> {
     }))
 }
 
-/// Ids of findings, with their titles.
+/// Returns the ids of findings, with their titles.
 pub fn rule_ids() -> Vec<CompletionCandidate> {
     REGISTRY
         .iter()
@@ -173,7 +173,7 @@ pub fn rule_ids() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// Names of thresholds, each with the equals sign.
+/// Returns the names of thresholds, each with the equals sign.
 pub fn thresholds() -> Vec<CompletionCandidate> {
     let of = |it: Threshold| {
         CompletionCandidate::new(format!("{}=", it.name())).help(Some(it.about().into()))
@@ -181,12 +181,12 @@ pub fn thresholds() -> Vec<CompletionCandidate> {
     Threshold::ALL.into_iter().map(of).collect()
 }
 
-/// Names of severities.
+/// Returns the names of severities.
 pub fn severities() -> Vec<CompletionCandidate> {
     Severity::ALL.into_iter().map(|it| CompletionCandidate::new(it.name())).collect()
 }
 
-/// Formats of a document that has one text.
+/// Formats of documents with one form for people.
 pub const DOCUMENTS: &[&str] = &["table", "json", "yaml"];
 /// Formats of plans and receipts.
 pub const PLANS: &[&str] = &["table", "json", "yaml", "name"];
@@ -220,12 +220,12 @@ pub const AUDITS: &[&str] = &[
     "custom-columns-file=",
 ];
 
-/// Candidates for `-o`.
+/// Returns the candidates for `-o`.
 pub fn formats(names: &'static [&'static str]) -> ArgValueCandidates {
     ArgValueCandidates::new(move || names.iter().copied().map(CompletionCandidate::new).collect())
 }
 
-/// Names of resources that a dump can hold, and `all`.
+/// Returns the names of resources that a dump can hold, and `all`.
 pub fn resources() -> Vec<CompletionCandidate> {
     let plural = Kind::ALL.into_iter().filter(|kind| kind.is_listed()).map(Kind::plural);
     plural.chain(["all"]).map(CompletionCandidate::new).collect()

@@ -91,14 +91,14 @@ fn run(arguments: Vec<std::ffi::OsString>) -> Result<Exit, Failure> {
     exit
 }
 
-/// How many threads decode lists. The API server is never faster than a few of them, and each
-/// keeps memory of its own. Half the cores: on two of them, two threads that wake each other for every
-/// chunk took a fifth more CPU than one.
+/// Returns the number of threads that decode lists. The API server is never faster than a few of them, and each keeps
+/// memory of its own. Half the cores: on two of them, two threads that wake each other for every chunk took a fifth
+/// more CPU than one.
 fn workers() -> usize {
     (std::thread::available_parallelism().map_or(2, std::num::NonZero::get) / 2).clamp(1, 4)
 }
 
-/// Runs until it is done, or until somebody asks for the end.
+/// Runs a command until it is done, or until a signal ends it.
 ///
 /// What only reads ends at once: nothing has to be tidied up, and an unfinished dump removes
 /// itself. What writes finishes its step first; a second signal ends that too, and leaves an open
@@ -117,7 +117,7 @@ async fn until_signal(
             _ = tokio::signal::ctrl_c() => Exit::Interrupted,
             () = terminated() => Exit::Terminated,
             result = &mut work => return match (result, asked) {
-                // Whatever became of it, it ended because somebody wished so.
+                // Whatever became of it, a signal ended it.
                 (Ok(Exit::Interrupted), Some(exit)) => Ok(exit),
                 (result, _) => result,
             },
@@ -138,15 +138,15 @@ async fn until_signal(
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Exit {
-    /// Done.
+    /// Success.
     Done = 0,
-    /// An error.
+    /// An error that no other code is for.
     Error = 1,
     /// The command line makes no sense.
     Usage = 2,
     /// Findings at or above `--fail-on`.
     Findings = 3,
-    /// Something was not seen, which `--allow-gaps` allows.
+    /// Something was not read, which `--allow-gaps` allows.
     Incomplete = 4,
     /// Refused or not confirmed; nothing changed.
     Refused = 5,
@@ -164,29 +164,29 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command failed, with the exit code and what to do next.
+/// Failure of a command, with the exit code and what to do next.
 #[derive(Debug)]
 pub struct Failure {
     /// The exit code.
     pub exit: Exit,
-    /// What went wrong.
+    /// Error with its causes.
     pub error: anyhow::Error,
-    /// What to do next.
+    /// Advice what to do next.
     pub hint: Option<String>,
 }
 
 impl Failure {
-    /// An error that is nobody's usage mistake.
+    /// Returns a failure that is no mistake on the command line.
     pub fn error(error: impl Into<anyhow::Error>) -> Self {
         Self { exit: Exit::Error, error: error.into(), hint: None }
     }
 
-    /// A mistake on the command line.
+    /// Returns the failure for a mistake on the command line.
     pub fn usage(message: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, error: anyhow::anyhow!(message.into()), hint: None }
     }
 
-    /// Adds what to do next.
+    /// Adds advice what to do next.
     #[must_use]
     pub fn hint(mut self, hint: Option<impl Into<String>>) -> Self {
         self.hint = hint.map(Into::into);
@@ -194,7 +194,7 @@ impl Failure {
     }
 }
 
-/// Tells everything that is wrong with a policy; the last of it is the failure.
+/// Tells all that is wrong with a policy on stderr, but for the last line, which it returns as the failure.
 fn policy_refused(error: &PolicyError) -> Failure {
     let mut lines = error.lines();
     let last = lines.pop().unwrap_or_default();
@@ -204,7 +204,7 @@ fn policy_refused(error: &PolicyError) -> Failure {
     Failure { exit: policy_exit(error), ..Failure::usage(last) }
 }
 
-/// A file that cannot be read is no mistake in it.
+/// Returns the exit code for a refused policy: a file that cannot be read is no mistake in it.
 fn policy_exit(error: &PolicyError) -> Exit {
     match error {
         PolicyError::Unreadable { .. } => Exit::Error,
@@ -212,7 +212,7 @@ fn policy_exit(error: &PolicyError) -> Exit {
     }
 }
 
-/// What signals, and commands that do not end at once, know of each other. Cheap to clone.
+/// State that signals share with commands that do not end at once. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<Flags>);
 
@@ -225,39 +225,39 @@ struct Flags {
     signals: Notify,
 }
 
-/// How a command ends after a signal.
+/// Way in which a command ends after a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// At once.
+    /// The command is ended at once.
     Now,
-    /// By itself, without delay: it waits for signals.
+    /// The command waits for signals, and ends by itself without delay.
     Ordered,
-    /// After the current step.
+    /// The command ends after the current step.
     AfterStep,
 }
 
 impl Interrupt {
-    /// Says that writing begins: from now on a signal asks first.
+    /// Marks that writing begins: from now on the first signal lets the current step end.
     fn begin(&self) {
         self.0.writing.store(true, Ordering::SeqCst);
     }
 
-    /// Says that writing has ended: there is nothing to finish any more.
+    /// Marks that writing has ended: a signal need not wait for anything.
     fn finish(&self) {
         self.0.writing.store(false, Ordering::SeqCst);
     }
 
-    /// Whether somebody has asked for the end, or it has come.
+    /// Whether a signal came, or the command ends without one.
     fn asked(&self) -> bool {
         self.0.asked.load(Ordering::SeqCst) || self.0.stopped.load(Ordering::SeqCst)
     }
 
-    /// Says that the command ends without a signal: nothing else is to begin. The first signal is still the first.
+    /// Marks that the command ends without a signal: nothing else is to begin. The first signal is still the first.
     fn stop(&self) {
         self.0.stopped.store(true, Ordering::SeqCst);
     }
 
-    /// Says that the command waits for [signals](Self::ordered) and ends by itself.
+    /// Marks that the command waits for [signals](Self::ordered) and ends by itself.
     fn order(&self) {
         self.0.ordered.store(true, Ordering::SeqCst);
     }
@@ -267,7 +267,7 @@ impl Interrupt {
         self.0.signals.notified().await;
     }
 
-    /// Takes a signal.
+    /// Takes a signal, and returns how the command ends.
     pub fn signal(&self) -> Ending {
         let first = !self.0.asked.swap(true, Ordering::SeqCst);
         self.0.signals.notify_one();

@@ -1,18 +1,18 @@
-//! Under which name the program is called: the one place that decides it.
+//! Name under which the program is called: the one place that decides it.
 
 use std::path::Path;
 
 use crate::model::{PROGRAM, is_program_name};
 
-/// The variable with the name that people type, where the name of the file does not tell it.
+/// Environment variable with the name that people type, where it is not that of the file.
 pub(super) const VARIABLE: &str = "KUBECTL_STORAGE_NAME";
-/// What a name must be, for a user whose name is none.
+/// Note that the name in the variable is ignored, with what a name must be.
 pub(super) const IGNORED: &str = "note: $KUBECTL_STORAGE_NAME is ignored: expected words of letters, digits, - and _, \
                                   such as \"kubectl volume-doctor\"";
-/// How the name of the file of a plugin of kubectl begins.
+/// Prefix in the file names of kubectl's plugins.
 pub(super) const PLUGIN: &str = "kubectl-";
 
-/// Returns the name under which people call the program, as they say, else by the file that was called; and whether
+/// Returns the name under which people call the program: what they say, else by the file that was called; and whether
 /// what they say is ignored, since it is no name.
 pub(super) fn decide(called: &str, told: Option<&str>) -> (String, bool) {
     // kubectl looks for the words of a command in the name of the file: a dash stands between two of them, and an

@@ -1,4 +1,4 @@
-//! Whether a namespace that the user names exists: one that does not has no findings, which is no good news.
+//! Check that namespaces which the user names exist: one that does not has no findings, which is no good news.
 
 use std::{collections::BTreeSet, io};
 
@@ -10,8 +10,8 @@ use crate::{
 };
 
 impl Collected {
-    /// Holds that namespaces exist: by their list, else by what is in them, else the server is asked. Returns what nothing
-    /// tells, which is a gap.
+    /// Fails if a namespace does not exist, by lists, by what is in it, or by asking, and no volume's claim was in it.
+    /// Returns gaps for namespaces of which that is unknown.
     ///
     /// # Errors
     /// When one does not exist.
@@ -54,7 +54,7 @@ impl Collected {
         })
     }
 
-    /// The failure that a namespace does not exist, with those that may be meant.
+    /// Returns the failure that a namespace does not exist, with others that may be meant.
     fn no_namespace(&self, name: &str) -> Failure {
         let place = self.this_place();
         let error =
@@ -63,7 +63,7 @@ impl Collected {
         Failure::error(error).hint(did_you_mean(&near))
     }
 
-    /// What was looked at, as the user names it.
+    /// Returns the words for the cluster or the dump that was read.
     pub(super) fn this_place(&self) -> &'static str {
         if self.live.is_some() { "this cluster" } else { "this dump" }
     }
@@ -80,7 +80,7 @@ impl Collected {
     }
 }
 
-/// Whether a namespace exists, by what was read; `None` where that does not tell.
+/// Whether a namespace exists, by what was read; `None` where that is unknown.
 pub(super) fn existence(cluster: &Cluster, name: &str) -> Option<bool> {
     let is_listed = cluster.namespaces().any(|(_, it)| *it.metadata.name == *name);
     if is_listed || inhabited(cluster).any(|it| **it == *name) {
@@ -89,18 +89,18 @@ pub(super) fn existence(cluster: &Cluster, name: &str) -> Option<bool> {
     cluster.reach(Kind::Namespace, None).is_ok().then_some(false)
 }
 
-/// The names nearest to one that does not exist.
+/// Returns the names nearest to one that does not exist.
 pub(super) fn similar(cluster: &Cluster, name: &str) -> Vec<String> {
     nearest(name, known(cluster).iter().map(ToString::to_string))
 }
 
-/// All namespaces of which anything was read.
+/// Returns all namespaces of which anything was read.
 pub(super) fn known(cluster: &Cluster) -> BTreeSet<Text> {
     let listed = cluster.namespaces().map(|(_, it)| Text::from(&*it.metadata.name));
     inhabited(cluster).cloned().chain(listed).collect()
 }
 
-/// The namespaces of objects that were read, each as often as it has any.
+/// Returns the namespaces of objects that were read, once for each object.
 fn inhabited(cluster: &Cluster) -> impl Iterator<Item = &Text> {
     let claims = cluster.claims().map(|(_, it)| &it.namespace);
     let pods = cluster.pods().map(|(_, it)| &it.namespace);
@@ -109,7 +109,7 @@ fn inhabited(cluster: &Cluster) -> impl Iterator<Item = &Text> {
     claims.chain(pods).chain(sets).chain(snapshots)
 }
 
-/// Whether a volume that there is, or a backend volume that was kept, belongs to a claim that is or was in a namespace.
+/// Whether a volume, or a kept backend volume, belongs to a claim that is or was in a namespace.
 fn is_claimed(cluster: &Cluster, name: &str) -> bool {
     let of_volume = |it: &crate::model::Volume| {
         it.claim_ref.as_ref().is_some_and(|it| *it.key.namespace == *name)

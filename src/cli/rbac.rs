@@ -61,9 +61,9 @@ pub struct RbacArgs {
     namespace: Option<String>,
 }
 
-/// Whose role says that it does not suffice for proofs.
+/// Role that comes with a note that it does not suffice for proofs.
 const GUARD: &str = "guard";
-/// Whose role says which owners it does not know.
+/// Role that comes with a note about owners of other kinds.
 const DISOWN: &str = "disown";
 
 #[derive(Serialize)]
@@ -99,8 +99,7 @@ fn role_name() -> impl TypedValueParser<Value = &'static Role> {
     PossibleValuesParser::new(names).try_map(parse)
 }
 
-/// The rights to list the custom resources that use claims. Whether they are installed or not: such a
-/// right does no harm.
+/// Returns the rights to list the custom resources that use claims, installed or not: such a right does no harm.
 fn custom_users() -> impl Iterator<Item = Right<'static>> {
     CUSTOM_KINDS.iter().map(|kind| Right {
         verb: "list",
@@ -110,8 +109,8 @@ fn custom_users() -> impl Iterator<Item = Right<'static>> {
     })
 }
 
-/// Everything that a command asks for, except secrets: whether one exists is worth knowing, but not
-/// worth the right to read all of them.
+/// Returns all rights of a command except to Secrets: whether one exists is worth knowing, but not worth the right to
+/// read all of them.
 fn rights(role: &Role) -> BTreeSet<Right<'static>> {
     let mut rights: BTreeSet<_> = role.also.iter().copied().flatten().copied().collect();
     rights.extend(role.written());
@@ -151,7 +150,7 @@ fn rights(role: &Role) -> BTreeSet<Right<'static>> {
     rights
 }
 
-/// Adds what reading all objects of a kind needs.
+/// Adds the rights to read all objects of a kind.
 fn read(kind: Kind, watches: bool, add: &mut impl FnMut(&'static str, Kind) -> bool) {
     match kind {
         // An owner may be of any kind: who may not read it learns that it was not seen. The records
@@ -180,7 +179,7 @@ fn read(kind: Kind, watches: bool, add: &mut impl FnMut(&'static str, Kind) -> b
     }
 }
 
-/// The rules that grant rights.
+/// Returns the rules that grant rights.
 fn rules(rights: BTreeSet<Right>) -> Vec<PolicyRule> {
     let mut by_resource: BTreeMap<(&str, &str, Option<&str>), Vec<&'static str>> = BTreeMap::new();
     for right in rights {
@@ -258,7 +257,7 @@ fn role(
         .collect()
 }
 
-/// The role of the records in the cluster. Its name is its own: the role of a Lease may be in the same
+/// Returns the Role of the records in the cluster. Its name is its own: the role of a Lease may be in the same
 /// namespace.
 fn of_records(command: &Role, name: &str, namespace: &str) -> RbacRole {
     RbacRole {
@@ -336,7 +335,7 @@ impl RbacArgs {
     }
 }
 
-/// Writes what cannot be done with the rights of `guard`.
+/// Writes a note about what the rights of `guard` do not allow.
 fn write_unproven(out: &mut dyn io::Write) -> io::Result<()> {
     writeln!(
         out,

@@ -34,17 +34,17 @@ pub struct DumpSourceArgs {
 }
 
 impl DumpSourceArgs {
-    /// The dumps that were named.
+    /// Returns the dumps that were named.
     pub(super) fn files(&self) -> &[PathBuf] {
         &self.filename
     }
 
-    /// Whether nothing was said of the dump: then it reads the same when it is only named.
+    /// Whether no flag says anything about the dump: then it reads the same when it is only named.
     pub(super) fn is_plain(&self) -> bool {
         self.taken_at.is_empty() && self.complete.is_empty()
     }
 
-    /// What was said of the dump, as it can be typed.
+    /// Returns the flags that say something about the dump, as they can be typed.
     pub(super) fn said(&self) -> String {
         let taken_at = self.taken_at.iter().map(|it| format!(" --taken-at {}", quoted(it)));
         let complete = self.complete.iter().map(|it| format!(" --complete {}", quoted(it)));
@@ -87,7 +87,7 @@ impl DumpSourceArgs {
         Self { filename, taken_at, complete }
     }
 
-    /// Where to look: the dump that was named, else the cluster.
+    /// Returns the source to read: the dump that was named, else the cluster.
     pub(super) fn from<'a>(
         &self,
         connection: &'a ConnectionArgs,
@@ -123,13 +123,13 @@ pub struct JudgementArgs {
 }
 
 impl JudgementArgs {
-    /// Whether all is judged by default.
+    /// Whether no flag changes how findings are judged.
     pub(super) fn is_plain(&self) -> bool {
         let Self { older_than, threshold, driver_absent, record: _ } = self;
         older_than.is_none() && threshold.is_empty() && driver_absent.is_empty()
     }
 
-    /// Puts them into the settings.
+    /// Puts the flags into the settings.
     pub(super) fn take_into(&self, settings: &mut Settings) {
         if let Some(MinimumAge(age)) = self.older_than {
             settings.thresholds.set(Threshold::OlderThan, age);
@@ -148,7 +148,7 @@ pub(super) fn note_unknown_drivers(collected: &mut Collected, settings: &Setting
     }
 }
 
-/// Where to look when dumps were given; the connection is that of commands which are printed.
+/// Returns the source of dumps; the connection is that of printed commands.
 pub(super) fn dumps<'a>(
     connection: &'a ConnectionArgs,
     files: &[PathBuf],

@@ -1,4 +1,4 @@
-//! Where to start: the commands that a report at a terminal ends with, as they can be typed.
+//! Commands to start with, at the end of a report at a terminal, as they can be typed.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::{
     output::{lines::command_lines, repeated::last_command, screen::SameReport},
 };
 
-/// The command that reports the same once more, in another format; `None` where objects were selected by name.
+/// Returns the command for the same report in another format; `None` where objects were selected by name.
 pub(super) fn again(scope: &Scope, files: &[PathBuf]) -> Option<SameReport> {
     let is_stdin = files.iter().any(|it| it.as_os_str() == "-");
     if is_stdin || !scope.objects.is_empty() || scope.fields != FieldSelector::default() {
@@ -28,8 +28,7 @@ fn of_dump(file: &Path) -> String {
     format!("-f {}", quoted(&file.to_string_lossy()))
 }
 
-/// Tells the commands with which to begin, each as it can be typed: about a dump where the report was
-/// of one, as it was read.
+/// Tells the commands to start with, each as it can be typed, with the flags of the dump where the report was of one.
 pub(super) fn tell(start: &[String], dump: &DumpSourceArgs) {
     if start.is_empty() || dump.files().iter().any(|it| it.as_os_str() == "-") {
         return;
@@ -52,11 +51,11 @@ pub(super) fn tell(start: &[String], dump: &DumpSourceArgs) {
     }
 }
 
-/// Commands that take a dump instead of a cluster.
+/// Names of commands that take a dump instead of a cluster.
 pub(super) const READS_DUMPS: [&str; 8] =
     ["audit", "delete", "disown", "explain", "fix-finalizers", "gc", "rebind", "retain"];
 
-/// Of these, commands with `--taken-at` and `--complete`.
+/// Names of commands that take a dump with `--taken-at` and `--complete`.
 pub(super) const TRUSTS_DUMPS: [&str; 6] =
     ["audit", "delete", "explain", "fix-finalizers", "gc", "rebind"];
 

@@ -1,5 +1,5 @@
-//! Stdout and stderr, where a closed pipe is no error, and where threads write what goes on, so that whoever does not
-//! read holds up nothing else.
+//! Stdout and stderr: a closed pipe is no error, and threads write what goes on, so that a reader who stops reading
+//! holds up nothing else.
 
 use std::{
     collections::VecDeque,
@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// Writes to stdout. A reader that went away is no error, and ends it.
+/// Writes to stdout; where its reader has gone away, that is no error, and ends the writing.
 ///
 /// # Errors
 /// Whatever else writing failed with.
@@ -35,7 +35,7 @@ pub fn print<E: From<io::Error> + ClosedPipe>(
     print_on(write).map(drop)
 }
 
-/// Writes to stdout, and returns whether anybody is still reading.
+/// Writes to stdout, and returns whether it is still read.
 ///
 /// # Errors
 /// Whatever else writing failed with.
@@ -54,9 +54,9 @@ pub fn print_on<E: From<io::Error> + ClosedPipe>(
     }
 }
 
-/// Errors that may be a closed pipe.
+/// Error that may be a closed pipe.
 pub trait ClosedPipe {
-    /// Whether the reader went away.
+    /// Whether the reader of the pipe went away.
     fn is_closed_pipe(&self) -> bool;
 }
 
@@ -72,14 +72,14 @@ impl ClosedPipe for crate::output::jsonpath::RenderError {
     }
 }
 
-/// The lines for stderr of a command that must not wait for whoever reads them.
+/// Queue of lines for stderr, of a command that must not wait for their reader.
 static QUEUED: OnceLock<LineQueue> = OnceLock::new();
 
-/// How long the end waits for whoever reads stderr.
+/// Longest wait for the reader of stderr at the end.
 const LAST_LINES: Duration = Duration::from_secs(1);
 
-/// Has a thread write to stderr from now on. What nobody reads in time is lost, and `tell_lost` tells
-/// how many lines were.
+/// Starts a thread that writes notes to stderr from now on. Lines that are not read in time are lost, and `tell_lost`
+/// tells how many.
 ///
 /// # Errors
 /// When no thread can be started.
@@ -90,13 +90,12 @@ pub fn queue_notes(tell_lost: fn(usize)) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes a line to stderr, with the name under which the program was called; where that is closed, nobody wants to
-/// know.
+/// Writes a line to stderr, with the name under which the program was called; that it is closed is no error.
 pub fn note(line: &str) {
     let _ = writeln!(Notes, "{line}");
 }
 
-/// Writes what objects contain to stderr as it is.
+/// Writes contents of objects to stderr as they are.
 pub fn note_contents(text: &str) {
     let _ = write_note(format!("{text}\n").into_bytes());
 }
@@ -111,14 +110,14 @@ fn write_note(line: Vec<u8>) -> io::Result<()> {
     }
 }
 
-/// Waits until what was noted is written, if somebody reads it.
+/// Waits until all notes are written, if they are read.
 pub fn settle_notes() {
     if let Some(queue) = QUEUED.get() {
         queue.settle(LAST_LINES);
     }
 }
 
-/// Writes to stderr as [`note`] does: each write is one line, or several. No name has a character that JSON escapes.
+/// Writer to stderr as by [`note`]: each write is one line, or several. No name has a character that JSON escapes.
 #[derive(Debug, Clone, Copy)]
 pub struct Notes;
 
@@ -143,7 +142,7 @@ impl Write for Notes {
     }
 }
 
-/// Says what went wrong, in one line, and what to do next in another.
+/// Prints a failure in one line, and its hint in another.
 pub fn complain(failure: &Failure) {
     note(&format!("error: {}", escape_control(&message(failure))));
     if let Some(hint) = &failure.hint {
@@ -151,7 +150,7 @@ pub fn complain(failure: &Failure) {
     }
 }
 
-/// What went wrong, with its causes, in one line.
+/// Returns the message of a failure, with its causes, in one line.
 pub fn message(failure: &Failure) -> String {
     let mut message = String::new();
     for (depth, cause) in failure.error.chain().enumerate() {
@@ -171,7 +170,7 @@ pub fn message(failure: &Failure) -> String {
 /// Whether -v was given.
 static IS_VERBOSE: AtomicBool = AtomicBool::new(false);
 
-/// Has notes be told in full from now on.
+/// Makes notes be told in full from now on.
 pub fn speak_in_full() {
     IS_VERBOSE.store(true, Ordering::Relaxed);
 }
@@ -198,7 +197,7 @@ pub enum ColorChoice {
     Never,
 }
 
-/// What `--color` said.
+/// Choice of colours by `--color`.
 static COLOURS: OnceLock<ColorChoice> = OnceLock::new();
 
 /// Sets when colours are printed, for as long as the command runs.
@@ -211,7 +210,7 @@ fn colours() -> ColorChoice {
     COLOURS.get().copied().unwrap_or_default()
 }
 
-/// The width of the terminal that stdout is, if it is one. Whoever wants colours in a pipe wants what a terminal shows:
+/// Returns the width of stdout, if that is a terminal. With `--color always` a pipe is to show what a terminal shows:
 /// there, `COLUMNS` tells the width.
 pub fn width() -> Option<u16> {
     if !is_terminal() {
@@ -221,16 +220,16 @@ pub fn width() -> Option<u16> {
     terminal_size::terminal_size().map(|(width, _)| width.0)
 }
 
-/// The width where there is no terminal to ask.
+/// Width where there is no terminal to ask.
 const COLUMNS: u16 = 80;
 
-/// Whether colours are printed: as `--color` says, else where stdout is a terminal that shows them, and the user did
-/// not decline them (<https://no-color.org>).
+/// Whether colours are printed on stdout: as `--color` says, else where it is a terminal that shows them, and the user
+/// did not decline them (<https://no-color.org>).
 pub fn colour() -> bool {
     shows_colours(is_terminal())
 }
 
-/// Whether stderr is such a terminal: summaries, plans and questions stand there.
+/// Whether colours are printed on stderr, where summaries, plans and questions stand.
 pub fn colour_of_notes() -> bool {
     shows_colours(io::stderr().is_terminal())
 }
@@ -251,12 +250,11 @@ fn shows_colours(is_terminal: bool) -> bool {
     !declined && term.map_or(enabled, |term| term != "dumb")
 }
 
-/// From how many bytes on that wait there is no room for another line. One line has room however long
-/// it is.
+/// Number of waiting bytes from which on there is no room for another line. One line has room however long it is.
 const MOST: usize = 1 << 20;
 
-/// Lines that wait to be written. Whoever adds one never waits: what has no room is lost, and how
-/// many lines were is told in their place. Clones share the queue.
+/// Queue of lines that wait to be written. Adding a line never waits: what has no room is lost, and how many lines were
+/// is told in their place. Clones share the queue.
 #[derive(Debug, Clone)]
 pub(super) struct LineQueue(Arc<SharedLines>);
 
@@ -269,11 +267,11 @@ struct SharedLines {
 #[derive(Debug, Default)]
 struct WaitingLines {
     lines: VecDeque<WaitingLine>,
-    /// Of lines that are not written yet.
+    /// Number of bytes in lines that are not written yet.
     bytes: usize,
     /// Whether the thread holds a line that is not written.
     is_writing: bool,
-    /// The thread that writes. What it says itself always has room, and is written next.
+    /// Thread that writes. Its own lines always have room, and are written next.
     writer: Option<ThreadId>,
     own: Vec<Vec<u8>>,
 }
@@ -281,12 +279,12 @@ struct WaitingLines {
 #[derive(Debug)]
 enum WaitingLine {
     Line(Vec<u8>),
-    /// So many stood here, and had no room.
+    /// Number of lines that had no room here.
     Lost(usize),
 }
 
 impl LineQueue {
-    /// Begins to write lines. `tell_lost` is called in the thread that does, and may add lines.
+    /// Starts a thread that writes lines. It calls `tell_lost`, which may add lines.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -320,7 +318,7 @@ impl LineQueue {
         self.0.changed.notify_all();
     }
 
-    /// Waits until everything is written, no longer than this. Returns whether it is.
+    /// Waits for this time until everything is written. Returns whether it is.
     pub(super) fn settle(&self, patience: Duration) -> bool {
         let is_busy = |it: &mut WaitingLines| it.is_writing || !it.lines.is_empty();
         let waited = self.0.changed.wait_timeout_while(self.waiting(), patience, is_busy);
@@ -346,7 +344,7 @@ impl LineQueue {
                 }
             };
             for line in lines {
-                // Where it is closed, nobody wants to know.
+                // That it is closed is no error.
                 let _ = into.write_all(&line);
             }
             let _ = into.flush();
@@ -363,12 +361,12 @@ impl LineQueue {
     }
 }
 
-/// How long to wait for a reader before something else is said, or before the end.
+/// Longest wait for a reader before something else is said, or before the end.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How long to wait for a reader where what waits is what the end is about.
+/// Longest wait for a reader before an end that is about the lines which wait.
 const LAST_FINDINGS: Duration = Duration::from_secs(5);
 
-/// Prints events on stdout, as fast as somebody reads them. Clones share it.
+/// Printer of events on stdout, as fast as they are read. Clones share it.
 #[derive(Debug, Clone)]
 pub(super) struct EventPrinter(Arc<Printing>);
 
@@ -387,17 +385,17 @@ struct WaitingEvents {
     end: Option<PrinterEnd>,
 }
 
-/// How printing ended.
+/// Reason why printing ended.
 #[derive(Debug)]
 enum PrinterEnd {
-    /// Nobody reads any more.
+    /// Stdout is not read any more.
     Closed,
     /// A template does not fit an event, or writing failed. `None` once it was told.
     Failed(Option<RenderError>),
 }
 
 impl EventPrinter {
-    /// Begins to print on a stream.
+    /// Starts a thread that prints on a stream.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -420,7 +418,7 @@ impl EventPrinter {
         self.0.arrived.notify_one();
     }
 
-    /// Waits until everything is printed, or nobody reads any more.
+    /// Waits until everything is printed, or stdout is not read any more.
     pub(super) async fn flush(&self) {
         loop {
             let printed = self.0.printed.notified();
@@ -431,17 +429,17 @@ impl EventPrinter {
         }
     }
 
-    /// Waits until everything is printed, if somebody reads it now.
+    /// Waits a moment until everything is printed, if it is read now.
     pub(super) async fn settle(&self) {
         let _ = timeout(PATIENCE, self.flush()).await;
     }
 
-    /// Waits until everything is printed, if somebody still reads: before an end that nobody ordered.
+    /// Waits longer until everything is printed, if it is still read: before an end that the user did not order.
     pub(super) async fn finish(&self) {
         let _ = timeout(LAST_FINDINGS, self.flush()).await;
     }
 
-    /// Waits until nobody reads any more.
+    /// Waits until stdout is not read any more.
     ///
     /// # Errors
     /// When printing failed.

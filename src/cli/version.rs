@@ -17,7 +17,7 @@ pub struct VersionArgs {
     output: Option<String>,
 }
 
-/// The version of the program.
+/// Version of the program, as it is tagged.
 pub(super) const VERSION: &str = concat!("v", env!("CARGO_PKG_VERSION"));
 
 #[derive(Serialize)]
@@ -44,7 +44,7 @@ impl VersionArgs {
                 program(),
                 version.version,
                 version.platform,
-                // Documentation and issues have the one name, whoever installs the program under another.
+                // Documentation and issues have the one name, also where the program is installed under another.
                 if program() == PROGRAM { "" } else { ", which is kubectl storage" }
             ),
         })

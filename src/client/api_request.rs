@@ -21,7 +21,7 @@ use crate::model::{Kind, ObjectKey};
 pub(super) enum Accept {
     /// Protobuf, or JSON from servers without protobuf.
     Either,
-    /// JSON.
+    /// JSON alone.
     Json,
     /// JSON without compression, which would hold events back until there are enough bytes.
     Watch,
@@ -33,7 +33,7 @@ pub(super) enum Accept {
     MetadataList,
 }
 
-/// A request, kept so that it can be sent again.
+/// A request of a reader, kept so that it can be sent again.
 pub(super) struct ApiRequest {
     pub(super) method: Method,
     pub(super) path: String,
@@ -126,9 +126,9 @@ pub struct ObjectRequest<'a> {
     pub group: &'a str,
     /// The version, such as `v1`.
     pub version: &'a str,
-    /// Such as `Pod`.
+    /// The kind, such as `Pod`.
     pub kind: &'a str,
-    /// The plural, such as `pods`.
+    /// The resource in the plural, such as `pods`.
     pub resource: &'a str,
     /// Namespace; `None` for kinds without namespaces.
     pub namespace: Option<&'a str>,
@@ -136,7 +136,7 @@ pub struct ObjectRequest<'a> {
     pub name: &'a str,
 }
 
-/// The type of an answer that holds only metadata.
+/// API version and kind of an answer that holds only metadata.
 pub(super) const METADATA: (&str, &str) = ("meta.k8s.io/v1", "PartialObjectMetadata");
 
 /// Identity of an object, as its JSON states it.
@@ -176,13 +176,13 @@ pub(super) struct ProtobufNames {
 }
 
 impl<'a> ObjectRequest<'a> {
-    /// Asks for an object of a kind, in a version of it.
+    /// Returns the request for an object of a kind, in a version of it.
     pub fn of(key: &'a ObjectKey, version: &'a str) -> Self {
         let namespace = key.namespace.as_deref().filter(|_| key.kind.is_namespaced());
         Self { version, ..Self::named(key.kind, namespace, &key.name) }
     }
 
-    /// Asks for an object of a kind, in the version of it that every server serves.
+    /// Returns the request for an object of a kind, in the version of it that every server serves.
     pub fn named(kind: Kind, namespace: Option<&'a str>, name: &'a str) -> Self {
         let group = kind.group();
         Self {
@@ -279,7 +279,7 @@ pub fn object_path(
     path
 }
 
-/// Returns `apiVersion` of a group and a version: `v1`, `apps/v1`…
+/// Returns `apiVersion` of a group and a version, such as `v1` or `apps/v1`.
 pub(super) fn api_version(group: &str, version: &str) -> String {
     if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }

@@ -1,4 +1,4 @@
-//! `connect`: prepares a client from the kubeconfig and kubectl's connection flags.
+//! Function `connect`, which prepares a client from the kubeconfig and kubectl's connection flags.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -46,12 +46,12 @@ pub(super) struct Credential {
 struct CurrentToken {
     header: HeaderValue,
     renew: Option<DateTime<Utc>>,
-    /// The last failure to renew it, and its time.
+    /// The last failure to renew the token, and its time.
     failed: Option<(Instant, ExecError)>,
 }
 
-/// How long a failure is repeated without another try: two dozen lists that wait for one token must
-/// not prompt the user two dozen times.
+/// Time for which a failure is repeated without another try: two dozen lists that wait for one token must not prompt
+/// the user two dozen times.
 const REMEMBERED: Duration = Duration::from_secs(20);
 
 impl Credential {
@@ -147,11 +147,11 @@ pub(super) fn bearer(token: &SecretString) -> Result<HeaderValue, ExecError> {
     Ok(header)
 }
 
-/// Sends the credential with every request.
+/// Layer that sends the credential with every request.
 #[derive(Debug, Clone)]
 pub(super) struct AuthorizeLayer(pub(super) Arc<Credential>);
 
-/// See [`AuthorizeLayer`].
+/// Service of an [`AuthorizeLayer`].
 #[derive(Debug, Clone)]
 pub(super) struct Authorize<S> {
     inner: S,
@@ -176,7 +176,7 @@ where
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<S::Response, BoxError>> + Send>>;
 
-    /// Always ready: `call` waits for the token and for the inner service.
+    /// Returns readiness at once: `call` waits for the token and for the inner service.
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
     }
@@ -196,7 +196,7 @@ where
     }
 }
 
-/// Why a credential plugin or a token file gave no credential.
+/// Reason for which a credential plugin or a token file gave no credential.
 ///
 /// Its messages do not repeat what a plugin printed, which may be a credential.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -253,7 +253,7 @@ pub enum ExecError {
         /// `--request-timeout`
         after: Duration,
     },
-    /// Its output is not a credential.
+    /// The output of the program is not a credential.
     #[error("the credential plugin {command} printed no usable ExecCredential: {detail}")]
     Garbage {
         /// The plugin.
@@ -275,7 +275,7 @@ pub enum ExecError {
 }
 
 impl ExecError {
-    /// Returns what the user can do about it.
+    /// Returns advice for the user.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Missing { install_hint: Some(hint), .. } => Some(hint.trim().to_owned()),
@@ -310,7 +310,7 @@ pub(super) struct CredentialPlugin {
     api_version: String,
     cluster: Option<ExecAuthCluster>,
     config: ExecConfig,
-    /// How long it may run: `--request-timeout`.
+    /// Longest time that the plugin may run: `--request-timeout`.
     wait: Option<Duration>,
 }
 

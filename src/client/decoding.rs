@@ -1,5 +1,4 @@
-//! How answers are decoded: a kind's type as two functions, the protobuf envelope, and the body of
-//! an error response.
+//! Decoding of answers: a kind's type as two functions, the protobuf envelope, and the body of an error response.
 //!
 //! Lists, watches and single reads take them instead of a type parameter for each kind: there is
 //! one copy of that code, not two dozen, which were more than a tenth of the binary.
@@ -9,11 +8,11 @@ use prost::{DecodeError, Message};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// How a `T` is decoded from either encoding of the API server.
+/// Decoding of a `T` from either encoding of the API server.
 pub struct Decoding<T> {
-    /// From protobuf, without an envelope.
+    /// Function that decodes protobuf without an envelope.
     pub protobuf: fn(&[u8]) -> Result<T, prost::DecodeError>,
-    /// From JSON that ends with the value.
+    /// Function that decodes JSON that ends with the value.
     pub json: fn(&str) -> Result<T, serde_json::Error>,
 }
 
@@ -26,7 +25,7 @@ impl<T> Clone for Decoding<T> {
 impl<T> Copy for Decoding<T> {}
 
 impl<T: DeserializeOwned> Decoding<T> {
-    /// Decoding of a type that is read from JSON alone.
+    /// Returns the decoding of a type that is read from JSON alone.
     pub fn of_json() -> Self {
         let protobuf = |_: &[u8]| Err(undecodable("it is decoded from JSON alone".to_owned()));
         Self { protobuf, json: |text| serde_json::from_str(text) }
@@ -39,7 +38,7 @@ fn undecodable(problem: String) -> prost::DecodeError {
     prost::DecodeError::new(problem)
 }
 
-/// The bytes that every protobuf answer of an API server begins with.
+/// The bytes at the beginning of every protobuf answer of an API server.
 pub(super) const MAGIC: &[u8; 4] = b"k8s\0";
 
 /// `apiVersion` and `kind`, which protobuf keeps outside of the object.
@@ -70,18 +69,18 @@ pub(super) fn enveloped(body: &[u8]) -> Option<Result<ProtobufEnvelope, DecodeEr
 pub(crate) struct ErrorStatus {
     pub(crate) reason: String,
     pub(crate) message: String,
-    /// The name of the object of which an API server says that it does not exist. Whoever else
+    /// The name of the object of which an API server says that it does not exist. Any other server that
     /// answers 404, a gateway for instance, says nothing about an object.
     pub(crate) absent: Option<String>,
 }
 
-/// The longest message that is kept, in characters: a proxy may answer with a whole web page.
+/// Length of the longest message that is kept, in characters: a proxy may answer with a whole web page.
 const LONGEST: usize = 600;
 
 #[derive(Clone, PartialEq, Message, Deserialize)]
 #[serde(default)]
 struct Status {
-    /// Only JSON has it here.
+    /// `kind` of the body, which only JSON has here.
     #[prost(string, tag = "100")]
     kind: String,
     #[prost(string, tag = "3")]

@@ -20,18 +20,18 @@ pub struct ServedKinds {
     /// Groups that could not be discovered completely, for instance because their aggregated server
     /// is down.
     unseen: BTreeSet<String>,
-    /// Why the server may serve more than it lists: it has not said that it is ready.
+    /// Reason for which the server may serve more than it lists: it has not said that it is ready.
     unready: Option<String>,
 }
 
 /// One version of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServedVersion {
-    /// Such as `v1`.
+    /// The version, such as `v1`.
     pub version: String,
-    /// Such as `PersistentVolume`.
+    /// The kind, such as `PersistentVolume`.
     pub kind: String,
-    /// Whether its objects live in namespaces.
+    /// Whether objects of the resource live in namespaces.
     pub namespaced: bool,
 }
 

@@ -52,8 +52,7 @@ pub struct ConnectionOptions {
     pub request_timeout: RequestTimeout,
 }
 
-/// `--request-timeout` as kubectl reads it: `0` for none, a number of seconds, or a duration such
-/// as `1m30s`.
+/// Value of `--request-timeout` as kubectl reads it: `0` for none, a number of seconds, or a duration such as `1m30s`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RequestTimeout(pub Option<Duration>);
 
@@ -101,7 +100,7 @@ fn go_duration(mut text: &str) -> Option<Duration> {
 /// The cluster, user and namespace that the kubeconfig and the flags select.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SelectedContext {
-    /// Its name, where one was chosen.
+    /// The name of the context, where one was chosen.
     pub(super) context: Option<String>,
     pub(super) namespace: Option<String>,
     pub(super) cluster_name: String,
@@ -327,7 +326,7 @@ fn text(path: impl AsRef<Path>) -> String {
     path.as_ref().to_string_lossy().into_owned()
 }
 
-/// Why no connection could be prepared. No request was sent.
+/// Reason for which no connection could be prepared. No request was sent.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// There is no kubeconfig, and this process does not run in a pod.
@@ -369,7 +368,7 @@ pub enum ConnectError {
     /// A name that is not in the kubeconfig.
     #[error("no {kind} named {name:?} in the kubeconfig")]
     Unknown {
-        /// `context`, `cluster` or `user`.
+        /// Kind of the name: `context`, `cluster` or `user`.
         kind: &'static str,
         /// The name.
         name: String,
@@ -385,7 +384,7 @@ pub enum ConnectError {
     /// The text is not a URL.
     #[error("the {what} {url:?} is not a URL: {detail}")]
     Url {
-        /// `server` or `proxy`.
+        /// Meaning of the text: `server` or `proxy`.
         what: &'static str,
         /// The text.
         url: String,
@@ -395,7 +394,7 @@ pub enum ConnectError {
     /// A certificate or key file cannot be read.
     #[error("the {what} {path} cannot be read")]
     File {
-        /// Such as `client certificate`.
+        /// Name of the file in messages, such as `client certificate`.
         what: &'static str,
         /// The file.
         path: String,
@@ -405,7 +404,7 @@ pub enum ConnectError {
     /// The data is not a certificate or key in PEM.
     #[error("the {what} contains no usable PEM data")]
     Pem {
-        /// Such as `client certificate`.
+        /// Name of the data in messages, such as `client certificate`.
         what: &'static str,
     },
     /// The client certificate has expired.
@@ -425,7 +424,7 @@ pub enum ConnectError {
     /// The value cannot be sent in a header.
     #[error("{what} contains characters that cannot be sent")]
     Header {
-        /// Such as `the user agent`.
+        /// Name of the value in messages, such as `the user agent`.
         what: &'static str,
     },
     /// The user logs in through an `auth-provider`, which Kubernetes has removed.
@@ -455,7 +454,7 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// Returns what the user can do about it.
+    /// Returns advice for the user.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NoKubeconfig { .. } | Self::Empty { .. } => {

@@ -1,4 +1,4 @@
-//! `list`: reads a whole collection, in one answer or in pages, and begins anew when a list breaks.
+//! Function `list`, which reads a whole collection, in one answer or in pages, and begins anew when a list breaks.
 
 use std::collections::BTreeSet;
 
@@ -18,16 +18,16 @@ use crate::model::Kind;
 /// answer.
 pub const FALLBACK_PAGE: u32 = 2000;
 
-/// How often a list is begun anew before it is given up.
+/// Number of times that a list is begun anew before it is given up.
 const RESTARTS: u32 = 4;
 
 /// The form in which a collection is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ListForm {
-    /// Protobuf, or JSON from servers without protobuf.
+    /// Either encoding: protobuf, or JSON from servers without protobuf.
     #[default]
     Either,
-    /// JSON.
+    /// JSON alone.
     Json,
     /// JSON, of a custom resource, whose definition chooses the kind of its lists.
     Custom,
@@ -42,9 +42,9 @@ pub struct ListRequest {
     pub group: String,
     /// The version, such as `v1`.
     pub version: String,
-    /// The plural, such as `persistentvolumes`.
+    /// The resource in the plural, such as `persistentvolumes`.
     pub resource: String,
-    /// The kind of its objects, such as `PersistentVolume`.
+    /// The kind of the objects, such as `PersistentVolume`.
     pub kind: String,
     /// One namespace; `None` for the whole cluster.
     pub namespace: Option<String>,
@@ -54,7 +54,7 @@ pub struct ListRequest {
     pub field_selector: Option<String>,
     /// The label selector.
     pub label_selector: Option<String>,
-    /// The form in which it is read.
+    /// The form in which the collection is read.
     pub form: ListForm,
 }
 
@@ -69,7 +69,7 @@ pub enum ListEvent<T> {
     Restart,
 }
 
-/// Receives what a list yields.
+/// Receiver of what a list yields.
 pub trait ListSink<T>: Send {
     /// Receives one event, in the order of the list. Often called thousands of times between two
     /// flushes.
@@ -93,15 +93,15 @@ impl<T, F: FnMut(ListEvent<T>) + Send> ListSink<T> for F {
 pub struct Listed {
     /// The resource version that a watch may start from.
     pub resource_version: String,
-    /// How many items there were, broken ones included.
+    /// Number of items, broken ones included.
     pub count: u64,
-    /// How many of them were broken.
+    /// Number of broken items.
     pub broken: u64,
     /// The server's clock at the first answer of the attempt that succeeded.
     pub date: Option<DateTime<Utc>>,
-    /// How many answers it took.
+    /// Number of answers that the list took.
     pub pages: u32,
-    /// How often it was begun anew.
+    /// Number of times that the list was begun anew.
     pub restarts: u32,
 }
 
@@ -128,7 +128,7 @@ impl ListRequest {
         self.page_path(None, "")
     }
 
-    /// Returns what the answer must be.
+    /// Returns the kind and version that the answer must have.
     fn expected(&self) -> ExpectedList {
         let of_kind = |api_version: String, item: &str| ExpectedList {
             api_version,
@@ -241,13 +241,13 @@ pub async fn list_json<T: DeserializeOwned + Send>(
     }
 }
 
-/// One attempt at a list, from its beginning.
+/// Attempt at a list, from its beginning.
 struct ListAttempt<'a> {
     reader: &'a Reader,
     request: &'a ListRequest,
     page: Option<u32>,
     accept: Accept,
-    /// How many items were handed over. If there are any, a new beginning has to be announced.
+    /// Number of items that were handed over. If there are any, a new beginning has to be announced.
     handed: u64,
     broken: u64,
     /// Whether the answer had begun. If not, the reader has retried already.

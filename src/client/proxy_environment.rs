@@ -1,5 +1,4 @@
-//! The proxy of the environment, selected as Go does it: kube compares `NO_PROXY` with the proxy's
-//! own name.
+//! Proxy of the environment, selected as Go does it: kube compares `NO_PROXY` with the proxy's own name.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! `ReadError`: why something could not be read, and what to do about it.
+//! `ReadError`: reason for which something could not be read, with advice for the user.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::{fmt, io};
 
 use super::credential::ExecError;
 
-/// Why something could not be read.
+/// Reason for which something could not be read.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ReadError {
     /// The API server answered with an error.
@@ -37,19 +37,19 @@ pub enum ReadError {
     /// No process listens at the server's address.
     #[error("the connection to the server {server} was refused")]
     Refused {
-        /// Its URL.
+        /// URL of the server.
         server: String,
     },
     /// The server's name has no address.
     #[error("no such host: the name in {server} cannot be resolved")]
     UnknownHost {
-        /// Its URL.
+        /// URL of the server.
         server: String,
     },
     /// The TLS handshake failed.
     #[error("no trusted connection to the server {server}: {fault}")]
     Tls {
-        /// Its URL.
+        /// URL of the server.
         server: String,
         /// The fault.
         fault: TlsFault,
@@ -57,7 +57,7 @@ pub enum ReadError {
     /// Another failure to reach the server.
     #[error("the server {server} cannot be reached: {detail}")]
     Unreachable {
-        /// Its URL.
+        /// URL of the server.
         server: String,
         /// The operating system's error.
         detail: String,
@@ -67,7 +67,7 @@ pub enum ReadError {
     TimedOut {
         /// The path of the request.
         path: String,
-        /// How long the reader waited.
+        /// Time for which the reader waited.
         after: Duration,
     },
     /// The connection broke.
@@ -83,7 +83,7 @@ pub enum ReadError {
     Truncated {
         /// The path of the request.
         path: String,
-        /// How many whole items arrived.
+        /// Number of whole items that arrived.
         items: u64,
     },
     /// The answer does not have the expected form.
@@ -107,7 +107,7 @@ pub enum ReadError {
     },
 }
 
-/// Why a TLS handshake failed.
+/// Fault of a TLS handshake.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TlsFault {
     /// The certificate is not signed by a trusted authority.
@@ -125,7 +125,7 @@ pub enum TlsFault {
     /// The server rejected the client certificate.
     #[error("it rejected the client certificate ({0})")]
     ClientRejected(String),
-    /// Anything else.
+    /// Another fault, in these words.
     #[error("{0}")]
     Other(String),
 }
@@ -196,7 +196,7 @@ impl ReadError {
         }
     }
 
-    /// Returns what the user can do about it.
+    /// Returns advice for the user.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Api { code: 401, .. } => {
@@ -290,7 +290,7 @@ impl ReadError {
     }
 }
 
-/// An error and those that caused it, the deepest last.
+/// Returns an error and those that caused it, the deepest last.
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
     std::iter::successors(Some(error), |error| {
         let error: &'a (dyn Error + 'static) = *error;
@@ -302,8 +302,8 @@ fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn
 }
 
 impl TlsFault {
-    /// Whether it is about a certificate, whenever it comes: TLS 1.3 rejects that of a client after the handshake.
-    /// Any other fault of a connection that was made is one of what came through it.
+    /// Whether an error is about a certificate, at any time: TLS 1.3 rejects that of a client after the handshake. Any
+    /// other fault of a connection that was made is one of what came through it.
     fn is_of_handshake(error: &rustls::Error) -> bool {
         use rustls::AlertDescription as Alert;
         match error {

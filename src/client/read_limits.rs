@@ -1,4 +1,4 @@
-//! `ReadLimits`: how often a read is retried, how long it may take, and how many run at once.
+//! `ReadLimits`: number of retries of a read, and bounds of its time and of parallel reads.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use super::read_error::ReadError;
 /// Bounds on the retries, the waits and the parallelism of a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadLimits {
-    /// How often a read is tried, the first time included.
+    /// Number of times that a read is tried, the first included.
     pub attempts: u32,
     /// The pause after the first failure; each further one is twice as long.
     pub first_pause: Duration,
@@ -15,25 +15,24 @@ pub struct ReadLimits {
     pub longest_pause: Duration,
     /// The longest `Retry-After` that is honoured; longer ones are shortened to this.
     pub longest_retry_after: Duration,
-    /// How long to wait for the answer to begin, or for its next byte.
+    /// Longest time until the answer begins, or its next byte arrives.
     pub idle: Duration,
-    /// How long a watch may receive nothing: servers send a bookmark about every minute.
+    /// Longest time for which a watch may receive nothing: servers send a bookmark about every minute.
     pub silence: Duration,
-    /// From when on a watch that ends has lasted: another one begins without a pause.
+    /// Age from which a watch that ends has lasted: another one begins without a pause.
     pub lasting: Duration,
     /// The pause before a kind that was not listed is tried again; each further one is twice as
     /// long. Also how often a kind that is not served is looked for.
     pub first_return: Duration,
     /// The longest of these pauses.
     pub longest_return: Duration,
-    /// How long a whole request may take, body included: `--request-timeout`.
+    /// Longest time of a whole request, body included: `--request-timeout`.
     pub whole: Option<Duration>,
-    /// How many requests are under way at once.
+    /// Number of requests that are under way at once.
     pub parallel: usize,
-    /// If a server at an address of this machine begins its first answer sooner than this,
-    /// handshakes included, it is not reached through a tunnel. Answers are then not compressed,
-    /// which would take longer than it saves. Kubernetes' own controllers, which run beside the API
-    /// server, do the same.
+    /// Time within which a server at an address of this machine begins its first answer, handshakes included, if it is
+    /// not reached through a tunnel. Answers are then not compressed, which would take longer than it saves.
+    /// Kubernetes' own controllers, which run beside the API server, do the same.
     pub at_hand: Duration,
 }
 
@@ -56,17 +55,17 @@ impl Default for ReadLimits {
     }
 }
 
-/// How often a request is tried that can be replaced by a cheaper one.
+/// Number of times that a request is tried that can be replaced by a cheaper one.
 const HURRIED: u32 = 2;
 
-/// Which failures are retried.
+/// Patience of a caller, which decides which failures are retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Patience {
-    /// Every failure that may be temporary: the default.
+    /// Retries every failure that may be temporary: the default.
     Full,
-    /// Not timeouts: the caller has a cheaper request to send instead.
+    /// Retries no timeouts: the caller has a cheaper request to send instead.
     Hurried,
-    /// None.
+    /// Retries no failure.
     Once,
 }
 

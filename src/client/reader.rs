@@ -1,5 +1,5 @@
-//! `Reader`: sends requests that change nothing, and retries them; the response while its body is
-//! still being read.
+//! `Reader`, which sends requests that change nothing, and retries them; and the response while its body is still being
+//! read.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub struct DatedAnswer<T> {
     pub date: Option<DateTime<Utc>>,
 }
 
-/// Reads from one API server. It cannot write: it sends only GET, and POST of reviews of access and of tokens.
+/// Reader of one API server. It cannot write: it sends only GET, and POST of reviews of access and of tokens.
 ///
 /// Cheap to clone; clones share the limit on parallel requests.
 #[derive(Clone)]

@@ -1,4 +1,4 @@
-//! Reviews, the only thing that a reader posts: what a user may do, and whose a token is.
+//! Reviews, the only requests that a reader posts: they ask for the rights of a user, and for the user of a token.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::read_error::ReadError;
 use super::reader::Reader;
 
-/// Whose rights are asked about.
+/// User whose rights are asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessReview<'a> {
     /// Rights of the current user: a `SelfSubjectAccessReview`.
@@ -22,14 +22,14 @@ pub enum AccessReview<'a> {
     },
 }
 
-/// A verb, and the resource that it is used on.
+/// Verb, and the resource on which it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ResourceAttributes<'a> {
-    /// Such as `list`.
+    /// The verb, such as `list`.
     pub verb: &'a str,
     /// The API group; empty for the core group.
     pub group: &'a str,
-    /// The plural, such as `persistentvolumes`.
+    /// The resource in the plural, such as `persistentvolumes`.
     pub resource: &'a str,
     /// The namespace; `None` for every namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,7 @@ pub async fn is_allowed(
     Ok(answer.value.status.allowed)
 }
 
-/// Whose a token is.
+/// User of a token.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenUser {
     /// The user's name.
@@ -139,7 +139,7 @@ struct AccessStatus {
     allowed: bool,
 }
 
-/// Asks whose a token is (`TokenReview`); `None` if it is nobody's.
+/// Returns the user of a token (`TokenReview`); `None` if it has none.
 ///
 /// # Errors
 ///

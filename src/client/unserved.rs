@@ -1,7 +1,7 @@
 //! `Discovery`: the versions in which kinds are served, and the proof that a kind is not served.
 //!
 //! A kind is not served only if the server was ready before, discovery leaves it out, and the server
-//! itself answers 404 for it: to a list of it in each known version, or, for whoever may not list it and for kinds of which
+//! itself answers 404 for it: to a list of it in each known version, or, where it may not be listed and for kinds of which
 //! no version is known, to the document of its group. Anything else is unknown.
 
 use std::collections::BTreeMap;
@@ -28,19 +28,19 @@ pub struct Discovery {
 /// group. The error is why that is unknown.
 type GroupResources = Result<Vec<LegacyResource>, String>;
 
-/// How objects of a kind are asked for.
+/// Resource by which objects of a kind are asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OwnerResource {
     /// The kind is served as this resource, which may be namespaced.
     Served {
-        /// Such as `statefulsets`.
+        /// The resource in the plural, such as `statefulsets`.
         resource: String,
-        /// Whether its objects live in namespaces.
+        /// Whether objects of the resource live in namespaces.
         namespaced: bool,
     },
     /// The kind is served in another version only.
     Elsewhere {
-        /// Such as `v1`.
+        /// The version, such as `v1`.
         version: String,
     },
     /// The server does not serve the kind.
@@ -94,7 +94,7 @@ impl Discovery {
         left_out.map(|()| None).map_err(|reason| unknown(&reason))
     }
 
-    /// Returns how objects of any kind are asked for.
+    /// Returns the resource by which objects of any kind are asked for.
     ///
     /// # Errors
     ///
@@ -131,7 +131,7 @@ impl Discovery {
         served.await.as_ref().map_err(String::clone)
     }
 
-    /// Proves that a kind is not served that discovery leaves out.
+    /// Proves that a kind which discovery leaves out is not served.
     async fn prove_unserved(&self, kinds: &ServedKinds, kind: Kind) -> Result<(), String> {
         if let Some(doubt) = kinds.doubt(kind.group().name) {
             return Err(doubt);

@@ -1,4 +1,4 @@
-//! `Watch`: the events of a collection after a resource version, one JSON line each.
+//! `Watch`, which yields the events of a collection after a resource version, one JSON line each.
 //!
 //! Watches are read as JSON, not as protobuf, since their few objects would gain nothing.
 
@@ -46,7 +46,7 @@ pub enum WatchEvent<T> {
 
 /// A watch that has begun.
 pub struct Watch<T> {
-    /// The server's clock when it began.
+    /// The server's clock when the watch began.
     pub date: Option<DateTime<Utc>>,
     opened: OpenResponse,
     path: String,
@@ -187,7 +187,7 @@ struct WatchLine<'a> {
     object: &'a RawValue,
 }
 
-/// The metadata that is read of an object of any kind.
+/// Metadata that are read of an object of any kind.
 #[derive(Deserialize)]
 struct WatchedObject {
     metadata: WatchedMetadata,
@@ -198,7 +198,7 @@ struct WatchedObject {
 struct WatchedMetadata {
     namespace: String,
     name: String,
-    /// A text, unless it is odd: the next watch then begins at an earlier version.
+    /// Resource version, a text unless it is odd: the next watch then begins at an earlier version.
     resource_version: Value,
 }
 
@@ -217,11 +217,11 @@ impl WatchedMetadata {
     }
 }
 
-/// Splits bytes that arrive in chunks of any size into lines.
+/// Buffer that splits bytes which arrive in chunks of any size into lines.
 #[derive(Debug, Default)]
 struct LineBuffer {
     bytes: Vec<u8>,
-    /// How many bytes are known to hold no line end.
+    /// Number of bytes that are known to hold no line end.
     searched: usize,
 }
 

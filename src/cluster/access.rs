@@ -27,12 +27,12 @@ impl Cluster {
         self.tables.leases.iter().map(|(_, lease)| lease)
     }
 
-    /// How many volumes and claims there are.
+    /// Number of volumes and of claims.
     pub fn count(&self) -> (usize, usize) {
         (self.tables.volumes.len(), self.tables.claims.len())
     }
 
-    /// The subject of an object that was read, and that rules judge; `None` for other kinds.
+    /// The subject of an object that was read, or of a driver, read or not; `None` for kinds that no rule judges.
     pub fn subject(&self, key: &ObjectKey) -> Option<Subject> {
         let (kind, namespace, name) = object_key(key);
         let tables = &self.tables;
@@ -178,12 +178,12 @@ impl Cluster {
         self.kept.get(backend)
     }
 
-    /// Whether it is known that this tool added a finalizer to a volume.
+    /// Whether this tool is known to have added a finalizer to a volume.
     pub fn has_added_finalizer(&self, volume: &Uid, finalizer: &Text) -> bool {
         self.added_finalizers.contains(&(volume.clone(), Text::clone(finalizer)))
     }
 
-    /// Adds the entry of a record of kept backend volumes.
+    /// Adds an entry of the record of kept backend volumes, merged with the known one.
     pub(super) fn keep(&mut self, row: KeptBackend, dirty: &mut Dirty) {
         let key = row.backend.clone();
         let known = self.kept.get(&key);
@@ -201,7 +201,7 @@ impl Cluster {
         }
     }
 
-    /// Forgets an answer, and what came with it.
+    /// Forgets an answer; with that about the record of kept backend volumes, also all of these.
     pub(in crate::cluster) fn forget(&mut self, question: &Question, dirty: &mut Dirty) {
         if self.answers.remove(question).is_some() {
             self.touch_question(question, dirty);
@@ -216,7 +216,7 @@ impl Cluster {
         }
     }
 
-    /// Forgets that an object existed when it was asked about: it was deleted since.
+    /// Forgets the answer that an object exists, after it was deleted.
     pub(in crate::cluster) fn forget_existence(&mut self, key: &ObjectKey, dirty: &mut Dirty) {
         if self.answers.is_empty() {
             return;
@@ -246,8 +246,8 @@ impl Cluster {
         drivers
     }
 
-    /// Whether any object references this CSI driver or external provisioner: whether it is one of
-    /// [`drivers`](Self::drivers), without looking at all objects.
+    /// Whether any object references this CSI driver or external provisioner, as [`drivers`](Self::drivers) lists them,
+    /// without looking at all objects.
     pub fn has_driver(&self, driver: &str) -> bool {
         let Tables { volumes, csi_drivers, csi_nodes, .. } = &self.tables;
         let of_volume = |it: &Volume| it.drivers().any(|known| known == driver);

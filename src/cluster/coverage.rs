@@ -9,7 +9,7 @@ use crate::model::{Kind, ObjectKey, Text};
 /// The result of a lookup: `Err` means that the answer depends on something that was not read.
 pub type Seen<T> = Result<T, Unseen>;
 
-/// Why a lookup cannot answer: something was not read.
+/// Reason why a lookup cannot answer: something was not read.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Unseen {
     /// The kind.
@@ -20,7 +20,7 @@ pub struct Unseen {
     pub reason: String,
 }
 
-/// How far a kind was read.
+/// Extent to which a kind was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Coverage {
     /// A list is being read since this point in the order of changes.
@@ -31,12 +31,12 @@ pub enum Coverage {
     Gap(Gap),
     /// The server does not serve it: no objects exist.
     NotServed,
-    /// Not read, and only rules about the guard look at it: a gap where one of them has to.
+    /// Not read, and a gap only for rules about the guard that need it.
     Withheld(Gap),
 }
 
 impl Coverage {
-    /// The coverage of what a dump does not show, or not whole: few dumps hold kinds of the guard.
+    /// The coverage of a kind that a dump lacks or holds in part: `Withheld` for the guard, which few dumps hold.
     pub fn unread(gap: Gap) -> Self {
         if gap.kind.is_of_guard() { Self::Withheld(gap) } else { Self::Gap(gap) }
     }
@@ -47,7 +47,7 @@ impl Coverage {
 pub(super) struct Coverages(BTreeMap<Reach, Coverage>);
 
 impl Coverages {
-    /// Sets how far was read within reach, and returns whether that is something new.
+    /// Sets the coverage within reach, and returns whether it changed.
     ///
     /// The whole includes every part: what was said of single namespaces is history as soon as
     /// anything is said of all. Otherwise the gap of a namespace that was deleted would remain, and
@@ -87,7 +87,7 @@ impl Coverages {
         self.0.iter()
     }
 
-    /// Returns whether everything within reach was read: when its list began and ended.
+    /// Returns when the list of everything within reach began and ended.
     pub(super) fn reach(&self, kind: Kind, namespace: Option<&Text>) -> Seen<(u64, u64)> {
         let unseen = |reason: String| Unseen { kind, namespace: namespace.cloned(), reason };
         match self.of(kind, namespace) {
@@ -102,7 +102,7 @@ impl Coverages {
     }
 }
 
-/// The objects of which something could not be read, and what it is.
+/// The objects that could not be read in full, each with its unreadable part.
 #[derive(Debug, Default)]
 pub(super) struct OddObjects(BTreeMap<ObjectKey, OddEntry>);
 
@@ -111,7 +111,7 @@ pub(super) struct OddObjects(BTreeMap<ObjectKey, OddEntry>);
 pub(super) struct OddEntry {
     doubt: Doubt,
     gap: Gap,
-    /// When it was last seen, in the order of changes.
+    /// Point in the order of changes at which the object was last seen.
     seen: u64,
 }
 
@@ -135,12 +135,12 @@ impl OddObjects {
         self.0.remove(key)
     }
 
-    /// Removes an object, and returns whether that was in doubt.
+    /// Removes an object, and returns whether its judgement was in doubt.
     pub(super) fn remove(&mut self, key: &ObjectKey) -> bool {
         self.take(key).is_some_and(|it| it.doubt > Doubt::Field)
     }
 
-    /// Forgets an object by its names.
+    /// Removes an object by kind, namespace and name, and returns whether its judgement was in doubt.
     pub(super) fn remove_named(&mut self, kind: Kind, namespace: &str, name: &str) -> bool {
         !self.0.is_empty() && self.remove(&key(kind, namespace, name))
     }
@@ -154,7 +154,7 @@ impl OddObjects {
         self.0.retain(|key, entry| !within(key) || entry.seen >= began);
     }
 
-    /// Whether an object could be read, but for sizes and times.
+    /// Fails where anything but sizes and times of an object could not be read.
     pub(super) fn legible(&self, kind: Kind, namespace: &str, name: &str) -> Seen<()> {
         if self.0.is_empty() {
             return Ok(());
@@ -169,8 +169,8 @@ impl OddObjects {
         }
     }
 
-    /// Whether no object of a kind may have to do with what is looked for. An object of a namespace
-    /// has nothing to do with what is looked for in another one.
+    /// Fails where an object that could not be read may concern a lookup in this kind and namespace. An object of a
+    /// namespace has nothing to do with what is looked for in another one.
     pub(super) fn reach(&self, kind: Kind, namespace: Option<&Text>) -> Seen<()> {
         let in_doubt = |(key, entry): &(&ObjectKey, &OddEntry)| match entry.doubt {
             _ if key.kind != kind => false,
@@ -192,7 +192,7 @@ impl OddObjects {
         self.0.values().filter(|it| it.doubt >= Doubt::Namespace).map(|it| &it.gap)
     }
 
-    /// Fields that could not be read of objects that are judged nevertheless.
+    /// Unreadable fields of objects that are judged nevertheless.
     pub(super) fn fields(&self) -> impl Iterator<Item = &str> {
         self.0.values().filter(|it| it.doubt == Doubt::Field).map(|it| &*it.gap.reason)
     }

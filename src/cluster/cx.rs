@@ -23,7 +23,7 @@ use crate::model::{
     Threshold, Time, Volume,
 };
 
-/// Gives a judgement access to the cluster: every lookup goes through here.
+/// Access to the cluster for one judgement: every lookup goes through here.
 ///
 /// It records lookups, questions without an answer, and the time at which a judgement may change
 /// without any other change.
@@ -33,23 +33,21 @@ pub struct Cx<'a> {
     settings: &'a Settings,
     wake: Cell<Option<Time>>,
     asked: RefCell<BTreeSet<Question>>,
-    /// `None` while lookups are not recorded, and while a fact is derived, which is recorded as one
-    /// lookup.
+    /// Recorded lookups; `None` while none are recorded, and while a fact is derived, which is one lookup.
     lookups: RefCell<Option<Vec<Lookup>>>,
     facts: &'a RefCell<Facts>,
     /// The volumes that share places with very many others.
     crowds: RefCell<Crowds<'a>>,
-    /// The row that was last seen to share no place with another: several rules ask for it.
+    /// The volume that was last seen to share no place with another: several rules ask for it.
     alone: Cell<Option<&'a Volume>>,
-    /// How many lookups were made, and rows compared with what was looked for: what judgements cost,
-    /// however fast the machine is.
+    /// Number of lookups made and rows compared: the cost of judgements, however fast the machine is.
     effort: Cell<u64>,
 }
 
-/// From this many volumes on, the volumes at places are kept.
+/// Number of volumes at the same places from which on these are kept.
 const CROWD: usize = 16;
 
-/// The volumes that share storage at places, by the hash of these.
+/// The volumes that share storage at places, by the hash of the places.
 type Crowds<'a> = HashMap<u64, Vec<(Vec<Place<'static>>, Rc<Crowd<'a>>)>>;
 
 /// Facts about drivers, derived once and used by all volumes of a driver, each with the time at
@@ -59,7 +57,7 @@ type Crowds<'a> = HashMap<u64, Vec<(Vec<Place<'static>>, Rc<Crowd<'a>>)>>;
 /// no volume dirty.
 pub type Facts = BTreeMap<FactKey, (Arc<Fact>, Option<Time>)>;
 
-/// One lookup.
+/// A lookup that a judgement made.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Lookup {
     VolumesAt(Vec<Place<'static>>),
@@ -111,7 +109,7 @@ pub enum Lookup {
 }
 
 impl<'a> Cx<'a> {
-    /// Prepares to judge.
+    /// Returns access for judgements, with these facts.
     pub fn new(cluster: &'a Cluster, settings: &'a Settings, facts: &'a RefCell<Facts>) -> Self {
         Self {
             cluster,
@@ -126,7 +124,7 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Settings: thresholds, scope and accepted risks.
+    /// The settings: thresholds, scope and accepted risks.
     pub fn settings(&self) -> &'a Settings {
         self.settings
     }
@@ -163,8 +161,8 @@ impl<'a> Cx<'a> {
         self.asked.take()
     }
 
-    /// Takes how many lookups were made and rows compared since the last call, for tests of how that
-    /// grows with the cluster.
+    /// Takes the number of lookups made and rows compared since the last call, for tests of its growth with the
+    /// cluster.
     pub fn take_effort(&self) -> u64 {
         self.effort.take()
     }
@@ -205,7 +203,7 @@ impl<'a> Cx<'a> {
         due <= now
     }
 
-    /// Whether the time is known: without it nothing is recent, and nothing is long ago.
+    /// Whether the server's clock is known: without it nothing is recent, and nothing is long ago.
     pub fn has_clock(&self) -> bool {
         self.cluster.clock().is_some()
     }
@@ -370,7 +368,7 @@ impl<'a> Cx<'a> {
 }
 
 impl<'a> Cx<'a> {
-    /// Returns those candidates of an index that really match, in the order of namespace and name.
+    /// Returns the rows among the candidates of an index that really match, in the order of namespace and name.
     fn matching<R: Stored>(
         &self,
         candidates: impl Iterator<Item = ObjectId>,
@@ -384,7 +382,7 @@ impl<'a> Cx<'a> {
         Ok(rows)
     }
 
-    /// Whether everything that matters of a row could be read.
+    /// Fails where a part of a row that matters could not be read.
     ///
     /// # Errors
     /// What could not.
@@ -411,8 +409,8 @@ impl<'a> Cx<'a> {
         Ok(row)
     }
 
-    /// Whether an object that no list contains is known to be absent: by the order of the lists, or
-    /// by an answer about this object.
+    /// Fails unless an object that no list contains is known to be absent: by the order of the lists, or by an answer
+    /// about this object.
     fn absent(&self, kind: Kind, namespace: Option<&Text>, name: &str, naming: Kind) -> Seen<()> {
         let key = ObjectKey { kind, namespace: namespace.cloned(), name: name.into() };
         let exists = Question::Exists(key.clone());
@@ -444,8 +442,8 @@ impl<'a> Cx<'a> {
         }
     }
 
-    /// Whether the list of a kind began after the list of the objects that reference it ended: only
-    /// then is an object that it does not contain known to be absent.
+    /// Fails unless the list of a kind began after the list of the objects that reference it ended: only then is an
+    /// object that it does not contain known to be absent.
     fn listed_after(&self, kind: Kind, namespace: Option<&Text>, naming: Kind) -> Seen<()> {
         let (began, _) = self.cluster.listed(kind, namespace)?;
         let ended = match self.cluster.coverages.get(&Reach::all(naming)) {

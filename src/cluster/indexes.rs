@@ -9,7 +9,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 use crate::model::ObjectId;
 
-/// The rows that hold a reference, by what the reference names.
+/// Indexes of the rows that hold a reference, by the referenced object.
 #[derive(Debug, Default)]
 pub(super) struct Indexes {
     pub(super) volumes_by_place: Index,
@@ -85,10 +85,9 @@ impl EntryChange {
 #[derive(Debug, Default)]
 pub(super) struct Index {
     entries: HashTable<IndexEntry>,
-    /// The rows of entries that have more than one, sorted: of a driver or a class there are as
-    /// many as there are volumes.
+    /// Sorted ids of each entry with more than one row: a driver or a class has as many rows as volumes.
     many: Vec<Vec<ObjectId>>,
-    /// Places in `many` that are not taken.
+    /// Free places in `many`.
     free: Vec<u32>,
     hasher: DefaultHashBuilder,
 }
@@ -97,11 +96,11 @@ pub(super) struct Index {
 #[derive(Debug)]
 struct IndexEntry {
     hash: [u32; 2],
-    /// Mostly there is one.
+    /// The ids of the rows, mostly one.
     ids: Ids,
 }
 
-/// The id of a row, or with the highest bit set the place of several.
+/// The id of a row, or, with the highest bit set, the place of several ids in `many`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ids(u32);
 

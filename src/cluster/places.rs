@@ -1,4 +1,4 @@
-//! The places that rows name: by these they are found, and what overlaps with them is marked.
+//! Storage places of rows: the index of rows by place, and the marking of volumes that overlap with a row.
 
 use std::collections::BTreeSet;
 
@@ -15,13 +15,12 @@ use crate::model::{
     SnapshotContent, SnapshotSource, Volume, VolumeSource, Workload,
 };
 
-/// Something that names storage.
+/// A row that names storage.
 pub trait Placed {
-    /// The places that it names; none where it names no storage, or says too little to be compared
-    /// with anything.
+    /// The places of the storage; none if the row names no storage, or too little to compare it.
     fn places(&self) -> Vec<Place<'_>>;
 
-    /// How it names its storage, as far as ids tell; none where only its places count.
+    /// The ids by which the row names its storage; none if only its places count.
     fn named(&self) -> Vec<Named> {
         Vec::new()
     }
@@ -120,21 +119,21 @@ pub(super) fn on_node(name: &str) -> Option<BackendKey> {
     Some(BackendKey { driver: driver.into(), handle: handle.into() })
 }
 
-/// How a volume names its storage, as far as ids in it tell.
+/// The ids by which a volume names its storage.
 pub(super) fn named(volume: &Volume) -> Option<Named> {
     let reference = Reference::of(volume.backend.as_ref()?, &volume.attributes);
     let is_made = matches!(&volume.source, VolumeSource::Csi { provisioner_identity: true, .. });
     Some(Named::of(&reference, is_made))
 }
 
-/// Adds a row to the index of the places that it names, or removes it.
+/// Adds a row to the index by place, or removes it.
 pub(super) fn index(row: &impl Placed, change: EntryChange, index: &mut Index, id: ObjectId) {
     for place in row.places() {
         place.keys().into_iter().for_each(|key| change.apply(index, key, id));
     }
 }
 
-/// The same for the ids in its names.
+/// Adds a row to the index by the ids in its names, or removes it.
 pub(super) fn index_names(row: &impl Placed, change: EntryChange, index: &mut Index, id: ObjectId) {
     for key in row.named().iter().flat_map(Named::keys) {
         change.apply(index, key, id);
@@ -142,7 +141,7 @@ pub(super) fn index_names(row: &impl Placed, change: EntryChange, index: &mut In
 }
 
 impl Cluster {
-    /// Returns the volumes that may share storage with any of these.
+    /// Returns the volumes that may share storage with any of these volumes.
     pub fn volumes_sharing<'a>(
         &self,
         volumes: impl Iterator<Item = &'a Volume>,
@@ -159,7 +158,7 @@ impl Cluster {
         found
     }
 
-    /// Marks the volumes that may share an id with what a row names: each of them finds it by that id.
+    /// Marks the volumes that may share an id with a row: each of them finds it by that id.
     pub(super) fn touch_namesakes(&self, row: &impl Placed, dirty: &mut Dirty) {
         for named in row.named() {
             let ids =
@@ -168,7 +167,7 @@ impl Cluster {
         }
     }
 
-    /// Marks the volumes and kept backend volumes that may overlap with what a row names.
+    /// Marks the volumes and kept backend volumes that may overlap with a row.
     pub(super) fn touch_places(&self, row: &impl Placed, dirty: &mut Dirty) {
         let places = row.places();
         let index = &self.indexes.volumes_by_place;
@@ -180,7 +179,7 @@ impl Cluster {
     }
 }
 
-/// The rows under the keys of places, some of them more than once.
+/// Ids of the rows under the keys of places; some occur more than once.
 pub(super) fn candidates<'a, 'p>(
     index: &'a Index,
     places: &[Place<'p>],
@@ -198,7 +197,7 @@ pub(super) fn distinct(ids: impl Iterator<Item = ObjectId>) -> Vec<ObjectId> {
     ids
 }
 
-/// Those of rows that overlap with places, or may, in the order of namespace and name.
+/// Returns the rows that overlap with places, or may, in the order of namespace and name.
 pub(super) fn compared<'a, R: Stored + Placed>(
     cluster: &'a Cluster,
     ids: Vec<ObjectId>,
@@ -212,7 +211,7 @@ pub(super) fn compared<'a, R: Stored + Placed>(
     rows
 }
 
-/// Copies places without borrowed texts.
+/// Copies places into owned ones, without borrowed texts.
 pub(super) fn owned(places: &[Place<'_>]) -> Vec<Place<'static>> {
     places.iter().cloned().map(Place::into_owned).collect()
 }

@@ -1,4 +1,4 @@
-//! As what drivers are recognised whose names tell nothing: by the images of what runs them.
+//! Recognition of drivers whose names leave it open: by the images of the pods and workloads that run them.
 
 use super::indexes::EntryChange;
 use super::table::Linked;
@@ -10,8 +10,8 @@ use crate::drivers::{
 };
 use crate::model::{InlineVolumes, Kind, ObjectId, PodUse, Row, Sidecars, Text, Volume, Workload};
 
-/// Whether the name of a driver leaves open what it is: nothing is known of it, or it is only the
-/// usual name of a provisioner, which its installer chooses.
+/// Whether a driver is not recognised by its name: the name is unknown, or only the usual name of a provisioner, which
+/// its installer chooses.
 pub(super) fn is_open(driver: &str) -> bool {
     let named = family(driver);
     is_unknown(named) || matches!(named.provisioner.kind, ProvisionerKind::External { .. })
@@ -75,7 +75,7 @@ impl Cluster {
         })
     }
 
-    /// Gives what a row references the families of what runs its drivers.
+    /// Sets, in a row, the families of drivers that only images show.
     pub(super) fn recognise_row(&mut self, row: &mut Row) {
         match row {
             Row::Volume(volume) => {
@@ -96,7 +96,7 @@ impl Cluster {
         }
     }
 
-    /// Recognises a driver from now on, if its name leaves it open.
+    /// Recognises a driver now and after later changes, if its name leaves it open.
     fn watch_driver(&mut self, driver: &Text) {
         if is_open(driver) && !self.recognised.contains_key(driver) {
             let recognition = self.recognise(driver);
@@ -109,7 +109,7 @@ impl Cluster {
         volume.attributes = std::mem::take(&mut volume.attributes).with_family(family);
     }
 
-    /// The family that only what runs a driver tells.
+    /// The family of a driver of unknown name, as images show it.
     fn shown_family(&self, driver: &str) -> Option<&'static str> {
         match self.recognised.get(driver)? {
             Recognition::As(id) if is_unknown(family(driver)) => Some(id),
@@ -117,7 +117,7 @@ impl Cluster {
         }
     }
 
-    /// Whether a row shows what runs a driver, or did before.
+    /// Whether a row shows, or did show, which images run a driver.
     pub(super) fn shows_what_runs(&self, row: &Row) -> bool {
         if self.recognised.is_empty() {
             return false;
@@ -154,8 +154,8 @@ impl Cluster {
         }
     }
 
-    /// Whether what was not there before shows another family of a driver than is known: on each of
-    /// very many nodes the same plugin runs.
+    /// Whether the sidecars of a new row show another family of a driver than the known one: on each of very many nodes
+    /// the same plugin runs.
     fn shows_another(&self, sidecars: &Sidecars, leads: impl Fn(&str) -> bool) -> bool {
         let images = || sidecars.images.iter().map(|it| &**it);
         let shown = recognised_by_images(images());
@@ -177,7 +177,7 @@ impl Cluster {
         }
     }
 
-    /// Recognises the drivers of volumes again, after a change of what runs them.
+    /// Recognises the watched drivers again, after a change of the pods and workloads that run them.
     pub(super) fn recognise_again(&mut self, dirty: &mut Dirty) {
         let drivers: Vec<Text> = self.recognised.keys().cloned().collect();
         for driver in drivers {
@@ -212,7 +212,7 @@ impl Cluster {
         }
     }
 
-    /// Changes what a row says, and what leads to it.
+    /// Changes a row and its index entries, and marks the subjects that rest on it.
     fn replace<R: Linked + Clone>(
         &mut self,
         id: ObjectId,

@@ -1,5 +1,4 @@
-//! What each type of row has to do with others: the indexes by which it is found, and the subjects
-//! whose judgement rests on it.
+//! Links of each type of row: the indexes by which lookups find it, and the subjects whose judgement rests on it.
 
 use super::indexes::{EntryChange, Indexes};
 use super::store::object_key;

@@ -20,26 +20,26 @@ pub struct Cluster {
     pub(super) answers: BTreeMap<Question, Answer>,
     pub(super) sightings: BTreeMap<(ControllerRole, Text), Time>,
     pub(super) kept: BTreeMap<BackendKey, KeptBackend>,
-    /// Recognition of drivers of volumes whose names leave it open.
+    /// Recognition of drivers whose names leave it open.
     pub(super) recognised: BTreeMap<Text, Recognition>,
     pub(super) added_finalizers: BTreeSet<(Uid, Text)>,
     pub(super) coverages: Coverages,
     pub(super) odd: OddObjects,
     pub(super) server: Option<Server>,
-    /// The version that the server prefers, of kinds of which it may be another one than is known.
+    /// Versions that the server prefers, of the kinds for which it was read.
     served: BTreeMap<Kind, Text>,
     clock: Option<Time>,
     /// Whether the time may have been later than the clock says.
     clock_is_lower_bound: bool,
-    /// How many changes were applied: their order.
+    /// Number of applied changes, which gives their order.
     sequence: u64,
 }
 
-/// Rows of one kind that are removed.
+/// Rows of one kind to be removed.
 enum RowsRemoved<'a> {
-    /// The one of this namespace and name.
+    /// The row of this namespace and name.
     Named { namespace: &'a str, name: &'a str },
-    /// Those that were last listed before this point in the order of changes.
+    /// Rows that were last listed before this point in the order of changes.
     ListedBefore { began: u64, namespace: Option<&'a str> },
 }
 
@@ -168,17 +168,17 @@ impl Cluster {
         Ok(!matches!(self.coverages.of(kind, namespace), Some(Coverage::NotServed)))
     }
 
-    /// Everything that was not read.
+    /// Gaps: everything that was not read.
     pub fn gaps(&self) -> impl Iterator<Item = &Gap> {
         self.coverages.gaps().chain(self.odd.gaps())
     }
 
-    /// Fields of single objects that could not be read: sizes and times that are unknown.
+    /// Unreadable fields of single objects: sizes and times that are unknown.
     pub fn odd_fields(&self) -> impl Iterator<Item = &str> {
         self.odd.fields()
     }
 
-    /// Whether everything that matters of an object could be read.
+    /// Fails where a part of an object that matters could not be read.
     ///
     /// # Errors
     /// What could not.
@@ -186,12 +186,12 @@ impl Cluster {
         self.odd.legible(kind, namespace, name)
     }
 
-    /// How far each kind was read.
+    /// The coverage of each kind.
     pub fn coverages(&self) -> impl Iterator<Item = (&Reach, &Coverage)> {
         self.coverages.iter()
     }
 
-    /// Whether a kind was read completely, in one namespace or in all.
+    /// Fails unless a kind was read completely, in one namespace or in all.
     ///
     /// # Errors
     /// What was not read.
@@ -199,14 +199,14 @@ impl Cluster {
         self.listed(kind, namespace).map(drop)
     }
 
-    /// Returns the coverage of a kind with the points at which its list began and ended.
+    /// Returns when the list of a kind began and ended.
     pub(super) fn listed(&self, kind: Kind, namespace: Option<&Text>) -> Seen<(u64, u64)> {
         let listed = self.coverages.reach(kind, namespace)?;
         self.odd.reach(kind, namespace)?;
         Ok(listed)
     }
 
-    /// Everything that was answered.
+    /// All answers, by question.
     pub fn answers(&self) -> &BTreeMap<Question, Answer> {
         &self.answers
     }
@@ -317,7 +317,7 @@ impl Cluster {
     }
 }
 
-/// The key of an object, as the index of events compares it.
+/// Identity of an object in the index of events.
 pub(super) fn object_key(key: &ObjectKey) -> (Kind, &str, &str) {
     (key.kind, key.namespace.as_deref().unwrap_or_default(), &key.name)
 }
@@ -327,9 +327,9 @@ pub(super) fn object_key(key: &ObjectKey) -> (Kind, &str, &str) {
 pub enum Change {
     /// An object exists with this content, or a question was answered.
     Seen(Row),
-    /// An object exists of which something could not be read, with the rest of its content.
+    /// An object exists that could not be read in full, with the rest of its content.
     Odd(Option<Row>, Box<OddObject>),
-    /// An object does not exist any more, or no row of it is kept any more.
+    /// An object does not exist any more, or its row is not kept any more.
     Gone(ObjectKey),
     /// A list of everything within reach begins. Sent before the request.
     ///
@@ -340,7 +340,7 @@ pub enum Change {
     Complete(Reach),
     /// A dump of another tool contains all objects within reach, as of one moment.
     Whole(Reach),
-    /// How far a list reached, as a dump recorded it.
+    /// The coverage of a list, as a dump recorded it.
     Covered(Reach, Coverage),
     /// The server does not serve the kind: no objects exist.
     NotServed(Kind),
@@ -350,7 +350,7 @@ pub enum Change {
     Lost(Gap),
     /// The server's clock.
     Clock(Time),
-    /// A time that the server's clock had passed, where nothing says how late it was.
+    /// A lower bound of the server's clock.
     ClockAtLeast(Time),
     /// The server's version.
     Server(Server),
@@ -361,34 +361,34 @@ pub enum Change {
     Traced(ControllerRole, Text),
 }
 
-/// An object of which something could not be read.
+/// An object that could not be read in full.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OddObject {
     /// The object.
     pub key: ObjectKey,
-    /// How far the damage reaches.
+    /// Extent of the doubt that the damage causes.
     pub doubt: Doubt,
     /// Description of the damage: names the object, lower case, no full stop.
     pub reason: String,
 }
 
-/// How far it reaches that something of an object could not be read.
+/// Extent of the doubt about judgements because a part of an object could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Doubt {
     /// Reaches a size or a time, which its row says is not known.
     Field,
-    /// Reaches the object: it is not judged, and nothing is by what it says.
+    /// Reaches the object: neither it nor an object whose judgement needs it is judged.
     Object,
-    /// Reaches what it may have to do with in its namespace.
+    /// Reaches the objects of its namespace that it may concern.
     Namespace,
-    /// Reaches what it may have to do with anywhere.
+    /// Reaches all objects that it may concern, in any namespace.
     Kind,
 }
 
-/// Which objects a list covers.
+/// Objects that a list covers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Reach {
-    /// Their kind.
+    /// Kind of the objects.
     pub kind: Kind,
     /// One namespace, or `None` for all.
     pub namespace: Option<Text>,
@@ -408,6 +408,6 @@ pub struct Gap {
     pub kind: Kind,
     /// The namespace, or `None` for all.
     pub namespace: Option<Text>,
-    /// Why: lower case, no full stop.
+    /// The reason: lower case, no full stop.
     pub reason: String,
 }

@@ -1,5 +1,5 @@
-//! Tables: the rows of one type, by id and by name; and what a type of row has to do with others: the
-//! indexes by which it is found, and the subjects whose judgement rests on it.
+//! Tables: the rows of one type, by id and by name; and the links of a type of row: the indexes by which it is found,
+//! and the subjects whose judgement rests on it.
 
 use std::hash::BuildHasher;
 
@@ -9,16 +9,16 @@ use super::indexes::{EntryChange, Indexes};
 use super::{Cluster, Dirty};
 use crate::model::{Kind, NamedRow, ObjectId, for_each_row};
 
-/// A row that has a table.
+/// A type of row with a table.
 pub(super) trait Stored: NamedRow + PartialEq + Sized {
-    /// The table of such rows.
+    /// The table of this type of row.
     fn table(tables: &Tables) -> &RowTable<Self>;
 
-    /// The table of such rows, to change it.
+    /// The table of this type of row, to change it.
     fn table_mut(tables: &mut Tables) -> &mut RowTable<Self>;
 }
 
-/// A row with what leads to it and from it.
+/// A row with index entries, and with subjects that rest on it.
 pub(super) trait Linked: Stored {
     /// Adds the row to the indexes by which lookups find it, or removes it from them.
     fn index(&self, change: EntryChange, id: ObjectId, indexes: &mut Indexes);
@@ -28,11 +28,10 @@ pub(super) trait Linked: Stored {
     /// This is the reverse of what lookups of [`Cx`](super::Cx) do, before a change and after it.
     fn touch(&self, id: ObjectId, cluster: &Cluster, dirty: &mut Dirty);
 
-    /// Marks the drivers of which the row tells something that does not change with each change of
-    /// it.
+    /// Marks the drivers whose facts rest on the row; not called where these stay the same with a change.
     fn touch_drivers(&self, _: &mut Dirty) {}
 
-    /// Whether it tells of these drivers what it told before a change.
+    /// Whether the row contributes the same to the facts of these drivers as before a change.
     fn tells_the_same_of_drivers(&self, _before: &Self) -> bool {
         true
     }
@@ -71,7 +70,7 @@ pub(super) struct RowTable<R> {
 
 #[derive(Debug)]
 struct Slot<R> {
-    /// When it was last put, in the order of changes.
+    /// Point in the order of changes at which the row was last put.
     seen: u64,
     row: Box<R>,
 }
@@ -128,7 +127,7 @@ impl<R: NamedRow> RowTable<R> {
         id
     }
 
-    /// Changes what a row says, but not its name.
+    /// Changes a row in place, but not its name.
     pub(super) fn change(&mut self, id: ObjectId, change: impl FnOnce(&mut R)) {
         if let Some(Some(slot)) = self.slots.get_mut(id as usize) {
             change(&mut slot.row);

@@ -1,4 +1,4 @@
-//! Subjects of judgements, and those that a change makes dirty.
+//! Subjects of judgements, and the marking of those that a change makes dirty.
 
 use std::collections::BTreeSet;
 
@@ -64,17 +64,17 @@ pub struct Dirty {
     /// Drivers whose volume-derived facts changed. A Lease tells nothing of volumes, of
     /// which a driver may have very many.
     pub volumes_of: BTreeSet<Text>,
-    /// The facts of every driver may differ, except for what volumes tell.
+    /// Whether the facts of every driver may differ, except for those derived from volumes.
     pub all_drivers: bool,
 }
 
 impl Dirty {
-    /// All subjects must be judged.
+    /// Marks all subjects.
     pub fn everything() -> Self {
         Self { everything: true, ..Self::default() }
     }
 
-    /// Whether a fact has to be derived again: because of what changed, or because its time came.
+    /// Whether a fact has to be derived again: because of a change, or because its wake time has come.
     pub fn outdates(&self, key: &FactKey, wake: Option<Time>, now: Option<Time>) -> bool {
         let is_due = wake.zip(now).is_some_and(|(wake, now)| wake <= now);
         let is_told = self.volumes_of.contains(key.driver());
@@ -113,7 +113,7 @@ impl Cluster {
         }
     }
 
-    /// Marks the drivers of which the row in this slot tells something.
+    /// Marks the drivers whose facts the row in this slot may change.
     pub(super) fn touch_drivers<R: Linked>(&self, id: ObjectId, dirty: &mut Dirty) {
         if !dirty.everything
             && let Some(row) = R::table(&self.tables).get(id)
@@ -166,8 +166,8 @@ impl Cluster {
         }
     }
 
-    /// Marks a volume with everything that rests on what its deletion destroys: also those that share
-    /// its storage.
+    /// Marks a volume with everything that rests on the effect of its deletion: also the volumes that share its
+    /// storage.
     fn touch_deletion(&self, id: ObjectId, dirty: &mut Dirty) {
         self.touch_around_volume(id, dirty);
         if let Some(volume) = self.tables.volumes.get(id) {
@@ -175,7 +175,7 @@ impl Cluster {
         }
     }
 
-    /// Marks what references a volume, whether or not that exists.
+    /// Marks the claims, pods and attachments that reference a volume, whether or not it exists.
     fn touch_around_name(&self, volume: &str, dirty: &mut Dirty) {
         let ids = self.indexes.attachments_by_volume.candidates(volume);
         dirty.subjects.extend(ids.map(Subject::Attachment));
@@ -206,7 +206,7 @@ impl Cluster {
         dirty.subjects.extend(attachments.map(|(id, _)| Subject::Attachment(id)));
     }
 
-    /// Marks a claim, the volumes whose claimRef references it, and what belongs to them.
+    /// Marks a claim, the volumes whose claimRef references it, and their claims, pods and attachments.
     pub(super) fn touch_claim_key(&self, key: &ClaimKey, dirty: &mut Dirty) {
         self.touch_claim_and_pods(key, dirty);
         let ids = self.indexes.volumes_by_claim.candidates((&*key.namespace, &*key.name));
@@ -302,7 +302,7 @@ impl Cluster {
         dirty.subjects.extend(volumes.map(|(id, _)| Subject::Volume(id)));
     }
 
-    /// Marks what references a node, whether or not that exists.
+    /// Marks the attachments, claims and pods that reference a node, whether or not it exists.
     pub(super) fn touch_node_named(&self, name: &str, dirty: &mut Dirty) {
         for id in self.indexes.attachments_by_node.candidates(name) {
             self.touch_row::<Attachment>(id, dirty);

@@ -11,8 +11,8 @@ pub fn sanitize(driver: &str) -> String {
     name
 }
 
-/// The possible names of the Lease of a driver's provisioner: those of csi-provisioner, and of
-/// provisioners that use the leader election of the library.
+/// Returns the possible names of the Lease of a driver's provisioner: those of csi-provisioner, and of provisioners
+/// that use the leader election of the library.
 pub fn provisioner_leases(driver: &str) -> Vec<String> {
     vec![sanitize(driver), driver.replace('/', "-")]
 }

@@ -1,20 +1,20 @@
-//! What is known of a family of drivers, and how objects reference its storage.
+//! Family of drivers: what is known of it, and how objects reference its storage.
 
 use std::borrow::Cow;
 
 use super::{Place, UNKNOWN, family, family_with, is_unknown, recognised_by_attributes};
 use crate::model::{Attributes, BackendKey, Text};
 
-/// What is known of the drivers that share one code, with its sources.
+/// Knowledge about the drivers that share one code, with its sources.
 #[derive(Debug)]
 pub struct Family {
-    /// Its name in documents and fixtures.
+    /// Name of the family in documents and fixtures.
     pub id: &'static str,
-    /// Its name as people know it.
+    /// Name of the family as people know it.
     pub title: &'static str,
-    /// The names of its drivers and provisioners.
+    /// Names of the family's drivers and provisioners.
     pub names: &'static [Name],
-    /// What identifies storage, in a sentence.
+    /// Sentence about what identifies storage.
     pub identity: &'static str,
     /// From where its storage can be named.
     pub reach: Reach,
@@ -23,47 +23,47 @@ pub struct Family {
     pub attributes: &'static [&'static str],
     /// The `volumeAttributes` that deletion depends on, and that are always kept.
     pub marks: &'static [&'static str],
-    /// The `volumeAttributes` that, together, only its volumes have, in alternatives.
+    /// The `volumeAttributes` that, together, only volumes of the family have, in alternatives.
     pub telling: &'static [&'static [&'static str]],
-    /// What a volume uses: where its data is, as the node mounts it. Several places where one
-    /// volume is several disks.
+    /// Returns the places that a volume uses: where its data is, as the node mounts it. Several places where one volume
+    /// is several disks.
     pub used: for<'a> fn(&Reference<'a>) -> Vec<Place<'a>>,
     /// Whether volumes have ids by which others may mount them at paths that are not known.
     pub exports_elsewhere: fn(&Reference<'_>) -> bool,
-    /// What the driver deletes, as it reads the handle.
+    /// Returns what the driver deletes, as it reads the handle.
     pub deletion: fn(&Deletion<'_>) -> Destruction,
-    /// What deletion destroys, in a sentence.
+    /// Sentence about what deletion destroys.
     pub destroys: &'static str,
-    /// What it answers OK to without deleting, in sentences.
+    /// Cases in which the driver answers OK without deleting, in sentences.
     pub answers_ok: &'static [&'static str],
-    /// What it refuses to delete, in sentences.
+    /// Cases in which the driver refuses to delete, in sentences.
     pub refuses: &'static [&'static str],
     /// The keys of `parameters` of a `StorageClass` that deletion reads.
     pub class_parameters: &'static [&'static str],
-    /// Whether deletion reads the `StorageClass`: as it is then, whenever it was made.
+    /// Whether deletion reads the `StorageClass`: as it is then, at whatever time it was made.
     pub reads_class: bool,
     /// Whether deletion is done on a node that the node affinity of a volume allows; `None` where
     /// that is not known.
     pub deletes_on_node: Option<bool>,
     /// The flag with which the driver's own controller takes the place of csi-provisioner.
     pub own_provisioner: Option<&'static str>,
-    /// What becomes of snapshots.
+    /// Fate of snapshots when their volume is deleted.
     pub snapshots: Snapshots,
-    /// What becomes of clones.
+    /// Fate of clones when their volume is deleted.
     pub clones: Fate,
-    /// What deleting the object of a volume does besides, where it is not harmless.
+    /// Further effect of deleting the object of a volume, where it is not harmless.
     pub object_dropped: Option<ObjectDropped>,
-    /// How its provisioner is seen.
+    /// How the family's provisioner is recognised at work.
     pub provisioner: Provisioner,
     /// Known defects, each with the versions that have it.
     pub defects: &'static [&'static str],
-    /// Where all this was read.
+    /// The sources in which all this was read.
     pub sources: &'static [&'static str],
 }
 
 impl Family {
-    /// Whether the arguments of the driver's controller have it take the place of csi-provisioner;
-    /// `None` where none were read, and they decide it.
+    /// Whether the arguments of the driver's controller make it take the place of csi-provisioner; `None` where none
+    /// were read, and they decide it.
     pub fn provisions_itself(&self, arguments: Option<&[Text]>) -> Option<bool> {
         let Some(flag) = self.own_provisioner else { return Some(false) };
         arguments.map(|arguments| arguments.iter().any(|it| switches_on(it, flag)))
@@ -90,22 +90,21 @@ pub enum Reach {
     Provider,
 }
 
-/// The name of a driver or a provisioner.
+/// Name, or pattern of names, of a driver or a provisioner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Name {
-    /// Exactly this.
+    /// Exactly this name.
     Is(&'static str),
-    /// This, also after a namespace and a dot, as Rook names its drivers.
+    /// This name, also after a namespace and a dot, as Rook names its drivers.
     EndsWith(&'static str),
-    /// This, with anything after it, such as the name of a node or of a Helm release.
+    /// This name, with anything after it, such as the name of a node or of a Helm release.
     BeginsWith(&'static str),
-    /// `cluster.local/RELEASE-CHART`, as some charts name their provisioner after the release, for
-    /// this chart.
+    /// The name `cluster.local/RELEASE-CHART` for this chart, as some charts name their provisioner after the release.
     Chart(&'static str),
 }
 
 impl Name {
-    /// Whether it is the name of this driver.
+    /// Whether the name of a driver matches.
     pub fn is_of(self, driver: &str) -> bool {
         match self {
             Self::Is(name) => driver == name,
@@ -119,7 +118,7 @@ impl Name {
         }
     }
 
-    /// As documents write it.
+    /// Returns the name as documents write it.
     pub fn describe(self) -> String {
         match self {
             Self::Is(name) => name.to_owned(),
@@ -141,14 +140,14 @@ pub struct Reference<'a> {
     pub driver: &'a str,
     /// The volume handle, or the text of an in-tree source.
     pub handle: &'a str,
-    /// The `volumeAttributes` that its family asks for.
+    /// The `volumeAttributes` for which the family asks.
     pub attributes: &'a Attributes,
-    /// What is known of its driver: by its name, else by what runs it and by the attributes.
+    /// The family of the driver: by its name, else by what runs it and by the attributes.
     pub family: &'static Family,
 }
 
 impl<'a> Reference<'a> {
-    /// The reference of a backend volume.
+    /// Returns the reference to a backend volume.
     pub fn of(key: &'a BackendKey, attributes: &'a Attributes) -> Self {
         let named = family(&key.driver);
         let family = match is_unknown(named) {
@@ -162,13 +161,13 @@ impl<'a> Reference<'a> {
         Self { driver: &key.driver, handle: &key.handle, attributes, family }
     }
 
-    /// The value of an attribute; drivers differ in whether they tell upper and lower case apart,
-    /// and none has two keys that differ only so.
+    /// Returns the value of an attribute; drivers differ in whether they tell upper and lower case apart, and none has
+    /// two keys that differ only so.
     pub fn attribute(&self, key: &str) -> Option<&'a str> {
         self.attributes.get(key)
     }
 
-    /// The fields of the handle between separators.
+    /// Returns the fields of the handle between separators.
     pub fn fields(&self, separator: char) -> Vec<&'a str> {
         self.handle.split(separator).collect()
     }
@@ -177,39 +176,39 @@ impl<'a> Reference<'a> {
 /// A backend volume that is to be deleted, as its driver sees it.
 #[derive(Debug, Clone, Copy)]
 pub struct Deletion<'a> {
-    /// How its volume references it.
+    /// The reference of the volume to it.
     pub reference: Reference<'a>,
-    /// The driver or provisioner that deletes it.
+    /// The driver or provisioner that deletes the backend volume.
     pub owner: &'a str,
     /// The name of the volume.
     pub volume: &'a str,
-    /// The wanted parameters of its `StorageClass`; `None` where that was not read or is gone.
+    /// The wanted parameters of the volume's `StorageClass`; `None` where that was not read or does not exist.
     pub class: Option<&'a [(Text, Text)]>,
     /// The arguments and the environment, as far as it is read, of the controller of the driver;
     /// `None` where none was read.
     pub arguments: Option<&'a [Text]>,
-    /// The images that run in the pods of its controller; `None` where none was read.
+    /// The images that run in the pods of the controller; `None` where none was read.
     pub images: Option<&'a [Text]>,
     /// Whether the provisioner will hand over a Secret.
     pub has_secret: bool,
 }
 
 impl<'a> Deletion<'a> {
-    /// The value of a parameter of the class.
+    /// Returns the value of a parameter of the class.
     pub fn parameter(&self, key: &str) -> Option<&'a str> {
         let mut parameters = self.class?.iter();
         parameters.find(|(known, _)| known.eq_ignore_ascii_case(key)).map(|(_, value)| &**value)
     }
 
-    /// The value of a flag of the controller: `Some("true")` for `--flag` alone. `None` where it is
-    /// not set; whether anything was read is in `arguments`.
+    /// Returns the value of a flag of the controller: `Some("true")` for `--flag` alone. `None` where it is not set;
+    /// whether anything was read is in `arguments`.
     pub fn flag(&self, name: &str) -> Option<&'a str> {
         self.flags(name).next()
     }
 
-    /// The values of a flag, where several controllers run or are about to; [`UNREAD`] for each argument that may
-    /// be this flag, because it is a line of a shell or a variable. That is none for variables of the
-    /// environment, whose names have capital letters.
+    /// Returns the values of a flag, where several controllers run or are about to; [`UNREAD`] for each argument that
+    /// may be this flag, because it is a line of a shell or a variable. That is none for variables of the environment,
+    /// whose names have capital letters.
     pub fn flags(&self, name: &str) -> impl Iterator<Item = &'a str> {
         let is_flag = !name.starts_with(|it: char| it.is_ascii_uppercase());
         self.arguments.unwrap_or_default().iter().filter_map(move |argument| {
@@ -225,130 +224,129 @@ impl<'a> Deletion<'a> {
     }
 }
 
-/// What a driver does when it is told to delete a volume.
+/// Reaction of a driver that is told to delete a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destruction {
-    /// It destroys the data at these places.
+    /// The driver destroys the data at these places.
     Storage {
-        /// Which places.
+        /// The places.
         places: Vec<Place<'static>>,
-        /// What that is, in words that follow "deletes": `the EBS volume vol-1`.
+        /// The data, in words that follow "deletes": `the EBS volume vol-1`.
         what: Cow<'static, str>,
     },
-    /// It takes the volume away and leaves the data: renamed, or without the access point.
+    /// The driver takes the volume away and leaves the data: renamed, or without the access point.
     Kept {
-        /// Which places are no longer what they were.
+        /// The places that are no longer what they were.
         places: Vec<Place<'static>>,
-        /// What happens, in words that follow the driver: `renames the directory to archived-…`.
+        /// The action, in words that follow the driver: `renames the directory to archived-…`.
         what: Cow<'static, str>,
     },
-    /// It answers OK and does nothing, for this reason: the object would go, the storage stay.
+    /// The driver answers OK and does nothing, for this reason: the object would be deleted, the storage remain.
     Nothing(Cow<'static, str>),
-    /// It answers with an error, for this reason: the volume would stay Released.
+    /// The driver answers with an error, for this reason: the volume would stay Released.
     Fails(Cow<'static, str>),
-    /// What it would destroy cannot be told, for this reason.
+    /// The reaction is unknown, for this reason.
     Undecided(Cow<'static, str>),
 }
 
 impl Destruction {
-    /// It destroys the data at one place.
+    /// Returns the destruction of the data at one place.
     pub fn of(place: Place<'static>, what: impl Into<Cow<'static, str>>) -> Self {
         Self::Storage { places: vec![place], what: what.into() }
     }
 }
 
-/// What becomes of snapshots when their volume is deleted.
+/// Fate of snapshots when their volume is deleted.
 #[derive(Debug, Clone, Copy)]
 pub struct Snapshots {
     /// The fate of all snapshots, unless their handles tell them apart.
     pub fate: Fate,
-    /// Reads the fate of one snapshot in its handle, where the family has several sorts.
+    /// Function that reads the fate of one snapshot in its handle, where the family has several sorts.
     pub of_handle: Option<fn(&str) -> Option<Fate>>,
-    /// The volume that the handle of a snapshot names, where it names one: its volume handle.
+    /// Function that returns the volume handle that the handle of a snapshot names, where it names one.
     pub volume_of_handle: Option<fn(&str) -> Option<&str>>,
     /// The fate in a sentence.
     pub note: &'static str,
 }
 
 impl Snapshots {
-    /// One fate for all snapshots.
+    /// Returns one fate for all snapshots.
     pub const fn all(fate: Fate, note: &'static str) -> Self {
         Self { fate, of_handle: None, volume_of_handle: None, note }
     }
 
-    /// What becomes of the snapshot with this handle.
+    /// Returns the fate of the snapshot with this handle.
     pub fn fate_of(&self, handle: Option<&str>) -> Fate {
         let told = self.of_handle.zip(handle).and_then(|(fate, handle)| fate(handle));
         told.unwrap_or(self.fate)
     }
 }
 
-/// What becomes of a snapshot or a clone when its volume is deleted.
+/// Fate of a snapshot or a clone when its volume is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fate {
-    /// It does not need the volume.
+    /// The snapshot or clone does not need the volume.
     Independent,
-    /// It is destroyed with it.
+    /// The snapshot or clone is destroyed with the volume.
     Dies,
-    /// While it exists, the driver refuses to delete the volume, or keeps it: the volume stays
+    /// The driver refuses to delete the volume, or keeps it, while the snapshot or clone exists: the volume stays
     /// Released.
     Blocks,
-    /// There are none.
+    /// There are no snapshots or clones.
     None,
-    /// Not known: it may be destroyed.
+    /// The fate is unknown: the snapshot or clone may be destroyed.
     Unknown,
 }
 
-/// What deleting the object of a volume does to its storage, under any policy.
+/// Effect of deleting the object of a volume on its storage, under any policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObjectDropped {
-    /// Destroys the data, as this sentence says.
+    /// The data is destroyed, as this sentence says.
     Destroys(&'static str),
-    /// Does something that a user has to know before.
+    /// Something happens that a user has to know before.
     Notice(&'static str),
 }
 
-/// How the provisioner of a family is seen at work.
+/// How the provisioner of a family is recognised at work.
 #[derive(Debug, Clone, Copy)]
 pub struct Provisioner {
-    /// What runs it.
+    /// The program that runs the provisioner.
     pub kind: ProvisionerKind,
-    /// The names of its Deployment, `StatefulSet` or `DaemonSet`.
+    /// The names of the provisioner's Deployment, `StatefulSet` or `DaemonSet`.
     pub workloads: &'static [&'static str],
-    /// The last parts of the names of its images: of the driver's controller, or of the
-    /// provisioner itself.
+    /// The last parts of the names of images: of the driver's controller, or of the provisioner itself.
     pub images: &'static [&'static str],
-    /// Whether it elects a leader by default, so that a Lease is to be expected.
+    /// Whether the provisioner elects a leader by default, so that a Lease is to be expected.
     pub elects_leader: bool,
-    /// Where the control plane hides it: which, and what is seen there all the same.
+    /// The control planes that hide the provisioner, and what is seen there all the same.
     pub hidden: Option<&'static str>,
 }
 
-/// What runs the provisioner of a family.
+/// Program that runs the provisioner of a family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProvisionerKind {
     /// csi-provisioner.
     Csi,
     /// A program of its own.
     External {
-        /// Where its name is configured: an environment variable or a flag.
+        /// The environment variables or flags that configure the provisioner's name.
         configured_by: &'static [&'static str],
-        /// Its name where nothing is configured.
+        /// The provisioner's name where nothing is configured.
         default_name: Option<&'static str>,
     },
     /// One process for each node.
     PerNode,
-    /// There is none: no controller creates or deletes such volumes.
+    /// There is no provisioner: no controller creates or deletes such volumes.
     Nobody,
 }
 
 impl Provisioner {
-    /// csi-provisioner in a workload that is visible, with leader election.
+    /// Returns csi-provisioner in a workload that is visible, with leader election.
     pub const fn csi(workloads: &'static [&'static str], images: &'static [&'static str]) -> Self {
         Self { kind: ProvisionerKind::Csi, workloads, images, elects_leader: true, hidden: None }
     }
 
-    /// A program of its own, without leader election.
+    /// Returns a program of its own, without leader election.
     pub const fn external(
         configured_by: &'static [&'static str],
         default_name: Option<&'static str>,
@@ -359,13 +357,13 @@ impl Provisioner {
         Self { kind, workloads, images, elects_leader: false, hidden: None }
     }
 
-    /// The same without leader election.
+    /// Returns the provisioner without leader election.
     #[must_use]
     pub const fn without_leader(self) -> Self {
         Self { elects_leader: false, ..self }
     }
 
-    /// The same, hidden by some control planes.
+    /// Returns the provisioner hidden by some control planes.
     #[must_use]
     pub const fn hidden(self, by: &'static str) -> Self {
         Self { hidden: Some(by), ..self }

@@ -1,4 +1,4 @@
-//! Storage drivers: what is known of them, by families.
+//! Storage drivers and what is known of them, by families.
 //!
 //! The rest of the crate asks three things: what storage a reference names ([`used`]), what the
 //! driver destroys when it is told to delete that ([`Family::deletion`]), and how its provisioner is
@@ -35,8 +35,8 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::model::{Attributes, BackendKey};
 
-/// Returns the family of a driver or a provisioner by its name, or the one of unknown drivers. What
-/// runs under a name that says nothing is told by `facts::recognised`.
+/// Returns the family of a driver or a provisioner by its name, or the one of unknown drivers. What runs under a name
+/// that says nothing is recognised by `facts::provisioning_family`.
 pub fn family(driver: &str) -> &'static Family {
     static EXACT: LazyLock<HashMap<&'static str, &'static Family>> = LazyLock::new(|| {
         let names = FAMILIES.iter().flat_map(|family| {
@@ -121,8 +121,8 @@ pub fn by_handle(key: &BackendKey) -> Vec<Place<'static>> {
 /// attributes can say what it names.
 pub const INLINE: &str = "(inline)";
 
-/// Returns those attributes of a volume that decide what is known of it: none where its handle
-/// alone shows the same place.
+/// Returns the attributes of a volume that decide what is known of it: none where its handle alone shows the same
+/// place.
 pub fn attributes_that_matter(key: &BackendKey, attributes: Attributes) -> Attributes {
     let family = family(&key.driver);
     if is_unknown(family) {

@@ -8,47 +8,46 @@ use std::{borrow::Cow, cmp::Ordering, fmt};
 use keys::is_number;
 pub use keys::{ExactKey, PlaceKey};
 
-/// More components than any real path has: what lies deeper is told apart by nothing.
+/// Number of components beyond which paths are not told apart, more than any real path has.
 const DEEPEST: usize = 64;
 
-/// The space of everything that is reached through NFS, whichever driver mounts it.
+/// The space of everything that is reached through NFS, with any driver.
 pub const NFS: &str = "NFS";
 
-/// How many components the directory of a server has at most that NFSv4 shows as its root.
+/// Largest number of components of the directory of a server that NFSv4 shows as its root.
 const PSEUDO_ROOT: usize = 8;
 
-/// The storage that a volume names, so that it can be compared with what others name, also through
-/// other drivers.
+/// Place of the storage that a volume references, comparable with those of other volumes, also through other drivers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place<'a> {
     /// The kind of storage in which places are compared: never the driver where several drivers
     /// reach the same storage.
     pub space: Cow<'a, str>,
-    /// What must agree besides the extent: a server, a zone, a node.
+    /// The parts that must agree besides the extent: a server, a zone, a node.
     pub realm: Vec<Part<'a>>,
-    /// What it covers.
+    /// The extent in that space and realm.
     pub extent: Extent<'a>,
     /// Whether upper and lower case tell names apart.
     pub letters: Letters,
 }
 
-/// What a place covers.
+/// Extent of a place.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Extent<'a> {
     /// A device, which contains no other: its name.
     Device(Cow<'a, str>),
     /// A directory with everything in it: the components of its path, the root first.
     Directory(Vec<Cow<'a, str>>),
-    /// Something in a directory; where exactly the cluster does not show, and why.
+    /// Something in a directory; the reason is why the cluster does not show where exactly.
     Within(Vec<Cow<'a, str>>, &'static str),
-    /// Nothing can be told from this handle, and why.
+    /// Something unknown with this handle, and the reason.
     Undecided(Cow<'a, str>, Cow<'static, str>),
 }
 
 /// A part of a realm.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Part<'a> {
-    /// Two different ones are two different things.
+    /// One thing: two different names are two different things.
     Is(Cow<'a, str>),
     /// One of the names of a thing, such as a pool: different names prove nothing.
     Named(Cow<'a, str>),
@@ -57,7 +56,7 @@ pub enum Part<'a> {
     Server { identity: Option<Cow<'a, str>>, address: Option<Cow<'a, str>> },
     /// Nodes, by the canonical text of a node affinity; `any` stands for all nodes.
     Nodes(Cow<'a, str>),
-    /// Not shown by the cluster, and why: it agrees with everything.
+    /// A part that the cluster does not show, with the reason: it agrees with everything.
     Unknown(&'static str),
 }
 
@@ -72,28 +71,28 @@ pub enum Letters {
     Unclear,
 }
 
-/// How another place lies relative to one.
+/// Relation of another place to one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Relation {
-    /// Both are the same.
+    /// Both places are the same.
     Equal,
-    /// The other one is in it.
+    /// The other place is in this one.
     Inside,
-    /// The other one contains it.
+    /// The other place contains this one.
     Around,
 }
 
-/// Two places overlap, or may.
+/// Overlap of two places, certain or possible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overlap {
-    /// How the other one lies to this one.
+    /// The relation of the other place to this one.
     pub relation: Relation,
-    /// Why it is not certain; `None` if it is.
+    /// The reason for which the overlap is not certain; `None` if it is.
     pub doubt: Option<Cow<'static, str>>,
 }
 
 impl Overlap {
-    /// Whether nothing unknown is needed for it.
+    /// Whether the overlap is certain.
     pub const fn is_certain(&self) -> bool {
         self.doubt.is_none()
     }
@@ -103,7 +102,7 @@ impl Overlap {
 const ANY_NODE: &str = "any";
 
 impl<'a> Place<'a> {
-    /// A device in a space.
+    /// Returns a device in a space.
     pub fn device(space: impl Into<Cow<'a, str>>, name: impl Into<Cow<'a, str>>) -> Self {
         Self {
             space: space.into(),
@@ -113,7 +112,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// A directory in a space, by its path. A path that leads upwards is undecided.
+    /// Returns a directory in a space, by its path. A path that leads upwards is undecided.
     pub fn directory(space: impl Into<Cow<'a, str>>, path: &'a str) -> Self {
         Self {
             space: space.into(),
@@ -123,7 +122,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The directory at this path in it.
+    /// Returns the directory at this path in the place.
     #[must_use]
     pub fn descend(mut self, path: &'a str) -> Self {
         if let Extent::Directory(mut above) = self.extent {
@@ -144,7 +143,7 @@ impl<'a> Place<'a> {
         self
     }
 
-    /// A place of which nothing can be told.
+    /// Returns a place of which nothing is known.
     pub fn undecided(
         space: impl Into<Cow<'a, str>>,
         handle: impl Into<Cow<'a, str>>,
@@ -158,7 +157,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Adds a part to the realm of the place.
+    /// Returns the place with a further part of its realm.
     #[must_use]
     pub fn of(mut self, part: Part<'a>) -> Self {
         self.realm.push(part);
@@ -172,7 +171,7 @@ impl<'a> Place<'a> {
         self
     }
 
-    /// A place somewhere in this directory; where is not known.
+    /// Returns a place somewhere in this directory; where is not known.
     #[must_use]
     pub fn somewhere_within(mut self, why: &'static str) -> Self {
         if let Extent::Directory(path) = self.extent {
@@ -181,7 +180,7 @@ impl<'a> Place<'a> {
         self
     }
 
-    /// The same place without borrowed texts.
+    /// Returns the same place without borrowed texts.
     pub fn into_owned(self) -> Place<'static> {
         let own = |text: Cow<'a, str>| Cow::Owned(text.into_owned());
         let path = |path: Vec<Cow<'a, str>>| path.into_iter().map(own).collect();
@@ -198,12 +197,12 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Whether it is on a server or in a storage cluster that every client may reach by its name.
+    /// Whether the place is on a server or in a storage cluster that every client may reach by its name.
     pub fn is_reached_by_name(&self) -> bool {
         self.realm.iter().any(|part| matches!(part, Part::Server { .. } | Part::Named(_)))
     }
 
-    /// Whether it is a device.
+    /// Whether the place is a device.
     pub fn is_device(&self) -> bool {
         matches!(self.extent, Extent::Device(_))
     }
@@ -213,13 +212,13 @@ impl<'a> Place<'a> {
         matches!(&self.extent, Extent::Device(name) if is_number(name))
     }
 
-    /// Whether it is in a bucket, which many mount by design, each with a prefix of its own that no
-    /// volume shows.
+    /// Whether the place is in a bucket, which many mount by design, each with a prefix of its own that no volume
+    /// shows.
     pub fn is_bucket(&self) -> bool {
         self.space.ends_with(" bucket")
     }
 
-    /// Why nothing can be told of it, if so.
+    /// Returns why nothing is known of the place, if so.
     pub fn doubt(&self) -> Option<&str> {
         match &self.extent {
             Extent::Undecided(_, why) => Some(why),
@@ -227,7 +226,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// How another place lies to this one, if they overlap or may.
+    /// Returns how another place lies to this one, if they overlap or may.
     ///
     /// A part that is unknown agrees with everything, the others still decide.
     pub fn overlap(&self, other: &Self) -> Option<Overlap> {
@@ -246,9 +245,8 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// How another place on the same NFS server may lie to one: a server that exports a directory with
-    /// `fsid=0` shows NFSv4 everything beneath it without that directory, so that `/exports/a` and
-    /// `/a` may be one (exports(5)).
+    /// Returns how another place on the same NFS server may lie to one: a server that exports a directory with `fsid=0`
+    /// shows NFSv4 everything beneath it without that directory, so that `/exports/a` and `/a` may be one (exports(5)).
     fn overlap_by_pseudo_root(&self, other: &Self) -> Option<Overlap> {
         let (mine, theirs) = (self.path_on_nfs()?, other.path_on_nfs()?);
         let relation = |mine: usize, theirs: usize| match mine.cmp(&theirs) {
@@ -273,8 +271,8 @@ impl<'a> Place<'a> {
         Some(Overlap { relation, doubt: Some(doubt.into()) })
     }
 
-    /// Its path on an NFS server that an administrator has set up: those of a provider show every path
-    /// as it is.
+    /// Returns the path on an NFS server that an administrator has set up: those of a provider show every path as it
+    /// is.
     fn path_on_nfs(&self) -> Option<&[Cow<'a, str>]> {
         let is_known = |part: &Part<'_>| matches!(part, Part::Server { identity: Some(_), .. });
         match &self.extent {
@@ -288,13 +286,13 @@ impl<'a> Place<'a> {
     }
 }
 
-/// What NFSv4 may show of a path: without the components of each directory that may be its root.
+/// Returns the paths that NFSv4 may show instead of one: without the components of each directory that may be its root.
 fn tails<T>(path: &[T]) -> impl Iterator<Item = &[T]> {
     (1..path.len()).take(PSEUDO_ROOT).map(|root| &path[root..])
 }
 
-/// How the closest of some places lies to the closest of others, if any of them overlap or may:
-/// what is certain before what is not.
+/// Returns how the closest of some places lies to the closest of others, if any of them overlap or may: what is certain
+/// before what is not.
 pub fn meeting(mine: &[Place<'_>], theirs: &[Place<'_>]) -> Option<Overlap> {
     let pairs = mine.iter().flat_map(|mine| theirs.iter().filter_map(|it| mine.overlap(it)));
     pairs.min_by_key(|overlap| (!overlap.is_certain(), overlap.relation))
@@ -391,7 +389,7 @@ impl Extent<'_> {
     }
 }
 
-/// Whether two names are the same; adds a doubt where only loosely.
+/// Compares two names; adds a doubt where they are the same only loosely.
 fn same(
     mine: &str,
     theirs: &str,
@@ -439,7 +437,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The name of the part, as texts show it.
+    /// Returns the name of the part, as texts show it.
     fn name(&self) -> &str {
         match self {
             Self::Is(text) | Self::Named(text) | Self::Nodes(text) => text,
@@ -450,7 +448,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Whether two parts agree; adds a doubt where one of them is not known well enough.
+    /// Compares two parts; adds a doubt where one of them is not known well enough.
     fn agrees(&self, other: &Self, doubt: &mut Option<Cow<'static, str>>) -> Option<()> {
         match (self, other) {
             (Self::Unknown(why), _) | (_, Self::Unknown(why)) => {
@@ -485,7 +483,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Whether two node affinities can lead to one node.
+/// Compares two node affinities, which agree if both can lead to one node.
 fn nodes_agree(mine: &str, theirs: &str, doubt: &mut Option<Cow<'static, str>>) -> Option<()> {
     if mine == theirs || mine == ANY_NODE || theirs == ANY_NODE {
         return Some(());
@@ -512,7 +510,7 @@ fn values(affinity: &str) -> Option<(&str, &str)> {
     Some((label, rest.strip_suffix(']')?))
 }
 
-/// The label and the only value that an affinity allows.
+/// Returns the label and the only value that an affinity allows.
 fn one_value(affinity: &str) -> Option<(&str, &str)> {
     values(affinity).filter(|(_, values)| !values.contains(", "))
 }

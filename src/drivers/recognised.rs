@@ -1,19 +1,18 @@
-//! Recognises the controllers of families by their images and workloads, and their volumes by their
-//! attributes.
+//! Recognition of the controllers of families by their images and workloads, and of their volumes by their attributes.
 
 use std::sync::LazyLock;
 
 use super::{FAMILIES, Family, ProvisionerKind, family::switches_on};
 use crate::model::{Attributes, image_name};
 
-/// What a driver is recognised as.
+/// Result of recognising a driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recognition {
-    /// Nothing tells its family.
+    /// The family of the driver is unknown.
     Unknown,
-    /// A driver of the family with this id.
+    /// The driver is of the family with this id.
     As(&'static str),
-    /// Its images contradict each other, as this sentence says.
+    /// The driver's images contradict each other, as this sentence says.
     Differs(String),
 }
 
@@ -39,7 +38,7 @@ fn families_of_image(image: &str) -> impl Iterator<Item = &'static Family> {
     FAMILIES.iter().copied().filter(move |it| it.provisioner.images.iter().any(|it| is_it(it)))
 }
 
-/// Whether a name consists of words that anybody uses, and so proves nothing.
+/// Whether a name consists of common words only, and so proves nothing.
 fn is_plain(name: &str) -> bool {
     const PLAIN: [&str; 8] =
         ["controller", "csi", "driver", "operator", "plugin", "provisioner", "server", "storage"];

@@ -5,25 +5,25 @@ use hashbrown::HashSet;
 
 use super::{Extent, INLINE, Place, Reference, is_unknown, used};
 
-/// The shortest id that is taken for one, unless it is numbered like `sv_77`.
+/// Length of the shortest id that is taken for one, unless it is numbered like `sv_77`.
 const SHORTEST: usize = 8;
 
-/// The shortest number that is taken for an id: shorter ones are ports and years.
+/// Length of the shortest number that is taken for an id: shorter ones are ports and years.
 const SHORTEST_NUMBER: usize = 6;
 
 /// An id in a handle, in lower case; UUIDs have their dashes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Token {
-    /// The id.
+    /// The id itself.
     pub text: String,
-    /// Whether it is a UUID.
+    /// Whether the id is a UUID.
     pub is_uuid: bool,
 }
 
 /// A key of the index of tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TokenKey<'a> {
-    /// An id in the name of something whose places are known.
+    /// An id in the name of storage whose places are known.
     Known(&'a str),
     /// An id in the handle of a volume that its unknown driver made itself.
     Made(&'a str),
@@ -31,31 +31,31 @@ pub enum TokenKey<'a> {
     Unknown(&'a str),
     /// The last part of the handle of an unknown driver.
     Tail(&'a str),
-    /// Another part of such a handle.
+    /// Another part of the handle of an unknown driver.
     Part(&'a str),
-    /// A whole handle, of whichever driver, in lower case.
+    /// A whole handle, of any driver, in lower case.
     Handle(&'a str),
 }
 
-/// How a volume names its storage, as far as ids tell.
+/// The ids and other names by which a volume references its storage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
     /// The driver.
     pub driver: String,
     /// The whole handle in lower case; empty where it names nothing by itself.
     pub handle: String,
-    /// The ids.
+    /// The ids in the reference.
     pub tokens: Vec<Token>,
     /// The parts of the handle of an unknown driver, each behind the driver's name.
     pub parts: Vec<String>,
-    /// The last of them, unless it is a number or a kind.
+    /// The last of these parts, unless it is a number or a kind.
     pub tail: Option<String>,
-    /// Whether its places do not show everything that may name the same: nothing is known of its
+    /// Whether the volume's places do not show everything that may reference the same storage: nothing is known of its
     /// driver, or where it exports the volume.
     pub may_be_elsewhere: bool,
-    /// Whether nothing is known of its driver.
+    /// Whether nothing is known of the volume's driver.
     pub is_unknown: bool,
-    /// Whether its driver made it: to a driver, two handles of its own are two volumes.
+    /// Whether the volume's driver made it: to a driver, two handles of its own are two volumes.
     pub is_made: bool,
 }
 
@@ -86,7 +86,7 @@ impl Named {
         Self { driver, handle, tokens, parts, tail, may_be_elsewhere, is_unknown, is_made }
     }
 
-    /// The keys under which it is found.
+    /// Returns the keys under which the volume is found.
     pub fn keys(&self) -> impl Iterator<Item = TokenKey<'_>> {
         let ids = self.tokens.iter().map(|it| {
             match (self.may_be_elsewhere, self.is_unknown && self.is_made) {
@@ -100,7 +100,7 @@ impl Named {
         ids.chain(whole).chain(tail).chain(self.parts.iter().map(|it| TokenKey::Part(it)))
     }
 
-    /// The keys under which others are found that may name the same. What is found by none of them
+    /// Returns the keys under which others are found that may reference the same storage. What is found by none of them
     /// is known to be something else.
     pub fn searches(&self) -> impl Iterator<Item = TokenKey<'_>> {
         let ids = self.tokens.iter().flat_map(|it| {
@@ -136,7 +136,7 @@ impl Named {
         id.or_else(whole).or_else(part)
     }
 
-    /// The whole handle, if it names anything.
+    /// Returns the whole handle, if it names anything.
     fn whole(&self) -> Option<&str> {
         Some(&*self.handle).filter(|it| !it.is_empty())
     }
@@ -153,7 +153,7 @@ impl Named {
     }
 }
 
-/// The last part of what a place covers.
+/// Returns the last part of the extent of a place.
 fn last_part<'a>(place: &'a Place<'_>) -> Option<&'a str> {
     match &place.extent {
         Extent::Device(name) | Extent::Undecided(name, _) => {
@@ -204,7 +204,7 @@ fn ids(text: &str) -> Vec<Token> {
     found
 }
 
-/// A World Wide Name without what tells its form: `0x` of numbers, `3` of SCSI's NAA designators.
+/// Returns a World Wide Name without what tells its form: `0x` of numbers, `3` of SCSI's NAA designators.
 fn without_type(word: &str) -> &str {
     let number = word.strip_prefix("0x").unwrap_or(word);
     let is_hex = number.bytes().all(|it| it.is_ascii_hexdigit());

@@ -1,5 +1,5 @@
-//! Hands the documents of one file to the caller as pieces, and counts them for the file's summary;
-//! lines of our own dumps: the header, records that are no Kubernetes objects, and the end line.
+//! Delivery of the documents of one file to the caller as pieces, which are counted for the file's summary; and lines
+//! of our own dumps: the header, records that are no Kubernetes objects, and the end line.
 //!
 //! An item of a list takes from its list the kind and version that it lacks. Lists that name their
 //! kind only at their end keep such items until then.
@@ -19,7 +19,7 @@ use super::piece::{
 use super::window::{Halt, Position};
 use super::{OWN_EXCERPT, OWN_GROUP, OWN_HEADER, OWN_TRAILER, OWN_VERSION};
 
-/// The caller's end of the line.
+/// Function of the caller that receives pieces.
 pub(super) type PieceSink<'s> = dyn FnMut(Piece<'_>) -> ControlFlow<()> + 's;
 
 /// One file on its way to the sink.
@@ -27,7 +27,7 @@ pub(super) struct Delivery<'s> {
     sink: &'s mut PieceSink<'s>,
     /// Whether the file was merely found in a folder or an archive, and may hold anything.
     found: bool,
-    /// How much of a list is kept until it names its kind.
+    /// Number of bytes of a list that are kept until it names its kind.
     keep: usize,
     pub(super) own: OwnDump,
     list: Option<OpenList>,
@@ -43,20 +43,20 @@ struct OpenList {
     held: Vec<UntypedItem>,
     held_bytes: usize,
     overflown: bool,
-    /// The kinds that its items name: one, and another.
+    /// Two different kinds that items of the list name, if they do.
     kinds: [String; 2],
     /// Broken items, until the list names the kind that they must have been of.
     doubtful: Vec<(Origin, Flaw)>,
 }
 
-/// More broken items than this do not wait for their kind.
+/// Largest number of broken items that wait for their kind.
 const MOST_DOUBTFUL: usize = 1000;
 
 /// Kind and version that an object, its list or its file states.
 struct StatedType<'a> {
     api_version: &'a str,
     kind: &'a str,
-    /// What the list of the object says of its items.
+    /// The head of the list that the object is in.
     list: Option<&'a ObjectHead>,
 }
 
@@ -241,7 +241,7 @@ impl<'s> Delivery<'s> {
         self.send(Piece::Object(object))
     }
 
-    /// Delivers what says of no kind, in a file that was merely found. Without a name it is no object.
+    /// Delivers a document that names no kind, in a file that was merely found. Without a name it is no object.
     fn untyped(&mut self, origin: Origin, head: &ObjectHead, body: &[u8]) -> Result<(), Halt> {
         let Some(body) = str::from_utf8(body).ok().filter(|_| !head.meta.name.0.is_empty()) else {
             self.summary.foreign += 1;
@@ -313,7 +313,7 @@ impl<'s> Delivery<'s> {
         Ok(())
     }
 
-    /// Reports something that is not seen, after which reading goes on.
+    /// Reports a piece that is not read, after which reading goes on.
     pub(super) fn broken(
         &mut self,
         place: Position,
@@ -373,7 +373,7 @@ impl<'s> Delivery<'s> {
     }
 }
 
-/// Builds the piece for a document from its head.
+/// Returns the piece for a document from its head.
 fn document<'a>(
     origin: Origin,
     head: &'a ObjectHead,
@@ -397,21 +397,21 @@ fn document<'a>(
     }
 }
 
-/// How far a dump of ours has come.
+/// State of a file that may be a dump of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::dump) enum OwnDump {
     /// The file is no dump of ours.
     No,
-    /// So many lines after the header.
+    /// The header has been read, and this number of lines after it.
     Open(u64),
-    /// The end line has been seen.
+    /// The end line has been read.
     Closed,
 }
 
 /// The end line of our own dump.
 #[derive(Serialize, Deserialize)]
 pub(in crate::dump) struct EndLine {
-    /// The lines between the header and the end.
+    /// Number of lines between the header and the end.
     pub(in crate::dump) count: u64,
 }
 
@@ -459,7 +459,7 @@ impl Delivery<'_> {
         self.send(Piece::Record(record))
     }
 
-    /// Counts a line of ours, if it is one.
+    /// Counts a line, if it is one of our own dump.
     pub(in crate::dump) fn count_line(&mut self) {
         if let OwnDump::Open(count) = &mut self.own {
             *count += 1;

@@ -9,16 +9,16 @@ use super::OWN_VERSION;
 /// [`Origin`](super::Origin), and is never a reason to stop with the other files.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
-    /// Nothing is in the file.
+    /// The file is empty.
     #[error("is empty")]
     Empty,
-    /// Each character takes two bytes.
+    /// The text is UTF-16: each character takes two bytes.
     #[error("is UTF-16, not UTF-8")]
     Utf16,
-    /// It is packed in a way that is not read here.
+    /// The file is packed in a way that is not read here.
     #[error("is {0}, which cannot be read")]
     Packed(&'static str),
-    /// It holds bytes that no text has.
+    /// The file holds bytes that no text has.
     #[error("is neither text, nor gzip, nor tar")]
     Binary,
     /// An archive lies in an archive, or gzip in gzip in gzip.
@@ -30,77 +30,77 @@ pub enum Flaw {
     /// The bytes could not be read, or not be unpacked.
     #[error("cannot be read{}: {reason}", beyond(*offset))]
     Unreadable {
-        /// Counted after unpacking, from 0, which may also mean that it is not known.
+        /// Offset after unpacking, counted from 0, which may also mean that it is not known.
         offset: u64,
-        /// What the operating system or the unpacker said.
+        /// Message of the operating system or the unpacker.
         reason: String,
     },
     /// The end came in the middle of something.
     #[error("breaks off at byte {offset}, within {what}")]
     Truncated {
-        /// Counted after unpacking, from 0.
+        /// Offset after unpacking, counted from 0.
         offset: u64,
-        /// In the middle of what.
+        /// The unfinished part.
         what: &'static str,
     },
-    /// It is neither JSON nor YAML.
+    /// The text is neither JSON nor YAML.
     #[error("is not valid {format} at byte {offset}: {reason}")]
     Syntax {
-        /// `JSON` or `YAML`, whichever its first character promised.
+        /// `JSON` or `YAML`, by the first character of the text.
         format: &'static str,
-        /// Counted after unpacking, from 0.
+        /// Offset after unpacking, counted from 0.
         offset: u64,
-        /// What the parser said.
+        /// Message of the parser.
         reason: String,
     },
-    /// A text in it is not UTF-8. No API server writes such a thing: the bytes were damaged.
+    /// A text in the piece is not UTF-8. No API server writes such a thing: the bytes were damaged.
     #[error("contains text that is not UTF-8")]
     NotUtf8,
     /// A single object is larger than any that Kubernetes would store.
     #[error("contains an object of more than {} MiB", limit >> 20)]
     TooLarge {
-        /// In bytes.
+        /// The limit in bytes.
         limit: usize,
     },
     /// A number, a text, a list… where an object belongs.
     #[error("is {found}, not a Kubernetes object")]
     NotAnObject {
-        /// What was there.
+        /// The value that was found.
         found: &'static str,
     },
-    /// A field that every Kubernetes object has is not there, or is empty.
+    /// A field that every Kubernetes object has is absent, or empty.
     #[error("is not a Kubernetes object: it has no {0}")]
     Lacks(&'static str),
-    /// A field that every Kubernetes object has is there, and of another type.
+    /// A field that every Kubernetes object has is present, and of another type.
     #[error("is not a Kubernetes object: its {field} {reason}")]
     Unusable {
         /// The field's path.
         field: String,
-        /// What is wrong with it, in words that follow its name.
+        /// The fault of the field, in words that follow its name.
         reason: String,
     },
-    /// The answer of an API server that refused.
+    /// The document is the answer of an API server that refused.
     #[error("is an error of the API server, not the requested object: {0}")]
     Refusal(String),
-    /// `items` beneath a kind that is no list.
+    /// A document has `items` beneath a kind that is no list.
     #[error("has items, but its kind is {0}")]
     NotAList(String),
     /// A typed list with items of another kind: the answer to another question.
     #[error("is a {0} with items of kind {1}")]
     OtherItems(String, String),
-    /// A list where an item of a list should be.
+    /// A list stands where an item of a list should be.
     #[error("is a {0} within a list, and the items of such a list are not read")]
     NestedList(String),
-    /// `items` twice in one list.
+    /// A list has `items` twice.
     #[error("has items twice")]
     TwoItems,
-    /// The list names its kind last, its items name none, and they are too many to be kept until then.
+    /// A list names its kind last, its items name none, and they are too many to be kept until then.
     #[error("names the kind of its items only after more than {} MiB of them", limit >> 20)]
     KindTooLate {
-        /// In bytes.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// A dump of ours whose lines may mean what this version does not know.
+    /// A newer version wrote the dump, whose lines may mean what this version does not know.
     #[error(
         "was written by a newer version of this tool, as {0}: this one knows {OWN_VERSION} only"
     )]
@@ -125,7 +125,7 @@ pub enum Flaw {
 }
 
 impl Flaw {
-    /// Returns what can be done about it.
+    /// Returns advice about the flaw.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Utf16 => Some(
@@ -169,7 +169,7 @@ fn beyond(offset: u64) -> String {
     if offset == 0 { String::new() } else { format!(" beyond byte {offset}") }
 }
 
-/// Why reading did not begin, or writing did not end.
+/// Reason for which reading did not begin, or writing did not end.
 #[derive(Debug, thiserror::Error)]
 pub enum DumpError {
     /// An input that was asked for by name could not be opened.
@@ -177,7 +177,7 @@ pub enum DumpError {
     Open {
         /// The file or folder.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// `-` was given twice.
@@ -186,13 +186,13 @@ pub enum DumpError {
     /// The dump would replace something that is not a dump.
     #[error("{} exists, and is not a dump", path.display())]
     Exists {
-        /// The file that is there.
+        /// The file that exists.
         path: PathBuf,
     },
     /// The dump would replace something that is not even a file.
     #[error("{} is not a regular file", path.display())]
     NotAFile {
-        /// What is there.
+        /// The path of what exists.
         path: PathBuf,
     },
     /// The dump could not be written.
@@ -200,15 +200,15 @@ pub enum DumpError {
     Write {
         /// The dump.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// Nothing that was read is of any use.
     #[error("{reason}")]
     Useless {
-        /// What is wrong with it, with its name.
+        /// The reason, with the name of the input.
         reason: String,
-        /// What can be done about it.
+        /// The advice about it.
         hint: Option<&'static str>,
     },
     /// A line of the dump could not be put into JSON.
@@ -216,13 +216,13 @@ pub enum DumpError {
     Encode {
         /// The dump.
         path: PathBuf,
-        /// What the encoder said.
+        /// Error of the encoder.
         source: serde_json::Error,
     },
 }
 
 impl DumpError {
-    /// Returns what can be done about it.
+    /// Returns advice about the error.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Exists { .. } => Some("choose another name"),

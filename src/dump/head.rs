@@ -1,4 +1,4 @@
-//! The `apiVersion`, `kind` and `metadata` of an object, read without decoding the rest of it.
+//! Head of an object: its `apiVersion`, `kind` and `metadata`, read without decoding the rest of it.
 
 use std::fmt;
 
@@ -12,9 +12,9 @@ use super::wording;
 /// The kind that a broken object is said to have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimedType {
-    /// Empty if it could not be read.
+    /// The API version; empty if it could not be read.
     pub api_version: String,
-    /// Never empty.
+    /// The kind; never empty.
     pub kind: String,
 }
 
@@ -26,11 +26,11 @@ pub(super) struct ObjectHead {
     pub(super) meta: HeadMetadata,
     pub(super) has_metadata: bool,
     pub(super) items: ItemsMember,
-    /// Of an API server's error.
+    /// Message of an API server's error.
     message: String,
     /// The first field that could not be read.
     unusable: Option<(String, String)>,
-    /// Whether a field is there twice, as when two objects have run into one.
+    /// Whether a field occurs twice, as when two objects have run into one.
     doubled: bool,
 }
 
@@ -58,10 +58,10 @@ pub(super) struct HeadMetadata {
     pub(super) resource_version: NullableText,
     #[serde(rename = "creationTimestamp", deserialize_with = "text_or_nothing")]
     pub(super) created: NullableText,
-    /// Set when the API server has more pages.
+    /// Token of the next page, set when the API server has more of them.
     #[serde(rename = "continue")]
     pub(super) next_page: NullableText,
-    /// How many items further pages have, where the API server knows.
+    /// Number of items on further pages, where the API server knows.
     #[serde(rename = "remainingItemCount")]
     pub(super) remaining: Option<i64>,
 }
@@ -74,7 +74,7 @@ impl HeadMetadata {
     }
 }
 
-/// Reads a text that says something of an object, and not which it is: of any other value nothing.
+/// Reads a text that describes an object without identifying it: any other value counts as empty.
 fn text_or_nothing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NullableText, D::Error> {
     let value = Value::deserialize(deserializer)?;
     Ok(NullableText(value.as_str().unwrap_or_default().to_owned()))
@@ -107,7 +107,7 @@ impl<'de> Deserialize<'de> for NullableText {
 }
 
 impl ObjectHead {
-    /// Builds the head of an object of which everything is known.
+    /// Returns the head of an object of which everything is known.
     pub(super) fn known(api_version: String, kind: String, meta: HeadMetadata) -> Self {
         Self { api_version, kind, meta, has_metadata: true, ..Self::default() }
     }
@@ -119,7 +119,7 @@ impl ObjectHead {
         head
     }
 
-    /// Adds what the rest of a list says.
+    /// Adds the members of an object to the head.
     pub(super) fn merge(&mut self, object: &Map<String, Value>) {
         for (key, value) in object {
             let Some(member) = HeadKey::named(key) else { continue };
@@ -143,7 +143,7 @@ impl ObjectHead {
         }
     }
 
-    /// Takes down a member that is a text.
+    /// Sets a member that is a text.
     pub(super) fn text(&mut self, member: HeadKey, text: Result<NullableText, serde_json::Error>) {
         let (field, place) = match member {
             HeadKey::Kind => ("kind", &mut self.kind),
@@ -166,7 +166,7 @@ impl ObjectHead {
         }
     }
 
-    /// Takes down the metadata.
+    /// Sets the metadata.
     pub(super) fn metadata(&mut self, meta: HeadMetadata) {
         if self.has_metadata {
             return self.double("metadata");
@@ -175,7 +175,7 @@ impl ObjectHead {
         self.has_metadata = true;
     }
 
-    /// Takes down what is wrong with metadata that could not be read.
+    /// Notes the fault of metadata that could not be read.
     pub(super) fn spoil_metadata(&mut self, text: &str) {
         if let Err(error) = serde_json::from_str::<HeadMetadata>(text) {
             let (field, reason) = wording::misfit_at(text, &error);
@@ -189,7 +189,7 @@ impl ObjectHead {
         self.spoil(field, "occurs twice".to_owned());
     }
 
-    /// Takes down that a field could not be read, in words that follow its name.
+    /// Notes that a field could not be read, in words that follow its name.
     pub(super) fn spoil(&mut self, field: &str, reason: String) {
         self.unusable.get_or_insert_with(|| (field.to_owned(), reason));
     }
@@ -205,12 +205,12 @@ impl ObjectHead {
         self.kind.is_empty() || self.is_list()
     }
 
-    /// Returns whether this is not even meant to be of Kubernetes.
+    /// Returns whether the document is not even meant to be of Kubernetes.
     pub(super) fn is_foreign(&self) -> bool {
         self.kind.is_empty() && self.api_version.is_empty() && self.unusable.is_none()
     }
 
-    /// Returns what it was if it is broken, as far as it tells itself: of this version and kind.
+    /// Returns the type of a broken object of this version and kind, as far as it tells itself.
     pub(super) fn claimed(&self, api_version: &str, kind: &str) -> Option<ClaimedType> {
         // An error of the API server may stand for anything.
         if self.doubled || kind.is_empty() || kind == "Status" {
@@ -225,13 +225,13 @@ impl ObjectHead {
         Some(ClaimedType { api_version: api_version.to_owned(), kind: kind.to_owned() })
     }
 
-    /// Returns what the items of this list are, if it says so.
+    /// Returns the type of the items of this list, if it says so.
     pub(super) fn claimed_items(&self) -> Option<ClaimedType> {
         let kind = self.kind.strip_suffix("List")?;
         self.claimed(&self.api_version, kind)
     }
 
-    /// Returns what is wrong with it as an object of this version and kind.
+    /// Returns the flaw of an object of this version and kind.
     pub(super) fn flaw(&self, api_version: &str, kind: &str) -> Option<Flaw> {
         if kind == "Status" && api_version == "v1" {
             return Some(Flaw::Refusal(self.message.clone()));
@@ -252,14 +252,14 @@ impl ObjectHead {
         }
     }
 
-    /// Returns what is wrong with a typed list of which some items name another kind.
+    /// Returns the flaw of a typed list of which some items name another kind.
     pub(super) fn alien(&self, kinds: &[String]) -> Option<Flaw> {
         let of = self.kind.strip_suffix("List").filter(|of| !of.is_empty())?;
         let alien = kinds.iter().find(|kind| !kind.is_empty() && *kind != of)?;
         Some(Flaw::OtherItems(self.kind.clone(), alien.clone()))
     }
 
-    /// Returns what is wrong with it as a list. One that is empty must at least say of what.
+    /// Returns the flaw of a list. One that is empty must at least say of what.
     pub(super) fn list_flaw(&self, empty: bool) -> Option<Flaw> {
         match &self.unusable {
             Some((field, reason)) => {
@@ -272,7 +272,7 @@ impl ObjectHead {
     }
 }
 
-/// The members that are looked at.
+/// Member that is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HeadKey {
     Kind,
@@ -296,7 +296,7 @@ impl HeadKey {
     }
 }
 
-/// Returns what a JSON value is called in a sentence.
+/// Returns the name of a JSON value's type in a sentence.
 pub(super) fn called(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

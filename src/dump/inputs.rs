@@ -1,4 +1,4 @@
-//! Opens files, folders and standard input, one after the other.
+//! Opening of files, folders and standard input, one after the other.
 
 use std::fs::File;
 use std::io::Read;
@@ -38,7 +38,7 @@ pub(super) fn read<'s>(
     Ok(unwrap.summaries)
 }
 
-/// Reads what was asked for by name. The inner error is that of the sink.
+/// Reads a file or folder that was asked for by name. The inner error is that of the sink.
 fn path_input(unwrap: &mut Unpacker, path: &Path) -> Result<Result<(), Halt>, DumpError> {
     let failed = |source| DumpError::Open { path: path.to_owned(), source };
     if fs::metadata(path).map_err(failed)?.is_dir() {
@@ -54,7 +54,7 @@ fn path_input(unwrap: &mut Unpacker, path: &Path) -> Result<Result<(), Halt>, Du
     Ok(unwrap.stream(&name(path), &mut file, Packing::default()))
 }
 
-/// Reads what was found. What cannot be opened is not seen, and no reason to stop.
+/// Reads the entries of a folder. What cannot be opened is not seen, and no reason to stop.
 fn folder(unwrap: &mut Unpacker, entries: Vec<(PathBuf, fs::FileType)>) -> Result<(), Halt> {
     for (path, kind) in entries {
         let shown = name(&path);
@@ -80,8 +80,8 @@ fn folder(unwrap: &mut Unpacker, entries: Vec<(PathBuf, fs::FileType)>) -> Resul
     Ok(())
 }
 
-/// Returns what is in a folder, by name. Hidden entries are left out: a folder that is mounted from
-/// a `ConfigMap` shows its files once, and once more beneath `..data`.
+/// Returns the entries of a folder, by name. Hidden entries are left out: a folder that is mounted from a `ConfigMap`
+/// shows its files once, and once more beneath `..data`.
 fn entries(path: &Path) -> io::Result<Vec<(PathBuf, fs::FileType)>> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(path)? {

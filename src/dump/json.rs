@@ -30,9 +30,9 @@ struct JsonReader<'w, 'r, 's> {
 
 /// Shape of an object, once its members were walked.
 enum Shape {
-    /// It ends before this byte.
+    /// An object that ends before this byte.
     Object(usize),
-    /// It is a list whose items begin at this byte, after the bracket.
+    /// A list whose items begin at this byte, after the bracket.
     List(usize),
 }
 
@@ -100,7 +100,7 @@ impl JsonReader<'_, '_, '_> {
         Ok(self.window.bytes()[..end].trim_ascii_end() == b"---")
     }
 
-    /// Reports what cannot begin a document, and passes over its line.
+    /// Reports text that cannot begin a document, and passes over its line.
     fn stray(&mut self) -> Result<(), Halt> {
         let halt = self.syntax(0, "expected `{` or `[`");
         self.resume(halt)
@@ -228,7 +228,7 @@ impl JsonReader<'_, '_, '_> {
         }
     }
 
-    /// Reports an element that is a text, a number…, and passes over it.
+    /// Reports an element that is a text, a number or the like, and passes over it.
     fn not_an_object(&mut self, index: u64, byte: u8, of: Option<&ObjectHead>) -> Result<(), Halt> {
         let place = self.window.here();
         let end = self.pass(0)?;

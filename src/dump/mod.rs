@@ -9,7 +9,7 @@
 //! - **What is broken is told, not dropped.** Each piece that is no object becomes a
 //!   [`Piece::Broken`], and reading goes on where it is known where.
 //! - **What is cut out unchecked says so.** Items of a list as kubectl indents it are found by their
-//!   indentation. Whoever takes them in parses them anyway, and has to treat one that is no JSON
+//!   indentation. The caller parses them anyway, and has to treat one that is no JSON
 //!   as damage to the whole file.
 //! - **Silence proves nothing until the end.** Only when a file has been read to its end does its
 //!   [`FileSummary`] say which of its lists are complete.
@@ -54,21 +54,21 @@ pub(crate) use piece::{
 pub(crate) use wording::{FieldStep, explain, path_of_misfit};
 pub(crate) use writer::{DumpWriter, Replace, file_beside, private_file_beside};
 
-/// The group of everything that is ours.
+/// The API group of all that is ours.
 const OWN_GROUP: &str = "storage.kubectl.dev";
-/// The version of the lines that are ours.
+/// The API version of the lines that are ours.
 const OWN_VERSION: &str = "storage.kubectl.dev/v1alpha1";
 /// The kind of the first line of our own dump.
 const OWN_HEADER: &str = "Dump";
 /// The kind of the first document of an excerpt, which is written by hand and needs no end.
 const OWN_EXCERPT: &str = "Excerpt";
-/// The kind of its last line.
+/// The kind of the last line of our own dump.
 const OWN_TRAILER: &str = "DumpEnd";
 
-/// Where a dump is read from.
+/// Input from which a dump is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
-    /// `-`.
+    /// Standard input, given as `-`.
     Stdin,
     /// A file, or a folder with all that is in it.
     Path(PathBuf),
@@ -84,7 +84,7 @@ impl fmt::Display for Input {
 }
 
 impl Input {
-    /// Returns what an argument of `-f` means.
+    /// Returns the input for an argument of `-f`.
     pub fn parse(argument: impl Into<PathBuf>) -> Self {
         let path = argument.into();
         if path.as_os_str() == "-" { Self::Stdin } else { Self::Path(path) }

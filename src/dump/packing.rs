@@ -1,5 +1,5 @@
-//! Unpacks gzip and tar, and chooses the parser for the text inside; tells by the paths of files which
-//! layout of known tools they have.
+//! Unpacking of gzip and tar, and the choice of the parser for the text inside; recognition of the layouts of known
+//! tools by the paths of files.
 
 use std::io;
 use std::io::Read;
@@ -14,11 +14,11 @@ use super::piece::{FileFormat, FileLayout, FileScope, FileSummary};
 use super::window::{Filled, Halt, Position, Window, WindowLimits};
 use super::{json, wording, yaml};
 
-/// A tar header's magic stands here.
+/// Offset of the magic in a tar header.
 const TAR_MAGIC: usize = 257;
-/// A block of a tar file. Nothing that is recognised here needs more.
+/// Size of a block of a tar file. Nothing that is recognised here needs more.
 const BLOCK: usize = 512;
-/// A longer name than any file system knows; it is read into memory.
+/// Length of a name in an archive that is longer than any file system knows; names are read into memory.
 const LONGEST_NAME: u64 = 64 << 10;
 
 /// Layers of packing that have been unwrapped so far.
@@ -31,13 +31,13 @@ pub(super) struct Packing {
 }
 
 impl Packing {
-    /// A file that was not named.
+    /// Returns the packing of a file that was not named.
     pub(super) fn found() -> Self {
         Self { found: true, ..Self::default() }
     }
 }
 
-/// Unwraps files, and sends what is in them to the sink.
+/// Unpacker of files, which sends their content to the sink.
 pub(super) struct Unpacker<'s> {
     pub(super) sink: &'s mut PieceSink<'s>,
     pub(super) summaries: Vec<FileSummary>,
@@ -53,7 +53,7 @@ enum PackedForm {
 }
 
 impl Unpacker<'_> {
-    /// Reads one stream of bytes, whatever it is. Fails only when the sink wants no more.
+    /// Reads one stream of bytes, packed or not. Fails only when the sink wants no more.
     pub(super) fn stream(
         &mut self,
         name: &str,
@@ -77,7 +77,7 @@ impl Unpacker<'_> {
         }
     }
 
-    /// Reports that nothing can be read from here.
+    /// Reports that nothing can be read from a file or folder.
     pub(super) fn refuse(&mut self, name: &str, flaw: Flaw) -> Result<(), Halt> {
         let delivery = Delivery::new(name, false, 0, self.sink);
         let (summary, end) = delivery.finish(Err(Halt::Flaw(flaw, Position::FILE)));
@@ -252,7 +252,7 @@ fn shown(path: &[u8]) -> String {
     String::from_utf8_lossy(path).chars().map(clean).collect()
 }
 
-/// A stream whose first block has been looked at.
+/// A stream whose first block has been read.
 struct PeekedSource<'r> {
     head: Vec<u8>,
     at: usize,
@@ -325,7 +325,7 @@ impl<R: Read> Read for ArchiveTail<R> {
     }
 }
 
-/// Returns whether a file that nobody named is worth opening. Logs, pages and notes are not.
+/// Returns whether a file that was not named is worth opening. Logs, pages and notes are not.
 ///
 /// Archives are not either: a must-gather holds archives of older looks at the same cluster,
 /// and objects of two times must not be mixed.
@@ -336,7 +336,7 @@ pub(super) fn holds_objects(path: &str) -> bool {
     !name.starts_with('.') && matches!(kind, Some("json" | "yaml" | "yml" | "ndjson" | "jsonl"))
 }
 
-/// Returns whether this is where a must-gather notes when it was taken.
+/// Returns whether this is the file in which a must-gather notes when it was taken.
 pub(super) fn is_timestamp(path: &str) -> bool {
     path.rsplit(['/', '\\', '!']).next() == Some("timestamp")
 }
@@ -361,7 +361,7 @@ fn go_time(line: &str) -> Option<DateTime<Utc>> {
     Some(time.to_utc())
 }
 
-/// Says of each file of one input who laid it out, and of which part of the cluster it speaks.
+/// Decides for each file of one input which tool laid it out, and of which part of the cluster it speaks.
 pub(super) fn settle_layouts(files: &mut [FileSummary]) {
     // `kubectl cluster-info dump` writes `<folder>/<namespace>/replication-controllers.json`. No
     // other tool writes this kind with a hyphen, and it does so for every namespace.

@@ -1,5 +1,5 @@
-//! What the caller gets of a dump: pieces, a summary of each file that was read, and items of a list
-//! that kubectl printed, which are found by their indentation without parsing them.
+//! Results of reading a dump: pieces, a summary of each file that was read, and items of a list that kubectl printed,
+//! which are found by their indentation without parsing them.
 //!
 //! `kubectl get -o json` indents by four and sorts the members, so an item of a list begins with its
 //! version and its kind, and ends with the first brace that stands eight deep: no line within an
@@ -22,29 +22,29 @@ use super::head::{ClaimedType, HeadMetadata, NullableText, ObjectHead};
 pub enum Piece<'a> {
     /// A Kubernetes object.
     Object(DumpObject<'a>),
-    /// What may be a Kubernetes object, and says of which kind neither itself nor through its list:
-    /// it has a name, and stands in a file that was not named. Kind and version are empty.
+    /// An object that may be of Kubernetes, and says of which kind neither itself nor through its list: it has a name,
+    /// and stands in a file that was not named. Kind and version are empty.
     Untyped(DumpObject<'a>),
     /// A line of our own dump that is no Kubernetes object: its header, an answer to a question.
     Record(OwnRecord<'a>),
-    /// Something that should have been an object, and is not seen.
+    /// A piece that should have been an object, and is not read.
     Broken(Broken),
 }
 
 /// A Kubernetes object that has a kind, a version and a name. The rest of it has not been looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DumpObject<'a> {
-    /// Where it stands.
+    /// The place of the object.
     pub origin: Origin,
     /// API version of the object, or that of the typed list it is in.
     pub api_version: &'a str,
     /// Kind of the object, or that of the typed list it is in.
     pub kind: &'a str,
-    /// Empty for what lives in no namespace.
+    /// The namespace; empty for what lives in no namespace.
     pub namespace: &'a str,
-    /// Never empty.
+    /// The name; never empty.
     pub name: &'a str,
-    /// Empty if there is none, or if it stands where a skimmed body does not show it.
+    /// The uid; empty if there is none, or if a skimmed body does not show it.
     pub uid: &'a str,
     /// `metadata.resourceVersion`. Empty if there is none, or if a skimmed body does not show it.
     pub resource_version: &'a str,
@@ -54,33 +54,33 @@ pub struct DumpObject<'a> {
     /// The whole object as valid JSON. What an item leaves to its list (`apiVersion`, `kind`) is
     /// missing here too.
     pub body: &'a str,
-    /// Set when the body was cut out by its indentation, and it is unchecked whether it is JSON.
+    /// Position of its parts when the body was cut out by its indentation, and it is unchecked whether it is JSON.
     pub skimmed: Option<Skimmed>,
-    /// Which of the [`lists`](super::FileSummary::lists) of its file it is an item of.
+    /// Index of the object's list in the [`lists`](super::FileSummary::lists) of its file.
     pub list: Option<usize>,
 }
 
 /// A line of our own dump that is no Kubernetes object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnRecord<'a> {
-    /// Where it stands.
+    /// The place of the line.
     pub origin: Origin,
-    /// `storage.kubectl.dev/…`.
+    /// The API version: `storage.kubectl.dev/…`.
     pub api_version: &'a str,
-    /// `Dump` for the header, which comes first.
+    /// The kind: `Dump` for the header, which comes first.
     pub kind: &'a str,
     /// The whole line as valid JSON.
     pub body: &'a str,
 }
 
-/// Something that is not seen, and why.
+/// A piece that is not read, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
-    /// Where it stands; for what breaks off, where it does.
+    /// The place of the piece; for what breaks off, that of the end.
     pub origin: Origin,
-    /// What is wrong with it.
+    /// The flaw of the piece.
     pub flaw: Flaw,
-    /// What it was, as far as it or its list could tell; none if it may have been anything.
+    /// The type of the piece, as far as it or its list could tell; none if it may have been anything.
     pub of: Option<ClaimedType>,
 }
 
@@ -95,11 +95,11 @@ impl fmt::Display for Broken {
 pub struct Origin {
     /// The path as it was given, with `!` before a path inside an archive, and `stdin` for `-`.
     pub file: Arc<str>,
-    /// Counted from 1; 0 when the whole file is meant.
+    /// The line, counted from 1; 0 when the whole file is meant.
     pub line: u64,
-    /// In bytes after unpacking, counted from 0. JSON often is one single line.
+    /// The offset in bytes after unpacking, counted from 0. JSON often is one single line.
     pub offset: u64,
-    /// The position in its list, counted from 1.
+    /// The position of the item in its list, counted from 1.
     pub item: Option<u64>,
 }
 
@@ -116,28 +116,28 @@ impl fmt::Display for Origin {
     }
 }
 
-/// What was found in one file, or in one file of an archive.
+/// Summary of one file, or of one file of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSummary {
     /// The name that [`Origin`] prints.
     pub path: Arc<str>,
-    /// How it is written.
+    /// The format of the file.
     pub format: FileFormat,
-    /// Which tool laid out the folder or archive it comes from.
+    /// The layout of the folder or archive that the file comes from.
     pub layout: FileLayout,
-    /// Which part of the cluster its place in that layout promises.
+    /// The part of the cluster that the file's place in that layout promises.
     pub scope: FileScope,
     /// When the dump was taken, where the layout says so. Read by the clock of the machine that
     /// took it, not by that of the API server.
     pub taken_at: Option<DateTime<Utc>>,
-    /// Objects delivered.
+    /// Number of objects that were delivered.
     pub objects: u64,
-    /// Lines of our own delivered.
+    /// Number of lines of our own that were delivered.
     pub records: u64,
-    /// Pieces delivered as broken.
+    /// Number of pieces that were delivered as broken.
     pub broken: u64,
-    /// Documents passed over in silence: valid, without `kind`, `apiVersion` and a name, in a file
-    /// that was not named. Folders of diagnostics are full of them.
+    /// Number of documents passed over in silence: valid, without `kind`, `apiVersion` and a name, in a file that was
+    /// not named. Folders of diagnostics are full of them.
     pub foreign: u64,
     /// The lists that began in this file, whether they have items or not.
     pub lists: Vec<ListSummary>,
@@ -146,20 +146,20 @@ pub struct FileSummary {
     pub intact: bool,
 }
 
-/// A list. Only a typed one (`PersistentVolumeList`) is evidence of what it does not hold.
+/// Summary of a list. Only a typed one (`PersistentVolumeList`) is evidence of what it does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListSummary {
-    /// Where it begins.
+    /// The place where the list begins.
     pub origin: Origin,
-    /// Empty when the list names none.
+    /// The API version; empty when the list names none.
     pub api_version: String,
-    /// `List`, `PersistentVolumeList`…; empty when the list names none.
+    /// The kind, such as `List` or `PersistentVolumeList`; empty when the list names none.
     pub kind: String,
-    /// Objects delivered.
+    /// Number of items that were delivered as objects.
     pub items: u64,
-    /// Items delivered as broken.
+    /// Number of items that were delivered as broken.
     pub broken: u64,
-    /// Whether it says that more pages follow it.
+    /// Whether the list says that more pages follow it.
     pub continues: bool,
     /// Whether all that the API server had to say is here: the list ends, no pages follow it, every
     /// item could be read, and so could the file. The last of several pages looks complete as well.
@@ -167,14 +167,14 @@ pub struct ListSummary {
 }
 
 impl ListSummary {
-    /// Returns the kind of which this is evidence, present or absent: `PersistentVolume` for a
+    /// Returns the kind of which the list is evidence, present or absent: `PersistentVolume` for a
     /// `PersistentVolumeList`, nothing for a plain `List`.
     pub fn of(&self) -> Option<&str> {
         self.kind.strip_suffix("List").filter(|kind| !kind.is_empty())
     }
 }
 
-/// How a file is written.
+/// Format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileFormat {
     /// JSON: an object, a list, several one after the other, one in each line.
@@ -185,33 +185,33 @@ pub enum FileFormat {
     OwnDump,
     /// A must-gather's note of when it was taken.
     Timestamp,
-    /// Nothing could be made of it.
+    /// A file in no known format.
     Unknown,
 }
 
-/// Which tool laid out a folder or an archive.
+/// Layout of a folder or an archive, by the tool that wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileLayout {
-    /// None that is known.
+    /// No known layout.
     Loose,
-    /// `oc adm must-gather`, `oc adm inspect` or crust-gather.
+    /// The layout of `oc adm must-gather`, `oc adm inspect` or crust-gather.
     Gathered,
-    /// `kubectl cluster-info dump`, which holds neither volumes nor claims.
+    /// The layout of `kubectl cluster-info dump`, which holds neither volumes nor claims.
     ClusterInfoDump,
 }
 
 /// The part of the cluster that a file speaks of.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileScope {
-    /// Its place does not say. A typed list in it may be that of one namespace.
+    /// Unknown by the file's place. A typed list in it may be that of one namespace.
     Unknown,
-    /// What lives in no namespace.
+    /// Objects that live in no namespace.
     Cluster,
-    /// One namespace.
+    /// Objects of one namespace.
     Namespace(String),
 }
 
-/// What is looked for in every item: to prepare a search takes longer than to search.
+/// Text that is searched in every item: to prepare a search takes longer than to search.
 pub(super) type SearchedText = LazyLock<Finder<'static>>;
 
 macro_rules! wanted {
@@ -220,9 +220,9 @@ macro_rules! wanted {
     };
 }
 
-/// What an item begins with.
+/// The beginning of an item.
 pub(super) const ITEM_START: &[u8] = b"{\n            \"apiVersion\": \"";
-/// What it ends with.
+/// The end of an item.
 pub(super) static ITEM_END: SearchedText = wanted!(b"\n        }");
 
 const KIND: &[u8] = b",\n            \"kind\": \"";
@@ -233,18 +233,18 @@ static NAMESPACE: SearchedText = wanted!(b"\n                \"namespace\": \"")
 static UID: SearchedText = wanted!(b"\n                \"uid\": \"");
 static CREATED: SearchedText = wanted!(b"\n                \"creationTimestamp\": \"");
 static VERSION: SearchedText = wanted!(b"\n                \"resourceVersion\": \"");
-/// Where a member of an item begins.
+/// The beginning of a member of an item.
 static MEMBER: SearchedText = wanted!(b"\n            \"");
-/// The members that stand at its beginning.
+/// The members at the beginning of an item.
 const MEMBERS: [&[u8]; 3] = [b"apiVersion\"", b"kind\"", b"metadata\""];
 static MANAGED: SearchedText = wanted!(b"\n                \"managedFields\": [\n");
 static MANAGED_END: SearchedText = wanted!(b"\n                ],");
 
-/// What is known of an object that was cut out by its indentation.
+/// Positions of the parts of an object that was cut out by its indentation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Skimmed {
-    /// Where in the body `metadata.managedFields` stands, with the comma behind it; empty if it was not
-    /// found. The body without it is the object without it.
+    /// Range of `metadata.managedFields` in the body, with the comma behind it; empty if it was not found. The body
+    /// without it is the object without it.
     pub managed_fields: Range<usize>,
 }
 

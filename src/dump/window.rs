@@ -7,17 +7,17 @@ use memchr::memmem;
 use super::flaw::Flaw;
 use super::wording;
 
-/// How much is kept in memory. Tests make both small, so that every seam is met.
+/// Limits of what is kept in memory. Tests make both small, so that every seam is met.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WindowLimits {
-    /// How much is read at once.
+    /// Number of bytes that are read at once.
     pub(super) chunk: usize,
     /// Whether items that kubectl has indented are cut out without being checked.
     pub(super) skim: bool,
-    /// The largest JSON object.
+    /// Size of the largest JSON object.
     pub(super) json: usize,
-    /// The largest YAML document or item. An object in etcd has at most a few MiB, and the YAML
-    /// parser needs a dozen times the text.
+    /// Size of the largest YAML document or item. An object in etcd has at most a few MiB, and the YAML parser needs a
+    /// dozen times the text.
     pub(super) yaml: usize,
 }
 
@@ -27,37 +27,37 @@ impl Default for WindowLimits {
     }
 }
 
-/// A line and a byte.
+/// Position in a file: a line and a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Position {
-    /// Counted from 1; 0 means the whole file.
+    /// The line, counted from 1; 0 means the whole file.
     pub(super) line: u64,
-    /// Counted from 0.
+    /// The offset of the byte, counted from 0.
     pub(super) offset: u64,
 }
 
 impl Position {
-    /// The file as a whole.
+    /// Position of the file as a whole.
     pub(super) const FILE: Self = Self { line: 0, offset: 0 };
 }
 
-/// Why reading a file does not go on.
+/// Reason for which reading a file does not go on.
 #[derive(Debug)]
 pub(super) enum Halt {
-    /// The sink has had enough.
+    /// The sink wants no more.
     Asked,
-    /// It cannot.
+    /// The file cannot be read further, because of this flaw.
     Flaw(Flaw, Position),
 }
 
-/// What came of asking for more bytes.
+/// Result of asking for more bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Filled {
     More,
     End,
 }
 
-/// The bytes from where the parser stands to as far as has been read.
+/// The bytes between the parser's position and the end of what was read.
 pub(super) struct Window<'r> {
     source: &'r mut dyn Read,
     buffer: Vec<u8>,
@@ -88,17 +88,17 @@ impl<'r> Window<'r> {
         &self.buffer[self.start..self.end]
     }
 
-    /// Returns whether nothing will follow these bytes.
+    /// Returns whether no further bytes follow these.
     pub(super) fn ended(&self) -> bool {
         self.ended
     }
 
-    /// Returns where the window begins.
+    /// Returns the position at which the window begins.
     pub(super) fn here(&self) -> Position {
         self.here
     }
 
-    /// Returns where the byte at `at` stands.
+    /// Returns the position of the byte at `at`.
     pub(super) fn place(&self, at: usize) -> Position {
         let passed = &self.bytes()[..at.min(self.end - self.start)];
         Position {

@@ -1,13 +1,13 @@
-//! Translates the messages of parsers into the words of Kubernetes, with the path of the field.
+//! Translation of the messages of parsers into the words of Kubernetes, with the path of the field.
 
 use std::io;
 
 use serde_json::error::Category;
 
-/// A text from the dump that is longer is not quoted in full.
+/// Greatest length of a text from the dump that is quoted in full.
 const LONGEST_QUOTE: usize = 60;
 
-/// Says which field of an object in JSON is not what Kubernetes expects there.
+/// Describes which field of an object in JSON is not what Kubernetes expects there.
 pub fn explain(body: &str, error: &serde_json::Error) -> String {
     match error.classify() {
         Category::Syntax | Category::Eof | Category::Io => {
@@ -30,7 +30,7 @@ pub(super) fn misfit_at(body: &str, error: &serde_json::Error) -> (String, Strin
     (shown(&path_of_misfit(body, error)), misfit(error))
 }
 
-/// Says how a value differs from what is expected, in words that follow the name of its field.
+/// Describes how a value differs from what is expected, in words that follow the name of its field.
 pub(super) fn misfit(error: &serde_json::Error) -> String {
     let text = without_place(error);
     let told =
@@ -52,7 +52,7 @@ pub(super) fn misfit(error: &serde_json::Error) -> String {
     format!("cannot be read: {text}")
 }
 
-/// Says what is wrong with a text that is no JSON.
+/// Describes the fault of a text that is no JSON.
 pub(super) fn syntax(error: &serde_json::Error) -> String {
     let text = without_place(error);
     match &*text {
@@ -67,7 +67,7 @@ pub(super) fn syntax(error: &serde_json::Error) -> String {
     }
 }
 
-/// Says why bytes could not be had. The texts are those of flate2 and tar.
+/// Describes why bytes could not be read. The texts are those of flate2 and tar.
 pub(super) fn unreadable(error: &io::Error) -> String {
     let text = error.to_string();
     let plain = match &*text {
@@ -88,12 +88,12 @@ pub(super) fn unreadable(error: &io::Error) -> String {
     plain.to_owned()
 }
 
-/// Says that something is no object, in words that follow its name.
+/// Describes something that is no object, in words that follow its name.
 pub(super) fn not_an_object(found: &str) -> String {
     format!("is {found}, not an object")
 }
 
-/// Returns what a JSON value is called that begins with this byte.
+/// Returns the name of the type of a JSON value that begins with this byte.
 pub(super) fn begins(byte: u8) -> &'static str {
     match byte {
         b'"' => "a text",
@@ -105,7 +105,7 @@ pub(super) fn begins(byte: u8) -> &'static str {
     }
 }
 
-/// Returns what went wrong without the position, which is relative to a slice nobody knows.
+/// Returns the fault without the position, which is relative to a slice that the reader does not know.
 fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.rfind(" at line ").map_or(text.as_str(), |end| &text[..end]).to_owned()
@@ -146,7 +146,7 @@ fn wanted_value(wanted: &str) -> String {
     }
 }
 
-/// One step on the way to a value in JSON.
+/// Step on the way to a value in JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FieldStep {
     /// A member of an object.
@@ -221,7 +221,7 @@ fn end_of_text(bytes: &[u8], mut at: usize) -> usize {
     at.min(bytes.len())
 }
 
-/// `spec.accessModes[1]`, `metadata.annotations["example.com/text"]`.
+/// Returns a path as text: `spec.accessModes[1]`, `metadata.annotations["example.com/text"]`.
 fn shown(path: &[FieldStep]) -> String {
     let mut text = String::new();
     for step in path {

@@ -1,4 +1,4 @@
-//! Writes our own dump file: one JSON object in each line, a header first, an end line last.
+//! Writer of our own dump file: one JSON object in each line, a header first, an end line last.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -16,26 +16,26 @@ use super::flaw::DumpError;
 use super::{OWN_GROUP, OWN_HEADER, OWN_TRAILER, OWN_VERSION};
 use crate::platform::{private_file, sync_folder};
 
-/// More than any header needs; a file that does not end its first line by then is not a dump.
+/// Largest number of bytes of the first line: a file that does not end it by then is not a dump.
 const LONGEST_HEADER: u64 = 1 << 20;
 
-/// What a dump may take the place of.
+/// Choice of the files that a dump may replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Replace {
-    /// Nothing but an earlier dump of ours.
+    /// An earlier dump of ours, and nothing else.
     Dumps,
     /// Any file.
     Anything,
 }
 
-/// Writes a dump. The file appears under its name only when [`finish`](Self::finish) has written
-/// the end line; a writer that is dropped before leaves nothing behind.
+/// Writer of a dump. The file appears under its name only when [`finish`](Self::finish) has written the end line; a
+/// writer that is dropped before leaves nothing behind.
 ///
 /// The lines are gzipped if the name ends in `.gz`.
 #[must_use = "a dump that is not finished is removed"]
 pub struct DumpWriter {
     path: PathBuf,
-    /// Where the bytes go. Gone once the dump is finished.
+    /// Output of the lines; `None` once the dump is finished. Gone once the dump is finished.
     lines: Option<LineOutput>,
     /// The file that is renamed at the end; none for standard output.
     temporary: Option<PathBuf>,
@@ -105,8 +105,8 @@ impl DumpWriter {
         self.object(&document)
     }
 
-    /// Writes something of our own, such as the answer to a question. It must have neither
-    /// `apiVersion` nor `kind` itself.
+    /// Writes a record of our own, such as the answer to a question. It must have neither `apiVersion` nor `kind`
+    /// itself.
     pub fn record(&mut self, kind: &str, record: &impl Serialize) -> Result<(), DumpError> {
         self.object(&OwnLine { api_version: OWN_VERSION, kind, rest: record })
     }
@@ -194,7 +194,7 @@ fn resolved(path: &Path) -> Result<PathBuf, DumpError> {
     }
 }
 
-/// Refuses to replace what is not ours. A device or a pipe is never replaced: renaming a file onto
+/// Refuses to replace a file that is no dump of ours. A device or a pipe is never replaced: renaming a file onto
 /// `/dev/null` works, for root.
 fn may_replace(path: &Path, replace: Replace) -> Result<(), DumpError> {
     match fs::metadata(path) {

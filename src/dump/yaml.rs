@@ -39,12 +39,12 @@ struct YamlReader<'w, 'r, 's> {
     scratch: Vec<u8>,
 }
 
-/// What a line at the left margin means between documents.
+/// Meaning of a line at the left margin between documents.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LineMark {
-    /// `---`, or `...`
+    /// A divider, `---` or `...`, with its length.
     Divider(usize),
-    /// `==== START logs`, from a cluster-info dump.
+    /// The beginning of logs in a cluster-info dump: `==== START logs`.
     Logs,
     None,
 }
@@ -321,7 +321,7 @@ fn settled(mut value: Value) -> Value {
     value
 }
 
-/// Returns what the parser said without `at line 4 column 3`, which is relative to the piece.
+/// Returns the message of the parser without `at line 4 column 3`, which is relative to the piece.
 fn without_places(reason: &str) -> String {
     let mut parts = reason.split(" at line ");
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -382,10 +382,10 @@ fn is_blank(text: &[u8]) -> bool {
     })
 }
 
-/// What people may write as they like.
+/// Members whose values people may write as they like.
 const FREE: [&str; 4] = ["labels", "annotations", "matchLabels", "parameters"];
 
-/// Puts the times of an object into the form that Kubernetes knows.
+/// Converts the times of an object into the form that Kubernetes knows.
 pub(super) fn settle_timestamps(value: &mut Value) {
     match value {
         Value::Object(members) => {

@@ -7,12 +7,12 @@ use super::{FAILED_DELETE, owner};
 use crate::cluster::Cx;
 use crate::model::{Age, ManagedField, Time, Trust, Volume, VolumeColumns};
 
-/// How far two clocks, or two writes of one transition, may differ.
+/// Largest difference of two clocks, or of two writes of one transition, that is still tolerated.
 const SLACK: Duration = Duration::from_secs(60);
-/// How far the two sources of an age may differ and still count as agreeing.
+/// Largest difference of the two sources of an age at which they still agree.
 const AGREEMENT: Duration = Duration::from_secs(5 * 60);
 
-/// The two sources of an age.
+/// The two sources of the age of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LastTransition {
     /// `status.lastPhaseTransitionTime`, unless it cannot be true.
@@ -22,7 +22,7 @@ pub struct LastTransition {
 }
 
 impl LastTransition {
-    /// Returns both sources of a volume.
+    /// Returns both sources of the age of a volume's phase.
     pub fn of(cx: &Cx, volume: &Volume) -> Self {
         let stated = volume.last_phase_transition.filter(|time| {
             !cx.is_future(*time, SLACK) && !before_creation(*time, volume.metadata.created)
@@ -31,8 +31,8 @@ impl LastTransition {
         Self { stated, managed: volume.metadata.last_change(&ManagedField::Phase) }
     }
 
-    /// Returns the age by both sources. The creation time never counts: a volume that was created
-    /// years ago may have been released a minute ago.
+    /// Returns the age of the phase by both sources. The creation time never counts: a volume that was created years
+    /// ago may have been released a minute ago.
     pub fn age(self) -> Age {
         match (self.stated, self.managed) {
             (Some(stated), Some(managed)) => {
@@ -65,7 +65,7 @@ pub fn state_age(cx: &Cx, volume: &Volume) -> Age {
 /// reclaimed rests on [`phase_age`].
 ///
 /// A deletion is attempted only after the release, so the first event about a failed one is a lower
-/// bound where the server recorded no time, or a later write hides it. Events are written by whoever
+/// bound where the server recorded no time, or a later write hides it. Events are written by clients
 /// may write events.
 pub fn released_age(cx: &Cx, volume: &Volume) -> Age {
     let transition = LastTransition::of(cx, volume);

@@ -1,4 +1,5 @@
-//! Whether a volume is announced, and whether its grace period is over (semantics#announcements).
+//! State of the announcement of a volume: whether it was announced, and whether its grace period is over
+//! (semantics#announcements).
 //!
 //! Only a record decides: an immutable `ConfigMap`, whose creationTimestamp is the API server's. The
 //! annotation on the volume shows it to people. Its absence is a veto, and a later time in it
@@ -17,41 +18,41 @@ use crate::model::{
     Question, Text, Time, Uid, VoidBatch, Volume, format_time, parse_day, parse_time,
 };
 
-/// The last second of the year 9999.
+/// The last second of the year 9999, after which times cannot be written.
 const LAST_SECOND: i64 = 253_402_300_799;
 
-/// The word before the record in an annotation.
+/// Word that precedes the name of the record in an annotation.
 const CONFIG_MAP: &str = "configmap";
 
 /// The status of the announcement of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AnnouncementStatus {
-    /// It was not announced.
+    /// The volume was not announced.
     NotAnnounced,
-    /// Its grace period runs.
+    /// The grace period runs.
     Running(AnnouncedPeriod),
-    /// Its grace period is over, and it is as it was announced.
+    /// The grace period is over, and the volume is as it was announced.
     Due(AnnouncedPeriod),
-    /// It was vetoed.
+    /// The announcement was vetoed.
     Vetoed(VetoedAnnouncement),
-    /// It is not as it was announced, for this reason.
+    /// The volume is not as it was announced, for this reason.
     Changed(String),
-    /// Its annotation says that it was announced, which no record does, for this reason.
+    /// The annotation says that the volume was announced, which no record does, for this reason.
     Void(String),
-    /// Its annotation names a record in this namespace, which was not read.
+    /// The annotation names a record in this namespace, which was not read.
     Elsewhere(Text),
 }
 
-/// When a volume was announced, and until when that counts at least.
+/// Grace period of an announced volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnnouncedPeriod {
-    /// The record.
+    /// Name of the record.
     pub batch: Box<str>,
-    /// When it was announced last, by the API server's clock.
+    /// Time of the last announcement, by the API server's clock.
     pub since: Time,
-    /// The end of its grace period.
+    /// The end of the grace period.
     pub due: Time,
-    /// The longest grace period of its records.
+    /// The longest grace period of the records of the volume.
     pub grace: std::time::Duration,
 }
 
@@ -60,18 +61,18 @@ pub struct AnnouncedPeriod {
 pub struct VetoedAnnouncement {
     /// The record of the announcement; empty where the veto does not name it.
     pub batch: Box<str>,
-    /// How it was vetoed.
+    /// Way in which the announcement was vetoed.
     pub how: String,
     /// Whether the veto is recorded: otherwise it would be forgotten with the announcement.
     pub recorded: bool,
 }
 
-/// Returns the question by which announcements are read.
+/// Returns the question by which announcements in this namespace are read.
 pub fn question(namespace: &Text) -> Question {
     Question::Announcements { namespace: Text::clone(namespace) }
 }
 
-/// Returns what is recorded of announcements.
+/// Returns the recorded announcements.
 ///
 /// # Errors
 /// When it was not read: then it is unknown what is announced.
@@ -84,14 +85,14 @@ pub fn announcements(cx: &Cx) -> Seen<Arc<Announcements>> {
     records_of(&answer, namespace)
 }
 
-/// Returns what is recorded of announcements, as far as it was read anyway; `None` where nobody has
-/// asked, as on dumps of other tools.
+/// Returns the recorded announcements, as far as they were read anyway; `None` where they were not asked for, as on
+/// dumps of other tools.
 pub fn known_announcements(cx: &Cx) -> Option<Seen<Arc<Announcements>>> {
     let namespace = &cx.settings().recording.namespace;
     Some(records_of(cx.known_answer(&question(namespace))?, namespace))
 }
 
-/// Says that the annotation of a volume names a record in another namespace.
+/// Returns the notice that the annotation of a volume names a record in another namespace.
 pub fn recorded_elsewhere(namespace: &str) -> String {
     format!(
         "its annotation says that it is announced in namespace {namespace}, whose records are not \
@@ -99,8 +100,7 @@ pub fn recorded_elsewhere(namespace: &str) -> String {
     )
 }
 
-/// Says in which other namespaces there are records of announcements and vetoes; nothing where there are
-/// none.
+/// Returns the notice that other namespaces have records of announcements and vetoes; `None` where none do.
 pub fn records_elsewhere(namespaces: &BTreeSet<String>) -> Option<String> {
     let named: Vec<_> = namespaces.iter().map(String::as_str).collect();
     (!named.is_empty()).then(|| {
@@ -112,7 +112,7 @@ pub fn records_elsewhere(namespaces: &BTreeSet<String>) -> Option<String> {
     })
 }
 
-/// Returns what an answer says of announcements.
+/// Returns the announcements in an answer.
 ///
 /// # Errors
 /// When they were not read, and why.
@@ -133,13 +133,13 @@ pub fn records_of(answer: &Answer, namespace: &Text) -> Seen<Arc<Announcements>>
     Err(Unseen { kind: Kind::ConfigMap, namespace: Some(Text::clone(namespace)), reason })
 }
 
-/// Says what is unknown to whoever may not read the records.
+/// Returns the reason for a user who may not read the records.
 pub fn unreadable(namespace: &str) -> String {
     format!("unknown what is announced, since you may not list configmaps in namespace {namespace}")
 }
 
-/// Returns what is known of the announcement of a volume now. `proposal` is what would be done to it
-/// now; without one, only the volume itself is compared with what was announced.
+/// Returns the status of the announcement of a volume now. `proposal` is what would be done to it now; without one,
+/// only the volume itself is compared with what was announced.
 ///
 /// # Errors
 /// When announcements were not read.
@@ -261,7 +261,7 @@ pub fn status(
     }
 }
 
-/// Whoever keeps a volume until a day can object for a whole grace period after that. A date that makes no
+/// Returns the end of a grace period that begins with the day until which a volume is to be kept. A date that makes no
 /// sense never comes.
 pub fn kept_end(until: &str, grace: std::time::Duration) -> Time {
     parse_day(until).map_or(Time::MAX_UTC, |day| grace_end(day, grace))
@@ -273,8 +273,8 @@ pub fn grace_end(begin: Time, grace: std::time::Duration) -> Time {
     grace.and_then(|it| begin.checked_add_signed(it)).unwrap_or(Time::MAX_UTC)
 }
 
-/// Returns the time that the annotation of a volume has to show: the end of the grace period, or what
-/// its annotation or an earlier record says, if that is later.
+/// Returns the time that the annotation of a volume has to show: the latest of the end of the grace period, the time in
+/// its annotation and the ends by earlier records.
 pub fn lengthened(
     records: &Announcements,
     uid: Option<&Uid>,
@@ -289,7 +289,7 @@ pub fn lengthened(
     latest.min(Time::from_timestamp(LAST_SECOND, 0).unwrap_or(latest))
 }
 
-/// Why an annotation is no announcement.
+/// Returns the status of a volume whose annotation no record supports, with the reason.
 fn unrecorded(records: &Announcements, volume: &Volume, mark: &str) -> AnnouncementStatus {
     let is_named = |it: &AnnouncedVolume| *it.name == *volume.name();
     if records.batches.iter().flat_map(|it| &it.volumes).any(is_named) {
@@ -309,7 +309,7 @@ fn announces_nothing(void: &VoidBatch) -> String {
     format!("configmap {} announces nothing: {}", void.name, void.reason)
 }
 
-/// Whether an annotation names a record.
+/// Whether an annotation names this record.
 fn names(mark: &str, batch: &str) -> bool {
     mark.split(|it: char| it == '/' || it.is_whitespace()).any(|word| word == batch)
 }
@@ -338,10 +338,10 @@ fn shown_time(mark: &str) -> Option<Time> {
     parse_time(mark.split_whitespace().next()?).ok().flatten()
 }
 
-/// Bytes of a hash: nobody gains anything from two proposals with the same one.
+/// Number of bytes of a hash: proposals with equal hashes are of no use to an attacker.
 const BYTES: usize = 16;
 
-/// Returns what is announced of a volume; `None` where it cannot be told apart from others.
+/// Returns the entry of a volume in a record; `None` where the volume cannot be told apart from others.
 pub fn announced_volume(volume: &Volume, proposal: &Proposal) -> Option<AnnouncedVolume> {
     let backend = volume.backend.as_ref()?;
     let claim = volume.claim_ref.as_ref();
@@ -386,7 +386,7 @@ fn difference(
     Some(format!("new since it was announced: {new}"))
 }
 
-/// What would be done, and on which danger flags that relies.
+/// Returns what is compared of a proposal: its steps, its effect, its risk and the danger flags that it relies on.
 fn of_proposal(proposal: &Proposal) -> Value {
     let step = |action: &Action| match action {
         // Whether the finalizer is edited as well depends on what its reader may see, and on whether the
@@ -405,7 +405,7 @@ fn of_proposal(proposal: &Proposal) -> Value {
     json!([steps, what, &proposal.effect.risk, &proposal.relies_on])
 }
 
-/// A hash over the storage that a volume names.
+/// Returns a hash over the storage that a volume references.
 fn place(volume: &Volume) -> Box<str> {
     hash(&volume.places().iter().map(of_place).collect())
 }

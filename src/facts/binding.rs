@@ -2,7 +2,7 @@
 //! lets a recreated claim bind the volume of its predecessor; and why a claim is Lost, and what repairs
 //! it (F43; `pv_controller.go`, `syncBoundClaim`).
 //!
-//! All findings about a volume and its former claim give the advice of this file. Whoever runs the
+//! All findings about a volume and its former claim give the advice of this file. The user who runs the
 //! command decides who reads the data.
 
 use std::time::Duration;
@@ -15,7 +15,8 @@ use crate::model::{
     Severity, Volume, VolumeSource,
 };
 
-/// How long after the creation of a claim the release of its predecessor's volume may be noticed.
+/// Longest time between the creation of a claim and the moment at which the release of its predecessor's volume is
+/// noticed.
 const NOTICED: Duration = Duration::from_secs(60);
 
 /// The state of the claim that a volume references.
@@ -23,9 +24,9 @@ const NOTICED: Duration = Duration::from_secs(60);
 pub enum ClaimState<'a> {
     /// The volume references no claim.
     None,
-    /// It references a claim without a uid: reserved, not bound.
+    /// The volume references a claim without a uid: it is reserved, not bound.
     Reserved,
-    /// The claim that it was bound to exists.
+    /// The claim that the volume was bound to exists.
     Live(&'a Claim),
     /// No claim of that name exists.
     Absent,
@@ -69,7 +70,7 @@ pub fn taken_from<'a>(cx: &Cx<'a>, volume: &Volume) -> Option<&'a Claim> {
     }
 }
 
-/// Whether a volume is a claim's own, whose claimRef was changed.
+/// Whether a volume is this claim's own, and its claimRef was changed.
 pub fn was_taken_from(cx: &Cx, volume: &Volume, claim: &Claim) -> bool {
     taken_from(cx, volume).is_some_and(|own| own.key() == claim.key())
 }
@@ -128,11 +129,11 @@ pub fn semantically_released(cx: &Cx, volume: &Volume) -> Seen<bool> {
     })
 }
 
-/// What to do, without the command that does it.
+/// Advice for a recreated claim, without the command that gives the volume back.
 pub(crate) const CLEAR_THE_UID: &str =
     "decide whether this claim may read the old data; then clear spec.claimRef.uid";
 
-/// What to do first, so that the backend volume is kept.
+/// Returns the first step of an advice, which keeps the backend volume; empty if the policy is Retain.
 pub(crate) fn retained_first(volume: &Volume) -> String {
     match volume.reclaim_policy {
         ReclaimPolicy::Retain => String::new(),
@@ -142,18 +143,18 @@ pub(crate) fn retained_first(volume: &Volume) -> String {
     }
 }
 
-/// The command that gives a volume back to its claim.
+/// Returns the command that gives a volume back to its claim.
 pub(crate) fn rebind_command(volume: &Volume) -> String {
     format!("`kubectl storage rebind {}`", on_command_line(&volume.object()))
 }
 
-/// What to do, whole.
+/// Returns the whole advice for a volume of a recreated claim: the first step, the decision and the command.
 pub(crate) fn rebinding_advice(volume: &Volume) -> String {
     format!("{}{CLEAR_THE_UID}: {}", retained_first(volume), rebind_command(volume))
 }
 
-/// The arguments that give a volume whose claimRef was changed back to its own claim, which claimRef
-/// may not name any more.
+/// Returns the arguments that give a volume whose claimRef was changed back to its own claim, which claimRef may not
+/// name any more.
 pub(crate) fn command_of_own(volume: &Volume, claim: &Claim) -> String {
     let named = volume.claim_ref.as_ref().is_some_and(|it| it.key == claim.key());
     let to =
@@ -161,13 +162,13 @@ pub(crate) fn command_of_own(volume: &Volume, claim: &Claim) -> String {
     format!("rebind {}{to}", on_command_line(&volume.object()))
 }
 
-/// How a volume comes back to its own claim; `None` unless its claimRef was changed. Whatever else is
-/// wrong with such a volume follows from that, and no other advice applies.
+/// Returns the advice that gives a volume back to its own claim; `None` unless its claimRef was changed. Whatever else
+/// is wrong with such a volume follows from that, and no other advice applies.
 pub(crate) fn giving_it_back(cx: &Cx, volume: &Volume) -> Option<String> {
     taken_from(cx, volume).map(|claim| giving_back(volume, claim))
 }
 
-/// How a volume whose claimRef was changed comes back to its own claim. While its deletion is under
+/// Returns the advice that gives a volume whose claimRef was changed back to its own claim. While its deletion is under
 /// way, the first step is what keeps its data.
 pub(crate) fn giving_back(volume: &Volume, claim: &Claim) -> String {
     let retain = match retained_first(volume) {
@@ -188,7 +189,7 @@ pub(crate) fn giving_back(volume: &Volume, claim: &Claim) -> String {
     }
 }
 
-/// What becomes of a volume whose claim is Terminating, if its policy is Retain, and how to go on.
+/// Returns what becomes of a volume with policy Retain whose claim is Terminating, and the command that gives it back.
 /// `None` where its claim is not known to be Terminating.
 pub(crate) fn rescue(cx: &Cx, volume: &Volume) -> Option<String> {
     let claim_ref = volume.claim_ref.as_ref().filter(|it| it.uid.is_some())?;
@@ -204,8 +205,7 @@ pub(crate) fn rescue(cx: &Cx, volume: &Volume) -> Option<String> {
     })
 }
 
-/// The command that sets the policy of a volume back by hand; `None` where its name cannot stand in a
-/// command.
+/// Returns the command that sets the policy of a volume back by hand; `None` where its name cannot stand in a command.
 pub(crate) fn policy_command(volume: &str, policy: &ReclaimPolicy) -> Option<String> {
     let known = matches!(policy, ReclaimPolicy::Delete | ReclaimPolicy::Recycle);
     (known && is_plain_word(volume)).then(|| {
@@ -222,7 +222,7 @@ pub fn is_plain_word(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain)
 }
 
-/// An object as the arguments of `kubectl storage`: `pvc/data -n shop`.
+/// Returns an object as the arguments of `kubectl storage`: `pvc/data -n shop`.
 pub fn on_command_line(object: &ObjectRef) -> String {
     let ObjectKey { kind, namespace, name } = &object.key;
     let named = quoted(&format!("{}/{name}", kind.short()));
@@ -232,12 +232,12 @@ pub fn on_command_line(object: &ObjectRef) -> String {
     }
 }
 
-/// A word of a command, quoted where a shell would carry it out.
+/// Returns a word of a command, quoted where a shell would carry it out.
 pub fn quoted(word: &str) -> String {
     if is_plain_word(word) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
-/// Why a claim is Lost, or is about to be.
+/// The cause for which a claim is Lost, or is about to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LostCause<'a> {
     /// `spec.volumeName` is empty although the claim was bound.
@@ -296,7 +296,7 @@ pub fn lost_cause<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Option<LostCause<'a>>>
 }
 
 impl<'a> LostCause<'a> {
-    /// The volume, if it exists.
+    /// Returns the volume of the cause, if it exists.
     pub const fn volume(&self) -> Option<&'a Volume> {
         match self {
             Self::NoVolumeName | Self::Missing | Self::Unread(_) => None,
@@ -309,7 +309,7 @@ impl<'a> LostCause<'a> {
         }
     }
 
-    /// How severe it is.
+    /// Returns the severity of the cause.
     pub const fn severity(&self) -> Severity {
         match self {
             Self::Bound(_) => Severity::Medium,
@@ -325,7 +325,7 @@ impl<'a> LostCause<'a> {
         }
     }
 
-    /// The cause, in words.
+    /// Describes the cause.
     pub fn describe(&self, claim: &Claim) -> String {
         let name = claim.volume_name.as_deref().unwrap_or("<none>");
         match self {
@@ -368,7 +368,7 @@ impl<'a> LostCause<'a> {
         }
     }
 
-    /// What to do about it.
+    /// Returns the advice against the cause.
     pub fn advice(&self, cx: &Cx, claim: &Claim) -> String {
         let name = claim.volume_name.as_deref().unwrap_or("<none>");
         if claim.metadata.deleting.is_some() {
@@ -425,7 +425,7 @@ impl<'a> LostCause<'a> {
 /// The label of objects that Velero restored.
 const VELERO: &str = "velero.io/restore-name";
 
-/// The repair: the claim's uid is written into the claimRef.
+/// Returns the repair, which writes the claim's uid into the claimRef.
 fn repair(cx: &Cx, volume: &Volume) -> String {
     let first = match cx.claims_naming(volume.name()) {
         Ok(claims) if claims.len() > 1 => {

@@ -91,7 +91,7 @@ pub(super) fn workload_provisions(cx: &Cx, driver: &Text, workload: &Workload) -
     Host::workload(workload).is_some_and(|host| search.serves(host))
 }
 
-/// Whether a pod may run the provisioner of a driver: it names it, or no other.
+/// Whether a pod may run the provisioner of a driver: it names that driver, or no other.
 pub(super) fn pod_may_provision(cx: &Cx, driver: &Text, pod: &PodUse) -> bool {
     let search = ControllerSearch::new(cx, ControllerRole::Provisioner, driver);
     Host::pod(pod).is_some_and(|host| search.may_serve(host))
@@ -112,34 +112,34 @@ struct ControllerSearch<'a, 'b> {
     cx: &'b Cx<'a>,
     role: ControllerRole,
     driver: &'b Text,
-    /// Whether it is a provisioner that is not CSI.
+    /// Whether the controller is a provisioner that is not CSI.
     external: bool,
     probes: Vec<Probe>,
     runs_in: Vec<ObjectRef>,
     scaled_to_zero: Option<ObjectRef>,
-    /// The first probe that found it running.
+    /// The first probe that found the controller running.
     alive: Option<Probe>,
     /// The latest sign of life of any age.
     last_sign: Option<Time>,
-    /// Its youngest Lease, if that is not fresh.
+    /// The youngest Lease of the controller, if that is not fresh.
     lease: Option<LastLease>,
-    /// Whether a Lease of it is held and was renewed in time.
+    /// Whether a Lease of the controller is held and was renewed in time.
     has_fresh_lease: bool,
-    /// Whether a pod that has not finished may run it.
+    /// Whether a pod that has not finished may run the controller.
     pods_here: bool,
-    /// What contradicts `--driver-absent`.
+    /// The contradiction to `--driver-absent` that was found first.
     objection: Option<String>,
 }
 
 /// The outcome of one probe.
 enum ProbeOutcome {
-    /// It is running.
+    /// The controller is running.
     Alive,
-    /// It is installed, or partly removed: not absent.
+    /// The controller is installed, or partly removed: not absent.
     Trace,
-    /// No trace, and everything was read.
+    /// There is no trace of the controller, and everything was read.
     Nothing,
-    /// Not read.
+    /// Something that the probe needs was not read.
     Unseen(Unseen),
 }
 
@@ -266,12 +266,12 @@ impl<'a, 'b> ControllerSearch<'a, 'b> {
         (Liveness::Unknown, because)
     }
 
-    /// Whether every pod and workload was read that would run it.
+    /// Whether every pod and workload was read that would run the controller.
     fn all_read(&self) -> bool {
         super::provisioners_seen(self.cx).is_ok()
     }
 
-    /// Its name for `--driver-absent`.
+    /// Returns the name of the controller for `--driver-absent`.
     fn name(&self) -> &str {
         match self.role {
             ControllerRole::ControllerManager => ControllerRole::ControllerManager.name(),
@@ -282,13 +282,13 @@ impl<'a, 'b> ControllerSearch<'a, 'b> {
         }
     }
 
-    /// Which control planes hide it, where nothing that would run it was seen.
+    /// Returns the control planes that hide the provisioner of the driver, where nothing that would run it was found.
     fn hidden(&self) -> Option<&'static str> {
         let of_driver = self.role == ControllerRole::Provisioner && self.runs_in.is_empty();
         self.cx.family(self.driver).provisioner.hidden.filter(|_| of_driver)
     }
 
-    /// Returns what was read and shows that it is not at work, rather than that nothing shows it.
+    /// Returns the evidence that the controller is not at work, as opposed to a lack of evidence that it is.
     fn stopped(&self) -> Option<String> {
         let expired = self.lease.as_ref().filter(|it| it.expired());
         expired.map(LastLease::describe).or_else(|| {
@@ -339,8 +339,8 @@ pub fn is_csi(cx: &Cx, driver: &Text) -> bool {
     driver_volumes(cx, driver).is_csi || is_registered(cx, driver)
 }
 
-/// Whether there is evidence that this is a provisioner that is not CSI: it is known as one, or made
-/// volumes that are not CSI volumes.
+/// Whether there is evidence that a driver is a provisioner that is not CSI: it is known as one, or made volumes that
+/// are not CSI volumes.
 fn is_external(cx: &Cx, driver: &Text) -> bool {
     let kind = cx.family(driver).provisioner.kind;
     !is_csi(cx, driver)
@@ -358,8 +358,8 @@ fn is_registered(cx: &Cx, driver: &str) -> bool {
 /// made before, without a word (minikube `storage_provisioner.go`; minikube#4546).
 const FORGETFUL: [&str; 1] = ["k8s.io/minikube-hostpath"];
 
-/// Whether a provisioner has made a volume since it was started, if it deletes no others. `None` if
-/// when it was started is not known. A container that was restarted in its pod is not noticed: the
+/// Whether a provisioner of `FORGETFUL` has made a volume since its start, so that it deletes that; true for every
+/// other one. `None` if when it was started is not known. A container that was restarted in its pod is not noticed: the
 /// volume then stays Released.
 pub fn deletes_since_its_start(cx: &Cx, driver: &Text, volume: &Volume) -> Option<bool> {
     if !FORGETFUL.contains(&&**driver) {
@@ -371,9 +371,9 @@ pub fn deletes_since_its_start(cx: &Cx, driver: &Text, volume: &Volume) -> Optio
     Some(started <= volume.metadata.created?)
 }
 
-/// Returns the node after which a provisioner that runs on each node is called, if that node has
-/// another uid now: the provisioner there has another name, and ignores the volumes of this one
-/// (sig-storage-local-static-provisioner `cmd/main.go`, `pkg/populator`).
+/// Returns the node in the name of a provisioner that runs on each node, if that node has another uid now: the
+/// provisioner there has another name, and ignores the volumes of this one (sig-storage-local-static-provisioner
+/// `cmd/main.go`, `pkg/populator`).
 pub fn recreated_node(cx: &Cx, driver: &Text) -> Option<String> {
     const UUID: usize = 36;
     let family = drivers::family(driver);
@@ -402,12 +402,13 @@ enum SignOfLife {
 }
 
 impl SignOfLife {
-    /// The weight of a sign of life where nothing shows that it is old.
+    /// Returns the weight of a sign of life where nothing shows that it is old: `Odd` instead of `Old`.
     fn or_odd(self) -> Self {
         if self == Self::Old { Self::Odd } else { self }
     }
 
-    /// Weighs a time by another clock, which may be ahead by as much as counts as recent.
+    /// Weighs a time by the clock of the cluster, which that of the writer may be ahead of by as much as counts as
+    /// recent.
     fn of(cx: &Cx, time: Option<Time>, within: Duration) -> Self {
         match time {
             None => Self::None,

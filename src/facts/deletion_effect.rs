@@ -25,9 +25,9 @@ use crate::model::{
 pub struct DeletionEffect {
     /// The effect on the data.
     pub data: DataEffect,
-    /// One sentence without a full stop.
+    /// The reason, as one sentence without a full stop.
     pub because: String,
-    /// Whether it names other volumes whose data is the same.
+    /// Whether the reason names other volumes whose data is the same.
     pub is_shared: bool,
 }
 
@@ -35,11 +35,10 @@ fn effect(data: DataEffect, because: impl Into<String>) -> DeletionEffect {
     DeletionEffect { data, because: because.into(), is_shared: false }
 }
 
-/// How many other volumes a sentence names at most.
+/// Largest number of other volumes that a sentence names.
 const NAMED: usize = 5;
 
-/// Adds whose data is the same: that of other volumes is destroyed with this one, or this one with
-/// theirs.
+/// Adds the volumes with the same data: that of others is destroyed with this one, or this one with theirs.
 fn with_others(cx: &Cx, volume: &Volume, mut then: DeletionEffect) -> DeletionEffect {
     // Renamed, or without its access point, it is out of the reach of others as well.
     let forgotten =
@@ -79,7 +78,7 @@ fn with_others(cx: &Cx, volume: &Volume, mut then: DeletionEffect) -> DeletionEf
     then
 }
 
-/// Names the first of so many volumes; `None` if there are none.
+/// Names the first of a number of volumes; `None` if there are none.
 fn few(of: &str, count: usize, names: impl Iterator<Item = String>) -> Option<String> {
     let more = match count.saturating_sub(NAMED) {
         0 => String::new(),
@@ -89,8 +88,8 @@ fn few(of: &str, count: usize, names: impl Iterator<Item = String>) -> Option<St
     (count > 0).then(|| format!("{of} {}{more}", shown.join(" and ")))
 }
 
-/// Whether the policy of a volume can destroy data that it names, or take it out of the reach of
-/// others: what its driver surely leaves alone, no policy destroys.
+/// Whether the policy of a volume can destroy data that the volume references, or take it out of the reach of others:
+/// what its driver surely leaves alone, no policy destroys.
 pub fn may_destroy(cx: &Cx, volume: &Volume) -> bool {
     if matches!(volume.reclaim_policy, ReclaimPolicy::Retain | ReclaimPolicy::Other(_)) {
         return false;
@@ -132,7 +131,7 @@ pub fn data_effect_without_claim(cx: &Cx, volume: &Volume) -> DataEffect {
     }
 }
 
-/// The effect on a statically provisioned in-tree volume with policy Delete.
+/// Returns the effect on the data of a statically provisioned in-tree volume with policy Delete.
 fn static_in_tree(cx: &Cx, volume: &Volume) -> DataEffect {
     match in_tree_deletes(volume, cx.server()) {
         Some(true) => DataEffect::Destroyed,
@@ -141,7 +140,7 @@ fn static_in_tree(cx: &Cx, volume: &Volume) -> DataEffect {
     }
 }
 
-/// Returns the effect on a bound volume when its claim is deleted, and whose data is the same.
+/// Returns the effect on a bound volume when its claim is deleted, with the volumes that have the same data.
 pub fn when_claim_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
     with_others(cx, volume, without_claim(cx, volume))
 }
@@ -270,9 +269,9 @@ fn external(cx: &Cx, volume: &Volume, owner: &Owner) -> DeletionEffect {
     }
 }
 
-/// The effect on a volume that no node can reach. A provisioner that runs on every node serves only
-/// the volumes of its node; one that calls a storage system may delete it from anywhere. The affinity
-/// alone, even to a host by name, tells nothing of that.
+/// Returns the effect on a volume that no node can reach. A provisioner that runs on every node serves only the volumes
+/// of its node; one that calls a storage system may delete it from anywhere. The affinity alone, even to a host by
+/// name, tells nothing of that.
 fn without_node(cx: &Cx, volume: &Volume, owner: &Owner) -> DeletionEffect {
     let driver = owner.name();
     match deletes_on_node(cx, volume, owner) == Some(true) {
@@ -325,7 +324,7 @@ fn in_tree(cx: &Cx, volume: &Volume, plugin: &str) -> DeletionEffect {
     )
 }
 
-/// Returns the effect on a volume when it is deleted itself.
+/// Returns the effect on a volume when the volume itself is deleted.
 pub fn when_volume_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
     if volume.metadata.deleting.is_some() {
         return effect(DataEffect::Unaffected, "it is Terminating already");
@@ -366,8 +365,8 @@ pub fn when_volume_is_deleted(cx: &Cx, volume: &Volume) -> DeletionEffect {
     }
 }
 
-/// The effect on a volume whose deletion-protection finalizer keeps the object until its controller
-/// has done what it does, which the deletion of the object does not change.
+/// Returns the effect on a volume that its deletion-protection finalizer keeps until its controller is done, which the
+/// deletion of the object does not change.
 fn when_its_deletion_goes_on(cx: &Cx, volume: &Volume) -> DeletionEffect {
     let owner = owner(volume);
     let DriverEffect { data, what } = match &owner {
@@ -388,7 +387,7 @@ fn when_its_deletion_goes_on(cx: &Cx, volume: &Volume) -> DeletionEffect {
     }
 }
 
-/// The volume as it will be after its deletion was requested.
+/// Returns the volume as it will be after its deletion was requested.
 fn terminating(volume: &Volume) -> Volume {
     let mut after = volume.clone();
     // Any time will do: only whether it is set matters here.
@@ -396,14 +395,14 @@ fn terminating(volume: &Volume) -> Volume {
     after
 }
 
-/// What becomes of a snapshot at the storage backend.
+/// Fate of a snapshot at the storage backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SnapshotFate<'a> {
-    /// Its content is deleted, and the driver deletes the snapshot.
+    /// The content is deleted, and the driver deletes the snapshot.
     Destroyed(&'a SnapshotContent),
-    /// Its content is kept.
+    /// The content is kept.
     Kept(&'a SnapshotContent),
-    /// Unknown, for this reason.
+    /// The fate is unknown, for this reason.
     Unknown(String),
 }
 
@@ -417,8 +416,8 @@ impl<'a> SnapshotFate<'a> {
     }
 }
 
-/// Returns what becomes of the snapshot of a `VolumeSnapshot` that is deleted. Of several contents
-/// that may be its own, the worst counts.
+/// Returns the fate of the snapshot of a `VolumeSnapshot` that is deleted. Of several contents that may be its own, the
+/// worst counts.
 ///
 /// # Errors
 /// When contents were not read.
@@ -444,9 +443,8 @@ pub fn snapshot_fate<'a>(cx: &Cx<'a>, snapshot: &VolumeSnapshot) -> Seen<Snapsho
     }))
 }
 
-/// Returns the contents of the group snapshots of a namespace, by name, with what becomes of each
-/// when the namespace is deleted. A `VolumeGroupSnapshot` without a content has no snapshot at the
-/// backend yet.
+/// Returns the contents of the group snapshots of a namespace, by name, with the fate of each when the namespace is
+/// deleted. A `VolumeGroupSnapshot` without a content has no snapshot at the backend yet.
 ///
 /// # Errors
 /// When contents of group snapshots were not read.
@@ -464,8 +462,8 @@ pub fn group_snapshot_fates<'a>(
     Ok(contents.into_iter().map(|it| (it, SnapshotFate::by_policy(it))).collect())
 }
 
-/// Whether a content is that of a snapshot: either names the other. The status of a snapshot names
-/// no content until it is bound.
+/// Whether a content belongs to a snapshot: either names the other. The status of a snapshot names no content until it
+/// is bound.
 fn belongs(content: &SnapshotContent, snapshot: &VolumeSnapshot) -> bool {
     if content.kind != Kind::VolumeSnapshotContent {
         return false;
@@ -482,9 +480,9 @@ fn belongs(content: &SnapshotContent, snapshot: &VolumeSnapshot) -> bool {
 /// A claim whose volume was made from another volume.
 #[derive(Debug, Clone, Copy)]
 pub struct VolumeClone<'a> {
-    /// The claim.
+    /// The claim that was cloned or restored.
     pub claim: &'a Claim,
-    /// The snapshot between them; `None` where the claim names the other one's claim.
+    /// The snapshot between both volumes; `None` where the claim names the other volume's claim.
     pub snapshot: Option<&'a SnapshotContent>,
 }
 

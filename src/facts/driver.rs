@@ -21,8 +21,8 @@ pub fn controller_settings(cx: &Cx, driver: &Text) -> Option<ControllerSettings>
     }
 }
 
-/// Collects them from all pods and workloads that surely run its provisioner: one that is about to
-/// start counts as well. A node plugin, which has the same image, tells nothing of the controller.
+/// Collects the arguments and images from all pods and workloads that surely run a driver's provisioner: one that is
+/// about to start counts as well. A node plugin, which has the same image, tells nothing of the controller.
 pub fn derive_controller_settings(cx: &Cx, driver: &Text) -> Option<ControllerSettings> {
     let of_pods = cx
         .sidecar_pods()
@@ -47,8 +47,8 @@ pub fn derive_controller_settings(cx: &Cx, driver: &Text) -> Option<ControllerSe
     found
 }
 
-/// Of how many volumes the names are kept: another one is looked for besides the volume itself, its
-/// record, and one more that the caller leaves out.
+/// Number of volumes whose names are kept: one is needed besides the volume itself, its record, and one more that the
+/// caller leaves out.
 const NAMES: usize = 4;
 
 /// Returns why the handles of a driver do not tell its volumes apart, if they do not. Of known
@@ -64,7 +64,7 @@ pub fn undecided_identity(cx: &Cx, driver: &Text) -> Option<UndecidedIdentity> {
     }
 }
 
-/// As [`undecided`], derived anew.
+/// Derives the answer of [`undecided_identity`] anew.
 pub fn derive_identity(cx: &Cx, driver: &Text) -> Option<UndecidedIdentity> {
     undecided_reason(cx, driver)
         .map(|why| UndecidedIdentity { why, first: first_names(cx, driver) })
@@ -96,12 +96,12 @@ fn first_names(cx: &Cx, driver: &Text) -> Vec<NamedBackend> {
     all.into_iter().take_while(is_first).collect()
 }
 
-/// How reports name a kept backend volume.
+/// Returns the words by which reports name a kept backend volume.
 pub fn of_kept(kept: &KeptBackend) -> String {
     format!("the kept backend volume of {}", kept.object())
 }
 
-/// A handle is taken for a disk only where nothing speaks for shared storage.
+/// Returns why a handle of a driver may not stand for one disk; `None` where nothing suggests shared storage.
 fn undecided_reason<'a>(cx: &Cx<'a>, driver: &Text) -> Option<String> {
     if let Recognition::Differs(why) = cx.recognition(driver) {
         return Some(format!("unknown which driver {driver} is: {why}"));
@@ -154,24 +154,23 @@ fn undecided_reason<'a>(cx: &Cx<'a>, driver: &Text) -> Option<String> {
 /// The state of the Secret for `DeleteVolume`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretState {
-    /// None is needed, or no field references one.
+    /// No Secret is needed, or no field references one.
     NotNeeded,
-    /// It exists.
+    /// The Secret exists.
     Present(DeletionSecret),
-    /// It does not exist: csi-provisioner would call the driver without credentials.
+    /// The Secret does not exist: csi-provisioner would call the driver without credentials.
     Missing(DeletionSecret),
-    /// The volume references none, its class does not exist, and other volumes of the driver
-    /// reference one: csi-provisioner would call the driver without credentials.
+    /// The volume references no Secret, its class does not exist, and other volumes of the driver reference one:
+    /// csi-provisioner would call the driver without credentials.
     Forgotten,
-    /// The class names it by this, which csi-provisioner cannot resolve: it would not call the
-    /// driver.
+    /// The class names the Secret by this, which csi-provisioner cannot resolve: it would not call the driver.
     Unresolvable(String),
     /// The user may not read Secrets.
     Forbidden(DeletionSecret),
 }
 
 impl DeletionSecret {
-    /// Says that it may not be read.
+    /// Returns the gap of a Secret that may not be read.
     pub fn unreadable(&self) -> Unseen {
         self.unread("reading it is forbidden")
     }
@@ -257,8 +256,7 @@ fn named(
     })
 }
 
-/// The Secret that a class names for a volume (external-provisioner controller.go,
-/// `getSecretReference`).
+/// Returns the Secret that a class names for a volume (external-provisioner controller.go, `getSecretReference`).
 fn of_class(class: &StorageClass, volume: &Volume) -> Result<Option<DeletionSecret>, SecretState> {
     let parameter = |key: &str| {
         let mut parameters = class.parameters.iter();

@@ -1,10 +1,10 @@
-//! What the volumes of a driver tell of it, found in one pass over them.
+//! Facts about a driver that follow from its volumes, found in one pass over them.
 
 use super::{Owner, owner};
 use crate::cluster::Cx;
 use crate::model::{ControllerRole, DriverVolumes, Fact, FactKey, LastWrite, Text, Time, Volume};
 
-/// Returns what the volumes of a driver tell of it.
+/// Returns the facts about a driver that follow from its volumes.
 pub(super) fn driver_volumes(cx: &Cx, driver: &Text) -> DriverVolumes {
     let key = FactKey::Volumes(Text::clone(driver));
     match &*cx.fact(key, || Fact::Volumes(Box::new(derive(cx, driver)))) {
@@ -41,10 +41,11 @@ pub(super) fn derive(cx: &Cx, driver: &Text) -> DriverVolumes {
     told
 }
 
-/// When a volume was written to, under which name, and the volume.
+/// A write to a volume: its time, its manager and the volume.
 type LastAct<'a> = (Time, &'a str, &'a Volume);
 
-/// Of acts at the same time the one that reports show does not depend on the order of volumes.
+/// Returns the key by which acts are ordered: at equal times, the one that reports show does not depend on the order of
+/// volumes.
 fn order((time, manager, volume): LastAct<'_>) -> (Time, &str, &str) {
     (time, manager, volume.name())
 }

@@ -1,6 +1,6 @@
 //! Events about an object, folded into series: what a controller says, how often, since when.
 //!
-//! Events are untrusted: whoever may create events can write any reason, message and component.
+//! Events are untrusted: a client that may create events can write any reason, message and component.
 //! They are evidence that is shown, and never permit a change.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,16 +11,16 @@ use super::owner;
 use crate::cluster::{Cx, Seen};
 use crate::model::{Event, Kind, ObjectRef, Time, Volume, format_time, shorten};
 
-/// A provisioner or the volume controller could not delete the backend volume.
+/// Reason of events: a provisioner or the volume controller could not delete the backend volume.
 pub const FAILED_DELETE: &str = "VolumeFailedDelete";
-/// The volume controller could not scrub the volume.
+/// Reason of events: the volume controller could not scrub the volume.
 pub const FAILED_RECYCLE: &str = "VolumeFailedRecycle";
-/// The volume controller does not know the reclaim policy.
+/// Reason of events: the volume controller does not know the reclaim policy.
 pub const UNKNOWN_POLICY: &str = "VolumeUnknownReclaimPolicy";
 
-/// How much of an error a summary quotes, in characters.
+/// Largest number of characters of an error that a summary quotes.
 const QUOTED: usize = 120;
-/// How many words of a message decide to which series it belongs.
+/// Number of words of a message that decide to which series it belongs.
 const COMPARED: usize = 150;
 
 /// The components of Kubernetes that report errors about storage, besides provisioners.
@@ -41,18 +41,18 @@ const COMPONENTS: [&str; 10] = [
 /// counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EventSeries<'a> {
-    /// The newest of them.
+    /// The newest event of the series.
     pub newest: &'a Event,
-    /// How often it happened, according to the events that still exist.
+    /// Number of occurrences, according to the events that still exist.
     pub count: u64,
-    /// When it happened first, according to the events that still exist.
+    /// Time of the first occurrence, according to the events that still exist.
     pub first: Option<Time>,
-    /// When it happened last.
+    /// Time of the last occurrence.
     pub last: Option<Time>,
 }
 
 impl EventSeries<'_> {
-    /// The newest message, with count and times: `MESSAGE (37 times, first T, last T)`.
+    /// Returns the newest message, with count and times: `MESSAGE (37 times, first T, last T)`.
     pub fn describe(&self) -> String {
         let message = &self.newest.message;
         let message = if message.is_empty() { "<no message>" } else { message };
@@ -74,13 +74,13 @@ impl EventSeries<'_> {
         format!("{}: {}", self.newest.reason, self.describe())
     }
 
-    /// The newest message in one line, cut at a word after about 120 characters, for summaries.
+    /// Returns the newest message in one line, cut at a word after about 120 characters, for summaries.
     pub fn brief(&self) -> String {
         brief_error(&self.newest.message)
     }
 }
 
-/// An error in one line, cut at a word after about 120 characters, for summaries.
+/// Returns an error in one line, cut at a word after about 120 characters, for summaries.
 pub fn brief_error(message: &str) -> String {
     shorten(message, QUOTED)
 }
@@ -167,7 +167,7 @@ fn fold<'a>(newest_first: impl Iterator<Item = &'a Event>) -> Vec<EventSeries<'a
     series
 }
 
-/// The component without the host and the instance that a provisioner adds to its name
+/// Returns the component without the host and the instance that a provisioner adds to its name
 /// (`<driver>_<host>_<uuid>`).
 fn component(event: &Event) -> &str {
     event.component.split_once('_').map_or(&*event.component, |(name, _)| name)
@@ -187,8 +187,8 @@ fn is_responsible(component: &str, driver: Option<&str>) -> bool {
         || component.ends_with("-scheduler")
 }
 
-/// What the messages of one series have in common: the message without the words that contain
-/// digits (ids, times, addresses, counts). Codes remain, since they say what kind of error it is.
+/// Returns a hash of what the messages of one series have in common: the message without the words that contain digits
+/// (ids, times, addresses, counts). Codes remain, since they say what kind of error it is.
 fn key(event: &Event) -> u64 {
     let mut hash = DefaultHasher::new();
     let words = event.message.split(|c: char| !(c.is_alphanumeric() || "-.:".contains(c)));

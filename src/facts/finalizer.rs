@@ -17,30 +17,29 @@ use crate::model::{
     VolumeSource, migrated_driver, provisioning_driver,
 };
 
-/// Set and removed by csi-provisioner on volumes whose backend volume it would delete.
+/// Finalizer that csi-provisioner sets and removes on volumes whose backend volume it would delete.
 pub const EXTERNAL_PROVISIONER: &str = DELETION_PROTECTION;
-/// Set and removed by kube-controller-manager on in-tree volumes whose backend volume it would
-/// delete.
+/// Finalizer that kube-controller-manager sets and removes on in-tree volumes whose backend volume it would delete.
 pub const IN_TREE: &str = "kubernetes.io/pv-controller";
-/// Set by admission and kube-controller-manager on every volume.
+/// Finalizer that admission and kube-controller-manager set on every volume.
 pub const PV_PROTECTION: &str = "kubernetes.io/pv-protection";
-/// Set by admission and kube-controller-manager on every claim.
+/// Finalizer that admission and kube-controller-manager set on every claim.
 pub const PVC_PROTECTION: &str = "kubernetes.io/pvc-protection";
-/// Set by csi-provisioner on a claim that is being cloned.
+/// Finalizer that csi-provisioner sets on a claim that is being cloned.
 pub const CLONE_SOURCE: &str = "provisioner.storage.kubernetes.io/cloning-protection";
-/// Set by snapshot-controller on a claim of which a snapshot is being taken.
+/// Finalizer that snapshot-controller sets on a claim of which a snapshot is being taken.
 pub const SNAPSHOT_SOURCE: &str = "snapshot.storage.kubernetes.io/pvc-as-source-protection";
 
-/// Set and removed by kube-controller-manager on every volume attributes class.
+/// Finalizer that kube-controller-manager sets and removes on every volume attributes class.
 pub const VAC_PROTECTION: &str = "kubernetes.io/vac-protection";
 
 const ATTACHER: &str = "external-attacher/";
 
-/// The begin of the notice that a patch to the policy Delete adds no deletion-protection finalizer. Whether
-/// it does depends on what its reader may see, and on whether the provisioner is just being restarted.
+/// The beginning of the notice that a patch to the policy Delete adds no deletion-protection finalizer. Whether it does
+/// depends on what its reader may see, and on whether the provisioner is just being restarted.
 pub const NO_FINALIZER: &str = "the patch adds no deletion-protection finalizer";
 
-/// What a plan says of the finalizer in a patch to the policy Delete.
+/// Returns the words of a plan about the finalizer in a patch to the policy Delete.
 pub fn finalizer_in_words(edit: FinalizerEdit) -> String {
     match edit {
         FinalizerEdit::Added => format!(" and adds finalizer {EXTERNAL_PROVISIONER}"),
@@ -222,31 +221,31 @@ impl BlockingFinalizer {
 /// The controller that should remove a finalizer.
 #[derive(Debug, Clone)]
 pub struct FinalizerController {
-    /// Its description, such as `csi-provisioner of disk.example.com`.
+    /// The description of the controller, such as `csi-provisioner of disk.example.com`.
     pub who: String,
-    /// Its name for `--driver-absent`.
+    /// The name of the controller for `--driver-absent`.
     pub name: Text,
-    /// Its state.
+    /// The state of the controller.
     pub state: ControllerState,
 }
 
 impl FinalizerController {
-    /// The controller manager.
+    /// Returns kube-controller-manager.
     pub fn controller_manager(cx: &Cx) -> Self {
         Self::single(ControllerRole::ControllerManager.name(), controller_manager(cx))
     }
 
-    /// The csi-provisioner of a driver.
+    /// Returns the csi-provisioner of a driver.
     pub fn provisioner(cx: &Cx, driver: &Text) -> Self {
         Self::sidecar("csi-provisioner", driver, provisioner(cx, driver))
     }
 
-    /// The snapshot-controller.
+    /// Returns the snapshot-controller.
     pub fn snapshot_controller(cx: &Cx) -> Self {
         Self::single(SNAPSHOT_CONTROLLER, snapshotter(cx))
     }
 
-    /// The external-attacher of a driver.
+    /// Returns the external-attacher of a driver.
     pub fn attacher(cx: &Cx, driver: &Text) -> Self {
         Self::sidecar("external-attacher", driver, attacher(cx, driver))
     }
@@ -259,12 +258,12 @@ impl FinalizerController {
         Self { who: name.to_owned(), name: name.into(), state }
     }
 
-    /// Whether it is running.
+    /// Whether the controller is running, absent or unknown.
     pub const fn liveness(&self) -> Liveness {
         self.state.liveness
     }
 
-    /// Fails if the state is unknown because something was not read.
+    /// Fails if the state of the controller is unknown because something was not read.
     ///
     /// # Errors
     /// What was not read.
@@ -277,7 +276,7 @@ impl FinalizerController {
         }
     }
 
-    /// Whether it is absent, rather than running or unknown.
+    /// Whether the controller is absent, rather than running or unknown.
     ///
     /// # Errors
     /// When something that was not read decides it.
@@ -285,12 +284,12 @@ impl FinalizerController {
         is_absent(cx, &self.state, &self.name)
     }
 
-    /// Whether it counts as absent because the user asserts it.
+    /// Whether the controller counts as absent because the user asserts it.
     pub fn is_absent_by_word(&self, cx: &Cx) -> bool {
         self.state.liveness == Liveness::Absent && cx.settings().absent_drivers.contains(&self.name)
     }
 
-    /// Its description, state and evidence; without times, which change all the time.
+    /// Returns the description, state and evidence of the controller; without times, which change all the time.
     pub fn describe(&self) -> String {
         let Self { who, state, .. } = self;
         match state.liveness {
@@ -304,13 +303,13 @@ impl FinalizerController {
         }
     }
 
-    /// The flag that asserts that it is absent.
+    /// Returns the flag that asserts that the controller is absent.
     pub fn absent_flag(&self) -> String {
         format!("--driver-absent {}", self.name)
     }
 }
 
-/// The plugin postpones the deletion, because the volume is still in use.
+/// Reason of events: the plugin postpones the deletion, because the volume is still in use.
 const DELETE: &str = "VolumeDelete";
 
 /// Whether kube-controller-manager keeps its finalizer on a volume, in any phase: it was
@@ -319,7 +318,7 @@ pub fn expects_in_tree_finalizer(volume: &Volume) -> bool {
     matches!(owner(volume), Owner::InTree(_)) && volume.reclaim_policy == ReclaimPolicy::Delete
 }
 
-/// Whether the in-tree finalizer does not belong on a volume: it is CSI, or was migrated to it.
+/// Whether the in-tree finalizer does not belong on a volume: the volume is CSI, or was migrated to it.
 pub fn in_tree_finalizer_is_stale(volume: &Volume) -> bool {
     let by_plugin = volume.provisioned_by.as_deref().and_then(migrated_driver).is_some();
     let migrated = volume.migrated_to.as_ref().is_some_and(|driver| !driver.is_empty());

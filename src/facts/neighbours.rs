@@ -1,4 +1,4 @@
-//! What else names the storage of a volume (R-DRV-1): volumes that share it, as one disk under several
+//! Neighbours of a volume, which reference the same storage (R-DRV-1): volumes that share it, as one disk under several
 //! names or one directory in another, inline volumes of pods, and kept backend volumes.
 
 use std::borrow::Cow;
@@ -16,45 +16,45 @@ use crate::model::{
     Severity, Text, Volume, VolumeSource, Workload,
 };
 
-/// Something else that names storage of a volume.
+/// An object that references storage of a volume too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Neighbour {
     /// The name of the neighbour in reports.
     pub who: String,
-    /// How the neighbour lies to the volume, in words that follow the name.
+    /// The relation of the neighbour to the volume, in words that follow the name.
     pub how: Cow<'static, str>,
-    /// Whether this is proven.
+    /// Certainty of the relation.
     pub nearness: Nearness,
 }
 
-/// What else names storage of a volume, or may.
+/// The neighbours of a volume, certain and possible.
 #[derive(Debug)]
 pub struct Neighbours {
-    /// Each of them, or the first of very many.
+    /// All neighbours, or the first of very many.
     pub found: Vec<Neighbour>,
-    /// How many more volumes name it for certain.
+    /// Number of further volumes that certainly reference the same storage.
     pub proven: usize,
-    /// Whether these are all that may.
+    /// Whether no other object may be a neighbour.
     pub are_all: bool,
 }
 
-/// How many volumes that name the same storage are told one by one.
+/// Largest number of volumes with the same storage that are reported one by one.
 const MOST: usize = 32;
 
-/// Whether something else names the storage of a volume for certain.
+/// Certainty that an object references the storage of a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Nearness {
-    /// It does.
+    /// The object certainly references the storage.
     Proven,
-    /// It may: what would tell them apart is not known.
+    /// The object may reference the storage: what would tell them apart is not known.
     Possible,
-    /// It contains the volume's directory in a way that is usual for agents of nodes: worth saying.
+    /// The object contains the volume's directory in a way that is usual for agents of nodes: worth saying.
     Notable,
 }
 
-/// Returns everything else that names storage at places of a volume, or may: volumes, kept backend
-/// volumes, volumes that pods and templates describe themselves. The volume called `besides` is left
-/// out. Of very many volumes only the first are among them, and how many more there are at least.
+/// Returns the neighbours of a volume: volumes, kept backend volumes, and volumes that pods and templates describe
+/// themselves. The volume called `besides` is left out. Of very many volumes only the first are among them, and how
+/// many more there are at least.
 ///
 /// # Errors
 /// When a kind was not read.
@@ -151,7 +151,7 @@ pub fn kept_record_read(cx: &Cx) -> Seen<()> {
     Ok(())
 }
 
-/// Whether it is the record of this very backend volume: it was kept, and is deleted or adopted now.
+/// Whether a record is of this very backend volume, which was kept, and is deleted or adopted now.
 fn is_record_of(volume: &Volume, kept: &KeptBackend) -> bool {
     volume.backend.as_ref() == Some(&kept.backend)
 }
@@ -167,7 +167,7 @@ fn neighbour(who: String, overlap: &Overlap, how: &'static str) -> Neighbour {
     }
 }
 
-/// Adds another volume of a driver whose handles tell nothing apart, or a kept backend volume.
+/// Adds another volume, or a kept backend volume, of a driver whose handles tell nothing apart.
 fn unknown_family(
     cx: &Cx,
     volume: &Volume,
@@ -213,11 +213,11 @@ fn is_root_of_its_provisioner(
 struct InlineUser<'a> {
     who: String,
     is_provisioner: bool,
-    /// The workload that makes it.
+    /// The workload that makes the pod or the template.
     controller: Option<&'a Workload>,
 }
 
-/// The workload that controls a pod or a workload, if it describes storage of the volume as well.
+/// Returns the workload that controls a pod or a workload, if it describes storage of the volume as well.
 fn controller<'a>(
     workloads: &[(&'a Workload, Overlap)],
     namespace: &str,
@@ -232,7 +232,7 @@ fn controller<'a>(
     })
 }
 
-/// Adds what a pod or a template describes itself.
+/// Adds the neighbours among the volumes that a pod or a template describes itself.
 fn inline(
     volume: &Volume,
     places: &[Place<'_>],
@@ -265,8 +265,8 @@ fn inline(
     }
 }
 
-/// Whether a volume of a pod is that of a template: only the node, which the template does not know,
-/// may differ.
+/// Whether an inline volume of a pod is that of a template: only the node, which the template does not know, may
+/// differ.
 fn is_made_from(volume: &InlineVolume, template: &InlineVolume) -> bool {
     let (places, of_template) = (volume.places(), template.places());
     let extents = places.iter().map(|it| &it.extent);
@@ -276,8 +276,8 @@ fn is_made_from(volume: &InlineVolume, template: &InlineVolume) -> bool {
         && extents.eq(of_template.iter().map(|it| &it.extent))
 }
 
-/// Something that mounts a directory of the node around the volume's: usual far above, as agents of
-/// nodes do; at the directory in which volumes are made, it may use any of them.
+/// Returns the neighbour that mounts a directory of the node around the volume's: usual far above, as agents of nodes
+/// do; at the directory in which volumes are made, it may use any of them.
 fn above(volume: &Volume, theirs: &[Place<'_>], who: String) -> Neighbour {
     let base = base_directory(volume);
     let is_above = theirs.iter().any(|place| match &place.extent {
@@ -294,12 +294,12 @@ fn above(volume: &Volume, theirs: &[Place<'_>], who: String) -> Neighbour {
     Neighbour { who, how: Cow::Borrowed(how), nearness }
 }
 
-/// Whether it is a block device of a node, whose directory `/dev` every agent mounts.
+/// Whether a volume is a block device of a node, whose directory `/dev` every agent mounts.
 fn is_device(volume: &Volume) -> bool {
     matches!(&volume.source, VolumeSource::Local(path) if path.starts_with("/dev/"))
 }
 
-/// How many components the path has in which the provisioner of a volume makes directories: its
+/// Returns the number of components of the path in which the provisioner of a volume makes directories: its
 /// configuration is not read, so it is the parent of the volume's own.
 fn base_directory(volume: &Volume) -> usize {
     let depth = volume.places().iter().find_map(|place| match &place.extent {
@@ -309,7 +309,7 @@ fn base_directory(volume: &Volume) -> usize {
     depth.unwrap_or_default().saturating_sub(1)
 }
 
-/// What it means that volumes share storage.
+/// Meaning of storage that several volumes share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SharedStorage {
     /// The policy of a member lets its controller destroy the data of all, whatever the policies of
@@ -320,13 +320,13 @@ pub enum SharedStorage {
     /// Nothing destroys the data, in a file system that several nodes may mount: sharing it, also
     /// across namespaces, is normal.
     FileSystem,
-    /// They may share storage: what would tell them apart is not known.
+    /// The volumes may share storage: what would tell them apart is not known.
     Doubtful,
 }
 
 impl SharedStorage {
-    /// Judges a volume and those that share its storage. `None` where it is meant to be shared: a
-    /// bucket, or a file system that every one of them mounts on several nodes, which nothing destroys.
+    /// Judges the storage that a volume shares with others. `None` where it is meant to be shared: a bucket, or a file
+    /// system that every one of them mounts on several nodes, which nothing destroys.
     pub fn of(cx: &Cx, volume: &Volume, others: &Others<'_>) -> Option<Self> {
         let perishable = may_destroy(cx, volume) || first_destroyer(cx, others).is_some();
         let doubtful = others.certain() == 0;
@@ -354,7 +354,7 @@ impl SharedStorage {
         !volume.places().iter().all(is_device) || unknown && volume.is_shared
     }
 
-    /// How severe it is.
+    /// Returns the severity of the finding.
     pub const fn severity(self) -> Severity {
         match self {
             Self::Perishable => Severity::Critical,
@@ -365,7 +365,7 @@ impl SharedStorage {
     }
 }
 
-/// The first of others whose policy may destroy the storage that they share.
+/// Returns the first of others whose policy may destroy the storage that they share.
 pub fn first_destroyer<'a>(cx: &Cx, others: &Others<'a>) -> Option<&'a Volume> {
     others.destroyers(|other| may_destroy(cx, other)).1.next().map(|(other, _)| *other)
 }
@@ -376,7 +376,7 @@ pub fn excludes_in_a_pod(volume: &Volume, others: &Others<'_>) -> bool {
     others.have_handle_of(volume)
 }
 
-/// How another volume lies to one, in words that follow its name.
+/// Describes how another volume lies to one, in words that follow its name.
 pub const fn lies(overlap: &Overlap) -> &'static str {
     match (overlap.is_certain(), overlap.relation) {
         (true, Relation::Equal) => "references the same backend volume",

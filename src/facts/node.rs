@@ -21,7 +21,7 @@ pub enum NodeProblem {
 }
 
 impl NodeProblem {
-    /// In words that follow the node's name.
+    /// Describes the problem, in words that follow the node's name.
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Missing => "does not exist",
@@ -115,8 +115,8 @@ pub fn unusable_host(cx: &Cx, volume: &Volume) -> Seen<Option<(Box<str>, String)
     Ok(Some((node.metadata.name.clone(), state.to_owned())))
 }
 
-/// Whether the data of a volume is a path of the nodes that its node affinity requires by name: it
-/// exists on no other machine.
+/// Whether the data of a volume is a path of the nodes that its node affinity requires by name, so that it exists on no
+/// other machine.
 pub fn lies_on_node(volume: &Volume) -> bool {
     matches!(volume.source, VolumeSource::Local(_) | VolumeSource::HostPath(_))
         && volume.node_affinity.as_ref().is_some_and(|it| names_hosts(it))
@@ -199,8 +199,8 @@ pub fn how_to_detach(cx: &Cx, attachment: &Attachment) -> String {
     }
 }
 
-/// Returns what detaching waits for if the volume exists, as far as is known, and what to do about
-/// it (F81).
+/// Returns what the detachment of a volume waits for if the volume exists, as far as is known, and the advice about it
+/// (F81).
 pub fn detaching_waits_for(cx: &Cx, attachment: &Attachment, attacher: Liveness) -> String {
     let (driver, name) = (&attachment.attacher, &attachment.node);
     let who = format!("external-attacher of {driver}");
@@ -233,8 +233,8 @@ pub fn detaching_waits_for(cx: &Cx, attachment: &Attachment, attacher: Liveness)
     }
 }
 
-/// What has the volumes of a node that is not Ready detached. Only an administrator can know that its
-/// machine is off; until then it may still write.
+/// Returns the advice that gets the volumes of a node that is not Ready detached. Only an administrator can know that
+/// its machine is off; until then it may still write.
 pub fn node_is_off(cx: &Cx, node: &str, holder: Option<&PodUse>) -> String {
     // The taint is beta, and on by default, from 1.26 on (NodeOutOfServiceVolumeDetach).
     let tainted = cx.server().and_then(|server| server.at_least(1, 26)) != Some(false);

@@ -1,4 +1,4 @@
-//! Why a volume that should be deleted is not deleted.
+//! The causes for which a volume that should be deleted is not deleted.
 //!
 //! One reason is a controller that the guard refuses: its username does not begin with `system:`, so that
 //! the guard takes it for a person. It retries for ever.
@@ -17,24 +17,23 @@ use crate::model::{DeletionSecret, GUARD_NAME, Kind, Liveness, ObjectRef, Text, 
 pub enum Obstacle {
     /// The csi-provisioner of this driver is absent.
     ProvisionerAbsent(Text),
-    /// This attachment references it, on this node, and the driver fails to detach it with this
-    /// error.
+    /// This attachment references the volume, on this node, and the driver fails to detach it with this error.
     Attached { attachment: Box<str>, node: Text, error: Option<Box<str>> },
-    /// It was statically provisioned, and its csi-provisioner is too old to delete such volumes.
+    /// The volume was statically provisioned, and its csi-provisioner is too old to delete such volumes.
     StaticIgnored,
-    /// No node matches its node affinity, which a provisioner that runs on each node for the volumes
-    /// of that node needs.
+    /// No node matches the volume's node affinity, which a provisioner that runs on each node for the volumes of that
+    /// node needs.
     NodeGone,
-    /// Its only node is in this state, in which its provisioner may be unable to work there.
+    /// The only node of the volume is in this state, in which its provisioner may be unable to work there.
     NodeUnusable { node: Box<str>, state: String },
     /// The provisioner may not patch volumes.
     PatchDenied { namespace: Text, service_account: Text },
     /// This object runs a release of csi-provisioner that sends an empty patch instead of removing
     /// its finalizer.
     EmptyPatch(ObjectRef),
-    /// The guard refuses its controller, as its last attempt shows.
+    /// The guard refuses the volume's controller, as its last attempt shows.
     RefusedByGuard { refusal: GuardRefusal, controller: String },
-    /// The last attempts failed, with this message, and with the same, its count and its times.
+    /// The last attempts failed, with this message, which `series` repeats with its count and its times.
     AttemptFailed { message: Box<str>, series: String },
     /// The server can no longer delete volumes of this plugin.
     PluginRemoved(Text),
@@ -43,7 +42,7 @@ pub enum Obstacle {
 }
 
 impl Obstacle {
-    /// In a few words that follow a colon.
+    /// Describes the cause in a few words that follow a colon.
     pub fn brief(&self) -> String {
         match self {
             Self::ProvisionerAbsent(driver) => format!("csi-provisioner of {driver} is absent"),
@@ -77,7 +76,7 @@ impl Obstacle {
         }
     }
 
-    /// With the evidence.
+    /// Describes the cause with its evidence.
     pub fn describe(&self) -> String {
         match self {
             Self::ProvisionerAbsent(driver) => format!("csi-provisioner of {driver} is absent"),
@@ -113,7 +112,7 @@ impl Obstacle {
         }
     }
 
-    /// What removes it, after a colon.
+    /// Returns what removes the cause, after a colon.
     pub fn remedy(&self, cx: &Cx, volume: &Volume) -> String {
         let retain = |unless: &str| {
             format!(
@@ -170,24 +169,22 @@ impl Obstacle {
     }
 }
 
-/// What to do about a controller that is running, and makes no progress for so long that it will
-/// not by itself.
+/// Advice about a controller that is running, and makes no progress for so long that it will not by itself.
 pub const ALIVE_AND_STUCK: &str = "its controller is running, but makes no progress; read its log, fix what it reports, then restart it";
 
-/// What to do about a csi-provisioner that is running, and neither deletes nor reports: it retries
-/// for ever, after five minutes at most (external-provisioner `csi-provisioner.go`,
-/// `FailedDeleteThreshold(0)`, `--retry-interval-max`), and reports each failure, so that this volume
-/// is no longer among those that it works on.
+/// Advice about a csi-provisioner that is running, and neither deletes nor reports: it retries for ever, after five
+/// minutes at most (external-provisioner `csi-provisioner.go`, `FailedDeleteThreshold(0)`, `--retry-interval-max`), and
+/// reports each failure, so that this volume is no longer among those that it works on.
 const GAVE_UP: &str = "read the log of csi-provisioner; a restart has it try again, which is safe (DeleteVolume is idempotent); if it stops once more, upgrade it";
 
-/// Why a volume that should be deleted is not deleted.
+/// Explanation of a volume that should be deleted and is not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
-    /// In a few words, with the newest error, shortened.
+    /// The cause in a few words, with the newest error, shortened.
     pub brief: String,
-    /// With the evidence.
+    /// The cause with its evidence.
     pub because: String,
-    /// What removes it.
+    /// The advice that removes the cause.
     pub helps: String,
 }
 
@@ -253,8 +250,7 @@ pub fn stuck_deletion(cx: &Cx, volume: &Volume, is_running: bool) -> Cause {
     Cause { brief, because, helps }
 }
 
-/// The driver of a volume whose csi-provisioner is not proven to run, and what was read that shows
-/// that it ended.
+/// Returns the driver of a volume whose csi-provisioner is not proven to run, with the evidence that it ended.
 fn stopped_provisioner(cx: &Cx, volume: &Volume) -> Option<(Text, String)> {
     let owner = owner(volume);
     let driver = owner.csi().filter(|_| unmigrated(volume, cx.server()).is_none())?;
@@ -262,7 +258,7 @@ fn stopped_provisioner(cx: &Cx, volume: &Volume) -> Option<(Text, String)> {
     Some((Text::clone(driver), stopped))
 }
 
-/// The Secret that its deletion needs, if that is known not to exist.
+/// Returns the Secret that the deletion of a volume needs, if that is known not to exist.
 fn missing_secret(cx: &Cx, volume: &Volume) -> Option<DeletionSecret> {
     match deletion_secret(cx, volume, &owner(volume)) {
         Ok(SecretState::Missing(secret)) => Some(secret),
@@ -310,7 +306,7 @@ fn absent(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Option<Obstacle>> {
     }
 }
 
-/// What the guard refuses was tried by a controller that runs, which retries for ever.
+/// Finds a refusal by the guard: what it refuses was tried by a controller that runs, which retries for ever.
 fn refused(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Option<Obstacle>> {
     let event = last_event(cx, volume, &[FAILED_DELETE])?;
     Ok(event.and_then(|series| {
@@ -341,8 +337,8 @@ fn unreachable(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Option<Obstacle>
     Ok(deleter_gone(cx, volume, owner)?.then_some(Obstacle::NodeGone))
 }
 
-/// A provisioner that is not CSI deletes by a helper pod on the node, which no cordoned node takes;
-/// where a kubelet does not report, nothing runs.
+/// Finds an only node that is unusable: a provisioner that is not CSI deletes by a helper pod, which no cordoned node
+/// takes; where a kubelet does not report, nothing runs.
 fn unusable(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Option<Obstacle>> {
     let is_external = matches!(owner, Owner::External(_));
     let found = unusable_host(cx, volume)?;
@@ -388,12 +384,12 @@ fn removed(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Option<Obstacle>> {
     })
 }
 
-/// The longest name of a user that is believed.
+/// Greatest length of the name of a user that is believed.
 const LONGEST: usize = 253;
 
 /// A refusal by the guard, as the message of an Event of the refused controller has it.
 ///
-/// Whoever may create Events can write one: it is shown, and the reader has to recognise the user.
+/// A client that may create Events can write one: it is shown, and the reader has to recognise the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardRefusal {
     /// The user as which the controller acts, if the message names one.
@@ -416,8 +412,8 @@ impl GuardRefusal {
         says.then(|| Self { user: named(after).or_else(|| named(before)) })
     }
 
-    /// The next step. `controller` is who is refused; `passed` are the users that the guard is known to
-    /// let pass, which have to be listed again.
+    /// Returns the next step after the refusal. `controller` is who is refused; `passed` are the users that the guard
+    /// is known to let pass, which have to be listed again.
     pub fn advice(&self, controller: &str, passed: &[String]) -> String {
         let again = passed.iter().map(|user| format!(" --pass-user {}", quoted(user)));
         let again: String = again.collect();

@@ -1,5 +1,5 @@
-//! Who uses a claim besides pods and workloads: custom resources from which pods are made, and
-//! software that knows its claims by their labels (semantics#other-users-of-a-claim).
+//! Users of a claim besides pods and workloads: custom resources from which pods are made, and software that knows its
+//! claims by their labels (semantics#other-users-of-a-claim).
 
 use std::sync::Arc;
 
@@ -12,24 +12,24 @@ use crate::model::{
 /// The flag with which the user asserts that nothing but pods, workloads and owners uses a claim.
 pub const NO_OTHER_USERS: &str = "--no-other-users";
 
-/// How many custom resources a notice names at most.
+/// Largest number of custom resources that a notice names.
 const NAMED: usize = 3;
 
-/// How many kinds that were not listed a reason names at most.
+/// Largest number of kinds that were not listed which a reason names.
 const KINDS: usize = 8;
 
-/// Who else uses a claim.
+/// The users of a claim besides pods, workloads and owners.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OtherUsers {
-    /// The custom resources that use it. No flag overrides them.
+    /// The custom resources that use the claim. No flag overrides them.
     pub users: Vec<OtherUser>,
-    /// What suggests further users, each with its reason. [`NO_OTHER_USERS`] overrides it.
+    /// Signs of further users, each with its reason. [`NO_OTHER_USERS`] overrides it.
     pub signs: Vec<String>,
     /// The kinds that could not be listed. [`NO_OTHER_USERS`] overrides them as well.
     pub unseen: Option<Unseen>,
-    /// Whether they are unseen only because no server was asked: what was read is a dump.
+    /// Whether kinds are unseen only because no server was asked: what was read is a dump.
     pub unasked: bool,
-    /// What does not matter to the decision.
+    /// Notices that do not matter to the decision.
     pub notices: Vec<String>,
 }
 
@@ -38,27 +38,27 @@ pub struct OtherUsers {
 pub struct OtherUser {
     /// The custom resource.
     pub user: CustomUser,
-    /// How it uses the claim.
+    /// The way in which it uses the claim.
     pub how: OtherUse,
 }
 
-/// How a custom resource uses a claim.
+/// Way in which a custom resource uses a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OtherUse {
-    /// This field names it.
+    /// This field of the resource names the claim.
     Field(Box<str>),
-    /// It has the name of the claim, which is made from it.
+    /// The resource has the name of the claim, which is made from it.
     OwnName,
-    /// It has a template of claims, of which this is one.
+    /// The resource has a template of claims, of which this is one.
     Template,
-    /// Its operator makes pods with every claim that has this label.
+    /// The operator of the resource makes pods with every claim that has this label.
     Label(&'static str),
 }
 
 /// A mark of the software that made a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClaimMark<'a> {
-    /// What is known about it.
+    /// The known meaning of the label.
     pub mark: &'static OperatorMark,
     /// The label's value.
     pub value: &'a str,
@@ -76,19 +76,19 @@ impl OtherUser {
         }
     }
 
-    /// What ends this use.
+    /// Returns what ends this use.
     pub fn ended_by(&self) -> &'static str {
         self.user.kind.ending
     }
 
-    /// Whether it is the object of an owner reference.
+    /// Whether the user is the object of an owner reference.
     pub fn is(&self, kind: &str, name: &str) -> bool {
         self.user.kind.kind == kind && *self.user.name == *name
     }
 }
 
 impl ClaimMark<'_> {
-    /// The label, as selectors write it.
+    /// Returns the label as selectors write it.
     pub fn label(&self) -> String {
         format!("{}={}", self.mark.label, self.value)
     }
@@ -108,13 +108,12 @@ pub fn operator_mark(metadata: &Metadata) -> Option<ClaimMark<'_>> {
     })
 }
 
-/// Returns who uses a claim besides pods, workloads and owners. One user proves use, whatever else
-/// was not read.
+/// Returns the users of a claim besides pods, workloads and owners. One user proves use, whatever else was not read.
 pub fn other_users(cx: &Cx, claim: &Claim) -> OtherUsers {
     users_of(cx, &claim.key(), Some(&claim.metadata))
 }
 
-/// Returns which custom resources use a claim of this name, whether or not it exists.
+/// Returns the custom resources that use a claim of this name, whether or not it exists.
 pub fn other_users_of_name(cx: &Cx, claim: &ClaimKey) -> OtherUsers {
     users_of(cx, claim, None)
 }
@@ -203,7 +202,7 @@ impl OtherUsers {
         self.users.push(OtherUser { user: user.clone(), how });
     }
 
-    /// Tells of claims that are named only when pods are made.
+    /// Adds a notice about claims that are named only when pods are made.
     fn notice_placeholders(&mut self, seen: &CustomUsers) {
         let unfinished = seen.users.iter().filter(|it| !it.finished);
         let named = unfinished.filter_map(|user| {

@@ -13,8 +13,8 @@ pub enum Ownership {
     Solid,
     /// No object of that name exists, or only one with another uid.
     Dangling,
-    /// The server does not serve its kind: the garbage collector leaves the dependent alone, and
-    /// deletes it once the kind is served again and the owner does not exist then.
+    /// The server does not serve the owner's kind: the garbage collector leaves the dependent alone, and deletes it
+    /// once the kind is served again and the owner does not exist then.
     NotServed,
 }
 
@@ -71,8 +71,8 @@ pub fn ownership(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> Seen<Ownersh
     }
 }
 
-/// Whether an owner exists is unknown, for this reason; for none if no answer was read, as of a dump
-/// without it.
+/// Returns the gap for an owner whose existence is unknown, with this reason; without one if no answer was read, as of
+/// a dump.
 fn unread(claim: &Claim, owner: &OwnerReference, reason: Option<&str>) -> Unseen {
     let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     Unseen {
@@ -119,7 +119,7 @@ fn listed_uid(cx: &Cx, namespace: &Text, owner: &OwnerReference) -> Option<Uid> 
     }
 }
 
-/// Whether the owner of a reference exists, and how it is known that it does not.
+/// Existence of the owner of a reference, with the evidence where it does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OwnerPresence {
     /// An object with the uid of the reference exists.
@@ -128,8 +128,8 @@ pub enum OwnerPresence {
     Missing,
     /// The object of that name has this uid.
     Recreated(Uid),
-    /// Its kind is served in no version of its group: whether it exists cannot be asked, and the
-    /// garbage collector leaves the claim alone until the kind is served again.
+    /// The owner's kind is served in no version of its group: whether it exists cannot be asked, and the garbage
+    /// collector leaves the claim alone until the kind is served again.
     KindGone,
 }
 

@@ -1,5 +1,5 @@
-//! The reclaiming controller of a volume: which controller deletes its backend volume
-//! (docs/semantics 0.2, R-2644-1), and what the driver then does to the data.
+//! The reclaiming controller of a volume, which deletes its backend volume (docs/semantics 0.2, R-2644-1), and what the
+//! driver then does to the data.
 
 use super::{Sameness, destruction, same_storage};
 use crate::cluster::Cx;
@@ -16,13 +16,12 @@ pub enum Owner {
     External(Text),
     /// kube-controller-manager, with this in-tree plugin.
     InTree(Text),
-    /// None is known: a statically provisioned in-tree source, which often no controller can
-    /// delete.
+    /// No controller is known: a statically provisioned in-tree source, which often no controller can delete.
     StaticInTree(Text),
 }
 
 impl Owner {
-    /// The CSI driver, if it is one.
+    /// Returns the CSI driver, if the controller is a csi-provisioner.
     pub fn csi(&self) -> Option<&Text> {
         match self {
             Self::Csi(driver) => Some(driver),
@@ -30,7 +29,7 @@ impl Owner {
         }
     }
 
-    /// The name of the driver, provisioner or plugin.
+    /// Returns the name of the driver, provisioner or plugin.
     pub fn name(&self) -> &Text {
         match self {
             Self::Csi(name)
@@ -40,7 +39,7 @@ impl Owner {
         }
     }
 
-    /// In words.
+    /// Describes the controller.
     pub fn describe(&self) -> String {
         match self {
             Self::Csi(driver) => format!("csi-provisioner of {driver}"),
@@ -63,12 +62,12 @@ impl Owner {
 pub struct Unmigrated {
     /// The in-tree plugin.
     pub plugin: Text,
-    /// Whether kube-controller-manager surely reclaims it; otherwise the server's version, which
-    /// decides it, is unknown.
+    /// Whether kube-controller-manager surely reclaims the volume; otherwise the server's version, which decides it, is
+    /// unknown.
     pub certain: bool,
 }
 
-/// Returns how a volume is an in-tree volume that may not be migrated.
+/// Returns the in-tree plugin of a volume that may not be migrated; `None` for every other volume.
 pub fn unmigrated(volume: &Volume, server: Option<&Server>) -> Option<Unmigrated> {
     let says = volume.migrated_to.as_ref().is_some_and(|driver| !driver.is_empty());
     let plugin = volume.provisioned_by.as_ref().filter(|_| !says)?;
@@ -210,9 +209,9 @@ pub enum DataEffect {
     Scrubbed,
     /// Reclaiming fails; the volume becomes Failed, and the backend volume remains.
     Failed,
-    /// None: nothing changes.
+    /// Nothing changes.
     Unaffected,
-    /// Unknown from what was read.
+    /// The effect is unknown from what was read.
     Unknown,
 }
 
@@ -227,7 +226,7 @@ impl DataEffect {
         }
     }
 
-    /// As reports write it.
+    /// Returns the name of the effect in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Destroyed => "destroyed",
@@ -243,20 +242,19 @@ impl DataEffect {
     }
 }
 
-/// What the driver of a volume does to the data once it is told to delete the backend volume: what gc
-/// plans with.
+/// What the driver of a volume does to the data once it is told to delete the backend volume, by which gc plans.
 #[derive(Debug)]
 pub struct DriverEffect {
-    /// The effect.
+    /// The effect on the data.
     pub data: DataEffect,
-    /// What it does, in words that follow its name.
+    /// The action of the driver, in words that follow its name.
     pub what: String,
 }
 
-/// What a driver does that destroys exactly what a volume uses.
+/// The words for a driver that destroys exactly what a volume uses.
 pub const DELETES: &str = "deletes the backend volume with everything on it";
 
-/// Returns what the driver of a volume does.
+/// Returns what the driver of a volume does to its data when it is told to delete the backend volume.
 pub fn driver_effect(cx: &Cx, volume: &Volume, owner: &Owner) -> DriverEffect {
     let effect = |data, what| DriverEffect { data, what };
     let unknown = |why: &str| {

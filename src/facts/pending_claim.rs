@@ -1,4 +1,4 @@
-//! Why a claim is Pending (F45), and the node that the scheduler selected for it (F47).
+//! The reason for which a claim is Pending (F45), and the node that the scheduler selected for it (F47).
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EventSeries};
@@ -7,16 +7,16 @@ use crate::model::{
     Threshold, Volume, provisioning_driver,
 };
 
-/// Why a claim is Pending, and what to do.
+/// The reason for which a claim is Pending, with the advice about it.
 #[derive(Debug, Clone)]
 pub struct PendingReason<'a> {
     /// The cause, in words.
     pub why: String,
-    /// What to do.
+    /// The advice about it.
     pub advice: String,
     /// The state of the provisioner, if it should act.
     pub state: Option<ControllerState>,
-    /// Info while the claim is as it should be.
+    /// The severity: Info while the claim is as it should be.
     pub severity: Severity,
     /// A volume that is part of the reason.
     pub volume: Option<&'a Volume>,
@@ -92,7 +92,7 @@ pub fn pending_reason<'a>(
     })
 }
 
-/// A volume that an earlier claim of this name had, and that would match.
+/// Returns a volume that an earlier claim of this name had, and that would match.
 fn released<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Option<&'a Volume>> {
     let matches = |volume: &&Volume| {
         let other_uid = volume.claim_ref.as_ref().is_some_and(|it| {
@@ -109,7 +109,8 @@ fn released<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Option<&'a Volume>> {
     Ok(cx.volumes_of(&claim.key())?.into_iter().find(matches))
 }
 
-/// `how`: how the claim came to this volume.
+/// Returns the reason of a claim whose volume has the uid of an earlier claim; `how` says how the claim came to this
+/// volume.
 fn of_earlier_claim<'a>(volume: &'a Volume, how: &str) -> PendingReason<'a> {
     let why = format!(
         "{} PersistentVolume {}{how} still has the uid of an earlier claim of this name in spec.claimRef",
@@ -214,12 +215,12 @@ fn state(cx: &Cx, provisioner: &Text) -> ControllerState {
     }
 }
 
-/// Why a selected node gets no volume.
+/// The reason for which a selected node gets no volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StaleNode {
-    /// It does not exist. The scheduler does not select another one while the annotation is there.
+    /// The node does not exist. The scheduler does not select another one while the annotation is there.
     Missing,
-    /// It is cordoned: a volume may still be provisioned for it.
+    /// The node is cordoned: a volume may still be provisioned for it.
     Cordoned,
 }
 

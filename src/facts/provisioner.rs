@@ -1,4 +1,4 @@
-//! Versions of the running csi-provisioner by image tag, and what is known of these versions
+//! Versions of the running csi-provisioner by image tag, and the known behaviour of these versions
 //! (semantics#reclaim-policy, semantics#feature-gates).
 //!
 //! Whether every csi-provisioner that may serve a driver honors the deletion-protection finalizer on a
@@ -216,13 +216,13 @@ pub fn honors_reclaim_policy(claimed: &ClaimedVersion) -> Option<bool> {
 /// from 3.5 on (R-2644-8). Where they differ, the one that leads decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StaticDeletion {
-    /// Every one of them does.
+    /// Every csi-provisioner of the driver deletes them.
     Always,
-    /// At least one does, and others do not, or may not.
+    /// At least one deletes them, and others do not, or may not.
     Sometimes,
-    /// None of them does.
+    /// No csi-provisioner of the driver deletes them.
     Never,
-    /// None is known to, and not all versions are known; or none was found.
+    /// None is known to delete them, and not all versions are known; or none was found.
     Unknown,
 }
 
@@ -254,7 +254,7 @@ fn static_deletion(claimed: &[ClaimedVersion]) -> StaticDeletion {
     }
 }
 
-/// The first csi-provisioner without a known defect in its handling of the finalizer (R-2644-22).
+/// The first version of csi-provisioner without a known defect in its handling of the finalizer (R-2644-22).
 const LEAST: (u64, u64, u64) = (5, 0, 2);
 
 /// Returns the driver whose csi-provisioner would honor the finalizer on such a volume: a CSI
@@ -300,7 +300,7 @@ pub fn every_provisioner_honors_finalizer(cx: &Cx, driver: &Text) -> Result<(), 
     Ok(())
 }
 
-/// Derives it from the cluster as it is now, apart from permissions.
+/// Derives the support of the finalizer from the cluster as it is now, apart from permissions.
 pub(super) fn derive_finalizer_support(cx: &Cx, driver: &Text) -> FinalizerSupport {
     let unseen =
         |kind: Kind, reason: &str| format!("not all {} were seen: {reason}", kind.plural());
@@ -332,19 +332,19 @@ pub(super) fn derive_finalizer_support(cx: &Cx, driver: &Text) -> FinalizerSuppo
     found.support()
 }
 
-/// What was found of all of them.
+/// Findings about all csi-provisioners that may serve a driver.
 #[derive(Default)]
 struct Found {
-    /// Whether a pod runs one that is certainly the driver's.
+    /// Whether a pod runs a csi-provisioner that is certainly the driver's.
     runs: bool,
-    /// Why some of them may not honor it.
+    /// The reasons for which some csi-provisioners may not honor the finalizer.
     doubts: BTreeSet<String>,
-    /// The service accounts of the others.
+    /// The service accounts of the other csi-provisioners.
     accounts: BTreeSet<(Text, Text)>,
 }
 
 impl Found {
-    /// Takes in the csi-provisioners of a pod or a template, and returns how many they are.
+    /// Adds the csi-provisioners of a pod or a template, and returns how many there are.
     fn take(&mut self, namespace: &Text, sidecars: &Sidecars) -> usize {
         let plays = |it: &&SidecarContainer| it.may_play(ControllerRole::Provisioner);
         let provisioners: Vec<_> = sidecars.containers.iter().filter(plays).collect();
@@ -376,8 +376,8 @@ fn is_at_work(pod: &PodUse) -> bool {
     pod.phase == PodPhase::Running && pod.ready && pod.deleting.is_none()
 }
 
-/// Whether a workload is a `ReplicaSet` that a Deployment has replaced: it runs again only if
-/// somebody changes the Deployment.
+/// Whether a workload is a `ReplicaSet` that a Deployment has replaced: it runs again only if the Deployment is
+/// changed.
 fn is_earlier_revision(workload: &Workload) -> bool {
     workload.kind == Kind::ReplicaSet
         && workload.replicas == Some(0)
@@ -412,7 +412,7 @@ fn honoring(
     }
 }
 
-/// What literal arguments say of the feature gate `HonorPVReclaimPolicy`.
+/// State of the feature gate `HonorPVReclaimPolicy` by literal arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gate {
     Default,

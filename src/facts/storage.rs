@@ -1,5 +1,5 @@
-//! What the controller of a volume destroys when it is told to delete it; who made the volume, and who
-//! else may change it (R-DRV-9, R-DRV-10); what wants a claim back that is gone (R-DRV-8).
+//! Storage of a volume: what its controller destroys when it is told to delete it; who made the volume, and who else
+//! may change it (R-DRV-9, R-DRV-10); what wants a claim back that does not exist any more (R-DRV-8).
 
 use std::borrow::Cow;
 
@@ -20,8 +20,8 @@ use crate::model::{
 /// The reason where a volume references no backend volume that can be compared.
 pub const UNIDENTIFIED: &str = "its backend volume cannot be identified";
 
-/// Returns what is known of the driver or provisioner that deletes a volume: that of unknown ones
-/// where what tells contradicts itself.
+/// Returns the family of the driver or provisioner that deletes a volume: that of unknown ones where the evidence
+/// contradicts itself.
 pub fn provisioning_family(cx: &Cx, volume: &Volume, owner: &Owner) -> &'static Family {
     recognised(cx, volume, owner).unwrap_or(&UNKNOWN)
 }
@@ -99,8 +99,8 @@ pub fn destruction(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Result<Destr
     if with_secret == answer(false) { Ok(Ok(with_secret)) } else { Err(unseen) }
 }
 
-/// A driver whose Secret says which file system it is may look for a volume in another one than nodes
-/// do.
+/// Returns the doubt about a volume that is mounted and deleted with different Secrets: where the Secret says which
+/// file system it is, the driver may look for the volume in another one than nodes do.
 fn two_secrets(volume: &Volume, deleting: &DeletionSecret) -> Option<Destruction> {
     let mounting = volume.attributes.get(PUBLISH_SECRET)?;
     let deleting = format!("{}/{}", deleting.namespace, deleting.name);
@@ -111,8 +111,8 @@ fn two_secrets(volume: &Volume, deleting: &DeletionSecret) -> Option<Destruction
     })
 }
 
-/// The class that a volume names, if deletion reads it and it is younger than the volume: what was
-/// wanted when the volume was made may be another.
+/// Returns the class that a volume references, if deletion reads it and it is younger than the volume: what was wanted
+/// when the volume was made may be another.
 pub fn recreated_class<'a>(
     cx: &Cx<'a>,
     volume: &Volume,
@@ -122,7 +122,7 @@ pub fn recreated_class<'a>(
     (class.metadata.created > volume.metadata.created).then_some(class)
 }
 
-/// The class of a volume, as deletion reads it; or why deletion, which needs it, cannot succeed.
+/// Returns the class of a volume, as deletion reads it; or why deletion, which needs it, cannot succeed.
 fn class_of<'a>(
     cx: &Cx<'a>,
     volume: &Volume,
@@ -149,13 +149,13 @@ fn class_of<'a>(
 /// handle, the node the attributes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sameness {
-    /// It is.
+    /// The driver would delete exactly what a node mounts.
     Same,
     /// What is deleted contains what is mounted.
     More,
-    /// It may be.
+    /// The driver may delete what a node mounts, or something else.
     Unclear,
-    /// It is not.
+    /// The driver would delete something else than a node mounts.
     Different,
 }
 
@@ -192,9 +192,9 @@ fn sameness(mounted: &Place<'_>, destroyed: &Place<'_>) -> Sameness {
     }
 }
 
-/// Whether a CSI volume was made by hand: csi-provisioner of its driver did not write its identity
-/// into it, or did so for another volume that was copied. Of sources other than CSI only the
-/// annotation of their provisioner tells.
+/// Whether a CSI volume was statically provisioned: csi-provisioner of its driver did not write its identity into it,
+/// or did so for another volume that was copied. Of sources other than CSI only the annotation of their provisioner
+/// tells.
 pub fn is_static(volume: &Volume) -> bool {
     match &volume.source {
         // An annotation is written by hand as easily as the rest of the object.
@@ -232,35 +232,35 @@ const KEEPING_MANAGERS: [(&str, &str); 6] = [
     ("helm", "Helm"),
 ];
 
-/// The marks of others on a volume.
+/// Marks that other tools left on a volume.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Marks {
-    /// Velero restored it: another cluster may have an object of the same storage.
+    /// Whether Velero restored the volume: another cluster may have an object of the same storage.
     pub restored: bool,
-    /// Who may set its policy back, or create it again.
+    /// The tool or owner that may set the volume's policy back, or create it again.
     pub kept_by: Option<String>,
 }
 
-/// How the managers are called under which people and their tools write, beside kubectl and what keeps objects.
+/// Beginnings of the names of managers under which people and their tools write, beside kubectl and
+/// [`KEEPING_MANAGERS`].
 const APPLIERS: [&str; 6] = ["velero", "Mozilla", "dashboard", "Terraform", "HashiCorp", "rancher"];
 
-/// What shows that an object may be a copy.
+/// Evidence that an object may be a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Copied {
-    /// Its name holds the uid of this claim, and `spec.claimRef` has another one.
+    /// The object's name holds the uid of this claim, and `spec.claimRef` has another one.
     NamedFor(Uid),
-    /// A client has applied `spec.claimRef`, and its provisioner has written nothing.
+    /// A client has applied `spec.claimRef`, and the provisioner has written nothing.
     Applied,
 }
 
-/// Returns the marks of others on a volume.
+/// Returns the marks of other tools on a volume.
 pub fn marks_of_others(volume: &Volume) -> Marks {
     let metadata = &volume.metadata;
     Marks { restored: metadata.label(VELERO).is_some(), kept_by: keeper(metadata) }
 }
 
-/// Whether an object that a provisioner has made may be a copy, whose original another cluster uses, and
-/// how that is seen.
+/// Returns the evidence that an object which a provisioner has made may be a copy, whose original another cluster uses.
 pub fn copied(cx: &Cx, volume: &Volume) -> Option<Copied> {
     let claim = volume.claim_ref.as_ref()?.uid.as_ref().filter(|_| volume.is_dynamic())?;
     let other = uid_in_name(volume).filter(|uid| uid != claim);
@@ -279,10 +279,9 @@ pub fn copied(cx: &Cx, volume: &Volume) -> Option<Copied> {
     }
 }
 
-/// The uid in the name of a volume: provisioners call it `PREFIX-UID`, whatever the prefix is
-/// (sig-storage-lib-external-provisioner, `getProvisionedVolumeNameForClaim`; external-provisioner,
-/// `makeVolumeName`). With `--volume-name-uuid-length` only a part of it is there, which other names may
-/// look like.
+/// Returns the uid in the name of a volume: provisioners call it `PREFIX-UID`, whatever the prefix is
+/// (sig-storage-lib-external-provisioner, `getProvisionedVolumeNameForClaim`; external-provisioner, `makeVolumeName`).
+/// With `--volume-name-uuid-length` only a part of it is there, which other names may look like.
 fn uid_in_name(volume: &Volume) -> Option<Uid> {
     const UUID: usize = 36;
     let name = volume.name();
@@ -292,7 +291,7 @@ fn uid_in_name(volume: &Volume) -> Option<Uid> {
 }
 
 /// Whether this cluster's provisioner has made the object: it, or this tool, manages a field of it, such as
-/// `spec.claimRef`. Those of a copy are managed by whoever copied it, or at a time before its creation.
+/// `spec.claimRef`. Those of a copy are managed by the client that copied it, or at a time before its creation.
 fn was_made_here(cx: &Cx, volume: &Volume) -> bool {
     let owner = owner(volume);
     let images = provisioning_family(cx, volume, &owner).provisioner.images;
@@ -330,19 +329,19 @@ pub fn keeper_of(metadata: &Metadata) -> Option<String> {
     keeper.or_else(tracked).or_else(managing)
 }
 
-/// Something that names a claim which does not exist.
+/// An object that references a claim which does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wish {
-    /// What it is.
+    /// The object that references it.
     pub object: ObjectRef,
-    /// How it names the claim, in words that follow the object.
+    /// The way in which it references the claim, in words that follow the object.
     pub how: String,
-    /// Whether it would use the claim again; otherwise it is only worth a notice.
+    /// Whether the object would use the claim again; otherwise it is only worth a notice.
     pub binding: bool,
 }
 
-/// Returns what wants a claim back that is gone: workloads that name it, at any number of replicas,
-/// and the set whose claim it was.
+/// Returns what wants a claim back that does not exist: workloads that reference it, at any number of replicas, and the
+/// set whose claim it was.
 ///
 /// Not among them: finished Jobs, and `ReplicaSet`s that a Deployment controls, whose own template
 /// counts. Those of another controller, such as a Rollout, count at any number of replicas.

@@ -1,4 +1,4 @@
-//! What a cluster has of the guard, what is wrong with it, and the writes that install or remove it.
+//! Objects of the guard in a cluster, what is wrong with them, and the writes that install or remove them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::{
     model::{AdmissionObject, Kind, NamedRow as _, ObjectKey},
 };
 
-/// The policies and bindings of a cluster, whoever made them.
+/// Policies and bindings of a cluster, whichever client made them.
 #[derive(Debug, Clone, Default)]
 pub struct Installed {
     /// All `ValidatingAdmissionPolicies`.
@@ -22,36 +22,36 @@ pub struct Installed {
     pub bindings: Vec<Value>,
 }
 
-/// A field that is not what it should be.
+/// Difference of one field from what it should be.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
-    /// Its path, such as `spec.validationActions`.
+    /// Path of the field, such as `spec.validationActions`.
     pub field: String,
-    /// Its value in the cluster; `None` where it is absent.
+    /// Value in the cluster; `None` where the field is absent.
     pub live: Option<Value>,
-    /// The value that it should have; `None` where it should be absent.
+    /// Value that the field should have; `None` where it should be absent.
     pub wanted: Option<Value>,
 }
 
-/// A write.
+/// Write of one object of the guard.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// The object does not exist.
+    /// Creates an object that does not exist.
     Create(GuardObject),
-    /// It differs.
+    /// Changes an object that differs.
     Change {
         /// The object as it should be.
         object: GuardObject,
-        /// As it is.
+        /// Object as it is.
         live: Value,
-        /// How it differs.
+        /// Differences between `live` and `object`.
         differences: Vec<Difference>,
     },
-    /// It is to be deleted.
+    /// Deletes an object.
     Delete {
         /// Whether it is a policy or a binding.
         kind: GuardKind,
-        /// The object as it is.
+        /// Object as it is.
         live: Value,
     },
 }
@@ -61,7 +61,7 @@ pub(super) fn name_of(live: &Value) -> &str {
 }
 
 impl Step {
-    /// Returns the key of its object.
+    /// Returns the key of the object that is written.
     pub fn key(&self) -> ObjectKey {
         match self {
             Self::Create(object) | Self::Change { object, .. } => object.key(),
@@ -78,7 +78,7 @@ impl Installed {
         }
     }
 
-    /// Returns the object of a name.
+    /// Returns the object with a name, whichever client made it.
     pub fn live(&self, kind: GuardKind, name: &str) -> Option<&Value> {
         self.all(kind).iter().find(|it| name_of(it) == name)
     }
@@ -90,12 +90,12 @@ impl Installed {
         of(GuardKind::Binding).chain(of(GuardKind::Policy)).filter(|(_, it)| is_ours(it))
     }
 
-    /// Whether there is anything of the guard.
+    /// Whether any object of the guard is installed.
     pub fn is_any(&self) -> bool {
         self.ours().next().is_some()
     }
 
-    /// Returns the options with which it was installed; `None` where nothing records them.
+    /// Returns the options with which the guard was installed; `None` where no object records them.
     ///
     /// An interrupted installation leaves objects with different options: the policies are written
     /// first, so that those of the first policy are the latest.
@@ -140,7 +140,7 @@ impl Installed {
         taken.map(GuardObject::key).collect()
     }
 
-    /// Returns the bindings that others have made for policies of the guard.
+    /// Returns the bindings for policies of the guard that other clients made.
     pub fn foreign_bindings(&self) -> Vec<&str> {
         let of_guard: BTreeSet<_> = self
             .ours()
@@ -154,7 +154,7 @@ impl Installed {
         others.map(name_of).collect()
     }
 
-    /// Returns the policies of others that match deletions of claims, volumes, sets or namespaces,
+    /// Returns the policies of others that match deletions of claims, volumes, `VolumeAttachments`, sets or namespaces,
     /// and have a binding.
     pub fn others_at_work(&self) -> Vec<&str> {
         const RESOURCES: [&str; 7] = [
@@ -186,8 +186,8 @@ impl Installed {
     }
 }
 
-/// Returns how an object in the cluster differs from what it should be. Other labels and annotations
-/// are left alone: a deployment tool may have set them.
+/// Returns the differences between an object in the cluster and what it should be. Other labels and annotations are
+/// left alone: a deployment tool may have set them.
 pub fn differences(live: &Value, wanted: &Value) -> Vec<Difference> {
     let mut found = Vec::new();
     compare("spec", live.get("spec"), wanted.get("spec"), &mut found);
@@ -236,11 +236,10 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Returns the writes that make the guard of a cluster what it should be, in their order; none where
-/// it is.
+/// Returns the writes, in order, that make the guard of a cluster what it should be; none where it is.
 ///
 /// # Errors
-/// The objects of somebody else that have names of the guard: then nothing is written.
+/// The objects of other clients that have names of the guard: then nothing is written.
 pub fn installation(
     installed: &Installed,
     options: &GuardOptions,
@@ -257,32 +256,32 @@ pub fn removal(installed: &Installed) -> Vec<Step> {
     installed.ours().map(|(kind, live)| Step::Delete { kind, live: live.clone() }).collect()
 }
 
-/// What is wrong with an object of the guard.
+/// Fault of an object of the guard.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fault {
-    /// It differs from what was installed.
+    /// The object differs from what was installed.
     Changed(Vec<Difference>),
-    /// It has a name of the guard, but not the marks by which the tool knows its objects.
+    /// The object has a name of the guard, but not the marks by which the tool knows its objects.
     Unmarked,
-    /// Another version of the tool made it; this one has no such object.
+    /// Another version of the tool made the object; this one has no such object.
     OfAnotherVersion,
-    /// These objects of the guard do not exist: some or all of its rules are not enforced.
+    /// Some objects of the guard do not exist: some or all of its rules are not enforced.
     Missing(Vec<ObjectKey>),
-    /// kube-controller-manager warns of the types in these expressions, which then fail.
+    /// Expressions are ill-typed, and fail: kube-controller-manager warns of them.
     IllTyped(Vec<String>),
 }
 
-/// What kube-controller-manager says of the types in the expressions of a policy.
+/// Type check of a policy's expressions by kube-controller-manager.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TypeCheck {
-    /// It has not checked this generation of the policy yet.
+    /// The present generation of the policy was not checked yet.
     Waiting,
-    /// These are its warnings, each with the field of the expression; none where all is well.
+    /// The policy was checked, with these warnings, each with the field of the expression; none where all is well.
     Checked(Vec<String>),
 }
 
 impl TypeCheck {
-    /// Reads it from the status of a policy.
+    /// Reads the type check from the status of a policy.
     pub fn of(policy: &Value) -> Self {
         let observed = &policy["status"]["observedGeneration"];
         if observed.is_null() || *observed != policy["metadata"]["generation"] {
@@ -296,7 +295,7 @@ impl TypeCheck {
 }
 
 impl Installed {
-    /// Returns what a cluster that was read has of the guard.
+    /// Returns the policies and bindings of a cluster that was read.
     ///
     /// # Errors
     /// When its policies or bindings were not read.
@@ -313,8 +312,7 @@ impl Installed {
         Ok(installed)
     }
 
-    /// Returns what is wrong with the objects of the guard, each with the object that shows it;
-    /// nothing where the guard is not installed.
+    /// Returns the faults of the guard, each with the object that shows it; none where the guard is not installed.
     pub fn faults(&self) -> Vec<(ObjectKey, Fault)> {
         let Some((kind, first)) = self.ours().next() else { return Vec::new() };
         let first = ObjectKey::cluster_wide(kind.kind(), name_of(first));
@@ -344,8 +342,8 @@ impl Installed {
         faults
     }
 
-    /// Returns what an object that does not exist is missed by: the policy of a binding, a binding of
-    /// a policy.
+    /// Returns an object that shows the lack of another: the policy of a missing binding, a binding of a missing
+    /// policy.
     fn counterpart(&self, missing: &GuardObject) -> Option<ObjectKey> {
         let of =
             |kind: GuardKind, live: &Value| ObjectKey::cluster_wide(kind.kind(), name_of(live));
@@ -359,7 +357,7 @@ impl Installed {
     }
 }
 
-/// Returns whether a cluster that was read has anything of the guard.
+/// Returns whether a cluster that was read has any object of the guard.
 ///
 /// # Errors
 /// When policies or bindings were not read.
@@ -373,7 +371,7 @@ fn were_read(cx: &Cx) -> Seen<()> {
     cx.all_of(Kind::ValidatingAdmissionPolicyBinding)
 }
 
-/// Returns what is wrong with one object of the guard, or shown by it.
+/// Returns the faults that one object of the guard has or shows.
 ///
 /// # Errors
 /// When policies or bindings were not read.

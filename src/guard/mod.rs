@@ -6,13 +6,13 @@
 //! them ([`installation`], [`removal`]), and which dry runs prove that they are in force
 //! ([`probes`]). Nothing here reads or writes; [`crate::apply`] does.
 //!
-//! It is a seatbelt, not a security boundary: whoever may edit policies may remove it, and what
+//! It is a seatbelt, not a security boundary: users who may edit policies may remove it, and what
 //! controllers do for a user is not seen ([`NOT_STOPPED`]).
 //!
 //! # What the policies rest on
 //!
 //! - One match condition for all policies: controllers pass, people and listed accounts do not
-//!   (`policy::people`). Errors in it would refuse everybody (`failurePolicy: Fail`), so that every field
+//!   (`policy::people`). Errors in it would refuse all requests (`failurePolicy: Fail`), so that every field
 //!   stands behind `has()` (R-VAP-4).
 //! - A DELETE whose preconditions are the uid and resourceVersion of the object is the signature of
 //!   `kubectl storage delete`: kubectl sends none, and nothing stays behind.
@@ -39,10 +39,10 @@ pub use options::{BREAK_GLASS, GuardMode, GuardOptions, OptionsError};
 pub use policy::PROBE;
 pub use probe::{Probe, ProbeAnswer, ProbeVerdict, probes};
 
-/// What asks for a write of the guard, in the journal.
+/// Purpose of the guard's writes, in the journal.
 pub const GUARD: &str = "guard";
 
-/// What the guard does not stop; `install`, `status` and the documentation list it.
+/// Actions that the guard does not stop; `install`, `status` and the documentation list them.
 pub const NOT_STOPPED: [&str; 9] = [
     "scaling a StatefulSet down under whenScaled Delete through the scale subresource (kubectl scale, \
      autoscalers): its controller deletes the claims",
@@ -62,24 +62,24 @@ pub const NOT_STOPPED: [&str; 9] = [
      itself",
 ];
 
-/// The label of a namespace.
+/// Label of a namespace that chooses what the guard does in it.
 pub const GUARD_LABEL: &str = "storage.kubectl.dev/guard";
 
-/// What the guard does in a namespace.
+/// Action of the guard in a namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NamespaceMode {
-    /// It refuses.
+    /// The guard refuses.
     Deny,
-    /// It warns: the namespace has no label, or the label `warn`.
+    /// The guard warns: the namespace has no label, or the label `warn`.
     Warn,
-    /// It does nothing.
+    /// The guard does nothing.
     Off,
-    /// The label has a value that the guard does not know: it warns.
+    /// The guard warns: the label has a value that it does not know.
     Unknown,
 }
 
 impl NamespaceMode {
-    /// Returns what a value of the label means.
+    /// Returns the mode for a value of the label.
     pub fn of(label: Option<&str>) -> Self {
         match label {
             Some("deny") => Self::Deny,

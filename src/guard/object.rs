@@ -1,4 +1,4 @@
-//! The objects of the guard: policies and bindings, with the marks by which they are recognised.
+//! Objects of the guard: policies and bindings, with the marks by which they are recognised.
 
 use serde_json::{Value, json};
 
@@ -9,22 +9,22 @@ use super::{
 };
 use crate::model::{Kind, ObjectKey};
 
-/// The label of objects that the tool manages.
+/// Label of objects that the tool manages.
 const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "kubectl-storage");
-/// The annotation with the options.
+/// Annotation with the options.
 pub(super) const OPTIONS: &str = "storage.kubectl.dev/guard-options";
 
-/// What an object of the guard is.
+/// Type of an object of the guard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GuardKind {
-    /// A `ValidatingAdmissionPolicy`: what is refused.
+    /// A `ValidatingAdmissionPolicy`, which says what is refused.
     Policy,
-    /// A `ValidatingAdmissionPolicyBinding`: where it is refused. A policy without one does nothing.
+    /// A `ValidatingAdmissionPolicyBinding`, which says where it is refused. A policy without one does nothing.
     Binding,
 }
 
 impl GuardKind {
-    /// The kind of the object.
+    /// Returns the Kubernetes kind of the object.
     pub const fn kind(self) -> Kind {
         match self {
             Self::Policy => Kind::ValidatingAdmissionPolicy,
@@ -33,14 +33,14 @@ impl GuardKind {
     }
 }
 
-/// An object of the guard as it should be.
+/// Object of the guard as it should be.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GuardObject {
     /// Whether it is a policy or a binding.
     pub kind: GuardKind,
-    /// Its name.
+    /// Name of the object.
     pub name: String,
-    /// The object.
+    /// Whole object, as it is sent.
     pub manifest: Value,
 }
 
@@ -58,7 +58,7 @@ impl GuardObject {
         Self { kind, name, manifest }
     }
 
-    /// Returns its key.
+    /// Returns the key of the object.
     pub fn key(&self) -> ObjectKey {
         ObjectKey::cluster_wide(self.kind.kind(), &self.name)
     }
@@ -78,7 +78,7 @@ pub fn objects(options: &GuardOptions) -> Vec<GuardObject> {
     policies.chain(bindings).collect()
 }
 
-/// Where a policy applies, and whether it refuses there. A binding cannot refuse and warn.
+/// Binding of a policy: where it applies, and whether it refuses there. A binding cannot refuse and warn.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Binding {
     pub(super) guarded: Guarded,
@@ -86,7 +86,7 @@ pub(super) struct Binding {
 }
 
 impl Binding {
-    /// Returns its name.
+    /// Returns the name of the binding.
     pub(super) fn name(self) -> String {
         let policy = self.guarded.policy_name();
         match self.guarded.by_namespace() {
@@ -118,7 +118,7 @@ impl Binding {
     }
 }
 
-/// Returns all bindings.
+/// Returns all bindings of the guard.
 pub(super) fn bindings(options: &GuardOptions) -> Vec<Binding> {
     let of = |guarded: Guarded| {
         let modes = match guarded.by_namespace() {
@@ -130,8 +130,8 @@ pub(super) fn bindings(options: &GuardOptions) -> Vec<Binding> {
     Guarded::ALL.into_iter().flat_map(of).collect()
 }
 
-/// Whether the tool made an object: it has the label and the annotation. An object of the same name
-/// without them is somebody else's.
+/// Whether the tool made an object: it has the label and the annotation. An object of the same name without them was
+/// made by another client.
 pub fn is_ours(live: &Value) -> bool {
     let metadata = &live["metadata"];
     let (label, value) = MANAGED_BY;
@@ -143,7 +143,7 @@ pub(super) fn options_of(live: &Value) -> Option<GuardOptions> {
     GuardOptions::of_annotation(live["metadata"]["annotations"][OPTIONS].as_str()?)
 }
 
-/// The fields of an object's metadata that are the guard's.
+/// Fields and keys of an object's metadata that belong to the guard.
 pub(super) const MARKS: [(&str, &str); 2] = [("labels", MANAGED_BY.0), ("annotations", OPTIONS)];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What an admin chooses when the guard is installed, as each of its objects records it.
+//! Options that an admin chooses when the guard is installed, as each of its objects records them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use crate::model::{PROGRAM, is_program_name, program};
 
-/// The default group that passes the guard, for `--as-group`.
+/// Default group that passes the guard, for `--as-group`.
 pub const BREAK_GLASS: &str = "storage.kubectl.dev:break-glass";
 
-/// The version of the rules; a newer one is installed over an older one.
+/// Version of the rules; a newer one is installed over an older one.
 const VERSION: u64 = 2;
-/// The longest name of a user or group that is taken.
+/// Longest name of a user or group that is accepted.
 const LONGEST: usize = 253;
 
-/// Whether a rule refuses, or only warns.
+/// Choice whether a rule refuses, or only warns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GuardMode {
     /// The request is refused.
@@ -25,7 +25,7 @@ pub enum GuardMode {
 }
 
 impl GuardMode {
-    /// Returns the word for it, in flags and annotations.
+    /// Returns the word for the mode, in flags and annotations.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Deny => "deny",
@@ -40,14 +40,14 @@ impl fmt::Display for GuardMode {
     }
 }
 
-/// What an admin chose.
+/// Options of the guard, as an admin chose them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardOptions {
-    /// Whether the rules about volumes and `VolumeAttachments`, which are cluster-wide, refuse.
+    /// Whether the cluster-wide rules, about volumes and `VolumeAttachments`, refuse.
     pub volumes: GuardMode,
     /// The group that passes every rule.
     pub break_glass: String,
-    /// Service accounts that do not pass: namespace and name.
+    /// Service accounts that do not pass, by namespace and name.
     pub denied_accounts: BTreeSet<(String, String)>,
     /// Users that pass although their names do not begin with `system:`: controllers of managed
     /// control planes.
@@ -68,10 +68,10 @@ impl Default for GuardOptions {
     }
 }
 
-/// Why options cannot be used.
+/// Reason why options cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
-    /// A name that no user or group has.
+    /// A name that no user or group can have.
     #[error("{0:?} is not a valid name of a user or group")]
     Name(String),
     /// A group that many requests have.
@@ -79,7 +79,7 @@ pub enum OptionsError {
         "group {0} cannot be the break-glass group: requests of many users and controllers have it"
     )]
     CommonGroup(String),
-    /// A name under which nobody calls the program.
+    /// A name under which the program cannot be called.
     #[error("{0:?} is not a valid name of the program")]
     Program(String),
     /// A user whom the guard is for.
@@ -88,14 +88,14 @@ pub enum OptionsError {
 }
 
 impl GuardOptions {
-    /// The same, with messages that offer commands under the name by which this process was called. Only what installs
-    /// asks for that: whoever else looks at the guard, under whatever name, finds it as it was installed.
+    /// Returns the options with messages that offer commands under the name by which this process was called. Only an
+    /// installation asks for that: all others, under whatever name, find the guard as it was installed.
     #[must_use]
     pub fn in_own_name(self) -> Self {
         Self { program: program().to_owned(), ..self }
     }
 
-    /// Checks names that come from a command line or from an annotation.
+    /// Checks that all names, from a command line or from an annotation, are valid and pass no more than they say.
     ///
     /// # Errors
     /// When one would pass more than it says, or cannot be a name.
@@ -120,7 +120,7 @@ impl GuardOptions {
         }
     }
 
-    /// Returns the text of the annotation that records them.
+    /// Returns the text of the annotation that records the options.
     pub(super) fn annotation(&self) -> String {
         let accounts = self.denied_accounts.iter();
         let accounts: Vec<_> =
@@ -138,8 +138,7 @@ impl GuardOptions {
         options.to_string()
     }
 
-    /// Reads the annotation. `None` where it is not readable: then the object differs from every
-    /// guard.
+    /// Reads options from the annotation; `None` where it is not readable: then the object differs from every guard.
     pub fn of_annotation(text: &str) -> Option<Self> {
         let read: Value = serde_json::from_str(text).ok()?;
         let texts = |field: &str| -> Option<Vec<String>> {

@@ -1,5 +1,5 @@
-//! The policies: one for each kind, because the API server checks the types of an expression
-//! against every kind that its policy matches.
+//! Policies of the guard: one for each kind, because the API server checks the types of an expression against every
+//! kind that its policy matches.
 //!
 //! Their expressions are CEL. Objects and options reach it as maps (R-VAP-1, apiserver `condition.go`): a field that is
 //! absent is an error to read. Every field stands behind `has()`, unless the API server always sets it.
@@ -14,10 +14,10 @@ use crate::{
     model::{GUARD_NAME, Kind, renamed},
 };
 
-/// The name of every object whose creation is a probe.
+/// Name of every object whose creation is a probe.
 pub const PROBE: &str = "kubectl-storage-guard-probe";
 
-/// A kind of object that the guard looks at.
+/// Kind of object that has a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Guarded {
     Claims,
@@ -27,13 +27,13 @@ pub(super) enum Guarded {
     Namespaces,
 }
 
-/// A rule of a policy.
+/// Rule of a policy.
 struct Rule {
-    /// What has to be true.
+    /// CEL expression that has to be true.
     expression: String,
-    /// What the user reads, in CEL.
+    /// CEL expression for the message to the user.
     says: String,
-    /// What the user reads where that fails.
+    /// Message to the user if that expression fails.
     message: &'static str,
 }
 
@@ -41,7 +41,7 @@ impl Guarded {
     pub(super) const ALL: [Self; 5] =
         [Self::Claims, Self::Volumes, Self::Attachments, Self::Sets, Self::Namespaces];
 
-    /// The kind of the objects.
+    /// Returns the kind of the objects.
     pub(super) const fn kind(self) -> Kind {
         match self {
             Self::Claims => Kind::PersistentVolumeClaim,
@@ -52,7 +52,7 @@ impl Guarded {
         }
     }
 
-    /// The name of the policy.
+    /// Returns the name of the policy.
     pub(super) fn policy_name(self) -> String {
         format!("{GUARD_NAME}-{}", self.kind().plural())
     }
@@ -62,7 +62,7 @@ impl Guarded {
         matches!(self, Self::Claims | Self::Sets | Self::Namespaces)
     }
 
-    /// The operations of rules, besides the creation of the probe.
+    /// Returns the operations that rules match, besides the creation of the probe.
     const fn operations(self) -> &'static [&'static str] {
         match self {
             Self::Volumes => &["CREATE", "DELETE", "UPDATE"],
@@ -241,7 +241,7 @@ impl Guarded {
     }
 }
 
-/// What makes the controllers destroy the data of a volume.
+/// Returns the rules about what makes controllers destroy the data of a volume.
 fn volume_rules(update: &dyn Fn(&str) -> String, says: &dyn Fn(&str) -> String) -> Vec<Rule> {
     vec![
         Rule {
@@ -276,7 +276,7 @@ fn volume_rules(update: &dyn Fn(&str) -> String, says: &dyn Fn(&str) -> String) 
     ]
 }
 
-/// What makes the StatefulSet controller delete claims.
+/// Returns the rules about what makes the StatefulSet controller delete claims.
 fn set_rules(update: &dyn Fn(&str) -> String, says: &dyn Fn(&str) -> String) -> Vec<Rule> {
     let set = "sts/' + oldObject.metadata.name + ' -n ' + oldObject.metadata.namespace + '";
     vec![
@@ -303,11 +303,11 @@ fn set_rules(update: &dyn Fn(&str) -> String, says: &dyn Fn(&str) -> String) -> 
     ]
 }
 
-/// The field managers with which the tool writes begin so.
+/// Prefix of the field managers with which the tool writes.
 const FIELD_MANAGER: &str = "kubectl-storage";
-/// The finalizers of external-attacher begin so.
+/// Prefix of the finalizers of external-attacher.
 const ATTACHER: &str = "external-attacher/";
-/// Set by the volume controller before the phase of a claim is Bound.
+/// Annotation that the volume controller sets before the phase of a claim is Bound.
 const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 
 /// Quotes a text, which has no character that CEL would treat otherwise.
@@ -320,7 +320,7 @@ fn list<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
     format!("[{}]", all.join(", "))
 }
 
-/// Whether a request is one that the guard looks at: of a person, or of a listed account.
+/// Whether the guard looks at a request: it is of a person, or of a listed account.
 ///
 /// Controllers pass whatever their identity is: group `system:serviceaccounts` with or without
 /// split credentials, and usernames that begin with `system:` (kube-controller-manager, nodes, the
@@ -376,8 +376,8 @@ pub(super) fn bound() -> String {
     )
 }
 
-/// Whether the deletion of a volume leaks: its policy is Delete, and no finalizer holds it until the
-/// backend volume is deleted.
+/// Whether the deletion of a volume leaks: its policy is Delete, and no finalizer blocks deletion until the backend
+/// volume is deleted.
 pub(super) fn leaks() -> String {
     let protecting = list([EXTERNAL_PROVISIONER, IN_TREE]);
     format!(
@@ -392,9 +392,8 @@ pub(super) fn leaks() -> String {
 pub(super) const VOLUME_BOUND: &str = "has(oldObject.status) && has(oldObject.status.phase) && \
      oldObject.status.phase == 'Bound'";
 
-/// Whether the claim of a bound volume stays the same, and its phase. Its provisioner destroys the
-/// data of whatever has phase Released and policy Delete, and the volume controller sets that phase
-/// where the uid in claimRef is of no claim.
+/// Whether a bound volume keeps its phase and its claim. Its provisioner destroys the data of a volume with phase
+/// Released and policy Delete, and the volume controller sets that phase where no claim has the uid in claimRef.
 pub(super) fn keeps_claim() -> String {
     let same = |field: &str| {
         let has = |object: &str| format!("has({object}.spec.claimRef.{field})");
@@ -410,7 +409,7 @@ pub(super) fn keeps_claim() -> String {
     )
 }
 
-/// Whether a volume that is released stays with policy Retain.
+/// Whether a Released or Failed volume with policy Retain keeps that policy.
 pub(super) const KEEPS_RETAIN: &str = "!(has(oldObject.status) && has(oldObject.status.phase) && \
      oldObject.status.phase in ['Released', 'Failed'] && \
      has(oldObject.spec.persistentVolumeReclaimPolicy) && \
@@ -418,15 +417,15 @@ pub(super) const KEEPS_RETAIN: &str = "!(has(oldObject.status) && has(oldObject.
      (has(object.spec.persistentVolumeReclaimPolicy) && \
      object.spec.persistentVolumeReclaimPolicy == 'Retain')";
 
-/// Whether a new volume is none whose claim may be gone, so that it is reclaimed at once. A
-/// provisioner, whatever its name is, creates volumes whose names hold the uid of their claim.
+/// Whether a new volume cannot be reclaimed at once for want of its claim. A provisioner, whatever its name is, creates
+/// volumes whose names contain the uid of their claim.
 pub(super) const STARTS_UNRELEASED: &str = "!has(object.spec.claimRef) || \
      !has(object.spec.claimRef.uid) || object.spec.claimRef.uid == '' || \
      (has(object.metadata.name) && object.metadata.name.contains(object.spec.claimRef.uid)) || \
      (has(object.spec.persistentVolumeReclaimPolicy) && \
      object.spec.persistentVolumeReclaimPolicy == 'Retain')";
 
-/// Whether a value of the retention policy of a set with claims is Delete.
+/// Whether a field of the retention policy of a set with claims is Delete.
 pub(super) fn deletes(object: &str, field: &str) -> String {
     let policy = format!("{object}.spec.persistentVolumeClaimRetentionPolicy");
     format!(
@@ -435,7 +434,7 @@ pub(super) fn deletes(object: &str, field: &str) -> String {
     )
 }
 
-/// Whether every ordinal of a set stays wanted: `spec.ordinals.start` counts like `spec.replicas`.
+/// Whether a set keeps all its ordinals: `spec.ordinals.start` counts like `spec.replicas`.
 pub(super) fn keeps_ordinals() -> String {
     let start = |object: &str| {
         let ordinals = format!("{object}.spec.ordinals");
@@ -457,8 +456,7 @@ pub(super) const ORPHANS: &str = "has(request.options) && \
      ((has(request.options.propagationPolicy) && request.options.propagationPolicy == 'Orphan') || \
      (has(request.options.orphanDependents) && request.options.orphanDependents == true))";
 
-/// Whether no protecting finalizer is taken off. Most updates leave the list as it is, which costs
-/// least to see.
+/// Whether no protecting finalizer is removed. Most updates leave the list as it is, which costs least to see.
 fn keeps(protects: &str) -> String {
     format!(
         "!has(oldObject.metadata.finalizers) || (has(object.metadata.finalizers) && \
@@ -467,12 +465,12 @@ fn keeps(protects: &str) -> String {
     )
 }
 
-/// Whether a claim keeps its protections.
+/// Whether a claim keeps its protecting finalizers.
 pub(super) fn claim_keeps() -> String {
     keeps(&format!("it in {}", list([PVC_PROTECTION, CLONE_SOURCE, SNAPSHOT_SOURCE])))
 }
 
-/// Whether a volume keeps its protection, and the finalizers of its provisioner and its attacher.
+/// Whether a volume keeps its protecting finalizer, and those of its provisioner and its attacher.
 pub(super) fn volume_keeps() -> String {
     let named = list([PV_PROTECTION, EXTERNAL_PROVISIONER, IN_TREE]);
     keeps(&format!("it in {named} || it.startsWith({})", quoted(ATTACHER)))

@@ -11,43 +11,43 @@ use super::{
 };
 use crate::client::collection_path;
 
-/// A dry run that a policy refuses, or warns about.
+/// Dry run that a policy refuses, or warns about.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probe {
     /// The policy that is probed.
     pub policy: String,
     /// The binding that is probed.
     pub binding: String,
-    /// Whether it refuses.
+    /// Whether the binding refuses, or warns.
     pub mode: GuardMode,
-    /// Where the object would be created.
+    /// Path at which the object would be created.
     pub path: String,
-    /// The object.
+    /// Object that would be created.
     pub manifest: Value,
 }
 
-/// The answer to a probe.
+/// Answer of the API server to a probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeAnswer {
-    /// What the API server says of the refusal; `None` where it would create the object.
+    /// Message of the refusal; `None` where the object would be created.
     pub refused: Option<String>,
-    /// Its warnings.
+    /// Warnings of the API server.
     pub warnings: Vec<String>,
 }
 
-/// What an answer proves.
+/// Verdict on a binding by the answer to its probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProbeVerdict {
     /// The binding is in force for the user who asked.
     InForce,
-    /// It is not: the object would have been created without a word of the guard.
+    /// The binding is not in force: the object would have been created without a word of the guard.
     NotInForce,
-    /// Something else refused first.
+    /// The binding could not be probed, for this reason, such as another refusal.
     Unknown(String),
 }
 
 impl Probe {
-    /// Returns what the guard does with it.
+    /// Returns what the guard does with the probe, as a verb.
     pub const fn verb(&self) -> &'static str {
         match self.mode {
             GuardMode::Deny => "refuses",
@@ -55,7 +55,7 @@ impl Probe {
         }
     }
 
-    /// Returns what an answer proves.
+    /// Returns what an answer proves about the binding.
     pub fn judge(&self, answer: &ProbeAnswer) -> ProbeVerdict {
         let Self { policy, binding, .. } = self;
         let named = format!("ValidatingAdmissionPolicy '{policy}' with binding '{binding}'");
@@ -69,8 +69,8 @@ impl Probe {
     }
 }
 
-/// Returns the probes of all bindings, for which there is a namespace that it applies to: one with
-/// the label `deny`, one in which the guard warns. Namespaces are probed without one.
+/// Returns the probes of all bindings that have a namespace to probe: one with the label `deny`, or one in which the
+/// guard warns. Kinds without namespaces need none.
 pub fn probes(options: &GuardOptions, deny: Option<&str>, warn: Option<&str>) -> Vec<Probe> {
     let probe = |it: super::object::Binding| {
         let namespace = match it.mode {
@@ -101,7 +101,7 @@ pub fn probes(options: &GuardOptions, deny: Option<&str>, warn: Option<&str>) ->
     bindings(options).into_iter().filter_map(probe).collect()
 }
 
-/// The rest of an object that the API server would accept.
+/// Returns an object that the API server would accept, without its kind and metadata.
 fn manifest(guarded: Guarded) -> Value {
     match guarded {
         Guarded::Claims => json!({"spec": {

@@ -1,4 +1,4 @@
-//! The format of the records of announcements in the cluster, and of vetoes: version 1.
+//! The format of the `ConfigMap`s of announcements and of vetoes: version 1.
 //!
 //! What one run announces is an immutable `ConfigMap`: the key [`BATCH`] with the grace period, and
 //! one key for each volume, its uid, whose value is a [`VolumeRecord`] as JSON. When it was created,
@@ -16,26 +16,26 @@ use crate::model::{
     AnnouncedBatch, AnnouncedVolume, ClaimKey, Time, Uid, Veto, VoidBatch, format_time, parse_time,
 };
 
-/// The beginning of the names of the `ConfigMap`s of announcements.
+/// Prefix of the names of the `ConfigMap`s of announcements.
 const NAME: &str = "kubectl-storage-announced-";
 /// The name of the `ConfigMap` of vetoes.
 pub const VETOES: &str = "kubectl-storage-vetoes";
-/// The label of both.
+/// Label of the `ConfigMap`s of announcements and of vetoes.
 pub const RECORD: &str = "storage.kubectl.dev/record";
 /// Value of the label for announcements.
 pub const ANNOUNCEMENT: &str = "announcement";
 /// Value of the label for vetoes.
 pub const VETO: &str = "veto";
-/// The key of what all volumes of a batch have in common.
+/// The key of the [`BatchRecord`].
 const BATCH: &str = "batch";
-/// The shortest grace period that is announced: without one, nobody could veto.
+/// The shortest grace period that is announced: without one, no user could veto.
 const SHORTEST_GRACE: Duration = Duration::from_secs(1);
-/// Version of the values.
+/// Version of the shape of values.
 const VERSION: u32 = 1;
-/// How many characters of the id of a run are in the name of a record.
+/// Number of characters of the id of a run in the name of a record.
 const RUN: usize = 18;
 
-/// What all volumes of a batch have in common.
+/// The fields that all volumes of a batch have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct BatchRecord {
@@ -56,31 +56,31 @@ struct VolumeRecord {
     version: u32,
     /// The name of the volume.
     volume: String,
-    /// Uid.
+    /// The uid of the volume.
     uid: String,
     /// `namespace/name` of the claim that its claimRef references.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     claim: Option<String>,
-    /// The uid of that claim.
+    /// The uid of the claim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     claim_uid: Option<String>,
     /// The CSI driver, or the kind of source.
     driver: String,
     /// The volume handle.
     handle: String,
-    /// A hash over the storage that it names.
+    /// A hash over the storage of the volume.
     place: String,
-    /// A hash over what would be done.
+    /// A hash over the proposal to reclaim the volume.
     proposal: String,
-    /// Hashes of what there was to know.
+    /// Hashes of the notices of the proposal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     notices: Vec<String>,
-    /// What would be done, in words.
+    /// The effect of the proposal, in words.
     #[serde(default)]
     effect: String,
 }
 
-/// A veto.
+/// The record of a veto of one announcement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct VetoRecord {
@@ -88,11 +88,11 @@ struct VetoRecord {
     version: u32,
     /// The name of the volume.
     volume: String,
-    /// Uid.
+    /// The uid of the volume.
     uid: String,
     /// The record of the announcement that was vetoed.
     announced_in: String,
-    /// When a run found it, by the API server's clock.
+    /// Time when a run found the veto, by the API server's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     found_at: Option<String>,
 }
@@ -100,15 +100,15 @@ struct VetoRecord {
 /// A `ConfigMap` of an announcement as it was read.
 #[derive(Debug, Clone)]
 pub struct ReadBatch {
-    /// Name.
+    /// The name of the `ConfigMap`.
     pub name: String,
-    /// When it was created.
+    /// Creation time.
     pub created: Option<Time>,
-    /// Whether it is immutable.
+    /// Whether the `ConfigMap` is immutable.
     pub immutable: bool,
-    /// Whether it is being deleted.
+    /// Whether the `ConfigMap` is being deleted.
     pub deleting: bool,
-    /// Keys and values.
+    /// The keys and values of the `ConfigMap`.
     pub data: BTreeMap<String, String>,
 }
 
@@ -138,7 +138,7 @@ pub fn entry(volume: &AnnouncedVolume) -> (String, String) {
 }
 
 impl ReadBatch {
-    /// Returns what it announces.
+    /// Returns the announcements of the record.
     ///
     /// # Errors
     /// Why it announces nothing: what can be edited, or cannot be read, proves nothing.
@@ -174,7 +174,7 @@ impl ReadBatch {
 }
 
 impl ReadBatch {
-    /// Returns what is known of a record that announces nothing.
+    /// Returns the name and the uids of a record that announces nothing, with the reason.
     pub fn void(self, reason: String) -> VoidBatch {
         let uids = self.data.keys().filter(|key| *key != BATCH);
         VoidBatch {

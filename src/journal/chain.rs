@@ -1,4 +1,4 @@
-//! The end of a chain of lines, after which the next line is appended, and which leader may do so.
+//! The end of a chain of lines, after which the next line is appended, and the decision which leader may do so.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use super::line;
 use super::line::{ParsedLine, Term};
 
-/// Goes along a chain of lines, and tells whether each follows from the line before.
+/// Follows a chain of lines, to check that each follows from the line before.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ChainLink {
     /// The hash of the line before; `None` before the first line.
@@ -14,26 +14,26 @@ pub(super) struct ChainLink {
 }
 
 impl ChainLink {
-    /// Goes on to the next line, which says that this is the hash of the line before. Returns whether it
-    /// is; `None` where the line does not say it.
+    /// Advances to the next line, which has `previous` as the hash of the line before; returns whether it is that hash,
+    /// or `None` without `previous`.
     pub(super) fn follow(&mut self, bytes: &[u8], previous: Option<&str>) -> Option<bool> {
         let follows = previous.map(|it| it == self.previous());
         self.before = Some(line::hash(bytes));
         follows
     }
 
-    /// Whether no line was seen yet.
+    /// Whether no line was read yet.
     pub(super) const fn is_at_beginning(&self) -> bool {
         self.before.is_none()
     }
 
-    /// The hash that the next line has of the one before.
+    /// The hash of the last line, which the next line must reference.
     pub(super) fn previous(&self) -> String {
         self.before.clone().unwrap_or_else(|| line::hash(b""))
     }
 }
 
-/// Why it is not known which leader appended last: somebody edited the journal.
+/// Reason why it is unknown which leader appended last: the journal was edited or restored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChainDoubt {
     /// A line does not follow from the line before.
@@ -64,9 +64,9 @@ impl fmt::Display for ChainDoubt {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ChainEnd {
     link: ChainLink,
-    /// Whether the beginning was removed: then the first line follows from one that is not there.
+    /// Whether the beginning was removed: then the first line follows from one that does not exist.
     begins_later: bool,
-    /// The highest sequence.
+    /// The highest sequence of all lines.
     pub(super) sequence: u64,
     /// The epoch of the last line that has one.
     term: Option<Term>,
@@ -80,12 +80,12 @@ pub(super) struct ChainEnd {
     cluster: String,
 }
 
-/// Why no line may be appended to a chain.
+/// Reason why no line may be appended to a chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ChainBar {
     /// A newer tool of this version wrote the line.
     Newer(u32),
-    /// It was recorded in another cluster; `None` where it does not say where.
+    /// The line was recorded in another cluster; `None` where it does not say in which.
     OtherCluster(Option<String>),
 }
 
@@ -94,7 +94,7 @@ pub(super) enum ChainBar {
 pub(super) enum TermStanding {
     /// No later leader has appended.
     Follows,
-    /// A later leader has.
+    /// A later leader has appended.
     Over,
     /// The last leader was elected by another Lease, and this one has not appended yet: it is the later
     /// one if its Lease exists.
@@ -102,7 +102,7 @@ pub(super) enum TermStanding {
 }
 
 impl ChainEnd {
-    /// Returns the end of no lines, in the cluster with this uid.
+    /// Returns the end of an empty chain, in the cluster with this uid.
     pub(super) fn of_nothing(cluster: &str) -> Self {
         Self {
             link: ChainLink::default(),
@@ -116,7 +116,7 @@ impl ChainEnd {
         }
     }
 
-    /// The beginning of the chain was removed.
+    /// Notes that the beginning of the chain was removed.
     pub(super) const fn begin_later(&mut self) {
         self.begins_later = true;
     }
@@ -126,8 +126,8 @@ impl ChainEnd {
         self.link.previous()
     }
 
-    /// Goes on to the next line, and returns why it casts doubt on the chain. `Err` is why no line may
-    /// be appended.
+    /// Advances to the next line, and returns a doubt about the chain that it raises. `Err` is why no line may be
+    /// appended.
     pub(super) fn follow(&mut self, bytes: &[u8]) -> Result<Option<ChainDoubt>, ChainBar> {
         let is_first = self.link.is_at_beginning();
         match line::head(bytes) {
@@ -155,7 +155,7 @@ impl ChainEnd {
         }
     }
 
-    /// Whether no line was written by this tool.
+    /// Whether no line was written by this tool, and some line cannot be the beginning of one.
     pub(super) const fn is_foreign(&self) -> bool {
         self.strange && !self.known
     }

@@ -1,11 +1,11 @@
-//! Errors of the journal, and what each means for the write.
+//! Errors of the journal, and the consequence of each for the write.
 
 use std::{fmt, io, path::PathBuf};
 
 pub use super::chain::ChainDoubt;
 use crate::model::escape_control;
 
-/// What an error of the journal means for the write.
+/// Consequence of an error of the journal for the write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JournalConsequence {
     /// The intent was not recorded, so the request was not sent.
@@ -17,7 +17,7 @@ pub enum JournalConsequence {
 }
 
 impl JournalConsequence {
-    /// Returns it as people read it; `place` is what the numbers of entries begin with in the journal.
+    /// Returns the text for users; `place` is the prefix of the numbers of entries in the journal.
     fn told(self, place: &str) -> String {
         match self {
             Self::NothingSent => "nothing was sent".to_owned(),
@@ -35,47 +35,47 @@ impl fmt::Display for JournalConsequence {
     }
 }
 
-/// Why the journal cannot be used.
+/// Reason why the journal cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// No permission, no space, a file where a folder should be.
+    /// The file cannot be written: no permission, no space, or a file where a folder should be.
     #[error(
         "{consequence}: failed to write {path}; free space there, or set XDG_STATE_HOME to a folder that can be written"
     )]
     Unwritable { consequence: JournalConsequence, path: PathBuf, source: io::Error },
-    /// No permission, or a broken disk.
+    /// The file cannot be read: no permission, or a broken disk.
     #[error("{consequence}: failed to read {path}; set XDG_STATE_HOME to a folder of your own")]
     Unreadable { consequence: JournalConsequence, path: PathBuf, source: io::Error },
-    /// Without a lock, two runs would write over each other.
+    /// The file cannot be locked: without a lock, two runs would write over each other.
     #[error("{consequence}: failed to lock {path}; set XDG_STATE_HOME to a folder on a local disk")]
     Unlockable { consequence: JournalConsequence, path: PathBuf, source: io::Error },
-    /// A folder, a device, a pipe.
+    /// The path is a folder, a device or a pipe.
     #[error(
         "{consequence}: {path} is not a file; move it away, or set XDG_STATE_HOME to another folder"
     )]
     NotAFile { consequence: JournalConsequence, path: PathBuf },
-    /// None of its lines was written by this tool.
+    /// No line of the file was written by this tool.
     #[error(
         "{consequence}: {path} is not a journal of kubectl-storage; move it away, or set XDG_STATE_HOME to another folder"
     )]
     Foreign { consequence: JournalConsequence, path: PathBuf },
-    /// Its lines may matter, and cannot be read.
+    /// The file has lines of a newer version, which may matter and cannot be read.
     #[error(
         "{consequence}: {path} was written by a newer kubectl-storage (version {version} of the journal); use that one"
     )]
     Newer { consequence: JournalConsequence, path: PathBuf, version: u32 },
-    /// Lines were removed since it was opened.
+    /// Lines were removed from the file since it was opened.
     #[error(
         "{consequence}: lines were removed from {path} while this run was writing to it; check \
          it, then start again"
     )]
     Shrunk { consequence: JournalConsequence, path: PathBuf },
-    /// The journal is in the cluster.
+    /// The journal is in the cluster, and has this failure.
     #[error("{}: {failure}", consequence.told("c"))]
     InCluster { consequence: JournalConsequence, failure: SegmentFailure },
 }
 
-/// Where a line was recorded: the uid of a cluster, if the line says it.
+/// The uid of the cluster in which a line was recorded, if the line says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedIn(pub Option<String>);
 
@@ -88,59 +88,59 @@ impl fmt::Display for RecordedIn {
     }
 }
 
-/// Why the journal in a cluster cannot be used. `place` is the `ConfigMap`, or all of them.
+/// Reason why the journal in a cluster cannot be used. `place` is the `ConfigMap`, or all of them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SegmentFailure {
-    /// No permission, or no answer.
+    /// A `ConfigMap` cannot be read: no permission, or no answer.
     #[error("failed to read {place}: {reason}")]
     Unreadable { place: String, reason: String },
-    /// No permission, no such namespace, a quota, an admission webhook.
+    /// A `ConfigMap` cannot be written: no permission, no such namespace, a quota, or an admission webhook.
     #[error("failed to write {place}: {reason}")]
     Unwritable { place: String, reason: String },
     /// No try was answered, or other runs were first each time. The lines may be stored, and are
     /// ignored: what they announce was not sent.
     #[error("failed to append to {place}: {reason}, {tries} times")]
     Unanswered { place: String, reason: String, tries: u32 },
-    /// What was read of it is not there any more.
+    /// Lines that were read do not exist any more.
     #[error(
         "{place} was deleted, or its lines were changed, while this run was writing to it; check \
          it, then start again"
     )]
     Changed { place: String },
-    /// None of its lines was written by this tool.
+    /// No line of the journal was written by this tool.
     #[error("{place} is not a journal of kubectl-storage; choose another namespace")]
     Foreign { place: String },
-    /// Its lines may matter, and cannot be read.
+    /// The journal has lines of a newer version, which may matter and cannot be read.
     #[error(
         "{place} was written by a newer kubectl-storage (version {version} of the journal); use \
          that one"
     )]
     Newer { place: String, version: u32 },
-    /// A `ConfigMap` holds a mebibyte.
+    /// A record is longer than a segment, of at most a mebibyte, has room for.
     #[error("the record has {length} bytes, and {place} holds records of up to {longest}")]
     TooLong { place: String, length: usize, longest: usize },
-    /// Without the uid of its namespace `kube-system`, it is unknown whether the journal is its own.
+    /// The uid of the namespace `kube-system` is unknown, without which the journal may be that of another cluster.
     #[error("the identity of the cluster is unknown: {reason}")]
     Unidentified { reason: String },
-    /// It was restored or copied from another cluster, whose volumes may be in use.
+    /// The journal was restored or copied from another cluster, whose volumes may be in use.
     #[error(
         "{place} was recorded in {recorded}, and this is cluster {cluster}: it was restored or \
          copied; move the ConfigMaps of the journal away, or choose another namespace"
     )]
     OtherCluster { place: String, recorded: RecordedIn, cluster: String },
-    /// What was recorded between two segments is not there.
+    /// A segment between two others does not exist.
     #[error(
         "{place} does not exist, although a later one does; restore it, or move the ConfigMaps of the \
          journal away"
     )]
     Gap { place: String },
-    /// Something else is stored there, or it is being deleted.
+    /// The `ConfigMap` holds something else too, or is being deleted.
     #[error("{place} {defect}")]
     Defect { place: String, defect: String },
-    /// It was edited, so it is not known which leader appended last.
+    /// The journal was edited or restored, so it is unknown which leader appended last.
     #[error("{place}: {doubt}; leaders append again when that is resolved")]
     Doubtful { place: String, doubt: ChainDoubt },
-    /// A later leader has written to it, or a later one is elected.
+    /// A later leader has written to the journal, or is elected.
     #[error("{place} has records of a later leader: this process does not lead any more")]
     Overtaken { place: String },
 }

@@ -1,4 +1,4 @@
-//! What the journal of writes says was done.
+//! The entries of the journal of writes, and questions about them.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -11,24 +11,24 @@ use crate::model::{JournalEntryNumber, JournalPlace, Time, Uid};
 /// A request that was about to be sent, and its outcomes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Number in the journal.
+    /// Number of the entry in the journal.
     pub sequence: u64,
-    /// When it was recorded, by the API server's clock.
+    /// Time when the intent was recorded, by the API server's clock.
     pub at: Option<Time>,
     /// The id of the run.
     pub run: String,
     /// The epoch of the leader that recorded it; `None` for a person's command.
     pub term: Option<Term>,
-    /// The intent.
+    /// The request, and the reason for it.
     pub intent: Intent,
-    /// Outcomes, in the order in which they were recorded.
+    /// The outcomes, in the order in which they were recorded.
     pub outcomes: Vec<EntryOutcome>,
 }
 
 /// An outcome of an entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EntryOutcome {
-    /// When it was recorded, by the API server's clock.
+    /// Time when the outcome was recorded, by the API server's clock.
     pub at: Option<Time>,
     /// The outcome.
     pub outcome: Outcome,
@@ -37,40 +37,40 @@ pub struct EntryOutcome {
 }
 
 impl Entry {
-    /// Returns its last outcome; `None` where the run ended before it recorded one.
+    /// Returns the last outcome; `None` where the run ended before it recorded one.
     pub fn last(&self) -> Option<Outcome> {
         self.outcomes.last().map(|ended| ended.outcome)
     }
 
-    /// Whether its outcome is unknown: none is recorded, or the run ended before it verified the
-    /// effect, or no answer came.
+    /// Whether the outcome is unknown: none is recorded, or the run ended before it verified the effect, or no answer
+    /// came.
     pub fn is_open(&self) -> bool {
         matches!(self.last(), None | Some(Outcome::Sent | Outcome::Unanswered))
     }
 
-    /// Whether it was carried out, but its effect was not verified before the deadline.
+    /// Whether the request was carried out, but its effect was not verified before the deadline.
     pub fn is_pending(&self) -> bool {
         self.last() == Some(Outcome::Pending)
     }
 
-    /// Whether the API server has carried it out, whatever its effect.
+    /// Whether the API server has carried out the request, whatever its effect.
     pub fn wrote(&self) -> bool {
         let written = [Outcome::Sent, Outcome::Done, Outcome::Pending];
         self.outcomes.iter().any(|ended| written.contains(&ended.outcome))
     }
 
-    /// Whether the API server has carried it out, or may have.
+    /// Whether the API server has carried out the request, or may have.
     pub fn may_have_written(&self) -> bool {
         self.wrote() || self.is_open()
     }
 
-    /// Whether its effect is verified.
+    /// Whether the effect of the request is verified.
     pub fn is_done(&self) -> bool {
         self.last() == Some(Outcome::Done)
     }
 }
 
-/// Concurrent runs read the time before they wait for their turn, perhaps from two API servers.
+/// Tolerance between the times of concurrent runs, which read the time before they wait for their turn.
 pub(super) const SKEW: TimeDelta = TimeDelta::minutes(1);
 
 /// The journal as it was read.
@@ -78,26 +78,25 @@ pub(super) const SKEW: TimeDelta = TimeDelta::minutes(1);
 pub struct History {
     /// The entries, in the order of their intents.
     pub entries: Vec<Entry>,
-    /// Defects of the file.
+    /// Defects of the journal.
     pub notes: Vec<String>,
-    /// Why entries may be missing.
+    /// Reasons why entries may be missing.
     pub doubts: Vec<HistoryDoubt>,
-    /// Where it is.
+    /// The place of the journal.
     pub place: JournalPlace,
-    /// Why nothing may be undone or destroyed on its account: it was not recorded in this cluster, or
-    /// that is not known.
+    /// Reason why nothing may be undone or destroyed by this journal: it was not recorded in this cluster, or that is
+    /// unknown.
     pub distrusted: Option<String>,
-    /// What other journals record of this cluster. Nothing is done on their account, but what they record
-    /// can forbid it.
+    /// Other journals about this cluster. Nothing is done on their account, but what they record can forbid it.
     pub others: Vec<History>,
 }
 
-/// Why an entry may be missing from a journal.
+/// Reason why entries may be missing from a journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HistoryDoubt {
-    /// What was found.
+    /// The reason, in words.
     pub why: String,
-    /// When the next line was recorded that tells: what is missing is older. `None` where none follows.
+    /// Time when the next dated line was recorded: the missing entries are older. `None` where none follows.
     pub before: Option<Time>,
 }
 
@@ -108,13 +107,13 @@ impl History {
         found.next().filter(|_| found.next().is_none())
     }
 
-    /// Returns how people name the entry with this sequence.
+    /// Returns the number of the entry with this sequence, as users name it.
     pub fn numbered(&self, sequence: u64) -> JournalEntryNumber {
         JournalEntryNumber { place: self.place.clone(), sequence }
     }
 
-    /// Returns what was recorded after an entry of this journal, here and in other journals, each with its
-    /// journal. Between journals times decide, and what may be later counts as later.
+    /// Returns the entries after an entry of this journal, here and in other journals, each with its journal. Between
+    /// journals times decide, and what may be later counts as later.
     pub fn after<'a>(&'a self, entry: &'a Entry) -> impl Iterator<Item = (&'a Self, &'a Entry)> {
         let own = self.entries.iter().filter(|it| it.sequence > entry.sequence);
         let may_be_later = |it: &&Entry| it.at.zip(entry.at).is_none_or(|(at, of)| at >= of - SKEW);
@@ -173,7 +172,7 @@ impl History {
         added
     }
 
-    /// Whether the API server has carried out since then what destroys this object or its backend volume.
+    /// Whether the API server has since carried out a request that may destroy this object or its backend volume.
     pub fn was_condemned(&self, uid: &Uid, since: Time) -> bool {
         let is_later = |entry: &Entry| entry.at.is_none_or(|at| at + SKEW >= since);
         let condemns = |entry: &&Entry| {

@@ -1,4 +1,4 @@
-//! Reads the lines of a journal, whatever happened to them.
+//! Reads the lines of a journal, damaged or not.
 //!
 //! Lines that cannot be read, do not follow from the line before or go back in time become notes;
 //! all others stay readable. The hash chain shows that a line in the middle was changed or removed;
@@ -20,12 +20,11 @@ use super::segment::Segment;
 use super::{Entry, EntryOutcome, History, JOURNAL, JournalConsequence, JournalError, line};
 use crate::model::{Time, escape_control, format_time};
 
-/// How often the lock is tried while another run appends, and the pause between tries. A reader
-/// never waits for a suspended run.
+/// Number of tries to lock the file while another run appends, and the pause between tries. A reader never waits for a
+/// suspended run.
 const TRIES: u32 = 50;
 const PATIENCE: Duration = Duration::from_millis(20);
-/// How many lines that do not follow get a note. An editor that changes line breaks breaks all of
-/// them.
+/// Number of lines with a note that they do not follow. An editor that changes line breaks breaks all of them.
 const NAMED: usize = 5;
 
 /// Reads the journal in a folder; no journal is an empty history.
@@ -89,22 +88,22 @@ pub(crate) fn history_of_segments<V>(
 #[derive(Default)]
 struct HistoryReader {
     history: History,
-    /// The index of the entry with a sequence.
+    /// The indexes of the entries, by sequence.
     places: HashMap<u64, usize>,
-    /// Where the line is.
+    /// The place of the line that is being read.
     place: LinePlace,
-    /// Where the line before is.
+    /// The place of the line before.
     place_before: LinePlace,
     chain: ChainLink,
-    /// In which clusters lines were recorded, and the first line of each; `None` where it does not say.
+    /// The clusters in which lines were recorded, with the first line of each; `None` for lines that do not say it.
     clusters: Vec<(Option<String>, LinePlace)>,
     /// Whether the line before cannot be read.
     unreadable: bool,
-    /// When the latest line was written.
+    /// The latest time of a line.
     at: Option<Time>,
-    /// How many lines do not follow from those before them.
+    /// Number of lines that do not follow from those before them.
     broken: usize,
-    /// The first line of a newer version, the highest version, and how many there are.
+    /// The first line of a newer version, the highest version, and the number of such lines.
     newer: Option<(LinePlace, u32, usize)>,
     /// Whether any line was written by this tool.
     known: bool,
@@ -113,12 +112,12 @@ struct HistoryReader {
 }
 
 impl HistoryReader {
-    /// Whether nothing of it was written by this tool.
+    /// Whether no line was written by this tool, and some line cannot be the beginning of one.
     const fn is_foreign(&self) -> bool {
         self.strange && !self.known
     }
 
-    /// Converts the lines that were read to a history.
+    /// Returns the history of the lines that were read.
     fn into_history(self) -> History {
         self.history
     }
@@ -174,7 +173,7 @@ impl HistoryReader {
         self.end(whole);
     }
 
-    /// Notes that lines were recorded in another cluster, or that this is not known.
+    /// Notes that lines were recorded in another cluster, or that this is unknown.
     fn distrust(&mut self, cluster: Result<&str, &str>) {
         let clusters = std::mem::take(&mut self.clusters);
         let strange = |(uid, _): &&(Option<String>, LinePlace)| uid.as_deref() != cluster.ok();
@@ -209,20 +208,20 @@ impl HistoryReader {
         self.history.notes.push(text);
     }
 
-    /// Notes why entries may be missing that were recorded before the next line.
+    /// Notes a reason why entries may be missing that were recorded before the next line.
     fn doubt(&mut self, why: String) {
         self.is_in_doubt(|| why.clone());
         self.note(why);
     }
 
-    /// Entries may be missing that were recorded before the next line. Where that is so already, once.
+    /// Records a doubt whether entries before the next dated line are missing, unless one is open.
     fn is_in_doubt(&mut self, why: impl FnOnce() -> String) {
         if self.history.doubts.last().is_none_or(|it| it.before.is_some()) {
             self.history.doubts.push(HistoryDoubt { why: why(), before: None });
         }
     }
 
-    /// Dates the doubts that have no time yet: what is missing was recorded before `before`.
+    /// Dates the doubt that has no time yet: the missing entries were recorded before `before`.
     fn date_doubts(&mut self, before: Time) {
         if let Some(undated) = self.history.doubts.last_mut().filter(|it| it.before.is_none()) {
             undated.before = Some(before);
@@ -364,7 +363,7 @@ impl HistoryReader {
     }
 }
 
-/// Where a line is: in the file, or in a segment.
+/// The place of a line in the file, or in a segment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct LinePlace {
     /// The number of the line, from 1.
@@ -384,7 +383,7 @@ impl fmt::Display for LinePlace {
 }
 
 impl LinePlace {
-    /// What holds the line.
+    /// The medium that holds the line, in words.
     const fn medium(&self) -> &'static str {
         match self.segment {
             Some(_) => "ConfigMap",
@@ -392,7 +391,7 @@ impl LinePlace {
         }
     }
 
-    /// How a line comes to be cut off: a `ConfigMap` is written whole or not at all.
+    /// The reason why a line can be cut off, in words: a `ConfigMap` is written whole or not at all.
     const fn cut_by(&self) -> &'static str {
         match self.segment {
             Some(_) => "the ConfigMap was edited",

@@ -19,9 +19,9 @@ use crate::model::{
 
 /// The name of the `ConfigMap`; `--record-namespace` chooses its namespace.
 pub const CONFIG_MAP: &str = "kubectl-storage-kept-backends";
-/// Version of the values.
+/// Version of the shape of values.
 const VERSION: u32 = 1;
-/// Bytes of a hash in a key: enough that no two backend volumes have the same key.
+/// Number of bytes of a hash in a key: enough that no two backend volumes have the same key.
 const KEY_BYTES: usize = 16;
 /// Annotations that a recreated volume needs: they decide which controller deletes it, and with
 /// which Secret.
@@ -46,13 +46,13 @@ pub struct KeptBackendRecord {
     pub handle: String,
     /// The name of the volume that referenced it.
     pub volume: String,
-    /// Uid.
+    /// The uid of the volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
     /// `namespace/name` of the claim to which it was bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
-    /// Storage class.
+    /// The storage class of the volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_class: Option<String>,
     /// `spec.capacity.storage`.
@@ -61,7 +61,7 @@ pub struct KeptBackendRecord {
     /// `spec.persistentVolumeReclaimPolicy`.
     #[serde(default)]
     pub reclaim_policy: String,
-    /// When it was recorded, by the API server's clock.
+    /// Time when the record was written, by the API server's clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept_at: Option<String>,
     /// The id of the run that wrote it.
@@ -98,12 +98,12 @@ impl KeptBackendRecord {
         }
     }
 
-    /// Returns its key in the `ConfigMap`.
+    /// Returns the key of the record in the `ConfigMap`.
     pub fn key(&self) -> String {
         key(&self.driver, &self.handle)
     }
 
-    /// Parses a value.
+    /// Parses a value of the `ConfigMap`.
     ///
     /// # Errors
     /// Why it is no record, or one of a newer version.
@@ -117,7 +117,7 @@ impl KeptBackendRecord {
         serde_json::from_value(value).map_err(|error| error.to_string())
     }
 
-    /// Returns the kept backend volume.
+    /// Returns the kept backend volume that the record describes.
     pub fn backend(&self) -> KeptBackend {
         let claim = self.claim.as_deref().and_then(|it| it.split_once('/'));
         KeptBackend {
@@ -141,14 +141,14 @@ impl KeptBackendRecord {
 }
 
 impl History {
-    /// Returns the backend volumes that [`kept`](Self::kept) names.
+    /// Returns the backend volumes of the entries that [`kept`](Self::kept) returns.
     pub fn kept_backends(&self) -> impl Iterator<Item = KeptBackend> {
         self.kept().into_iter().filter_map(|it| it.kept_backend(&self.place))
     }
 }
 
 impl Entry {
-    /// Returns the backend volume that it kept, if it kept one, by the journal in this place.
+    /// Returns the backend volume that the entry kept, if it kept one, by the journal in this place.
     fn kept_backend(&self, place: &JournalPlace) -> Option<KeptBackend> {
         let backend = self.intent.backend.as_ref().filter(|_| self.intent.keeps)?;
         let spec = &self.intent.pre_image.as_ref().unwrap_or(&Value::Null)["spec"];

@@ -23,9 +23,9 @@ use sha2::{Digest as _, Sha256};
 
 use crate::model::{ObjectRef, Time, format_time, parse_time};
 
-/// Version of the lines.
+/// Version of the format of lines.
 pub(super) const VERSION: u32 = 1;
-/// The beginning of every line.
+/// Prefix of every line.
 const BEGINNING: &[u8] = br#"{"version":1,"sequence":"#;
 const INTENT: &str = "intent";
 const OUTCOME: &str = "outcome";
@@ -35,14 +35,14 @@ const TERM: &str = "term";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Intent {
-    /// The command that asked for it: `gc`, `retain`, `destroy-orphan`, `undo`…
+    /// The command that sends the request: `gc`, `retain`, `destroy-orphan`, `undo`…
     pub command: String,
     /// The object that is written.
     #[serde(with = "object")]
     pub object: ObjectRef,
     /// The kind of write: `set-reclaim-policy`, `delete-volume`, `create-volume`…
     pub action: String,
-    /// The rule or remedy that asked for it.
+    /// The rule or remedy that proposed the request.
     pub because: String,
     /// The request exactly as it is sent.
     pub request: SentRequest,
@@ -74,7 +74,7 @@ pub struct Intent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SentRequest {
-    /// `PATCH`, `POST`, `DELETE`.
+    /// The method: `PATCH`, `POST` or `DELETE`.
     pub method: String,
     /// The path and the query.
     pub path: String,
@@ -84,7 +84,7 @@ pub struct SentRequest {
     pub body: Value,
 }
 
-/// A backend volume.
+/// The driver and the handle of a backend volume.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Backend {
@@ -94,7 +94,7 @@ pub struct Backend {
     pub handle: String,
 }
 
-/// A line as far as it can be read.
+/// A line, parsed as far as possible.
 pub(super) enum ParsedLine {
     /// A line of this version.
     Known(Box<JournalLine>),
@@ -110,7 +110,7 @@ pub(super) struct JournalLine {
     pub(super) previous: String,
     pub(super) at: Option<Time>,
     pub(super) term: Option<Term>,
-    /// Whether it has an epoch that cannot be read.
+    /// Whether the line has an epoch that cannot be read.
     pub(super) term_is_unreadable: bool,
     /// The uid of the cluster in which it was recorded.
     pub(super) cluster: Option<String>,
@@ -128,7 +128,7 @@ pub(super) enum LineBody {
         outcome: Outcome,
         detail: String,
     },
-    /// A leader begins.
+    /// The record with which a leader begins.
     Term,
     /// A type that this version does not know.
     Unknown(String),
@@ -142,7 +142,7 @@ pub(super) struct LineHead {
     pub(super) sequence: u64,
     pub(super) previous: String,
     at: Option<String>,
-    /// One that was edited must not hide the rest of the line.
+    /// The epoch as JSON: an edited one must not hide the rest of the line.
     #[serde(default)]
     term: Option<Value>,
     #[serde(default)]
@@ -152,7 +152,7 @@ pub(super) struct LineHead {
 }
 
 impl LineHead {
-    /// The epoch of the leader that appended it.
+    /// Returns the epoch of the leader that appended the line.
     ///
     /// # Errors
     /// When it has one that cannot be read.
@@ -165,7 +165,7 @@ impl LineHead {
         self.cluster.as_ref().and_then(Value::as_str)
     }
 
-    /// When it was recorded. A time that does not parse counts as unknown: nothing rests on it.
+    /// Returns the time when the line was recorded. A time that does not parse counts as unknown: nothing rests on it.
     pub(super) fn at(&self) -> Option<Time> {
         self.at.as_deref().and_then(|at| parse_time(at).ok().flatten())
     }
@@ -385,7 +385,7 @@ pub enum Outcome {
     Stale,
     /// The API server answered with an error; nothing was written.
     Failed,
-    /// No answer came: it may have been carried out or not.
+    /// No answer came: the request may have been carried out or not.
     Unanswered,
     /// The request was carried out; its effect was not verified before the deadline.
     Pending,
@@ -406,17 +406,17 @@ impl Outcome {
     }
 }
 
-/// The time for which one process leads without a break. Of two terms of one Lease the later one has
-/// more transitions; a Lease that was deleted and created again has another uid.
+/// The epoch of one leader: the time for which a process leads without a break. Of two terms of one Lease the later one
+/// has more transitions; a Lease that was deleted and created again has another uid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Term {
     /// The uid of the Lease.
     pub lease: String,
-    /// How often the holder had changed when it began.
+    /// Number of changes of the holder before the term began.
     pub transitions: u64,
 }
 
-/// What each line of the journal in a cluster says of where it comes from.
+/// The origin of each line of the journal in a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Author {
     /// The uid of the cluster: that of its namespace `kube-system`. A restored segment has that of

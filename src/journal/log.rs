@@ -18,13 +18,13 @@ use super::{
 use crate::model::Time;
 use crate::platform::{create_private_folder, private_file, sync_folder};
 
-/// A file that is written and removed again to prove that there is room.
+/// Name of a file that is written and removed again to prove that there is space.
 const PROBE: &str = ".journal.probe";
-/// Room for a few steps; each append checks again.
+/// Number of bytes that must be free: enough for a few steps; each append checks again.
 const ROOM: usize = 64 * 1024;
-/// How many bytes are read at once, from the end of the file.
+/// Number of bytes that are read at once, from the end of the file.
 const CHUNK: u64 = 64 * 1024;
-/// How many folders above the cluster's folder may be new too.
+/// Number of folders above the cluster's folder that may be new too.
 const NEW_FOLDERS: usize = 3;
 
 /// Record that is appended as one line.
@@ -36,10 +36,10 @@ pub enum JournalRecord {
         run: String,
         /// The API server's time.
         at: Option<Time>,
-        /// The request, and why.
+        /// The intent.
         intent: Box<Intent>,
     },
-    /// How the intent with a sequence ended.
+    /// The outcome of the intent with a sequence.
     Outcome {
         /// The sequence of the intent, whichever run recorded it.
         of: u64,
@@ -50,7 +50,7 @@ pub enum JournalRecord {
         /// The evidence for it.
         detail: String,
     },
-    /// A leader begins.
+    /// The beginning of the term of a leader.
     Term {
         /// The API server's time.
         at: Option<Time>,
@@ -58,7 +58,7 @@ pub enum JournalRecord {
 }
 
 impl JournalRecord {
-    /// Consequence for a write of not being able to append the record.
+    /// Returns the consequence for a write if the record cannot be appended.
     pub(super) const fn consequence(&self) -> JournalConsequence {
         match self {
             Self::Intent { .. } | Self::Term { .. } => JournalConsequence::NothingSent,
@@ -66,12 +66,12 @@ impl JournalRecord {
         }
     }
 
-    /// Whether a write waits for it: then it must not take long.
+    /// Whether a write waits for the record: then appending must not take long.
     pub(super) const fn is_awaited(&self) -> bool {
         !matches!(self, Self::Outcome { .. })
     }
 
-    /// Renders its line, without its line break. `author` is who appends it to the journal in a cluster.
+    /// Renders the line of the record, without its line break. `author` is who appends it to the journal in a cluster.
     pub(super) fn line(
         &self,
         sequence: u64,
@@ -197,7 +197,7 @@ impl Log {
     }
 }
 
-/// The journal, locked exclusively until this is dropped.
+/// The journal file, locked exclusively until this is dropped.
 struct LockedJournal<'a> {
     file: File,
     path: &'a Path,
@@ -362,8 +362,8 @@ impl Drop for LockedJournal<'_> {
     }
 }
 
-/// Proves that there is room with a file beside the journal, so that no line of another run can be
-/// cut. Called while the journal is locked.
+/// Proves that there is space, with a file beside the journal, so that no line of another run can be cut. Called while
+/// the journal is locked.
 fn prove_room(folder: &Path) -> io::Result<()> {
     let path = folder.join(PROBE);
     let probed = create_private_file(&path)
@@ -372,7 +372,7 @@ fn prove_room(folder: &Path) -> io::Result<()> {
     probed.and(removed)
 }
 
-/// Syncs the folder and those above it.
+/// Syncs the folder of the journal and those above it.
 fn sync_folders(folder: &Path) -> io::Result<()> {
     let synced = sync_folder(folder);
     for above in folder.ancestors().skip(1).take(NEW_FOLDERS) {

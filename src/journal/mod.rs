@@ -1,4 +1,4 @@
-//! What this tool records of each cluster: the journal of writes, and what earlier runs found.
+//! Records of this tool about each cluster: the journal of writes, and the absent controllers that earlier runs found.
 //!
 //! The journal of writes is in a file of this machine, or in segments: `ConfigMap`s of a namespace of
 //! the cluster. Both hold the same lines.

@@ -1,6 +1,5 @@
-//! How much was done lately, by the journal: limits that rest on it outlive a restart; and which
-//! recorded requests may destroy something. The request itself tells, so that this holds for lines of
-//! older versions as well.
+//! Number of recent changes, by the journal, for limits that outlive a restart; and which recorded requests may destroy
+//! something. The request itself tells, so that this holds for lines of older versions as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,35 +10,33 @@ use super::history::{Entry, SKEW};
 use super::{History, Intent};
 use crate::model::{Kind, Time, escape_control};
 
-/// For how long a change counts.
+/// The duration for which a change counts.
 const WINDOW: TimeDelta = TimeDelta::hours(1);
 
-/// How much was changed within the last hour.
+/// The number of changes within the last hour.
 ///
 /// A change is what one run did to one object, in however many requests. It is counted if it took place or
 /// may have; what was refused is not.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rate {
-    /// All changes.
+    /// Number of all changes.
     pub changes: usize,
-    /// Changes that may destroy something ([`Intent::may_destroy`](super::Intent::may_destroy)).
+    /// Number of changes that may destroy something ([`Intent::may_destroy`](super::Intent::may_destroy)).
     pub destroying: usize,
-    /// All changes, by the command or reconciler that asked for them.
+    /// Number of all changes, by the command or reconciler that made them.
     pub by_command: BTreeMap<String, usize>,
-    /// Why there may have been more; `None` where the journal tells of the whole hour.
+    /// Reason why there may have been more changes; `None` where the journal covers the whole hour.
     pub incomplete: Option<String>,
 }
 
 impl Rate {
-    /// Whether so many changes that may destroy something are known to be all: a reconciler that limits them
-    /// changes nothing where they are not.
+    /// Whether no changes are missing from these numbers: a reconciler with a limit changes nothing while some may be.
     pub fn is_complete(&self) -> bool {
         self.incomplete.is_none()
     }
 }
 
-/// Returns how much was changed within the last hour, by this journal alone: what others record counts
-/// there.
+/// Returns the number of changes within the last hour, by this journal alone: other journals count their own.
 ///
 /// `now` is the API server's time, as are the times of the records. Doubt leaves less room, never more:
 /// a change counts by the last of its records, which are not older than those before them; one without a
@@ -83,12 +80,12 @@ pub fn rate(history: &History, now: Time) -> Rate {
     }
 }
 
-/// When the last record of an entry was made.
+/// Returns the time of the last record of an entry.
 fn last_record(entry: &Entry) -> Option<Time> {
     entry.outcomes.iter().filter_map(|it| it.at).chain(entry.at).max()
 }
 
-/// Actions that destroy nothing, whatever they were asked for.
+/// Actions that destroy nothing, whichever command they belong to.
 const SAVING: [&str; 9] = [
     "record-announcement",
     "announce",
@@ -101,12 +98,12 @@ const SAVING: [&str; 9] = [
     "remove-owner-references",
 ];
 
-/// What only the guard is made of.
+/// Kinds of which the guard alone consists.
 const GUARD_KINDS: [Kind; 2] =
     [Kind::ValidatingAdmissionPolicy, Kind::ValidatingAdmissionPolicyBinding];
 
 impl Intent {
-    /// Whether the request has a controller delete a backend volume, if the volume is Released or becomes it.
+    /// Whether the request makes a controller delete a backend volume, if the volume is Released or becomes so.
     pub fn reclaims(&self) -> bool {
         const POLICY: &str = "persistentVolumeReclaimPolicy";
         let body = &self.request.body;

@@ -1,4 +1,4 @@
-//! A segment of the journal in a cluster: one `ConfigMap`, and what stores it.
+//! A segment of the journal in a cluster, which is one `ConfigMap`, and the interface of the store of segments.
 //!
 //! Segments are numbered from 1. Only the last one is appended to; when it is full it is closed, which
 //! makes it immutable, and the next one is created. Nothing deletes a segment.
@@ -12,48 +12,47 @@ use crate::model::Time;
 
 /// The key of the lines in a `ConfigMap`.
 pub(crate) const SEGMENT_KEY: &str = "journal.jsonl";
-/// The beginning of the names of all segments.
+/// Prefix of the names of all segments.
 const NAME: &str = "kubectl-storage-journal-";
-/// Digits of a number in a name, so that names sort as numbers do.
+/// Number of digits of a number in a name, so that names sort as numbers do.
 const DIGITS: usize = 6;
 /// The highest number that a name has room for.
 const HIGHEST: u32 = 999_999;
-/// How much later than its first line was recorded a segment may have been created: as long as an
-/// outcome may wait for an answer, and more.
+/// Tolerance between the creation of a segment and the time of its first line: as long as an outcome may wait for an
+/// answer, and more.
 const SKEW: TimeDelta = TimeDelta::minutes(10);
 
-/// A segment as it is stored. `V` tells one state of it from the next.
+/// A segment as it is stored; each of its states has another version `V`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Segment<V> {
-    /// Number, from 1.
+    /// Number of the segment, from 1.
     pub(crate) number: u32,
-    /// Lines, each with its line break.
+    /// The lines, each with its line break.
     pub(crate) text: String,
-    /// Whether nothing is appended to it any more.
+    /// Whether the segment is closed: no line is appended to it any more.
     pub(crate) closed: bool,
-    /// When it was created, by the API server's clock.
+    /// Creation time, by the API server's clock.
     pub(crate) created: Option<Time>,
-    /// Why nothing may be written over it: it is being deleted, or it is not only a segment.
+    /// Reason why the segment must not be replaced: it is being deleted, or holds something else too.
     pub(crate) defect: Option<String>,
-    /// Which state of it this is.
+    /// The version of this state.
     pub(crate) version: V,
 }
 
 impl<V> Segment<V> {
-    /// Lines of the segment, without their line breaks.
+    /// Returns the lines of the segment, without their line breaks.
     pub(super) fn lines(&self) -> impl Iterator<Item = &[u8]> {
         lines(&self.text)
     }
 
-    /// Whether it was created later than its first line was recorded: it was deleted, and restored or
-    /// copied as it once was.
+    /// Whether the segment was created later than its first line was recorded: it was deleted, and restored or copied.
     pub(super) fn is_recreated(&self) -> bool {
         let first = self.lines().next().and_then(|it| line::head(it).ok()?.at());
         self.created.zip(first).is_some_and(|(created, first)| created > first + SKEW)
     }
 }
 
-/// The lines of a text, without their line breaks.
+/// Returns the lines of a text, without their line breaks.
 pub(super) fn lines(text: &str) -> impl Iterator<Item = &[u8]> {
     text.split_terminator('\n').map(str::as_bytes)
 }
@@ -63,18 +62,18 @@ pub(crate) fn segment_name(number: u32) -> String {
     format!("{NAME}{number:0DIGITS$}")
 }
 
-/// Returns the number of the segment of this name; `None` where it is the name of none.
+/// Returns the number of the segment of this name; `None` where the name is not that of a segment.
 pub(crate) fn segment_number(name: &str) -> Option<u32> {
     let number = name.strip_prefix(NAME)?.parse().ok()?;
     ((1..=HIGHEST).contains(&number) && segment_name(number) == name).then_some(number)
 }
 
-/// Returns the number after this one; `None` where no number is left.
+/// Returns the number after this one; `None` for the highest.
 pub(crate) fn number_after(number: u32) -> Option<u32> {
     number.checked_add(1).filter(|it| *it <= HIGHEST)
 }
 
-/// Names all segments of a namespace.
+/// Names all segments of a namespace, for users.
 pub(crate) fn shown(namespace: &str) -> String {
     format!("configmaps {namespace}/{NAME}*")
 }
@@ -82,32 +81,32 @@ pub(crate) fn shown(namespace: &str) -> String {
 /// A segment as it is to be stored.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentWrite<'a, V> {
-    /// Number.
+    /// Number of the segment.
     pub(crate) number: u32,
-    /// All its lines.
+    /// All lines of the segment.
     pub(crate) text: &'a str,
-    /// Whether it is closed with them.
+    /// Whether the segment is closed with this write.
     pub(crate) closed: bool,
-    /// The state that it replaces, and no other; `None` for one that does not exist.
+    /// The version that is replaced; `None` where the segment is created.
     pub(crate) over: Option<&'a V>,
 }
 
-/// How a write of a segment ended.
+/// The end of a write of a segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SegmentEnd<V> {
-    /// It is stored.
+    /// The segment is stored.
     Stored(Segment<V>),
     /// Another run was first: nothing was written.
     Overtaken,
-    /// Nothing was written, and it would be refused again.
+    /// Nothing was written, and another try would be refused too.
     Refused(String),
-    /// Whether it was written is not known, or it may be tried again, `after` so long.
+    /// Whether the segment was written is unknown, or another try is possible, `after` this duration.
     Unanswered { reason: String, after: Option<Duration> },
 }
 
-/// What stores segments.
+/// A store of segments.
 pub(crate) trait SegmentStore {
-    /// What tells one state of a segment from the next.
+    /// The type of versions, which differ for each state of a segment.
     type Version;
 
     /// Returns the uid of the cluster. `Err` is why it is not known.
@@ -119,8 +118,8 @@ pub(crate) trait SegmentStore {
     /// Returns a segment; `None` where it does not exist. `Err` is why it could not be read.
     async fn read(&self, number: u32) -> Result<Option<Segment<Self::Version>>, String>;
 
-    /// Stores a segment, if it is as it was read. A `rehearsal` only asks whether that would be
-    /// allowed.
+    /// Stores a segment, if its stored state is still the one that was read. A `rehearsal` only asks whether that would
+    /// be allowed.
     async fn write(
         &self,
         write: SegmentWrite<'_, Self::Version>,
@@ -130,6 +129,6 @@ pub(crate) trait SegmentStore {
     /// Returns the uid of the Lease by which leaders are elected now. `Err` is why it is not known.
     async fn lease(&self) -> Result<Option<String>, String>;
 
-    /// Names a segment, or all of them.
+    /// Names a segment, or all of them, for users.
     fn shown(&self, number: Option<u32>) -> String;
 }

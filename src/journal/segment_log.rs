@@ -26,23 +26,23 @@ use super::log::JournalRecord;
 use super::segment::{Segment, SegmentEnd, SegmentStore, SegmentWrite, lines, number_after};
 use super::{JournalConsequence, JournalError, Outcome, SegmentFailure, Term, line};
 
-/// How often a line is sent before it is given up: each conflict means that another run was first.
+/// Number of tries to append a line: each conflict means that another run was first.
 const TRIES: u32 = 10;
 
-/// How large segments become, and how long to wait.
+/// Limits of the size of segments, and of waiting.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentBounds {
-    /// A segment is closed with the write by which it has so many bytes. Each append stores the whole
-    /// segment, and etcd keeps each state of it for a while.
+    /// The number of bytes from which on a segment is closed with the write that reaches it. Each append stores the
+    /// whole segment, and etcd keeps each state of it for a while.
     pub(crate) full: usize,
-    /// No line is longer than this: together with what a segment holds that is not full, it is less
-    /// than the mebibyte of a `ConfigMap` (apimachinery, `MaxSecretSize`).
+    /// The longest line: with the content of a segment that is not full, it is shorter than the mebibyte of a
+    /// `ConfigMap` (apimachinery, `MaxSecretSize`).
     pub(crate) longest: usize,
-    /// How long to wait before a write is sent again that was not answered.
+    /// The pause before a write without an answer is sent again.
     pub(crate) pause: Duration,
-    /// After how long a record is given up that a write waits for: what was judged becomes old.
+    /// The time after which a record that a write waits for is given up: judgements become old.
     pub(crate) awaited: Duration,
-    /// For how long it is tried at least to record how a request ended.
+    /// The least time for which the record of an outcome is tried.
     pub(crate) patience: Duration,
 }
 
@@ -63,17 +63,16 @@ pub(crate) struct SegmentLog<S: SegmentStore> {
     store: S,
     author: Author,
     bounds: SegmentBounds,
-    /// Held while lines are appended.
+    /// The known end of the journal, locked while lines are appended.
     known: Mutex<KnownEnd<S::Version>>,
 }
 
-/// What whoever opens the journal must know.
+/// Facts about a journal that its opener must know.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Opening {
-    /// What is wrong with it, although a person may append.
+    /// Defects of the journal with which a person may append.
     pub notes: Vec<String>,
-    /// How many lines others have appended before a leader had begun: what was judged before is judged
-    /// again.
+    /// Number of lines that others appended before a leader had begun: what was judged before is judged again.
     pub added: u64,
 }
 
@@ -82,9 +81,9 @@ struct KnownEnd<V> {
     /// The last segment; `None` where there is none.
     last: Option<Segment<V>>,
     chain: ChainEnd,
-    /// Why it is not known which leader appended last, and the segment.
+    /// The reason why it is unknown which leader appended last, with the number of the segment.
     doubt: Option<(u32, ChainDoubt)>,
-    /// Whether it may have changed since.
+    /// Whether the end may have changed since.
     is_stale: bool,
     /// Records that may be stored, although they were given up: sequences and lines.
     given_up: Vec<(u64, Vec<u8>)>,
@@ -97,13 +96,13 @@ struct NextSegment {
     number: u32,
     text: String,
     closed: bool,
-    /// Whether it replaces the last segment that is known.
+    /// Whether the content replaces the last known segment.
     is_known: bool,
-    /// What it adds, without line breaks; at least one.
+    /// The added lines, without line breaks; at least one.
     lines: Vec<Vec<u8>>,
 }
 
-/// Lines that were sent, and of which it is not known whether they are stored: the first sequence, and the lines.
+/// Lines that were sent and may be stored: the first sequence, and the lines.
 type Unresolved = Option<(u64, Vec<Vec<u8>>)>;
 
 impl<S: SegmentStore> SegmentLog<S> {
@@ -171,7 +170,7 @@ impl<S: SegmentStore> SegmentLog<S> {
         Ok((log, opening))
     }
 
-    /// Goes on to the next segment that was listed.
+    /// Advances to the next segment of the list.
     fn go_on(
         &self,
         known: &mut KnownEnd<S::Version>,
@@ -192,7 +191,7 @@ impl<S: SegmentStore> SegmentLog<S> {
         Ok(())
     }
 
-    /// Names the journal.
+    /// Names the journal, for users.
     pub(crate) fn shown(&self) -> String {
         self.store.shown(None)
     }
@@ -224,7 +223,7 @@ impl<S: SegmentStore> SegmentLog<S> {
         appended
     }
 
-    /// Records of what was stored after it had been given up that nothing was sent. What cannot be
+    /// Records, for each record that was stored after it had been given up, that nothing was sent. What cannot be
     /// recorded stays open.
     pub(crate) async fn settle(&self) {
         let mut known = self.known.lock().await;
@@ -248,8 +247,7 @@ impl<S: SegmentStore> SegmentLog<S> {
         }
     }
 
-    /// Appends as many records as one segment takes, at least one. Returns the sequence of the first,
-    /// and how many.
+    /// Appends as many records as one segment takes, at least one. Returns the sequence of the first, and how many.
     async fn append(
         &self,
         known: &mut KnownEnd<S::Version>,
@@ -348,8 +346,8 @@ impl<S: SegmentStore> SegmentLog<S> {
         }
     }
 
-    /// Waits before the next try: for as long as the API server asks, or about as long as is usual, so
-    /// that those who failed together do not come back together.
+    /// Waits before the next try: as long as the API server asks, or about the usual pause, spread so that failed runs
+    /// do not come back together.
     async fn wait(&self, after: Option<Duration>) {
         let SegmentBounds { pause, patience, .. } = self.bounds;
         if !pause.is_zero() {
@@ -361,7 +359,7 @@ impl<S: SegmentStore> SegmentLog<S> {
 }
 
 impl<S: SegmentStore> SegmentLog<S> {
-    /// Reads what other runs have appended, or this one without an answer, and returns these lines.
+    /// Reads the lines that other runs, or unanswered tries of this one, have appended, and returns them.
     async fn read_again(
         &self,
         known: &mut KnownEnd<S::Version>,
@@ -460,7 +458,7 @@ impl<S: SegmentStore> SegmentLog<S> {
         }
     }
 
-    /// Asks whether the last segment may be replaced, and the next one created.
+    /// Sends, as dry runs, the replacement of the last segment and the creation of the next one.
     async fn rehearse(&self, known: &KnownEnd<S::Version>) -> Result<(), SegmentFailure> {
         let number = known.last.as_ref().map_or(0, |it| it.number);
         let next = number_after(number).map(|number| SegmentWrite {
@@ -490,7 +488,7 @@ impl<S: SegmentStore> SegmentLog<S> {
 }
 
 impl<S: SegmentStore> SegmentLog<S> {
-    /// Renders what is stored next.
+    /// Renders the segment that is stored next.
     fn next(
         &self,
         known: &KnownEnd<S::Version>,

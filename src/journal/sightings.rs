@@ -1,4 +1,4 @@
-//! The record of controllers of which no trace was found, on which "absent" rests.
+//! The record of controllers without any trace, on which the state "absent" rests.
 //!
 //! A reinstallation looks like an uninstallation for a while: only a second run, long enough after
 //! the first, may conclude that a driver is absent (semantics#controller-state).
@@ -13,17 +13,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{ControllerRole, Sighting, Text, Time, format_time, parse_time};
 
-/// Version of the file.
+/// Version of the format of the file.
 const VERSION: u32 = 1;
 const FILE: &str = "sightings.json";
 
-/// Why the record cannot be used.
+/// Reason why the record cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SightingsError {
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     #[error("failed to {verb} {path}")]
     Io { verb: &'static str, path: PathBuf, source: io::Error },
-    /// It was not written by this version.
+    /// The file cannot be parsed as a record of this version.
     #[error("{path} is not a record of this version: {reason}")]
     Format { path: PathBuf, reason: String },
 }
@@ -42,7 +42,7 @@ struct SightingEntry {
     absent_since: String,
 }
 
-/// Reads what earlier runs recorded about a cluster; empty when there is no record yet.
+/// Reads the sightings that earlier runs recorded about a cluster; empty when there is no record yet.
 ///
 /// # Errors
 /// When there is a record that cannot be used.

@@ -8,14 +8,13 @@ use super::{
     RetentionPolicy, Text, Uid, counted,
 };
 
-/// A claim of this namespace and name never exists: a volume that references it is Released (D-31,
-/// P-TOMBSTONE).
+/// Namespace and name of a claim that never exists: a volume that references it is Released (D-31, P-TOMBSTONE).
 pub const NO_CLAIM: (&str, &str) = ("default", "kubectl-storage-reclaimed");
 
-/// Set and removed by csi-provisioner on volumes whose backend volume it would delete.
+/// Finalizer that csi-provisioner sets and removes on volumes whose backend volume it would delete.
 pub const DELETION_PROTECTION: &str = "external-provisioner.volume.kubernetes.io/finalizer";
 
-/// One write.
+/// Planned write of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// P-POLICY: patches the reclaim policy, testing everything that the decision rested on.
@@ -26,14 +25,13 @@ pub enum Action {
         /// Whether the same patch annotates `storage.kubectl.dev/backend-state: unknown`: a
         /// provisioner may have begun to delete the backend volume (T31).
         doubts_backend: bool,
-        /// What the same patch does about the deletion-protection finalizer.
+        /// The change of the deletion-protection finalizer by the same patch.
         finalizer: FinalizerEdit,
     },
-    /// P-RESERVE: drops the dead uid from claimRef, which keeps the claim's name, or gets that of
-    /// another claim.
+    /// P-RESERVE: removes the dead uid from claimRef, which keeps the claim's name, or gets that of another claim.
     ReserveVolume {
         volume: ObjectRef,
-        /// Its phase, which the patch tests.
+        /// The phase of the volume, which the patch tests.
         from: Phase,
         claim: ClaimKey,
     },
@@ -45,7 +43,7 @@ pub enum Action {
     RemoveFinalizer {
         object: ObjectRef,
         finalizer: Text,
-        /// What the patch tests besides uid, resourceVersion and the finalizer itself.
+        /// The conditions that the patch tests besides uid, resourceVersion and the finalizer itself.
         guards: Vec<Guard>,
     },
     /// P-FIN-ADD: adds one protection finalizer.
@@ -53,13 +51,13 @@ pub enum Action {
     /// P-DELETE: deletes the object of a volume whose policy is Retain, so that the backend volume
     /// remains, referenced only by our record.
     DeleteVolume { volume: ObjectRef },
-    /// Has an Available volume count as Released by a claim that never was, with the policy Delete:
-    /// its provisioner deletes the backend volume then (F11, D-31).
+    /// Makes an Available volume count as Released by a claim that never was, with the policy Delete: its provisioner
+    /// deletes the backend volume then (F11, D-31).
     CondemnVolume {
         volume: ObjectRef,
         from: ReclaimPolicy,
         claim: Uid,
-        /// What the same patch does about the deletion-protection finalizer.
+        /// The change of the deletion-protection finalizer by the same patch.
         finalizer: FinalizerEdit,
     },
     /// P-TOMBSTONE and P-RECREATE-PV: creates a volume object.
@@ -74,7 +72,7 @@ pub enum Action {
     /// P-DELETE of a claim that nothing uses.
     DeleteClaim {
         claim: ObjectRef,
-        /// Its volume, which has policy Retain and becomes Released; `None` if it has none.
+        /// The volume of the claim, which has policy Retain and becomes Released; `None` if it has none.
         released: Option<ObjectRef>,
     },
     /// P-POLICY from Retain to Delete of the volume of a claim that an earlier step deleted: proposed
@@ -89,11 +87,11 @@ pub enum Action {
     /// Annotates a volume, and records what is to be done to it with those of the same run.
     Announce {
         volume: ObjectRef,
-        /// What is recorded.
+        /// The recorded announcement.
         announced: Box<AnnouncedVolume>,
-        /// Its annotation as it was seen, which must still be the same; not where vetoes are overridden.
+        /// The volume's annotation as it was read, which must still be the same; not where vetoes are overridden.
         mark: Option<Box<str>>,
-        /// How long it stays announced at least.
+        /// The least time for which the volume stays announced.
         grace: Duration,
     },
     /// Records that the announcement of a volume was vetoed.
@@ -106,16 +104,16 @@ pub enum Action {
     AddOwnerReference {
         claim: ObjectRef,
         owner: OwnerReference,
-        /// Those to the same owner that lack its flags: the same patch removes them.
+        /// The references to the same owner that lack its flags: the same patch removes them.
         replaces: Vec<OwnerReference>,
-        /// What the same patch adds too: an owner that exists, which protects the claim from the
-        /// garbage collector until a later step.
+        /// An owner that exists and that the same patch adds too: it protects the claim from the garbage collector
+        /// until a later step.
         guard: Option<OwnerReference>,
     },
 }
 
 impl Action {
-    /// Its name, as plans and journals write it.
+    /// Returns the name of the action, as plans and journals write it.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::SetReclaimPolicy { .. } => "set-reclaim-policy",
@@ -141,7 +139,7 @@ impl Action {
         }
     }
 
-    /// The finalizer that it adds.
+    /// Returns the finalizer that the action adds.
     pub fn added_finalizer(&self) -> Option<&str> {
         match self {
             Self::SetReclaimPolicy { finalizer: FinalizerEdit::Added, .. }
@@ -153,7 +151,7 @@ impl Action {
         }
     }
 
-    /// The finalizer that it removes.
+    /// Returns the finalizer that the action removes.
     pub fn removed_finalizer(&self) -> Option<&str> {
         match self {
             Self::SetReclaimPolicy { finalizer: FinalizerEdit::Removed, .. } => {
@@ -164,12 +162,12 @@ impl Action {
         }
     }
 
-    /// Whether its object does not exist before.
+    /// Whether the action creates its object.
     pub const fn creates(&self) -> bool {
         matches!(self, Self::CreateVolume { .. } | Self::CreateClaim { .. })
     }
 
-    /// The object that it is about.
+    /// Returns the object that the action is about.
     pub const fn object(&self) -> &ObjectRef {
         match self {
             Self::SetReclaimPolicy { volume, .. }
@@ -197,8 +195,8 @@ impl Action {
 }
 
 impl Action {
-    /// The object that is read before it is sent, and that the journal saves: what is created does
-    /// not exist yet.
+    /// Returns the object that is read before the action is sent, and that the journal saves: what is created does not
+    /// exist yet.
     pub const fn read_before(&self) -> &ObjectRef {
         match self {
             Self::CreateSnapshot { claim, .. } => claim,
@@ -207,15 +205,15 @@ impl Action {
     }
 }
 
-/// What becomes of the dependents of an object that is deleted (`propagationPolicy`).
+/// Propagation of a deletion to the dependents of the object (`propagationPolicy`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Cascade {
-    /// They are deleted afterwards; the default of `kubectl delete`.
+    /// The dependents are deleted afterwards; the default of `kubectl delete`.
     #[default]
     Background,
-    /// They are deleted first.
+    /// The dependents are deleted first.
     Foreground,
-    /// They are not deleted.
+    /// The dependents are not deleted.
     Orphan,
 }
 
@@ -230,20 +228,19 @@ impl Cascade {
     }
 }
 
-/// What a patch of the reclaim policy does about csi-provisioner's deletion-protection finalizer.
+/// Change of csi-provisioner's deletion-protection finalizer by a patch of the reclaim policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FinalizerEdit {
-    /// Nothing.
+    /// The finalizer is not changed.
     Untouched,
-    /// It adds it, so that no deletion of the object comes before that of the backend volume
-    /// (R-2644-11).
+    /// The finalizer is added, so that no deletion of the object comes before that of the backend volume (R-2644-11).
     Added,
-    /// It removes it: this tool had added it, and with the policy Retain it would block the deletion
-    /// of the object where no csi-provisioner runs.
+    /// The finalizer is removed: this tool had added it, and with the policy Retain it would block the deletion of the
+    /// object where no csi-provisioner runs.
     Removed,
 }
 
-/// What a patch tests, because the decision rested on it.
+/// Condition that a patch tests, because the decision rested on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Guard {
     /// `spec.persistentVolumeReclaimPolicy` is this.
@@ -257,67 +254,67 @@ pub enum Guard {
     NotTerminating,
 }
 
-/// What carrying out a proposal would do, and what it costs if the judgement is wrong.
+/// Effect of carrying out a proposal, and its cost if the judgement is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effect {
-    /// What it would do.
+    /// The effect, in words.
     pub what: String,
-    /// What is lost if the judgement is wrong.
+    /// The loss if the judgement is wrong.
     pub risk: String,
 }
 
-/// How far a proposal can be undone.
+/// Way in which a proposal can be undone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Undo {
-    /// The same patch in the other direction, where no controller can have acted.
+    /// By the same patch in the other direction, where no controller can have acted.
     Revert,
-    /// The object is recreated from what was saved of it, and references the same backend volume.
+    /// By recreating the object from what was saved of it, with a reference to the same backend volume.
     Recreate,
-    /// The claim is recreated, and bound to the volume that was kept.
+    /// By recreating the claim, and binding it to the volume that was kept.
     Rebind,
-    /// Never, and why.
+    /// Not at all, for this reason.
     Never(&'static str),
 }
 
-/// What a remedy would do, all its checks having passed.
+/// Proposal of a remedy whose checks have all passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
     /// The writes, in their order.
     pub steps: Vec<Action>,
-    /// What they would do.
+    /// The effect of the writes.
     pub effect: Effect,
-    /// Whether they can be undone.
+    /// The way in which the writes can be undone.
     pub undo: Undo,
     /// Things to know that are no reason to refuse.
     pub notices: Vec<String>,
-    /// The danger flags without which it would have been refused.
+    /// The danger flags without which the proposal would have been refused.
     pub relies_on: Vec<&'static str>,
     /// Whether the object is deleted and its backend volume remains, referenced only by our record.
     pub keeps_backend: bool,
-    /// What is destroyed with its object, or may be; nothing of it where only its own volume is.
+    /// The loss with the object, certain or possible; nothing where only its own volume is destroyed.
     pub loses: Loss,
 }
 
-/// How much a change destroys, or may.
+/// Loss of data by a change, certain or possible.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Loss {
-    /// Volumes, whose data is destroyed.
+    /// Number of volumes whose data is destroyed.
     pub volumes: usize,
-    /// Snapshots at the storage backend, beside those that go with a volume.
+    /// Number of snapshots at the storage backend, beside those that are destroyed with a volume.
     pub snapshots: usize,
     /// The capacity of these volumes, as far as it is known.
     pub bytes: Bytes,
-    /// Whether something of it is destroyed for certain.
+    /// Whether some data is destroyed for certain.
     pub is_certain: bool,
 }
 
 impl Loss {
-    /// How many things are destroyed.
+    /// Returns the number of volumes and snapshots that are destroyed.
     pub const fn count(self) -> usize {
         self.volumes + self.snapshots
     }
 
-    /// What is destroyed, in words: `data of 2 volumes and 1 snapshot`.
+    /// Describes what is destroyed: `data of 2 volumes and 1 snapshot`.
     pub fn words(self) -> Option<String> {
         let volumes = || format!("data of {}", counted(self.volumes, "volume"));
         let snapshots = || counted(self.snapshots, "snapshot");
@@ -329,7 +326,7 @@ impl Loss {
         }
     }
 
-    /// What becomes of it, in words.
+    /// Describes what happens to the data.
     pub const fn becomes(self) -> &'static str {
         if self.is_certain { "destroyed" } else { "may be destroyed" }
     }
@@ -346,11 +343,11 @@ impl std::iter::Sum for Loss {
     }
 }
 
-/// Why a remedy would do nothing.
+/// Refusal of a remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The check that did not pass, as a sentence without a full stop.
     pub reason: String,
-    /// What the remedy would do otherwise.
+    /// The effect that the remedy would otherwise have.
     pub effect: Effect,
 }

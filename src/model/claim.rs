@@ -11,17 +11,17 @@ use super::{
 pub struct Claim {
     /// Name, uid, finalizers, owners.
     pub metadata: Metadata,
-    /// Its namespace.
+    /// Namespace of the claim.
     pub namespace: Text,
     /// `status.phase`.
     pub phase: ClaimPhase,
     /// `spec.volumeName`, when set.
     pub volume_name: Option<Box<str>>,
-    /// `spec.storageClassName`; `None` when absent, empty when it asks for no class.
+    /// `spec.storageClassName`; `None` when absent, empty when the claim asks for no class.
     pub class: Option<Text>,
     /// `spec.accessModes` and `spec.volumeMode`.
     pub access: Access,
-    /// `spec.selector`: the labels of the volumes that it asks for.
+    /// `spec.selector`: the labels of the volumes for which the claim asks.
     pub selector: Option<Box<Selector>>,
     /// Annotation `pv.kubernetes.io/bind-completed` is present.
     pub bind_completed: bool,
@@ -37,13 +37,13 @@ pub struct Claim {
     pub source: Option<Box<DataSource>>,
     /// `spec.volumeAttributesClassName`.
     pub attributes_class: Option<Text>,
-    /// `status.allocatedResourceStatuses.storage`: how far a resize is.
+    /// `status.allocatedResourceStatuses.storage`: the progress of a resize.
     pub resize_status: Option<Text>,
     /// `status.conditions`.
     pub conditions: Box<[ClaimCondition]>,
 }
 
-/// What a claim is to be filled with.
+/// Source of the data with which a claim is to be filled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DataSource {
     /// `apiGroup`, empty for the core group.
@@ -77,12 +77,12 @@ impl Claim {
         self.conditions.iter().find(|it| it.holds && &*it.kind == kind)
     }
 
-    /// Its namespace and name.
+    /// Returns the namespace and name of the claim.
     pub fn key(&self) -> ClaimKey {
         ClaimKey { namespace: Text::clone(&self.namespace), name: self.metadata.name.clone() }
     }
 
-    /// The reference that reports print.
+    /// Returns the reference that reports print.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::of(self, self.metadata.uid.as_ref())
     }
@@ -122,14 +122,14 @@ pub struct StorageClass {
     pub is_default: bool,
     /// `volumeBindingMode` is `WaitForFirstConsumer`.
     pub waits_for_consumer: bool,
-    /// The `parameters` that decide what deletion of its volumes does.
+    /// The `parameters` that decide what deletion of the class's volumes does.
     pub parameters: Box<[(Text, Text)]>,
     /// `allowVolumeExpansion`.
     pub allows_expansion: bool,
 }
 
 impl StorageClass {
-    /// The reference that reports print.
+    /// Returns the reference that reports print.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::of(self, self.metadata.uid.as_ref())
     }
@@ -145,7 +145,7 @@ pub struct AttributesClass {
 }
 
 impl AttributesClass {
-    /// The reference that reports print.
+    /// Returns the reference that reports print.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::of(self, self.metadata.uid.as_ref())
     }
@@ -154,15 +154,15 @@ impl AttributesClass {
 /// A `VolumeSnapshotContent` or `VolumeGroupSnapshotContent`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotContent {
-    /// Which of the two.
+    /// Kind of the content.
     pub kind: Kind,
     /// Name.
     pub metadata: Metadata,
     /// `spec.driver`.
     pub driver: Text,
-    /// What it was, or is being, taken from.
+    /// The volumes from which the snapshot was, or is being, taken.
     pub source: SnapshotSource,
-    /// Namespace and name of the snapshot that it belongs to.
+    /// Namespace and name of the snapshot to which the content belongs.
     pub snapshot: Option<(Text, Box<str>)>,
     /// The uid of that snapshot; absent as long as the content is bound to none.
     pub snapshot_uid: Option<Uid>,
@@ -172,7 +172,7 @@ pub struct SnapshotContent {
     pub being_created: bool,
     /// `spec.deletionPolicy`.
     pub deletion_policy: Option<Text>,
-    /// `status.snapshotHandle`, else that of the source: its handle at the storage system.
+    /// `status.snapshotHandle`, else that of the source: the handle of the snapshot at the storage system.
     pub handle: Option<Box<str>>,
     /// `status.restoreSize`, in bytes.
     pub size: Option<Bytes>,
@@ -184,7 +184,7 @@ impl SnapshotContent {
         !self.ready || self.being_created
     }
 
-    /// Returns the backend volumes that it was, or is being, taken from.
+    /// Returns the backend volumes from which the snapshot was, or is being, taken.
     pub fn backends(&self) -> impl Iterator<Item = BackendKey> {
         let handles: &[Box<str>] = match &self.source {
             SnapshotSource::Volumes(handles) => handles,
@@ -196,7 +196,7 @@ impl SnapshotContent {
         })
     }
 
-    /// The reference that reports print.
+    /// Returns the reference that reports print.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::of(self, self.metadata.uid.as_ref())
     }
@@ -211,9 +211,9 @@ pub const SNAPSHOT_CLAIM_UID: &str = "storage.kubectl.dev/claim-uid";
 pub struct VolumeSnapshot {
     /// Name, finalizers.
     pub metadata: Metadata,
-    /// Its namespace.
+    /// Namespace of the snapshot.
     pub namespace: Text,
-    /// `spec.source.persistentVolumeClaimName`; `None` when it is of an existing content.
+    /// `spec.source.persistentVolumeClaimName`; `None` when the snapshot is of an existing content.
     pub source_claim: Option<Box<str>>,
     /// `status.boundVolumeSnapshotContentName`.
     pub content: Option<Box<str>>,
@@ -226,7 +226,7 @@ pub struct VolumeSnapshot {
 }
 
 impl VolumeSnapshot {
-    /// The reference that reports print.
+    /// Returns the reference that reports print.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::of(self, self.metadata.uid.as_ref())
     }
@@ -239,14 +239,14 @@ pub struct SnapshotClass {
     pub metadata: Metadata,
     /// `driver`.
     pub driver: Text,
-    /// `deletionPolicy`: `Delete` or `Retain`, which the contents of its snapshots get.
+    /// `deletionPolicy`: `Delete` or `Retain`, which the contents of snapshots of the class get.
     pub deletion_policy: Option<Text>,
     /// Annotation `snapshot.storage.kubernetes.io/is-default-class` is `true`.
     pub is_default: bool,
 }
 
 impl SnapshotClass {
-    /// The reference that reports print.
+    /// Returns the reference that reports print.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::of(self, self.metadata.uid.as_ref())
     }

@@ -1,5 +1,5 @@
-//! Controllers that serve storage: roles, how sidecars are recognised, whether one is running, and the
-//! Leases and events that controllers write.
+//! Controllers that serve storage: their roles, how sidecars are recognised, whether one is running, and the Leases and
+//! events that they write.
 
 use std::{sync::LazyLock, time::Duration};
 
@@ -16,14 +16,14 @@ pub enum ControllerRole {
     Attacher,
     /// snapshot-controller and csi-snapshotter.
     Snapshotter,
-    /// csi-snapshotter of one driver: has it take and delete snapshots.
+    /// csi-snapshotter of one driver, which makes the driver take and delete snapshots.
     CsiSnapshotter,
     /// kube-controller-manager.
     ControllerManager,
 }
 
 impl ControllerRole {
-    /// As evidence and journals write it.
+    /// Returns the name of the role in evidence and journals.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Provisioner => "provisioner",
@@ -34,11 +34,11 @@ impl ControllerRole {
         }
     }
 
-    /// The roles that each driver has played for itself.
+    /// The roles that each driver fills for itself.
     pub const OF_DRIVERS: [Self; 4] =
         [Self::Provisioner, Self::Attacher, Self::Snapshotter, Self::CsiSnapshotter];
 
-    /// What the name contains under which it writes, in `metadata.managedFields`.
+    /// Returns a part of the name under which the controller writes, in `metadata.managedFields`.
     pub const fn field_manager(self) -> &'static str {
         match self {
             Self::Provisioner => "csi-provisioner",
@@ -142,20 +142,19 @@ pub fn image_name(image: &str) -> &str {
     image.split_once(':').map_or(image, |(name, _)| name)
 }
 
-/// Whether a controller is running, absent or neither (semantics#controller-state).
+/// Liveness of a controller: running, absent or neither (semantics#controller-state).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Liveness {
-    /// Evidence proves that it is running.
+    /// Evidence proves that the controller is running.
     Alive,
-    /// Every probe found nothing, for longer than the threshold; or the user asserts that it is
-    /// absent.
+    /// Every probe found nothing, for longer than the threshold; or the user asserts that the controller is absent.
     Absent,
-    /// Neither is proven: restarting, scaled to zero, partly removed, or not read.
+    /// Neither is proven: the controller is restarting, scaled to zero, partly removed, or was not read.
     Unknown,
 }
 
 impl Liveness {
-    /// As evidence writes it.
+    /// Returns the name of the liveness in evidence.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Alive => "alive",
@@ -164,7 +163,7 @@ impl Liveness {
         }
     }
 
-    /// As sentences write it.
+    /// Returns the liveness in the words of a sentence.
     const fn describe(self) -> &'static str {
         match self {
             Self::Alive => "running",
@@ -173,7 +172,7 @@ impl Liveness {
     }
 }
 
-/// Whether one controller is running, and the evidence.
+/// State of one controller: whether it is running, and the evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControllerState {
     /// The verdict.
@@ -185,24 +184,24 @@ pub struct ControllerState {
     pub latest: Option<String>,
     /// Every probe with its result.
     pub probes: Vec<Probe>,
-    /// Whether all probes found nothing, for however short a time.
+    /// Whether all probes found nothing, over however short a time.
     pub all_negative: bool,
     /// The kind that was not read and why, if this is the reason for `Unknown`.
     pub unseen: Option<(Kind, String)>,
-    /// The workloads and pods that run it, or would.
+    /// The workloads and pods that run the controller, or would.
     pub runs_in: Vec<ObjectRef>,
-    /// The only workload that runs it, if that is scaled to zero.
+    /// The only workload that runs the controller, if that is scaled to zero.
     pub scaled_to_zero: Option<ObjectRef>,
-    /// What was read and shows that it is not at work: an expired Lease, or no replicas. `None`
-    /// where merely nothing shows it at work.
+    /// Evidence that the controller is not at work: an expired Lease, or no replicas. `None` where merely nothing shows
+    /// it at work.
     pub stopped: Option<String>,
-    /// The duration of its expired Lease, if that is part of why it is absent: the clock of its
-    /// holder may be wrong, so that a second reading has to confirm it before anything is written.
+    /// The duration of the controller's expired Lease, if that is part of why it is absent: the clock of its holder may
+    /// be wrong, so that a second reading has to confirm it before anything is written.
     pub expired_lease: Option<Duration>,
 }
 
 impl ControllerState {
-    /// In a line, with the evidence.
+    /// Describes the state in one line, with the evidence.
     pub fn describe(&self) -> String {
         format!("{}: {}", self.liveness.describe(), with(&self.because, self.latest.as_deref()))
     }
@@ -223,10 +222,10 @@ fn with(found: &str, latest: Option<&str>) -> String {
     latest.map_or_else(|| found.to_owned(), |latest| format!("{found}: {latest}"))
 }
 
-/// One way of looking for a controller.
+/// Probe of a controller: one way of looking for it, with the result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// What was checked.
+    /// The evidence that was looked for.
     pub what: &'static str,
     /// The result.
     pub found: String,
@@ -235,7 +234,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// The result with the latest evidence.
+    /// Describes the result with the latest evidence.
     pub fn describe(&self) -> String {
         with(&self.found, self.latest.as_deref())
     }
@@ -244,11 +243,11 @@ impl Probe {
 /// An earlier run's record that every probe for a controller found nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sighting {
-    /// Which controller.
+    /// The role of the controller.
     pub role: ControllerRole,
-    /// Of which driver; empty for the controller manager.
+    /// The driver of the controller; empty for the controller manager.
     pub driver: Text,
-    /// When all probes were first negative, without a positive one since.
+    /// Time at which all probes were first negative, without a positive one since.
     pub absent_since: Time,
 }
 
@@ -257,7 +256,7 @@ pub struct Sighting {
 pub struct Lease {
     /// Name.
     pub metadata: Metadata,
-    /// Its namespace.
+    /// Namespace of the Lease.
     pub namespace: Text,
     /// `spec.holderIdentity`; empty after the holder released the Lease.
     pub holder: Option<Box<str>>,
@@ -265,19 +264,19 @@ pub struct Lease {
     pub renewed: Option<Time>,
     /// `spec.leaseDurationSeconds`.
     pub duration_seconds: Option<u32>,
-    /// As of when it was read.
+    /// The moment at which the Lease was read.
     pub read: LeaseMoment,
 }
 
-/// As of when a Lease was read, which tells whether it was renewed in time.
+/// Moment at which a Lease was read, by which it was renewed in time or not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LeaseMoment {
-    /// The cluster's clock.
+    /// The time of the cluster's clock.
     #[default]
     Clock,
-    /// In a list of a dump of another tool, whose other Leases were renewed until then.
+    /// The time of a list in a dump of another tool, until which its other Leases were renewed.
     Beside(Time),
-    /// In such a dump, and nothing beside it tells.
+    /// Unknown: in such a list, no other Lease shows the time.
     Alone,
 }
 
@@ -288,9 +287,9 @@ pub struct Event {
     pub namespace: Text,
     /// The event's own name.
     pub name: Box<str>,
-    /// The object it is about.
+    /// The object that the event is about.
     pub about: ObjectKey,
-    /// Which incarnation of that object.
+    /// The uid of that object.
     pub about_uid: Option<Uid>,
     /// `reason`.
     pub reason: Text,
@@ -300,11 +299,11 @@ pub struct Event {
     pub warning: bool,
     /// The reporter: `reportingComponent` or `source.component`.
     pub component: Text,
-    /// How often it happened, as far as the event tells; 0 if it does not.
+    /// Number of occurrences, as far as the event tells; 0 if it does not.
     pub count: u32,
-    /// When it first happened: the earliest of the event's times.
+    /// Time of the first occurrence: the earliest of the event's times.
     pub first_seen: Option<Time>,
-    /// When it last happened: the latest of the event's times.
+    /// Time of the last occurrence: the latest of the event's times.
     pub last_seen: Option<Time>,
 }
 

@@ -4,44 +4,43 @@
 /// A kind of custom resource that uses claims, or from which pods are made that do.
 #[derive(Debug, PartialEq, Eq)]
 pub struct CustomKind {
-    /// Its API group.
+    /// API group of the kind.
     pub group: &'static str,
     /// `kind`.
     pub kind: &'static str,
     /// The resource, in the plural.
     pub plural: &'static str,
-    /// How its objects use a claim, besides the fields that are the same in every kind.
+    /// The way in which objects of the kind use a claim, besides the fields that are the same in every kind.
     pub naming: Naming,
-    /// Whether claims in its status count: they do where the status is also a request.
+    /// Whether claims in the status count: they do where the status is also a request.
     pub status_counts: bool,
-    /// When an object of it starts no more pods.
+    /// The time from which an object of the kind starts no more pods.
     pub finish: Finish,
-    /// What ends the use of a claim by an object of it.
+    /// Advice that ends the use of a claim by an object of the kind.
     pub ending: &'static str,
 }
 
-/// How the objects of a kind use a claim, besides naming it in a field.
+/// Way in which the objects of a kind use a claim, besides naming it in a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Naming {
-    /// Not at all.
+    /// By fields only.
     Fields,
-    /// The claim has the name of the object.
+    /// By the name of the object, which is that of the claim.
     OwnName,
-    /// Its claim templates are those of a set: the claim is called after template, object and
-    /// ordinal.
+    /// By claim templates like those of a set: the claim is called after template, object and ordinal.
     SetTemplates,
-    /// It names no claims: its operator knows them by a label ([`OPERATOR_MARKS`]).
+    /// By a label by which the operator knows the claims of the object ([`OPERATOR_MARKS`]).
     Labels,
 }
 
-/// When an object starts no more pods, whatever else is in it.
+/// Time from which an object starts no more pods, whatever else is in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finish {
-    /// Never, as long as it exists.
+    /// Never, as long as the object exists.
     Never,
-    /// Once its status has a time of completion.
+    /// Once the object's status has a time of completion.
     Completed,
-    /// Once its phase is one of these.
+    /// Once the object's phase is one of these.
     Phases(&'static [&'static str]),
 }
 
@@ -84,7 +83,7 @@ impl CustomKind {
         self
     }
 
-    /// An operator's object, whose claims have a label with its name.
+    /// Returns the kind of an operator's object, whose claims have a label with its name.
     const fn labelled(self) -> Self {
         self.named_by(Naming::Labels).ended_by("remove it by its operator, or delete it")
     }
@@ -94,13 +93,13 @@ impl CustomKind {
         CUSTOM_KINDS.iter().find(|it| it.group == group && it.kind == kind)
     }
 
-    /// Returns an object of it as messages name it.
+    /// Returns an object of the kind as messages name it.
     pub fn object(&self, name: &str) -> String {
         format!("{}.{}/{name}", self.kind.to_ascii_lowercase(), self.group)
     }
 }
 
-/// Every kind that is looked at, where it is served.
+/// Every custom kind that is looked at, where it is served.
 pub static CUSTOM_KINDS: &[CustomKind] = &[
     // KubeVirt: api/core/v1 schema.go, types.go; snapshot and export APIs.
     kind("kubevirt.io", "VirtualMachine", "virtualmachines").with_status().ended_by(VOLUME),
@@ -191,37 +190,37 @@ pub static CUSTOM_KINDS: &[CustomKind] = &[
 pub struct OperatorMark {
     /// The label's key.
     pub label: &'static str,
-    /// Its value, where only one value is the mark.
+    /// The label's value, where only one value is the mark.
     pub value: Option<&'static str>,
     /// The software.
     pub operator: &'static str,
-    /// The object whose claim it is.
+    /// The object to which the claim belongs.
     pub owner: Option<MarkedOwner>,
-    /// What the mark says about a claim that nothing names.
+    /// The meaning of the mark for a claim that nothing names.
     pub meaning: MarkMeaning,
 }
 
 /// The object that a mark names.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MarkedOwner {
-    /// Its API group.
+    /// API group of the object.
     pub group: &'static str,
     /// `kind`.
     pub kind: &'static str,
-    /// The label with its name.
+    /// The label with the object's name.
     pub named_by: &'static str,
 }
 
-/// What a mark says about a claim that nothing names.
+/// Meaning of a mark for a claim that nothing names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MarkMeaning {
-    /// As long as the object exists, the claim is in use; without it, it waits for its return.
+    /// The claim is in use as long as the object exists; without it, the claim waits for its return.
     UsedByOwner,
-    /// Pods that use it would name it: it waits for a scale-up, or for the object's return.
+    /// The claim waits for a scale-up, or for the object's return: pods that use it would name it.
     KeptForReturn,
-    /// Pods are made with it when a person wants to work, and no object says so.
+    /// The claim is used by pods that are made when a person wants to work, and no object says so.
     UsedOnDemand,
-    /// It was made for an object that names it, and that would be found.
+    /// The claim was made for an object that names it, and that would be found.
     History,
 }
 
@@ -242,7 +241,7 @@ const fn mark(
     OperatorMark { label, value, operator, owner, meaning }
 }
 
-/// The marks that are known; the first that a claim has counts.
+/// The known marks; the first that a claim has counts.
 pub static OPERATOR_MARKS: &[OperatorMark] = &[
     mark(
         "cnpg.io/cluster",
@@ -327,8 +326,8 @@ pub static OPERATOR_MARKS: &[OperatorMark] = &[
     mark("app", Some("containerized-data-importer"), "KubeVirt CDI", None, MarkMeaning::History),
 ];
 
-/// The custom resources of a namespace that use claims, or whose operator knows claims by its
-/// name: of the kinds that are served, at one time.
+/// The custom resources of a namespace that use claims, or whose operator knows claims by a label with its name: of the
+/// kinds that are served, at one time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CustomUsers {
     /// The objects.
@@ -340,15 +339,15 @@ pub struct CustomUsers {
 /// A custom resource that uses claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CustomUser {
-    /// Its kind.
+    /// The resource's kind.
     pub kind: &'static CustomKind,
-    /// Its name.
+    /// The resource's name.
     pub name: Box<str>,
-    /// Whether it has no namespace: it can be used in every one.
+    /// Whether the resource has no namespace, so that it can be used in every one.
     pub cluster_wide: bool,
-    /// Whether it starts no more pods.
+    /// Whether the resource starts no more pods.
     pub finished: bool,
-    /// The claims that it names.
+    /// The claims that the resource names.
     pub claims: Box<[NamedClaim]>,
 }
 
@@ -357,24 +356,24 @@ pub struct CustomUser {
 pub struct NamedClaim {
     /// The name of the claim, or of the template from which claims are made.
     pub name: Box<str>,
-    /// How it is named.
+    /// The way in which the resource names the claim.
     pub by: NamedBy,
-    /// The field that names it.
+    /// The field that names the claim.
     pub field: Box<str>,
 }
 
-/// How a custom resource names a claim.
+/// Way in which a custom resource names a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NamedBy {
     /// By its own name, which is that of the claim.
     OwnName,
-    /// By a field with the name of the claim.
+    /// By a field that holds the name of the claim.
     Field,
     /// By a template from which its claims are made.
     Template,
 }
 
-/// Why a kind is not listed of which somebody else's dump may hold more: nobody can be asked.
+/// Reason for which a kind is not listed from a dump of another tool, which may hold more: there is no server to ask.
 pub const OF_A_DUMP: &str = "the dump does not show that it holds all of them";
 
 /// A kind that is served, but could not be listed.
@@ -382,7 +381,7 @@ pub const OF_A_DUMP: &str = "the dump does not show that it holds all of them";
 pub struct UnlistedKind {
     /// The kind.
     pub kind: &'static CustomKind,
-    /// Why it was not listed.
+    /// The reason for which the kind was not listed.
     pub reason: Box<str>,
 }
 
@@ -397,7 +396,7 @@ impl CustomUser {
         self.kind.object(&self.name)
     }
 
-    /// Returns how it names a claim of its namespace, if it does.
+    /// Returns the way in which the resource names a claim of its namespace, if it does.
     pub fn names(&self, claim: &str) -> Option<&NamedClaim> {
         self.claims.iter().find(|it| match it.by {
             NamedBy::OwnName | NamedBy::Field => *it.name == *claim,
@@ -405,7 +404,7 @@ impl CustomUser {
         })
     }
 
-    /// Whether a claim is called like one of its template: `TEMPLATE-SET-ORDINAL`.
+    /// Whether the name of a claim is that of one of this template: `TEMPLATE-SET-ORDINAL`.
     fn is_of_template(&self, template: &str, claim: &str) -> bool {
         let rest = claim.strip_prefix(template).and_then(|it| it.strip_prefix('-'));
         let ordinal = rest.and_then(|it| it.strip_prefix(&*self.name)?.strip_prefix('-'));

@@ -13,23 +13,23 @@ use super::{
 /// The key of a fact, which is derived once and compared across changes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FactKey {
-    /// What the volumes of a driver tell of it. The first, since others rest on it.
+    /// Facts that follow from the volumes of a driver. The first, since others rest on it.
     Volumes(Text),
     /// Whether a controller is running; the driver is empty for the controller manager.
     Controller(ControllerRole, Text),
-    /// The versions that run as csi-provisioner of a driver.
+    /// Versions that run as csi-provisioner of a driver.
     ProvisionerVersions(Text),
     /// Whether every csi-provisioner that may serve a driver honors the deletion-protection
     /// finalizer.
     FinalizerSupport(Text),
-    /// How the controller of a driver was started.
+    /// Arguments and images of the controller of a driver.
     ControllerSettings(Text),
     /// Whether the handles of a driver of which nothing is known identify its volumes.
     Identity(Text),
 }
 
 impl FactKey {
-    /// The driver it is about.
+    /// Returns the driver that the fact is about.
     pub fn driver(&self) -> &Text {
         match self {
             Self::Controller(_, driver)
@@ -49,59 +49,59 @@ pub enum Fact {
     Controller(Box<ControllerState>),
     ProvisionerVersions(Vec<ClaimedVersion>),
     FinalizerSupport(FinalizerSupport),
-    /// `None` where no pod and no workload of it was found.
+    /// Settings of the controller; `None` where no pod and no workload of it was found.
     ControllerSettings(Option<ControllerSettings>),
-    /// `None` if they do.
+    /// Reason for which the handles do not identify volumes; `None` if they do.
     Identity(Option<UndecidedIdentity>),
 }
 
-/// What the volumes of a driver tell of it.
+/// Facts about a driver that follow from its volumes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DriverVolumes {
-    /// Whether one is a CSI volume of it.
+    /// Whether some volume is a CSI volume of the driver.
     pub is_csi: bool,
-    /// Whether it made one that is not a CSI volume.
+    /// Whether the driver made a volume that is not a CSI volume.
     pub is_external: bool,
-    /// Whether one references a deletion Secret.
+    /// Whether some volume references a deletion Secret.
     pub names_secret: bool,
-    /// The last write of each of its controllers to one of them.
+    /// The last write of each of the driver's controllers to one of its volumes.
     pub last_writes: Vec<LastWrite>,
 }
 
 /// The last write of a controller to a volume, by `managedFields`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastWrite {
-    /// The controller.
+    /// The role of the controller.
     pub role: ControllerRole,
-    /// When it wrote.
+    /// The time of the write.
     pub time: Time,
-    /// The name under which it wrote.
+    /// The name under which the controller wrote.
     pub manager: Text,
-    /// What it wrote to.
+    /// The volume.
     pub volume: ObjectRef,
 }
 
-/// The handles of a driver do not tell its volumes apart.
+/// Doubt about the handles of a driver, which do not tell its volumes apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndecidedIdentity {
-    /// Why they do not.
+    /// The reason for the doubt.
     pub why: String,
-    /// What names volumes of it, by name: not all, but enough to find another one for any of them.
+    /// Some objects that reference volumes of the driver, by name: enough to find another one for any of them.
     pub first: Vec<NamedBackend>,
 }
 
-/// Something that names a volume of a driver.
+/// Object that references a backend volume of a driver.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NamedBackend {
-    /// The name of the volume, which may be gone.
+    /// The name of the volume, which may not exist any more.
     pub volume: Box<str>,
-    /// What it is, as reports name it.
+    /// The object as reports name it.
     pub who: String,
     /// The backend volume, if this is the record of a kept one.
     pub kept: Option<BackendKey>,
 }
 
-/// How the controller of a driver was started: all its pods and workloads together.
+/// Settings of the controller of a driver: those of all its pods and workloads together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ControllerSettings {
     /// Arguments of all containers.
@@ -136,14 +136,14 @@ impl DriverVolumes {
     }
 }
 
-/// A version according to an image tag. Tags can be wrong, and digests contain no version.
+/// Version of a csi-provisioner according to an image tag. Tags can be wrong, and digests contain no version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimedVersion {
     /// The pod or workload.
     pub object: ObjectRef,
     /// The image.
     pub image: Text,
-    /// The version in its tag, if there is one.
+    /// The version in the image tag, if there is one.
     pub version: Option<Version>,
     /// Whether `--feature-gates` sets `HonorPVReclaimPolicy`, and to what.
     pub honor_flag: Option<bool>,
@@ -168,7 +168,7 @@ pub enum Question {
     MayPatchVolumes { namespace: Text, service_account: Text },
     /// Does a record of kept backend volumes exist? Its entries are returned as rows.
     KeptBackends { namespace: Text },
-    /// What is announced, and what was vetoed, by the records of this namespace?
+    /// Which volumes are announced, and which vetoed, by the records of this namespace?
     Announcements { namespace: Text },
     /// Which custom resources of this namespace use claims? Asked only about claims that are to be
     /// deleted: each kind that is served is listed.
@@ -203,7 +203,7 @@ impl Question {
         }
     }
 
-    /// The namespace of its object; `None` for cluster-wide kinds.
+    /// Returns the namespace of the question's object; `None` for cluster-wide kinds.
     pub const fn namespace(&self) -> Option<&Text> {
         match self {
             Self::Exists(key) => key.namespace.as_ref(),
@@ -217,14 +217,14 @@ impl Question {
     }
 }
 
-/// An owner of other objects, as far as its deletion depends on it.
+/// An owner of other objects, reduced to what its deletion depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnerObject {
-    /// Its uid.
+    /// The owner's uid.
     pub uid: Uid,
-    /// Whether it is Terminating.
+    /// Whether the owner is Terminating.
     pub terminating: bool,
-    /// Whether it is in no namespace.
+    /// Whether the owner is in no namespace.
     pub cluster_wide: bool,
     /// `metadata.ownerReferences`.
     pub owners: Box<[OwnerReference]>,
@@ -234,13 +234,13 @@ pub struct OwnerObject {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     Yes,
-    /// It exists, and this is its uid.
+    /// The object exists, and has this uid.
     Is(Uid),
-    /// It exists, and this is known of it.
+    /// The owner exists, with this metadata.
     Owner(Arc<OwnerObject>),
     /// These custom resources use claims.
     Users(Arc<CustomUsers>),
-    /// This is recorded of announcements.
+    /// These announcements and vetoes are recorded.
     Announcements(Arc<Announcements>),
     No,
     /// No answer was received, for this reason.
@@ -249,7 +249,7 @@ pub enum Answer {
     Forbidden,
     /// The server does not serve the kind in this API version, by complete discovery of its group.
     NotServed {
-        /// The API version of the same group in which it is served, if there is one.
+        /// The API version of the same group in which the kind is served, if there is one.
         elsewhere: Option<Text>,
     },
 }

@@ -55,7 +55,7 @@ impl FieldSelector {
         Ok(Self { requirements })
     }
 
-    /// Whether it selects everything.
+    /// Whether the selector selects everything.
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
@@ -71,7 +71,7 @@ impl FieldSelector {
         })
     }
 
-    /// The namespaces that it names as those of its objects.
+    /// Returns the namespaces that the selector requires of objects.
     pub fn namespaces(&self) -> impl Iterator<Item = &str> {
         let named = |it: &&FieldRequirement| {
             it.field == Field::Namespace && it.is_equal && !it.value.is_empty()

@@ -1,4 +1,4 @@
-//! Findings with evidence, verdict and offered remedy, and what has become of a finding.
+//! Findings with evidence, verdict and offered remedy, and the events in the life of a finding.
 
 use super::{Age, Bytes, ObjectRef, Text};
 
@@ -19,7 +19,7 @@ impl Severity {
     /// All severities, worst first.
     pub const ALL: [Self; 5] = [Self::Critical, Self::High, Self::Medium, Self::Low, Self::Info];
 
-    /// As reports and flags write it.
+    /// Returns the name of the severity in reports and flags.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Critical => "critical",
@@ -41,21 +41,21 @@ impl Severity {
 pub struct Finding {
     /// The rule that found it.
     pub rule: RuleId,
-    /// Its severity.
+    /// The severity of the problem.
     pub severity: Severity,
     /// The object.
     pub object: ObjectRef,
     /// One sentence that a tired admin understands; lower case, no full stop.
     pub summary: String,
-    /// Since when the problem has lasted, if that is known.
+    /// The time since which the problem has lasted, if that is known.
     pub age: Option<Age>,
-    /// What proves it.
+    /// The evidence of the problem.
     pub evidence: Vec<Evidence>,
     /// Other objects that are involved.
     pub related: Vec<ObjectRef>,
-    /// The findings that explain it; filled in when a report is written.
+    /// The findings that explain this one; filled in when a report is written.
     pub caused_by: Vec<CausedBy>,
-    /// Whether something can be done about it.
+    /// The verdict: whether something can be done about the problem.
     pub verdict: Verdict,
     /// The remedy; absent if the finding is report-only.
     pub offer: Option<Offer>,
@@ -68,7 +68,7 @@ pub struct Finding {
 pub struct CausedBy {
     /// The rule that found it.
     pub rule: RuleId,
-    /// Its object.
+    /// The object of that finding.
     pub object: ObjectRef,
 }
 
@@ -83,16 +83,16 @@ pub struct Evidence {
     pub value: String,
 }
 
-/// Whether something can be done about a finding.
+/// Verdict on a finding: whether something can be done about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// The verdict.
+    /// The state.
     pub state: VerdictState,
-    /// Why; empty only for `fixable`.
+    /// The reason; empty only for `fixable`.
     pub reason: String,
 }
 
-/// The four verdicts.
+/// State of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum VerdictState {
     /// All checks of the remedy passed.
@@ -106,7 +106,7 @@ pub enum VerdictState {
 }
 
 impl VerdictState {
-    /// As reports write it.
+    /// Returns the name of the state in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fixable => "fixable",
@@ -117,23 +117,23 @@ impl VerdictState {
     }
 }
 
-/// What could be done about a finding.
+/// Offer of a remedy for a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
     /// The command, printed only where this build has it.
     pub command: Option<String>,
-    /// What it would do.
+    /// The effect of the remedy.
     pub effect: String,
-    /// What is lost if the judgement is wrong.
+    /// The loss if the judgement is wrong.
     pub risk: String,
 }
 
-/// What tables show of a volume beside a finding.
+/// Columns of tables with the volume of a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VolumeColumns {
     /// Capacity in bytes.
     pub capacity: Option<Bytes>,
-    /// `namespace/name` of the claim that it is or was bound to.
+    /// `namespace/name` of the claim to which the volume is or was bound.
     pub claim: Option<String>,
     /// Storage class.
     pub class: Option<Text>,
@@ -145,35 +145,34 @@ pub struct VolumeColumns {
     pub phase: String,
 }
 
-/// What has become of a finding. Its identity is its rule and its object: an object that was deleted
-/// and created again is another one.
+/// Change of a finding: it appeared, changed or cleared. Its identity is its rule and its object: an object that was
+/// deleted and created again is another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FindingEvent {
-    /// It was not there before.
+    /// The finding did not exist before.
     Appeared(Box<Finding>),
-    /// Its severity, summary, age, volume, verdict or remedy has changed. Evidence and causes are
-    /// those of now, but do not count as a change.
+    /// The severity, summary, age, volume, verdict or remedy of the finding has changed. Evidence and causes are those
+    /// of now, but do not count as a change.
     Changed(Box<Finding>),
-    /// It is not there any more, or is not to be reported any more.
+    /// The finding does not exist any more, or is not to be reported any more.
     Cleared(ClearedFinding),
 }
 
-/// A finding that is not there any more, or is not to be reported any more.
+/// A finding that does not exist any more, or is not to be reported any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClearedFinding {
     /// The rule that had found it.
     pub rule: RuleId,
-    /// Its last severity.
+    /// The last severity of the finding.
     pub severity: Severity,
-    /// Its object, which may not exist any more.
+    /// The object of the finding, which may not exist any more.
     pub object: ObjectRef,
-    /// Whether it is left out now, by the scope, an exemption or an annotation, and may still be
-    /// there.
+    /// Whether the finding is left out now, by the scope, an exemption or an annotation, and may still hold.
     pub left_out: bool,
 }
 
 impl FindingEvent {
-    /// By which events are sorted, as the findings of a report are: worst first.
+    /// Returns the key by which events are sorted, as the findings of a report are: worst first.
     pub fn rank(&self) -> (Severity, RuleId, &ObjectRef) {
         match self {
             Self::Appeared(it) | Self::Changed(it) => (it.severity, it.rule, &it.object),
@@ -181,7 +180,7 @@ impl FindingEvent {
         }
     }
 
-    /// The severity of a finding that is there.
+    /// Returns the severity of a finding that holds.
     pub fn severity(&self) -> Option<Severity> {
         match self {
             Self::Appeared(it) | Self::Changed(it) => Some(it.severity),

@@ -46,7 +46,7 @@ pub struct RareAnnotations {
     pub announced: Option<Box<str>>,
     /// Whether Argo CD applies the object: it has `argocd.argoproj.io/tracking-id`.
     pub tracked_by_argo_cd: bool,
-    /// Whether a downscaler sets its number of replicas by a schedule, or has set it: an annotation
+    /// Whether a downscaler sets the object's number of replicas by a schedule, or has set it: an annotation
     /// `downscaler/…`.
     pub scheduled_by_downscaler: bool,
 }
@@ -76,17 +76,17 @@ impl Metadata {
         self.managers.iter().filter(move |owner| owner.field == field)
     }
 
-    /// `storage.kubectl.dev/ignore`: finding ids and a reason.
+    /// Returns `storage.kubectl.dev/ignore`: finding ids and a reason.
     pub fn ignore(&self) -> Option<&str> {
         self.rare_annotations.as_ref()?.ignore.as_deref()
     }
 
-    /// `storage.kubectl.dev/keep-until`, as written; it need not be a date.
+    /// Returns `storage.kubectl.dev/keep-until`, as written; it need not be a date.
     pub fn keep_until(&self) -> Option<&str> {
         self.rare_annotations.as_ref()?.keep_until.as_deref()
     }
 
-    /// [`ANNOUNCED`], as written: every client that may patch the object can write it.
+    /// Returns [`ANNOUNCED`], as written: every client that may patch the object can write it.
     pub fn announced(&self) -> Option<&str> {
         self.rare_annotations.as_ref()?.announced.as_deref()
     }
@@ -96,7 +96,7 @@ impl Metadata {
         self.rare_annotations.as_ref().is_some_and(|it| it.tracked_by_argo_cd)
     }
 
-    /// Whether a downscaler sets its number of replicas, by its annotations.
+    /// Whether a downscaler sets the object's number of replicas, by its annotations.
     pub fn is_scheduled_by_downscaler(&self) -> bool {
         self.rare_annotations.as_ref().is_some_and(|it| it.scheduled_by_downscaler)
     }
@@ -118,13 +118,13 @@ pub struct OwnerReference {
     pub name: Box<str>,
     /// Uid of the owner.
     pub uid: Option<Uid>,
-    /// Whether it is the managing controller.
+    /// Whether the owner is the managing controller.
     pub controller: bool,
     /// `blockOwnerDeletion`.
     pub blocks_deletion: bool,
 }
 
-/// A manager of a field, and when it last changed any field that it owns.
+/// A manager of a field, and the time at which it last changed any field that it owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldOwner {
     /// The field.
@@ -149,7 +149,7 @@ pub struct FieldManager {
     pub manager: Text,
 }
 
-/// Microseconds since 1970; Kubernetes stamps managers in whole seconds.
+/// Time of an entry in microseconds since 1970; Kubernetes stamps managers in whole seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct EntryTime(i64);
 
@@ -171,7 +171,7 @@ impl FieldManagers {
         times.map(|(_, time)| *time).max().and_then(EntryTime::time)
     }
 
-    /// Returns all of them, in their order.
+    /// Returns all managers, in their order.
     pub fn iter(&self) -> impl Iterator<Item = Managed<'_>> {
         self.0.iter().map(|(owner, time)| Managed {
             field: &owner.field,
@@ -214,7 +214,7 @@ impl<const N: usize> From<[FieldOwner; N]> for FieldManagers {
     }
 }
 
-/// The fields whose managers are kept.
+/// Field whose managers are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ManagedField {
     /// `status.phase`.

@@ -9,7 +9,7 @@ pub struct Node {
     pub metadata: Metadata,
     /// Whether the condition `Ready` is `True`.
     pub ready: bool,
-    /// `spec.unschedulable`: it is cordoned.
+    /// `spec.unschedulable`: the node is cordoned.
     pub unschedulable: bool,
     /// Taint `node.kubernetes.io/out-of-service` is present.
     pub out_of_service: bool,
@@ -21,16 +21,16 @@ pub struct Node {
 /// A `CSIDriver`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CsiDriver {
-    /// Name: the driver's.
+    /// Name, which is the driver's.
     pub metadata: Metadata,
     /// `spec.attachRequired`; the API server fills in `true`.
     pub attach_required: bool,
 }
 
-/// A `CSINode`: which drivers the kubelet of a node has registered.
+/// A `CSINode`, which lists the drivers that the kubelet of a node has registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CsiNode {
-    /// Name: the node's.
+    /// Name, which is the node's.
     pub metadata: Metadata,
     /// Names of `spec.drivers`.
     pub drivers: Box<[Text]>,
@@ -56,25 +56,25 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// The reference that reports print.
+    /// Returns the reference that reports print.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::of(self, self.metadata.uid.as_ref())
     }
 }
 
-/// What is attached.
+/// The volume of an attachment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AttachmentSource {
     /// `spec.source.persistentVolumeName`.
     Volume(Box<str>),
     /// `spec.source.inlineVolumeSpec`: driver and handle.
     Inline { driver: Text, handle: Box<str> },
-    /// Neither, which no server should send.
+    /// Neither of both, which no server should send.
     None,
 }
 
 impl AttachmentSource {
-    /// Returns the backend volume that it describes itself, if it does.
+    /// Returns the backend volume that the attachment describes itself, if it does.
     pub fn backend(&self) -> Option<BackendKey> {
         match self {
             Self::Inline { driver, handle } => {

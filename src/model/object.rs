@@ -25,9 +25,9 @@ impl fmt::Display for ClaimKey {
 pub struct ObjectKey {
     /// The kind of the object.
     pub kind: Kind,
-    /// Its namespace, `None` for cluster-wide kinds.
+    /// The namespace of the object, `None` for cluster-wide kinds.
     pub namespace: Option<Text>,
-    /// Its name.
+    /// The name of the object.
     pub name: Box<str>,
 }
 
@@ -76,12 +76,12 @@ impl fmt::Display for ObjectKey {
 pub struct ObjectRef {
     /// Kind, namespace and name.
     pub key: ObjectKey,
-    /// Its uid, if that is known.
+    /// The uid of the object, if that is known.
     pub uid: Option<Uid>,
 }
 
 impl ObjectRef {
-    /// References the object of a row.
+    /// Returns a reference to the object of a row.
     pub(super) fn of(row: &impl NamedRow, uid: Option<&Uid>) -> Self {
         Self { key: row.object_key(), uid: uid.cloned() }
     }
@@ -100,7 +100,7 @@ pub(crate) fn is_namespace_name(text: &str) -> bool {
     !text.is_empty() && text.len() <= 63 && text.chars().all(plain) && is_bare
 }
 
-/// An API group with the version that is read.
+/// An API group, and the version in which it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ApiGroup {
     /// The group's name, empty for the core group.
@@ -189,17 +189,17 @@ kinds! {
     VolumeSnapshotClass: "VolumeSnapshotClass", "volumesnapshotclasses", "vsclass", SNAPSHOT, cluster_wide;
     VolumeGroupSnapshotContent: "VolumeGroupSnapshotContent", "volumegroupsnapshotcontents", "vgsc", GROUP_SNAPSHOT, cluster_wide;
     VolumeAttributesClass: "VolumeAttributesClass", "volumeattributesclasses", "vac", STORAGE, cluster_wide;
-    /// The guard consists of them.
+    /// Kind of the guard's policies.
     ValidatingAdmissionPolicy: "ValidatingAdmissionPolicy", "validatingadmissionpolicies", "validatingadmissionpolicy", ADMISSION, cluster_wide;
-    /// The guard consists of them.
+    /// Kind of the guard's bindings.
     ValidatingAdmissionPolicyBinding: "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings", "validatingadmissionpolicybinding", ADMISSION, cluster_wide;
-    /// Never listed; asked about by name, and only for its metadata, never its contents.
+    /// Kind that is never listed; asked about by name, and only for its metadata, never its contents.
     Secret: "Secret", "secrets", "secret", CORE, namespaced;
-    /// Never listed with the others; in some of them this tool records what it announces.
+    /// Kind that is never listed with the others; in some of its objects this tool records what it announces.
     ConfigMap: "ConfigMap", "configmaps", "cm", CORE, namespaced;
-    /// Never listed; requested for owners of any kind.
+    /// Kind that is never listed; requested for owners of any kind.
     PartialObjectMetadata: "PartialObjectMetadata", "partialobjectmetadata", "metadata", META, cluster_wide;
-    /// A review, not an object: what a `ServiceAccount` may do.
+    /// Kind of a review, not of an object: what a `ServiceAccount` may do.
     SubjectAccessReview: "SubjectAccessReview", "subjectaccessreviews", "sar", AUTHORIZATION, cluster_wide;
 }
 
@@ -227,32 +227,32 @@ impl Kind {
         })
     }
 
-    /// The API kind, as in `kind: PersistentVolume`.
+    /// Returns the API kind, as in `kind: PersistentVolume`.
     pub const fn name(self) -> &'static str {
         self.names().kind
     }
 
-    /// The resource in request paths and RBAC rules.
+    /// Returns the resource in request paths and RBAC rules.
     pub const fn plural(self) -> &'static str {
         self.names().plural
     }
 
-    /// The name that kubectl users type.
+    /// Returns the name that kubectl users type.
     pub const fn short(self) -> &'static str {
         self.names().short
     }
 
-    /// The API group and version.
+    /// Returns the API group and version.
     pub const fn group(self) -> ApiGroup {
         self.names().group
     }
 
-    /// `v1`, `apps/v1`…
+    /// Returns group and version in one text, such as `v1` or `apps/v1`.
     pub fn api_version(self) -> String {
         self.api_version_of(self.group().version)
     }
 
-    /// The same in another version of it.
+    /// Returns the group with another version in one text.
     pub fn api_version_of(self, version: &str) -> String {
         match self.group().name {
             "" => version.to_owned(),
@@ -260,12 +260,12 @@ impl Kind {
         }
     }
 
-    /// Whether its objects live in namespaces.
+    /// Whether objects of the kind live in namespaces.
     pub const fn is_namespaced(self) -> bool {
         self.names().namespaced
     }
 
-    /// Whether a cluster may not serve it: custom resources, and kinds of recent versions.
+    /// Whether a cluster may not serve the kind: custom resources, and kinds of recent versions.
     pub const fn is_optional(self) -> bool {
         matches!(
             self,
@@ -279,7 +279,7 @@ impl Kind {
         )
     }
 
-    /// The versions whose fields are known, of a kind that may be served in others.
+    /// Returns the versions whose fields are known, of a kind that may be served in others.
     pub const fn versions(self) -> &'static [&'static str] {
         match self {
             Self::VolumeGroupSnapshotContent => &["v1", "v1beta2", "v1beta1"],
@@ -293,7 +293,7 @@ impl Kind {
         }
     }
 
-    /// Whether only rules about the guard look at its objects: who may not list them misses nothing
+    /// Whether only rules about the guard look at objects of the kind: a user who may not list them misses nothing
     /// else, and is told of a gap only where one of these rules has to look.
     pub const fn is_of_guard(self) -> bool {
         matches!(
@@ -315,7 +315,7 @@ impl Kind {
         Self::CronJob,
     ];
 
-    /// Whether its objects are listed, rather than asked about one by one.
+    /// Whether objects of the kind are listed, rather than asked about one by one.
     pub const fn is_listed(self) -> bool {
         !matches!(
             self,
@@ -333,17 +333,17 @@ impl fmt::Display for Kind {
     }
 }
 
-/// `metadata.uid`: nearly always a UUID, but the API only promises a string.
+/// Uid of an object: nearly always a UUID, but the API only promises a string.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Uid {
     /// A UUID in its canonical, lower-case, hyphenated form.
     Uuid([u8; 16]),
-    /// Anything else, as received.
+    /// Any other text, as received.
     Other(Box<str>),
 }
 
 impl Uid {
-    /// Parses a uid; `None` when it is empty, which means that there is none.
+    /// Parses a uid; `None` when the text is empty, which means that there is none.
     pub fn parse(text: &str) -> Option<Self> {
         if text.is_empty() {
             return None;

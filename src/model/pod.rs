@@ -12,59 +12,58 @@ use super::{
 /// counted, and no row is kept of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodUse {
-    /// Its namespace.
+    /// The namespace of the pod.
     pub namespace: Text,
-    /// Its name.
+    /// The name of the pod.
     pub name: Box<str>,
-    /// Its uid.
+    /// The uid of the pod.
     pub uid: Option<Uid>,
     /// `metadata.creationTimestamp`.
     pub created: Option<Time>,
     /// `metadata.deletionTimestamp`.
     pub deleting: Option<Time>,
-    /// Whether it is being deleted with no grace at all (`deletionGracePeriodSeconds` 0):
-    /// Kubernetes regards such a pod as shut down.
+    /// Whether the pod is being deleted with no grace at all (`deletionGracePeriodSeconds` 0): Kubernetes regards such
+    /// a pod as shut down.
     pub forced: bool,
-    /// Its managing controller, if it has one.
+    /// The managing controller of the pod, if it has one.
     pub controller: Option<Box<OwnerReference>>,
-    /// Its labels, kept only while it has no managing controller: a `StatefulSet` that selects them
-    /// adopts the pod.
+    /// The labels of the pod, kept only while it has no managing controller: a `StatefulSet` that selects them adopts
+    /// the pod.
     pub labels: Labels,
     /// `status.phase`.
     pub phase: PodPhase,
     /// Whether the condition `Ready` is `True`.
     pub ready: bool,
-    /// `spec.nodeName`, once it is scheduled.
+    /// `spec.nodeName`, once the pod is scheduled.
     pub node: Option<Text>,
-    /// What the scheduler last wrote into the condition `PodScheduled`, while it found no node.
+    /// The text that the scheduler last wrote into the condition `PodScheduled`, while it found no node.
     pub unschedulable: Option<Box<str>>,
-    /// The claims that its volumes name.
+    /// The claims that the pod's volumes reference.
     pub claims: Box<[MountedClaim]>,
-    /// The storage that it describes itself, without a claim.
+    /// The storage that the pod describes itself, without a claim.
     pub inline: InlineVolumes,
-    /// Its storage sidecars, if it runs any.
+    /// The storage sidecars of the pod, if it runs any.
     pub sidecars: Option<Box<Sidecars>>,
 }
 
 impl PodUse {
-    /// Whether all its containers have ended although the object still exists.
+    /// Whether all containers of the pod have ended although the object still exists.
     pub const fn is_finished(&self) -> bool {
         matches!(self.phase, PodPhase::Succeeded | PodPhase::Failed)
     }
 
-    /// Whether Kubernetes regards it as shut down (`pvc_protection_controller.go`,
-    /// `podIsShutDown`).
+    /// Whether Kubernetes regards the pod as shut down (`pvc_protection_controller.go`, `podIsShutDown`).
     pub const fn is_shut_down(&self) -> bool {
         self.deleting.is_some() && self.forced
     }
 
-    /// Its phase, or `Terminating`, as `kubectl get` shows it: the phase of a Terminating pod on a
+    /// Returns the phase of the pod, or `Terminating`, as `kubectl get` shows it: the phase of a Terminating pod on a
     /// node that does not answer remains `Running`.
     pub const fn state(&self) -> &'static str {
         if self.deleting.is_some() { "Terminating" } else { self.phase.name() }
     }
 
-    /// The reference that reports print.
+    /// Returns the reference that reports print.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::of(self, self.uid.as_ref())
     }
@@ -81,26 +80,26 @@ struct InlineList(Box<[InlineVolume]>);
 /// One volume of a pod that names storage without a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct InlineVolume {
-    /// Its name in the pod.
+    /// The name of the volume in the pod.
     pub name: Text,
-    /// What it names.
+    /// The storage that the volume references.
     pub backend: BackendKey,
-    /// The `volumeAttributes` that decide what it names.
+    /// The `volumeAttributes` that decide what the volume references.
     pub attributes: Attributes,
 }
 
 impl InlineVolumes {
-    /// Returns all of them.
+    /// Returns all volumes.
     pub fn iter(&self) -> impl Iterator<Item = &InlineVolume> {
         self.0.iter().flat_map(|list| list.0.iter())
     }
 
-    /// Whether there is none.
+    /// Whether there is no volume.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// The same with the families as which their drivers were recognised.
+    /// Returns the volumes with the families as which their drivers were recognised.
     #[must_use]
     pub fn with_families(&self, of: impl Fn(&str) -> Option<&'static str>) -> Self {
         if self.iter().all(|it| it.attributes.family() == of(&it.backend.driver)) {
@@ -126,7 +125,7 @@ impl FromIterator<InlineVolume> for InlineVolumes {
 pub struct MountedClaim {
     /// The claim's name, in the pod's namespace.
     pub claim: Box<str>,
-    /// Whether it is a generic ephemeral volume: the claim counts only if this pod controls it.
+    /// Whether the volume is a generic ephemeral one: the claim counts only if this pod controls it.
     pub ephemeral: bool,
 }
 
@@ -142,7 +141,7 @@ pub enum PodPhase {
 }
 
 impl PodPhase {
-    /// As the API writes it.
+    /// Returns the name of the phase in the API.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Pending => "Pending",
@@ -158,35 +157,35 @@ impl PodPhase {
 /// Others are counted, and no row is kept of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Workload {
-    /// Deployment, `CronJob`…
+    /// Kind of the workload, such as Deployment or `CronJob`.
     pub kind: Kind,
-    /// Its namespace.
+    /// The namespace of the workload.
     pub namespace: Text,
-    /// Its name.
+    /// The name of the workload.
     pub name: Box<str>,
-    /// Its uid.
+    /// The uid of the workload.
     pub uid: Option<Uid>,
     /// `spec.replicas`, where the kind has them.
     pub replicas: Option<i32>,
-    /// Whether it is suspended and creates no pods now: `spec.suspend` of a Job or a `CronJob`.
+    /// Whether the workload is suspended and creates no pods now: `spec.suspend` of a Job or a `CronJob`.
     pub suspended: bool,
-    /// Whether it will never create pods again: a Job with the condition `Complete` or `Failed`.
+    /// Whether the workload will never create pods again: a Job with the condition `Complete` or `Failed`.
     pub finished: bool,
-    /// Its managing controller, if it has one: the `Deployment` of a `ReplicaSet`.
+    /// The managing controller of the workload, if it has one: the `Deployment` of a `ReplicaSet`.
     pub controller: Option<Box<OwnerReference>>,
-    /// The claims that its template names, each once, sorted. Claims of a `StatefulSet`'s claim
-    /// templates and of ephemeral volumes are created for each pod and not included.
+    /// The claims that the template references, each once, sorted. Claims of a `StatefulSet`'s claim templates and of
+    /// ephemeral volumes are created for each pod and not included.
     pub claims: Box<[Box<str>]>,
-    /// The storage that its template describes itself, without a claim.
+    /// The storage that the template describes itself, without a claim.
     pub inline: InlineVolumes,
-    /// The sidecars in its template, if there are any.
+    /// The sidecars in the template, if there are any.
     pub sidecars: Option<Box<Sidecars>>,
-    /// What makes it a `StatefulSet`.
+    /// The further part of a `StatefulSet`; `None` for other kinds.
     pub set: Option<Box<StatefulSet>>,
 }
 
 impl Workload {
-    /// The reference that reports print.
+    /// Returns the reference that reports print.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::of(self, self.uid.as_ref())
     }
@@ -195,9 +194,9 @@ impl Workload {
 /// A `HorizontalPodAutoscaler`, which sets the number of replicas of its target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Autoscaler {
-    /// Its namespace.
+    /// The namespace of the autoscaler.
     pub namespace: Text,
-    /// Its name.
+    /// The name of the autoscaler.
     pub name: Box<str>,
     /// `spec.scaleTargetRef.kind`.
     pub target_kind: Text,
@@ -220,7 +219,7 @@ pub struct Sidecars {
     pub service_account: Option<Text>,
 }
 
-/// How the sidecar is called that registers the node plugin of a CSI driver.
+/// Part of the name of the sidecar that registers the node plugin of a CSI driver.
 pub const REGISTRAR: &str = "driver-registrar";
 
 /// One sidecar container.
@@ -232,22 +231,22 @@ pub struct SidecarContainer {
     pub image: Text,
     /// `command` followed by `args`.
     pub args: Box<[Text]>,
-    /// Whether it is a driver's own controller that takes the place of csi-provisioner.
+    /// Whether the container is a driver's own controller that takes the place of csi-provisioner.
     pub provisions_itself: bool,
 }
 
 impl SidecarContainer {
-    /// Whether it is a role's controller, by its image or by its name.
+    /// Whether the container is a role's controller, by its image or by its name.
     pub fn plays(&self, role: ControllerRole) -> bool {
         role.is_played_by(&self.image) || role.is_called(&self.name) || self.takes(role)
     }
 
-    /// Whether it registers the node plugin of a CSI driver.
+    /// Whether the container registers the node plugin of a CSI driver.
     pub fn registers(&self) -> bool {
         super::image_name(&self.image).ends_with(REGISTRAR) || self.name.ends_with(REGISTRAR)
     }
 
-    /// Whether it may be a role's controller, under an image name that its publisher changed.
+    /// Whether the container may be a role's controller, under an image name that its publisher changed.
     pub fn may_play(&self, role: ControllerRole) -> bool {
         role.may_be_played_by(&self.image) || role.is_called(&self.name) || self.takes(role)
     }
@@ -257,12 +256,12 @@ impl SidecarContainer {
     }
 }
 
-/// What makes a workload a `StatefulSet`.
+/// The part of a workload that only a `StatefulSet` has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatefulSet {
     /// Name, uid, deletion, managers.
     pub metadata: Metadata,
-    /// Its namespace.
+    /// Namespace of the set.
     pub namespace: Text,
     /// `metadata.generation`.
     pub generation: i64,
@@ -289,7 +288,7 @@ pub struct StatefulSet {
 }
 
 impl StatefulSet {
-    /// The reference that reports print.
+    /// Returns the reference that reports print.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::of(self, self.metadata.uid.as_ref())
     }
@@ -313,7 +312,7 @@ pub fn split_ordinal(name: &str) -> Option<(&str, i32)> {
 /// One of `spec.volumeClaimTemplates`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimTemplate {
-    /// `metadata.name`: the first part of the names of its claims.
+    /// `metadata.name`: the first part of the names of the template's claims.
     pub name: Text,
     /// `spec.storageClassName`.
     pub class: Option<Text>,

@@ -5,11 +5,11 @@
 
 use std::{borrow::Cow, sync::OnceLock};
 
-/// The name in texts, and in all that programs read.
+/// The name of the program in texts, and in all that other programs read.
 pub const PROGRAM: &str = "kubectl storage";
-/// What no plugin of kubectl is called.
+/// The name of kubectl, which no plugin has.
 const KUBECTL: &str = "kubectl";
-/// What kubectl carries out itself (1.36, `kubectl --help`): it looks for no plugin of these names.
+/// Commands that kubectl carries out itself (1.36, `kubectl --help`): it looks for no plugin of these names.
 const OF_KUBECTL: [&str; 43] = [
     "alpha",
     "annotate",
@@ -55,19 +55,19 @@ const OF_KUBECTL: [&str; 43] = [
     "taint",
     "top",
 ];
-/// The longest name that is taken: a command must have room beside it.
+/// Length of the longest name that is accepted: a command must have room beside it.
 const LONGEST: usize = 60;
 
 /// The name under which this process was called.
 static CALLED: OnceLock<String> = OnceLock::new();
 
-/// Sets the name in what people read, for as long as the process runs.
+/// Sets the name of the program in what people read, for as long as the process runs.
 pub fn call_program(name: &str) {
     // It is set once: by the command line.
     let _ = CALLED.set(name.to_owned());
 }
 
-/// Returns the name in what people read.
+/// Returns the name of the program in what people read.
 pub fn program() -> &'static str {
     CALLED.get().map_or(PROGRAM, String::as_str)
 }
@@ -94,8 +94,8 @@ pub fn begins_command(text: &str) -> bool {
     begins(KUBECTL) || begins(program())
 }
 
-/// Returns a text with another name of the program, wherever a command of it stands. A path, a context or a handle may
-/// have these words as well, and keeps them.
+/// Returns a text with another name of the program, in each of its commands in the text. A path, a context or a handle
+/// may have these words as well, and keeps them.
 pub fn renamed<'t>(text: &'t str, name: &str) -> Cow<'t, str> {
     if name == PROGRAM || !text.contains(PROGRAM) {
         return Cow::Borrowed(text);

@@ -1,5 +1,5 @@
-//! What this tool records: announcements of what is to be reclaimed later, unless it is vetoed;
-//! kept backend volumes, whose volume object was deleted; and how people name an entry of the journal.
+//! Records of this tool: announcements of what is to be reclaimed later, unless it is vetoed; kept backend volumes,
+//! whose volume object was deleted; and the names that people use for an entry of the journal.
 
 use std::{fmt, str::FromStr, time::Duration};
 
@@ -7,23 +7,23 @@ use super::{
     BackendKey, Bytes, ClaimKey, Kind, ObjectKey, ObjectRef, Text, Time, Uid, is_namespace_name,
 };
 
-/// What is recorded of announcements in a namespace, as it was listed at one time.
+/// Recorded announcements of a namespace, as they were listed at one time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Announcements {
-    /// What was announced.
+    /// The announcements.
     pub batches: Vec<AnnouncedBatch>,
-    /// What was vetoed.
+    /// The vetoes.
     pub vetoes: Vec<Veto>,
-    /// Records of announcements that announce nothing, by name, and why.
+    /// Records of announcements that announce nothing, by name, with the reason.
     pub void: Vec<VoidBatch>,
 }
 
 /// The volumes that one run announced: an immutable `ConfigMap`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnnouncedBatch {
-    /// Its name.
+    /// The name of the record.
     pub name: Box<str>,
-    /// When it was created, by the API server's clock: from then on the grace period runs.
+    /// The time at which the record was created, by the API server's clock: from then on the grace period runs.
     pub created: Time,
     /// The grace period.
     pub grace: Duration,
@@ -33,14 +33,14 @@ pub struct AnnouncedBatch {
     pub volumes: Vec<AnnouncedVolume>,
 }
 
-/// A volume as it was announced: what must still be so when it is reclaimed.
+/// A volume as it was announced, with all that must still hold when it is reclaimed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnnouncedVolume {
-    /// Its name.
+    /// The name of the volume.
     pub name: Box<str>,
-    /// Its uid.
+    /// The uid of the volume.
     pub uid: Uid,
-    /// The claim that its claimRef references.
+    /// The claim that the volume's claimRef references.
     pub claim: Option<ClaimKey>,
     /// The uid of that claim.
     pub claim_uid: Option<Uid>,
@@ -48,39 +48,39 @@ pub struct AnnouncedVolume {
     pub driver: Text,
     /// The volume handle.
     pub handle: Box<str>,
-    /// A hash over the storage that it names (semantics#place).
+    /// A hash over the storage that the volume references (semantics#place).
     pub place: Box<str>,
-    /// A hash over what would be done, and the danger flags without which it would be refused.
+    /// A hash over the proposed steps and effect, and the danger flags without which the volume would be refused.
     pub proposal: Box<str>,
-    /// Hashes of what there was to know, and no reason to refuse.
+    /// Hashes of the notices, which are no reason to refuse.
     pub notices: Vec<Box<str>>,
-    /// What would be done, in words.
+    /// The effect in words.
     pub effect: Box<str>,
 }
 
 /// A record that announces nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VoidBatch {
-    /// Its name.
+    /// The name of the record.
     pub name: Box<str>,
-    /// Why.
+    /// The reason for which it announces nothing.
     pub reason: Box<str>,
-    /// When it was created, if that is known.
+    /// The time at which the record was created, if that is known.
     pub created: Option<Time>,
-    /// The uids that its keys name: whatever an earlier record says of these volumes is outdated.
+    /// The uids in the record's keys: what an earlier record says of these volumes is outdated.
     pub uids: Vec<Uid>,
 }
 
-/// A veto that was recorded: it holds until it is taken out of the record.
+/// A recorded veto, which holds until it is removed from the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Veto {
     /// The name of the volume.
     pub volume: Box<str>,
-    /// Its uid.
+    /// The uid of the volume.
     pub uid: Uid,
     /// The record of the announcement that was vetoed.
     pub batch: Box<str>,
-    /// When a run found it, by the API server's clock.
+    /// The time at which a run found the veto, by the API server's clock.
     pub found: Option<Time>,
 }
 
@@ -94,17 +94,17 @@ pub struct KeptBackend {
     pub volume: Box<str>,
     /// The uid of the deleted volume.
     pub uid: Option<Uid>,
-    /// The claim that it belonged to.
+    /// The claim to which the volume belonged.
     pub claim: Option<ClaimKey>,
-    /// Its storage class.
+    /// The storage class of the volume.
     pub class: Option<Text>,
-    /// Its capacity.
+    /// The capacity of the volume.
     pub capacity: Option<Bytes>,
-    /// When its volume was deleted, by the API server's clock.
+    /// The time at which the volume was deleted, by the API server's clock.
     pub since: Option<Time>,
-    /// The records that contain it.
+    /// The records that contain the backend volume.
     pub recorded: Recorded,
-    /// Its entry in a journal.
+    /// The entry about it in a journal.
     pub entry: Option<JournalEntryNumber>,
 }
 
@@ -115,15 +115,15 @@ pub enum Recorded {
     Journal,
     /// The record in the cluster.
     Cluster,
-    /// Both.
+    /// Both the journal and the record in the cluster.
     Both,
 }
 
 impl Recorded {
-    /// All of them.
+    /// All combinations of records.
     pub const ALL: [Self; 3] = [Self::Journal, Self::Cluster, Self::Both];
 
-    /// As reports and dumps write it.
+    /// Returns the name of the records in reports and dumps.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Journal => "journal",
@@ -134,7 +134,7 @@ impl Recorded {
 }
 
 impl KeptBackend {
-    /// A reference to the deleted volume.
+    /// Returns a reference to the deleted volume.
     pub fn object(&self) -> ObjectRef {
         let key = ObjectKey::cluster_wide(Kind::PersistentVolume, &self.volume);
         ObjectRef { key, uid: self.uid.clone() }
@@ -153,18 +153,18 @@ impl KeptBackend {
     }
 }
 
-/// Where a journal is. Each place has numbers of its own.
+/// Place of a journal. Each place has numbers of its own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum JournalPlace {
-    /// In the file of this machine.
+    /// The file of this machine.
     #[default]
     Machine,
-    /// In this namespace of the cluster.
+    /// The journal in this namespace of the cluster.
     Cluster(Text),
 }
 
 impl fmt::Display for JournalPlace {
-    /// As in "the journal …".
+    /// Writes the place as in "the journal …".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Machine => f.write_str("of this machine"),
@@ -176,14 +176,14 @@ impl fmt::Display for JournalPlace {
 /// An entry of the journal: `12` in the file of this machine, `c12` in the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JournalEntryNumber {
-    /// Where it is.
+    /// The journal of the entry.
     pub place: JournalPlace,
-    /// Its number there.
+    /// The entry's number in that journal.
     pub sequence: u64,
 }
 
 impl JournalEntryNumber {
-    /// Returns how a command names it: `12`, or `c12 --cluster-journal=NAMESPACE`.
+    /// Returns the entry as a command names it: `12`, or `c12 --cluster-journal=NAMESPACE`.
     pub fn arguments(&self) -> String {
         match &self.place {
             JournalPlace::Machine => self.to_string(),
@@ -191,7 +191,7 @@ impl JournalEntryNumber {
         }
     }
 
-    /// Reads what [`arguments`](Self::arguments) renders.
+    /// Parses what [`arguments`](Self::arguments) renders.
     pub fn of_arguments(text: &str) -> Option<Self> {
         let Some((number, namespace)) = text.split_once(" --cluster-journal=") else {
             let number: AskedEntry = text.parse().ok()?;
@@ -215,22 +215,22 @@ impl fmt::Display for JournalEntryNumber {
 /// An entry as a user names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AskedEntry {
-    /// Its number.
+    /// The number of the entry.
     sequence: u64,
-    /// Whether it is one of the cluster.
+    /// Whether the entry is in the journal of the cluster.
     in_cluster: bool,
 }
 
-/// Why a text names no entry, or none of this place.
+/// Reason for which a text names no entry, or none in this place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EntryError {
-    /// Neither a number nor a `c` with a number.
+    /// The text is neither a number nor a `c` with a number.
     #[error("expected a number such as 12, or c12 with --cluster-journal")]
     NoNumber,
-    /// It is of the other place.
+    /// The entry is in the cluster, and the place is this machine.
     #[error("entry c{0} is in the journal of the cluster: pass --cluster-journal")]
     InCluster(u64),
-    /// It is of the other place.
+    /// The entry is on this machine, and the place is in the cluster.
     #[error(
         "entry {0} is in the journal of this machine: omit --cluster-journal, or pass c{0} for the \
          entry in the cluster"

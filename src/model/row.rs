@@ -1,4 +1,4 @@
-//! Rows: objects, reduced to what judgements rest on, and other things that a cluster consists of.
+//! Rows: objects, reduced to what judgements rest on, and the other things of which a cluster consists.
 
 use super::{
     AdmissionObject, Answer, Attachment, AttributesClass, Autoscaler, Claim, CsiDriver, CsiNode,
@@ -50,24 +50,24 @@ pub(crate) use for_each_row;
 
 /// A row that is an object: it has a kind and a name, and for most kinds a namespace.
 pub trait NamedRow {
-    /// The kind of the object.
+    /// Returns the kind of the object.
     fn kind(&self) -> Kind;
 
-    /// Its namespace, `None` for cluster-wide kinds.
+    /// Returns the namespace of the object, `None` for cluster-wide kinds.
     fn namespace(&self) -> Option<&Text>;
 
-    /// Its name.
+    /// Returns the name of the object.
     fn name(&self) -> &str;
 
-    /// Its metadata, for types of row that keep it.
+    /// Returns the metadata of the object, for types of row that keep it.
     fn metadata(&self) -> Option<&Metadata>;
 
-    /// Kind, namespace (empty for cluster-wide kinds) and name, as tables and indexes compare them.
+    /// Returns kind, namespace (empty for cluster-wide kinds) and name, as tables and indexes compare them.
     fn identity(&self) -> (Kind, &str, &str) {
         (self.kind(), self.namespace().map_or("", |namespace| namespace), self.name())
     }
 
-    /// Kind, namespace and name.
+    /// Returns kind, namespace and name.
     fn object_key(&self) -> ObjectKey {
         ObjectKey {
             kind: self.kind(),
@@ -123,12 +123,12 @@ macro_rules! declare_rows {
             Sighting(Sighting),
             /// A kept backend volume, as one of its records describes it.
             Kept(Box<KeptBackend>),
-            /// A finalizer that this tool added to a volume, as the journal has it.
+            /// A finalizer that this tool added to a volume, according to the journal.
             AddedFinalizer(Uid, Text),
         }
 
         impl Row {
-            /// Kind, namespace and name of the object; `None` for answers and records.
+            /// Returns kind, namespace and name of the object; `None` for answers and records.
             pub fn key(&self) -> Option<ObjectKey> {
                 match self {
                     $(Self::$variant(row) => Some(row.object_key()),)+

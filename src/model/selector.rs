@@ -33,13 +33,13 @@ enum Test {
     Unknown(String),
 }
 
-/// Why a selector does not parse.
+/// Reason for which a selector does not parse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid selector at {requirement:?}: {problem}")]
 pub struct SelectorError {
     /// The requirement, as it was typed.
     pub(super) requirement: String,
-    /// What is wrong with it.
+    /// The error in the requirement.
     pub(super) problem: String,
 }
 
@@ -100,8 +100,8 @@ impl Selector {
         Self { requirements: labels.chain(expressions.into_iter().map(matches)).collect() }
     }
 
-    /// Returns the first requirement that a label which is there does not satisfy, in words, with that
-    /// label. A label that is absent contradicts nothing.
+    /// Returns the first requirement that a present label does not satisfy, in words, with that label. A label that is
+    /// absent contradicts nothing.
     pub fn contradicted_by<'l>(&self, labels: &'l Labels) -> Option<(&'l str, &'l str, String)> {
         self.requirements.iter().find_map(|it| {
             let (key, value) = labels.iter().find(|(key, _)| **key == *it.key)?;
@@ -110,7 +110,7 @@ impl Selector {
         })
     }
 
-    /// Whether it selects everything.
+    /// Whether the selector selects everything.
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }
@@ -157,7 +157,7 @@ impl fmt::Display for Selector {
     }
 }
 
-/// The first requirement of a text, without the comma behind it.
+/// Returns the first requirement of a text, without the comma behind it.
 fn first_outside_parentheses(text: &str) -> &str {
     let mut depth = 0_i32;
     let end = text.find(|c: char| {
@@ -167,7 +167,7 @@ fn first_outside_parentheses(text: &str) -> &str {
     text[..end.unwrap_or(text.len())].trim()
 }
 
-/// What a selector consists of.
+/// Token of a selector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Token<'a> {
     /// A key, a value or an operator in letters.
@@ -204,7 +204,7 @@ impl<'a> Parser<'a> {
         Self { text, at: 0 }
     }
 
-    /// Where the next token begins.
+    /// Returns where the next token begins.
     fn position(&self) -> usize {
         self.text.len() - self.text[self.at..].trim_start_matches(SPACES).len()
     }
@@ -219,7 +219,7 @@ impl<'a> Parser<'a> {
         token
     }
 
-    /// The next token, and where it ends.
+    /// Returns the next token, and where it ends.
     fn scan(&self) -> (Token<'a>, usize) {
         let start = self.position();
         let rest = &self.text[start..];
@@ -270,7 +270,7 @@ impl<'a> Parser<'a> {
         Ok(Requirement { key, test })
     }
 
-    /// The value behind an operator, which may be empty.
+    /// Parses the value behind an operator, which may be empty.
     fn value(&mut self) -> Result<String, String> {
         match self.peek() {
             Token::Comma | Token::End => Ok(String::new()),
@@ -289,7 +289,7 @@ impl<'a> Parser<'a> {
             .map_err(|_| format!("{value:?} is not an integer, which < and > compare with"))
     }
 
-    /// The values in parentheses. Between commas, and beside a parenthesis, one may be empty.
+    /// Parses the values in parentheses. Between commas, and beside a parenthesis, one may be empty.
     fn values(&mut self) -> Result<Vec<String>, String> {
         match self.next() {
             Token::Open => {}
@@ -322,7 +322,7 @@ impl<'a> Parser<'a> {
 
 const SPACES: [char; 4] = [' ', '\t', '\r', '\n'];
 
-/// Letters and digits at both ends, also `-`, `_` and `.` between them; at most 63.
+/// Whether a text has letters and digits at both ends, also `-`, `_` and `.` between them, and at most 63 characters.
 fn is_name(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     text.len() <= 63
@@ -331,7 +331,7 @@ fn is_name(text: &str) -> bool {
         && text.ends_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// A key that a label can have (`IsQualifiedName`).
+/// Checks a key that a label can have (`IsQualifiedName`).
 fn valid_key(key: &str) -> Result<String, String> {
     let is_label = |text: &str| {
         is_name(text)
@@ -345,7 +345,7 @@ fn valid_key(key: &str) -> Result<String, String> {
     valid.then(|| key.to_owned()).ok_or_else(|| format!("no label can have the key {key:?}"))
 }
 
-/// A value that a label can have (`IsValidLabelValue`).
+/// Checks a value that a label can have (`IsValidLabelValue`).
 fn valid_value(value: &str) -> Result<String, String> {
     let valid = value.is_empty() || is_name(value);
     valid.then(|| value.to_owned()).ok_or_else(|| format!("no label can have the value {value:?}"))

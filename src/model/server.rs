@@ -1,4 +1,4 @@
-//! An API server: its version, its namespaces, and the admission objects that the guard consists of.
+//! API servers: their version and namespaces, and the admission objects of the guard.
 
 use serde_json::Value;
 
@@ -9,21 +9,21 @@ use super::{Kind, Metadata, ObjectRef};
 pub struct Server {
     /// Uid of the namespace `kube-system`: the nearest thing to a cluster id.
     pub cluster_uid: Option<Box<str>>,
-    /// The URL it was reached at, or that a dump recorded.
+    /// The URL at which the server was reached, or that a dump recorded.
     pub url: Option<Box<str>>,
     /// `gitVersion`.
     pub git_version: Option<Box<str>>,
     /// Major and minor version, the emulated one where the server emulates an older one.
     pub version: Option<(u32, u32)>,
-    /// Where that is unknown: the lowest and the highest that its kubelets allow.
+    /// The lowest and the highest version that the kubelets allow, where the server's own is unknown.
     pub allowed: Option<[(u32, u32); 2]>,
 }
 
-/// How many minor versions a kubelet may be older than its API server (version skew policy).
+/// Number of minor versions by which a kubelet may be older than its API server (version skew policy).
 const SKEW: u32 = 3;
 
 impl Server {
-    /// What kubelets of these versions tell: no server is older than the newest of them, or newer by
+    /// Returns the server that kubelets of these versions allow: none is older than the newest of them, or newer by
     /// more than the allowed skew than the oldest.
     pub fn of_kubelets(kubelets: impl Iterator<Item = (u32, u32)>) -> Option<Self> {
         let kubelets: Vec<_> = kubelets.collect();
@@ -34,7 +34,7 @@ impl Server {
         Some(Self { allowed, ..Self::default() })
     }
 
-    /// Whether it is known to be at least this version, or not to be; `None` when neither is known.
+    /// Whether the server is known to be at least this version, or not to be; `None` when neither is known.
     pub fn at_least(&self, major: u32, minor: u32) -> Option<bool> {
         if let Some(version) = self.version {
             return Some(version >= (major, minor));
@@ -48,7 +48,7 @@ impl Server {
     }
 }
 
-/// The names of the guard's policies and bindings begin so, and go on with the plural of a kind.
+/// Beginning of the names of the guard's policies and bindings, which go on with the plural of a kind.
 pub const GUARD_NAME: &str = "kubectl-storage-guard";
 
 /// A `Namespace`.
@@ -59,7 +59,7 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// The reference that reports print.
+    /// Returns the reference that reports print.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::of(self, self.metadata.uid.as_ref())
     }
@@ -68,7 +68,7 @@ impl Namespace {
 /// A `ValidatingAdmissionPolicy` or its binding, of those that have a name of the guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdmissionObject {
-    /// Whether it is a policy or a binding.
+    /// Kind of the object: a policy or a binding.
     pub kind: Kind,
     /// Name, labels.
     pub metadata: Metadata,
@@ -77,7 +77,7 @@ pub struct AdmissionObject {
 }
 
 impl AdmissionObject {
-    /// The reference that reports print.
+    /// Returns the reference that reports print.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::of(self, self.metadata.uid.as_ref())
     }

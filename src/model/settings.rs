@@ -12,58 +12,56 @@ use super::{FieldSelector, ObjectKey, Selector, Text, Thresholds, Time};
 )]
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Durations.
+    /// Durations with which ages are compared.
     pub thresholds: Thresholds,
-    /// Which findings are reported. Checks of remedies ignore it.
+    /// Scope of the findings that are reported. Checks of remedies ignore it.
     pub scope: Scope,
     /// Drivers that the user declared absent (`--driver-absent`).
     pub absent_drivers: BTreeSet<Text>,
     /// Provisioners that the user asserts to be at work although nothing shows them
     /// (`--provisioner-alive`).
     pub alive_provisioners: BTreeSet<Text>,
-    /// Acting on an age that is unknown or that only one source shows.
+    /// Allows acting on an age that is unknown or that only one source shows.
     pub include_unknown_age: bool,
-    /// Acting on a volume whose claim was recreated.
+    /// Allows acting on a volume whose claim was recreated.
     pub include_recreated: bool,
-    /// The user asserts that a backend volume is intact although its deletion was stopped.
+    /// Asserts that a backend volume is intact although its deletion was stopped.
     pub backend_verified: bool,
-    /// The user asserts that nothing else uses the storage of these volumes (`pv/NAME`) or drivers.
+    /// Asserts that nothing else uses the storage of these volumes (`pv/NAME`) or drivers.
     pub backend_exclusive: BTreeSet<Text>,
-    /// Acting on a volume whose claim a workload still wants, although it is gone.
+    /// Allows acting on a volume whose claim a workload still wants, although it does not exist.
     pub include_wanted: bool,
-    /// Destroying snapshots together with their volume.
+    /// Allows destroying snapshots together with their volume.
     pub destroy_snapshots: bool,
-    /// Destroying the data of a volume that any claim can bind.
+    /// Allows destroying the data of a volume that any claim can bind.
     pub destroy_data: bool,
-    /// Leaking a backend volume on purpose.
+    /// Allows leaking a backend volume on purpose.
     pub accept_leak: bool,
-    /// The user asserts that `HonorPVReclaimPolicy` is off in kube-controller-manager.
+    /// Asserts that `HonorPVReclaimPolicy` is off in kube-controller-manager.
     pub rolled_back: bool,
-    /// Having the driver delete the backend volume instead of leaking it, by a placeholder volume
-    /// (`--reclaim`).
+    /// Makes the driver delete the backend volume instead of leaking it, by a placeholder volume (`--reclaim`).
     pub reclaim: bool,
-    /// Keeping the data of a claim whose last finalizer is removed, whatever the policy of its
-    /// volume.
+    /// Keeps the data of a claim whose last finalizer is removed, whatever the policy of its volume.
     pub keep_data: bool,
-    /// Deleting a claim that the user names although its set retains it out of range; or, by the
-    /// policy of its set, what scale-downs left.
+    /// Allows deleting a claim that the user names although its set retains it out of range; or, by the policy of its
+    /// set, what scale-downs left.
     pub delete_leftovers: bool,
-    /// Deleting what a scale-down left although the set has no replicas now, or is scaled by itself.
+    /// Allows deleting what a scale-down left although the set has no replicas now, or is scaled by itself.
     pub replicas_zero: bool,
-    /// Adding owner references with which claims are deleted.
+    /// Allows adding owner references with which claims are deleted.
     pub add_owners: bool,
-    /// The user asserts that nothing uses a claim but what was looked at: no custom resource that
-    /// could not be listed, and no software whose mark it has.
+    /// Asserts that nothing uses a claim but what was checked: no custom resource that could not be listed, and no
+    /// software whose mark it has.
     pub no_other_users: bool,
-    /// Taking a snapshot of a claim before it is deleted (`--snapshot-first`).
+    /// Takes a snapshot of a claim before it is deleted (`--snapshot-first`).
     pub snapshot_first: Option<SnapshotFirst>,
-    /// Removing owner references whose kind the server does not serve any more.
+    /// Allows removing owner references whose kind the server does not serve any more.
     pub owner_kind_gone: bool,
     /// The one third-party finalizer that is to be removed.
     pub remove_finalizer: Option<Text>,
-    /// What the user asserted about the Secret for `DeleteVolume`.
+    /// Assertion of the user about the Secret for `DeleteVolume`.
     pub secret: SecretAssertion,
-    /// Where kept backend volumes are recorded, besides the journal.
+    /// Places where kept backend volumes are recorded, besides the journal.
     pub recording: Recording,
 }
 
@@ -72,29 +70,29 @@ pub struct Settings {
 pub struct SnapshotFirst {
     /// The class (`--snapshot-class`); without one, the default class of the driver.
     pub class: Option<Text>,
-    /// The last part of its name: when it was planned, by the API server's clock. It is fixed with
-    /// the plan, so that every later step knows the snapshot; empty as long as no clock was read.
+    /// The last part of the snapshot's name: when it was planned, by the API server's clock. It is fixed with the plan,
+    /// so that every later step knows the snapshot; empty as long as no clock was read.
     pub stamp: Text,
 }
 
-/// What the user asserted about the Secret for `DeleteVolume`.
+/// Assertion of the user about the Secret for `DeleteVolume`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum SecretAssertion {
-    /// Nothing.
+    /// There is no assertion.
     #[default]
     Unsaid,
-    /// `--no-secret`: the driver needs none.
+    /// The driver needs none (`--no-secret`).
     None,
-    /// `--secret NAMESPACE/NAME`.
+    /// The Secret is this one (`--secret NAMESPACE/NAME`).
     Named { namespace: Text, name: Text },
 }
 
-/// Where what was done is recorded, and kept backend volumes besides.
+/// Places of records: of what was done, and of kept backend volumes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recording {
     /// The namespace of the record in the cluster (`--record-namespace`).
     pub namespace: Text,
-    /// The journal is enough: the record in the cluster is not written.
+    /// Whether the journal is enough, so that the record in the cluster is not written.
     pub journal_only: bool,
     /// The namespace of the journal in the cluster (`--cluster-journal`); `None` where it is in the
     /// file of this machine.
@@ -112,10 +110,10 @@ impl Default for Recording {
     }
 }
 
-/// Which findings are reported.
+/// Scope of the findings that are reported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scope {
-    /// Claims of these namespaces, and volumes whose claimRef references one; all if it is empty.
+    /// Claims of these namespaces, and volumes whose claimRef references one; all if this is empty.
     pub namespaces: BTreeSet<Text>,
     /// Labels of the finding's object.
     pub selector: Selector,
@@ -125,14 +123,14 @@ pub struct Scope {
     pub objects: BTreeSet<ObjectKey>,
     /// Only these rules, unless empty.
     pub rules: BTreeSet<Text>,
-    /// Not these rules.
+    /// Rules that are left out.
     pub ignored: BTreeSet<Text>,
-    /// Not these findings of these objects.
+    /// Exempted findings, each of one object.
     pub exemptions: Vec<Exemption>,
 }
 
 impl Scope {
-    /// The namespace of a command that knows one or all.
+    /// Returns the one namespace of the scope, for a command that knows one or all.
     pub fn namespace(&self) -> Option<&Text> {
         self.namespaces.first()
     }
@@ -142,25 +140,25 @@ impl Scope {
         self.namespaces.is_empty() || self.namespaces.contains(namespace)
     }
 
-    /// When the next exemption ends, after `now`.
+    /// Returns when the next exemption ends, after `now`.
     pub fn next_end(&self, now: Time) -> Option<Time> {
         self.exemptions.iter().filter_map(|it| it.until).filter(|until| now < *until).min()
     }
 }
 
-/// A finding of one object that is not reported.
+/// Exemption of a finding of one object, which is not reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exemption {
     /// The rule.
     pub rule: Text,
     /// The object.
     pub object: ObjectKey,
-    /// When it ends, by the API server's clock; never without one.
+    /// The end of the exemption, by the API server's clock; `None` if it has none.
     pub until: Option<Time>,
 }
 
 impl Exemption {
-    /// Whether it has not ended. Where no clock was read, nothing has.
+    /// Whether the exemption has not ended. Where no clock was read, nothing has.
     pub fn applies_at(&self, now: Option<Time>) -> bool {
         self.until.zip(now).is_none_or(|(until, now)| now < until)
     }

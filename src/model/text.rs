@@ -1,5 +1,5 @@
-//! Text: one shared copy of each repeated string and label set, escaping for terminals, Kubernetes
-//! quantities of bytes, and what may have been meant by a name that does not exist.
+//! Texts: one shared copy of each repeated string and label set, escaping for terminals, Kubernetes quantities of
+//! bytes, and suggestions for a name that does not exist.
 
 use std::{fmt::Display, sync::Arc};
 
@@ -9,7 +9,7 @@ use strsim::damerau_levenshtein;
 /// Text that many rows share: namespaces, classes, drivers, managers, finalizers.
 pub type Text = Arc<str>;
 
-/// Keeps one copy of each repeated text and label set.
+/// Interner that keeps one copy of each repeated text and label set.
 ///
 /// The code that folds objects into rows owns one. A second interner only costs memory, since texts
 /// are compared by value.
@@ -120,12 +120,12 @@ fn fitting<'a>(words: impl Iterator<Item = &'a str>, limit: usize) -> Option<Str
     Some(line)
 }
 
-/// Returns how many characters a word has, at most one more than `limit`: it may have a megabyte.
+/// Returns the number of characters of a word, at most one more than `limit`: it may have a megabyte.
 fn characters(word: &str, limit: usize) -> usize {
     word.chars().take(limit + 1).count()
 }
 
-/// Returns so many of something in words: `1 volume`, `2 volumes`.
+/// Returns a number with its noun: `1 volume`, `2 volumes`.
 pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, what: &str) -> String {
     if count == N::from(1) { format!("1 {what}") } else { format!("{count} {what}s") }
 }
@@ -153,7 +153,7 @@ pub fn parse_quantity(text: &str) -> Option<Bytes> {
     digits.checked_mul(multiply)?.div_ceil(divide).try_into().ok()
 }
 
-/// Returns what a suffix multiplies and divides by.
+/// Returns the factor and the divisor of a suffix.
 fn scale(suffix: &str) -> Option<(u128, u128)> {
     let power = |base: u128, exponent: u32| Some((base.pow(exponent), 1));
     match suffix {
@@ -204,9 +204,9 @@ pub fn format_bytes(bytes: u64) -> String {
     }
 }
 
-/// How many names are suggested.
+/// Largest number of names that are suggested.
 const MOST: usize = 3;
-/// The longest name that is compared.
+/// Length of the longest name that is compared.
 const LONGEST: usize = 253;
 
 /// Returns the names nearest to what was typed, nearest first; none if all differ too much.
@@ -221,12 +221,12 @@ pub(crate) fn nearest(typed: &str, names: impl IntoIterator<Item = String>) -> V
     near.into_iter().take(MOST).map(|(_, name)| name).collect()
 }
 
-/// Asks whether one of these names was meant; `None` where there is none.
+/// Returns the question whether one of these names was meant; `None` where there is none.
 pub(crate) fn did_you_mean(names: &[String]) -> Option<String> {
     (!names.is_empty()).then(|| format!("did you mean {}?", names.join(" or ")))
 }
 
-/// How far a name is from what was typed; `None` if they differ too much.
+/// Returns the distance of a name from what was typed; `None` if they differ too much.
 fn distance(typed: &str, name: &str) -> Option<usize> {
     // A part of a name is often all that was copied.
     if typed.len() >= 3 && name.starts_with(typed) {

@@ -29,8 +29,8 @@ pub fn parse_time(text: &str) -> Result<Option<Time>, chrono::ParseError> {
 /// Seconds of Go's zero time, which the API stores where a time was removed.
 pub(crate) const GO_ZERO_SECONDS: i64 = -62_135_596_800;
 
-/// Stands for a time that is there and cannot be read: later than any other, so that nothing counts
-/// as old by it. No API server stamps such a fraction of a second.
+/// Placeholder of a time that is present and cannot be read: later than any other, so that nothing counts as old by it.
+/// No API server stamps such a fraction of a second.
 pub const UNREADABLE_TIME: Time = match DateTime::from_timestamp(253_402_300_799, 999_999_000) {
     Some(time) => time,
     None => Time::MAX_UTC,
@@ -69,7 +69,7 @@ fn two(large: i64, large_unit: &str, small: i64, small_unit: &str) -> String {
     }
 }
 
-/// Since when a state has lasted.
+/// Age of a state: since when it has lasted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Age {
     /// The beginning; `None` only with [`Trust::Unknown`].
@@ -82,8 +82,7 @@ impl Age {
     /// An unknown age.
     pub const UNKNOWN: Self = Self { since: None, trust: Trust::Unknown };
 
-    /// An age from a time that only the API server can write, such as a creation or deletion
-    /// timestamp.
+    /// Returns an age from a time that only the API server can write, such as a creation or deletion timestamp.
     pub fn stamped(since: Option<Time>) -> Self {
         match since {
             Some(time) if time != UNREADABLE_TIME => Self { since, trust: Trust::Corroborated },
@@ -92,23 +91,23 @@ impl Age {
     }
 }
 
-/// What an age rests on (semantics#trusted-age).
+/// Trust in an age, by its sources (semantics#trusted-age).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Trust {
-    /// Two sources agree within five minutes, or the API server alone can write it.
+    /// Two sources agree within five minutes, or the API server alone can write the time.
     Corroborated,
     /// Two sources disagree; the younger age is used.
     Conflicting,
-    /// Only `lastPhaseTransitionTime`, which users can write.
+    /// The only source is `lastPhaseTransitionTime`, which users can write.
     SingleSource,
-    /// Only managedFields: the state has lasted at least this long.
+    /// The only source is managedFields: the state has lasted at least this long.
     LowerBound,
-    /// Unknown.
+    /// The age is unknown.
     Unknown,
 }
 
 impl Trust {
-    /// As reports write it.
+    /// Returns the name of the trust in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Corroborated => "corroborated",
@@ -162,17 +161,17 @@ impl Threshold {
         Self::ProvisioningQuiet,
     ];
 
-    /// The name in `--threshold NAME=DURATION`.
+    /// Returns the name in `--threshold NAME=DURATION`.
     pub const fn name(self) -> &'static str {
         self.row().0
     }
 
-    /// The default.
+    /// Returns the default duration.
     pub const fn default(self) -> Duration {
         Duration::from_secs(self.row().1)
     }
 
-    /// What is compared with it, in a few words.
+    /// Describes the ages that are compared with the threshold, in a few words.
     pub const fn about(self) -> &'static str {
         self.row().2
     }

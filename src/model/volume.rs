@@ -28,12 +28,12 @@ pub struct Volume {
     /// The backend volume that the source references, with in-tree sources translated to their CSI
     /// driver. `None` for sources that are unique to their volume.
     pub backend: Option<BackendKey>,
-    /// The `volumeAttributes` that decide what it names, where its handle alone does not.
+    /// The `volumeAttributes` that decide what the volume references, where its handle alone does not.
     pub attributes: Attributes,
     /// `spec.accessModes` and `spec.volumeMode`.
     pub access: Access,
-    /// Whether it is a file system that several nodes may mount at once: `spec.accessModes` has
-    /// `ReadWriteMany` or `ReadOnlyMany`, and `spec.volumeMode` is not `Block`.
+    /// Whether the volume is a file system that several nodes may mount at once: `spec.accessModes` has `ReadWriteMany`
+    /// or `ReadOnlyMany`, and `spec.volumeMode` is not `Block`.
     pub is_shared: bool,
     /// `spec.storageClassName`.
     pub class: Option<Text>,
@@ -56,18 +56,18 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// Its name.
+    /// Returns the name of the volume.
     pub fn name(&self) -> &str {
         &self.metadata.name
     }
 
-    /// Whether it was dynamically provisioned (annotation `provisioned-by` present).
+    /// Whether the volume was dynamically provisioned (annotation `provisioned-by` present).
     pub fn is_dynamic(&self) -> bool {
         self.provisioned_by.is_some()
     }
 
-    /// Every driver or provisioner that it references, each once: the CSI driver, the provisioner,
-    /// and the driver that this was migrated to. Facts decide which of them reclaims it.
+    /// Returns every driver or provisioner that the volume references, each once: the CSI driver, the provisioner, and
+    /// the driver that this was migrated to. Facts decide which of them reclaims it.
     pub fn drivers(&self) -> impl Iterator<Item = &str> {
         let migrated = self.provisioned_by.as_deref().and_then(migrated_driver);
         let names = [
@@ -85,8 +85,8 @@ impl Volume {
             .filter_map(move |(index, name)| name.filter(|name| is_new(index, name)))
     }
 
-    /// Whether it tells as much of its drivers as it did before a change: facts about them are not
-    /// derived again because of phases, labels or what others write.
+    /// Whether the volume shows the same of its drivers as before a change: facts about them are not derived again
+    /// because of phases, labels or what others write.
     pub fn tells_the_same_of_drivers(&self, before: &Self) -> bool {
         self.metadata.uid == before.metadata.uid
             && self.source == before.source
@@ -98,8 +98,8 @@ impl Volume {
             && self.writes_of_drivers().eq(before.writes_of_drivers())
     }
 
-    /// The entries of `managedFields` that the controllers of its driver have written, each with who
-    /// that was.
+    /// Returns the entries of `managedFields` that the controllers of the volume's driver have written, each with its
+    /// role.
     pub fn writes_of_drivers(&self) -> impl Iterator<Item = (ControllerRole, Managed<'_>)> {
         self.metadata.managers.iter().flat_map(|it| {
             let is_by = move |role: &ControllerRole| it.manager.contains(role.field_manager());
@@ -107,7 +107,7 @@ impl Volume {
         })
     }
 
-    /// The reference that reports print.
+    /// Returns the reference that reports print.
     pub fn object(&self) -> ObjectRef {
         ObjectRef::of(self, self.metadata.uid.as_ref())
     }
@@ -116,7 +116,7 @@ impl Volume {
 /// `status.phase` of a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Phase {
-    /// Just created; also an empty phase.
+    /// The volume was just created; also an empty phase.
     Pending,
     Available,
     Bound,
@@ -194,7 +194,7 @@ pub enum VolumeSource {
 }
 
 impl VolumeSource {
-    /// The CSI driver, if it is a CSI volume.
+    /// Returns the CSI driver, if the source is a CSI volume.
     pub fn driver(&self) -> Option<&Text> {
         match self {
             Self::Csi { driver, .. } => Some(driver),
@@ -274,7 +274,7 @@ impl AccessModes {
         Self(modes.iter().map(bit).fold(0, |all, one| all | one))
     }
 
-    /// Returns the names of those that this version knows.
+    /// Returns the names of the modes that this version knows.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
         MODES
             .into_iter()
@@ -283,13 +283,12 @@ impl AccessModes {
             .map(|it| it.1)
     }
 
-    /// Whether these contain all of others. Of modes that this version does not know that is unknown,
-    /// and no.
+    /// Whether these modes contain all of others. Of modes that this version does not know that is unknown, and no.
     pub const fn contain(self, others: Self) -> bool {
         others.0 & !self.0 == 0 && others.0 & UNKNOWN == 0
     }
 
-    /// Whether there is one that this version does not know.
+    /// Whether some mode is one that this version does not know.
     pub const fn has_unknown(self) -> bool {
         self.0 & UNKNOWN != 0
     }
@@ -304,7 +303,7 @@ impl fmt::Display for AccessModes {
     }
 }
 
-/// A backend volume as its driver is told of it: what `DeleteVolume` gets.
+/// Key of a backend volume, as its driver is told of it: what `DeleteVolume` gets.
 ///
 /// In-tree sources are translated to the driver they migrate to, as csi-translation-lib does
 /// (semantics#backend-volume). Sources other than CSI carry the kind of their source as driver, and
@@ -331,7 +330,7 @@ impl fmt::Display for BackendKey {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Attributes(Option<Box<AttributePairs>>);
 
-/// Boxed twice, so that a row without any holds one word.
+/// Attributes and family, boxed twice, so that a row without any holds one word.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct AttributePairs(Box<[(Text, Text)]>, Option<&'static str>);
 
@@ -342,18 +341,18 @@ impl Attributes {
         pairs.find(|(known, _)| known.eq_ignore_ascii_case(key)).map(|(_, value)| value)
     }
 
-    /// Returns all of them.
+    /// Returns all attributes.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.0.as_ref().map_or(&[][..], |pairs| &pairs.0);
         pairs.iter().map(|(key, value)| (&**key, &**value))
     }
 
-    /// Whether there is none.
+    /// Whether there are no attributes.
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Keeps those with the wanted keys.
+    /// Returns the attributes with the wanted keys.
     #[must_use]
     pub fn filtered(self, wanted: impl Fn(&str) -> bool) -> Self {
         let family = self.family();
@@ -361,12 +360,12 @@ impl Attributes {
         pairs.filter(|(key, _)| wanted(key)).collect::<Self>().with_family(family)
     }
 
-    /// The id of the family as which the driver was recognised by what runs it.
+    /// Returns the id of the family as which the driver was recognised by what runs it.
     pub fn family(&self) -> Option<&'static str> {
         self.0.as_ref()?.1
     }
 
-    /// Returns the same for a driver that was recognised.
+    /// Returns the attributes for a driver that was recognised as this family.
     #[must_use]
     pub fn with_family(self, family: Option<&'static str>) -> Self {
         let pairs = self.0.map(|pairs| pairs.0).unwrap_or_default();

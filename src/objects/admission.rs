@@ -1,5 +1,5 @@
-//! `ValidatingAdmissionPolicy` and `ValidatingAdmissionPolicyBinding`, with every field that decides
-//! what they do: what the guard consists of is compared with what it should be.
+//! `ValidatingAdmissionPolicy` and `ValidatingAdmissionPolicyBinding`, with every field that decides what they do: the
+//! objects of the guard are compared with what they should be.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -25,13 +25,13 @@ slim! {
 
     /// `spec` of a policy.
     pub struct PolicySpec {
-        /// The kind of its parameters.
+        /// The kind of the policy's parameters.
         #[prost(message, optional, tag = "1")]
         pub param_kind: Option<ParamKind>,
-        /// The requests that it looks at.
+        /// The requests that the policy looks at.
         #[prost(message, optional, tag = "2")]
         pub match_constraints: Option<MatchResources>,
-        /// Condition that has to be true.
+        /// The conditions that have to be true.
         #[prost(message, repeated, tag = "3")]
         pub validations: Vec<Validation>,
         /// Whether an error refuses or passes: `Fail` or `Ignore`.
@@ -40,10 +40,10 @@ slim! {
         /// Entries that the policy adds to the audit log.
         #[prost(message, repeated, tag = "5")]
         pub audit_annotations: Vec<AuditAnnotation>,
-        /// Further conditions of the requests that it looks at.
+        /// Further conditions of the requests that the policy looks at.
         #[prost(message, repeated, tag = "6")]
         pub match_conditions: Vec<MatchCondition>,
-        /// Parts of its expressions.
+        /// Parts of the policy's expressions.
         #[prost(message, repeated, tag = "7")]
         pub variables: Vec<Variable>,
     }
@@ -77,23 +77,23 @@ slim! {
         pub match_policy: Option<String>,
     }
 
-    /// What has to be true.
+    /// Condition that has to be true.
     pub struct Validation {
         /// The expression.
         #[prost(string, tag = "1")]
         pub expression: String,
-        /// What the user reads where the other message fails.
+        /// The message for the user where the other one fails.
         #[prost(string, tag = "2")]
         pub message: String,
         /// The reason of the refusal.
         #[prost(string, optional, tag = "3")]
         pub reason: Option<String>,
-        /// What the user reads.
+        /// The expression of the message for the user.
         #[prost(string, tag = "4")]
         pub message_expression: String,
     }
 
-    /// What a policy adds to the audit log.
+    /// Entry that a policy adds to the audit log.
     pub struct AuditAnnotation {
         /// Key.
         #[prost(string, tag = "1")]
@@ -128,14 +128,14 @@ slim! {
         /// The generation whose types were checked.
         #[prost(int64, tag = "1")]
         pub observed_generation: i64,
-        /// What the check found.
+        /// The result of the check.
         #[prost(message, optional, tag = "2")]
         pub type_checking: Option<TypeChecking>,
     }
 
     /// The types of a policy's expressions.
     pub struct TypeChecking {
-        /// What is wrong with them.
+        /// The type errors of the expressions.
         #[prost(message, repeated, tag = "1")]
         pub expression_warnings: Vec<ExpressionWarning>,
     }
@@ -162,29 +162,29 @@ slim! {
 
     /// `spec` of a binding.
     pub struct BindingSpec {
-        /// Policy.
+        /// Name of the policy.
         #[prost(string, tag = "1")]
         pub policy_name: String,
-        /// Parameters.
+        /// Parameters of the policy.
         #[prost(message, optional, tag = "2")]
         pub param_ref: Option<ParamRef>,
-        /// The requests that it is about.
+        /// The requests that the binding is about.
         #[prost(message, optional, tag = "3")]
         pub match_resources: Option<MatchResources>,
-        /// What happens where the policy does not hold: `Deny`, `Warn`, `Audit`.
+        /// The actions where the policy does not hold: `Deny`, `Warn`, `Audit`.
         #[prost(string, repeated, tag = "4")]
         pub validation_actions: Vec<String>,
     }
 
     /// The parameters of a binding.
     pub struct ParamRef {
-        /// Their name.
+        /// The name of the parameters.
         #[prost(string, tag = "1")]
         pub name: String,
-        /// Their namespace.
+        /// The namespace of the parameters.
         #[prost(string, tag = "2")]
         pub namespace: String,
-        /// Their labels.
+        /// The labels of the parameters.
         #[prost(message, optional, tag = "3")]
         pub selector: Option<LabelSelector>,
         /// `Allow` or `Deny`.
@@ -197,7 +197,7 @@ slim! {
         /// The API groups.
         #[prost(string, repeated, tag = "1")]
         pub api_groups: Vec<String>,
-        /// Their versions.
+        /// The versions of these groups.
         #[prost(string, repeated, tag = "2")]
         pub api_versions: Vec<String>,
         /// The resources.

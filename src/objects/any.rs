@@ -1,4 +1,4 @@
-//! `AnyObject`: an object of any kind, how it is decoded, and what an intake needs of it.
+//! `AnyObject`: an object of any kind, how it is decoded, and its reduction to what an intake needs.
 
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -25,7 +25,7 @@ pub trait AnyObject: Send {
     /// [`SlimObject::row`]
     fn row(&self, folder: &mut Folder) -> Folded;
 
-    /// Damage that was met while decoding: how far it reaches, and what it is.
+    /// Returns damage that was met while decoding: how far it reaches, and its description.
     fn odd(&self) -> Option<(Doubt, String)>;
 
     /// Returns [`SlimObject::document`] of a version in JSON.
@@ -91,10 +91,10 @@ impl<T: SlimObject> AnyObject for T {
     }
 }
 
-/// What an intake needs of an object, which itself can then be dropped.
+/// Reduction of an object to what an intake needs, so that the object itself can be dropped.
 #[derive(Debug)]
 pub struct Reduced {
-    /// The change that it makes; `None` for an object that is only counted.
+    /// The change by the object; `None` for an object that is only counted.
     pub change: Result<Option<Change>, FoldError>,
     /// Damage that was met while decoding.
     pub odd: Option<Box<OddObject>>,
@@ -133,7 +133,7 @@ impl Reduced {
     }
 }
 
-/// Folds an object, and returns what of it could not be read.
+/// Folds an object, and returns what could not be read of it.
 fn fold_odd(
     object: &dyn AnyObject,
     folder: &mut Folder,
@@ -185,7 +185,7 @@ macro_rules! implement_kinds {
             }
         })*
 
-        /// Returns how objects of a kind are decoded; `None` for kinds without rows.
+        /// Returns the decoding of objects of a kind; `None` for kinds without rows.
         pub fn decoding(kind: Kind) -> Option<Decoding<Box<dyn AnyObject>>> {
             match kind {
                 $(Kind::$kind => Some(decoding_of::<$kind>()),)*
@@ -211,7 +211,7 @@ pub fn keeps_managed_fields(kind: Kind) -> bool {
     )
 }
 
-/// Returns how objects of a type are decoded.
+/// Returns the decoding of objects of a type.
 pub fn decoding_of<T: SlimObject>() -> Decoding<Box<dyn AnyObject>> {
     Decoding {
         protobuf: |bytes| T::decode(bytes).map(boxed),

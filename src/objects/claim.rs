@@ -31,16 +31,16 @@ slim! {
 
     /// `spec` of a claim.
     pub struct PersistentVolumeClaimSpec {
-        /// How it is to be mounted.
+        /// The ways in which the claim is to be mounted.
         #[prost(string, repeated, tag = "1")]
         pub access_modes: Vec<String>,
         /// The requested size.
         #[prost(message, required, tag = "2")]
         pub resources: VolumeResourceRequirements,
-        /// The volume that it is bound to.
+        /// The volume to which the claim is bound.
         #[prost(string, tag = "3")]
         pub volume_name: String,
-        /// The labels of the volumes that it asks for.
+        /// The labels of the volumes for which the claim asks.
         #[prost(message, optional, tag = "4")]
         pub selector: Option<LabelSelector>,
         /// `Filesystem` or `Block`.
@@ -49,10 +49,10 @@ slim! {
         /// The requested StorageClass; empty is not the same as absent.
         #[prost(string, optional, tag = "5")]
         pub storage_class_name: Option<String>,
-        /// The source of its data, in the older form.
+        /// The source of the claim's data, in the older form.
         #[prost(message, optional, tag = "7")]
         pub data_source: Option<TypedReference>,
-        /// The source of its data.
+        /// The source of the claim's data.
         #[prost(message, optional, tag = "8")]
         pub data_source_ref: Option<TypedReference>,
         /// The requested `VolumeAttributesClass`.
@@ -62,7 +62,7 @@ slim! {
 
     /// A reference to an object of any kind.
     pub struct TypedReference {
-        /// Its API group.
+        /// API group of the object.
         #[prost(string, optional, tag = "1")]
         pub api_group: Option<String>,
         /// Kind.
@@ -107,13 +107,13 @@ slim! {
         /// `True`, `False` or `Unknown`.
         #[prost(string, tag = "2")]
         pub status: String,
-        /// When its status last changed.
+        /// Time of the last change of the status.
         #[prost(message, required, tag = "4")]
         pub last_transition_time: Timestamp,
-        /// The reason of its status.
+        /// The reason of the status.
         #[prost(string, tag = "5")]
         pub reason: String,
-        /// A message that explains its status.
+        /// A message that explains the status.
         #[prost(string, tag = "6")]
         pub message: String,
     }
@@ -201,19 +201,19 @@ pub struct StorageClass {
     /// Metadata.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub metadata: ObjectMeta,
-    /// The provisioner of its volumes.
+    /// The provisioner of the class's volumes.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub provisioner: String,
-    /// The parameters that decide what deletion of its volumes does.
+    /// The parameters that decide what deletion of the class's volumes does.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub parameters: Entries<ClassParameters>,
-    /// The reclaim policy of its volumes.
+    /// The reclaim policy of the class's volumes.
     #[serde(skip_serializing_if = "is_default")]
     pub reclaim_policy: Option<String>,
-    /// Whether its claims can be expanded.
+    /// Whether claims of the class can be expanded.
     #[serde(skip_serializing_if = "is_default")]
     pub allow_volume_expansion: Option<bool>,
-    /// When its volumes are provisioned and bound.
+    /// The time at which volumes of the class are provisioned and bound.
     #[serde(skip_serializing_if = "is_default")]
     pub volume_binding_mode: Option<String>,
 }
@@ -291,7 +291,7 @@ slim! {
         /// Metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
-        /// The driver that it applies to.
+        /// The driver to which the class applies.
         #[prost(string, tag = "2")]
         pub driver_name: String,
     }

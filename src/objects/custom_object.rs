@@ -1,4 +1,4 @@
-//! A custom resource of any kind: which claims it names, wherever in it.
+//! Custom resources of any kind, reduced to the claims that they name, wherever in them.
 //!
 //! Its JSON is walked and never stored. A claim is named by the fields that pod templates and
 //! operators use (semantics#other-users-of-a-claim); which of them count is decided by the kind.
@@ -11,9 +11,9 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use super::slim::or_default;
 use crate::model::{CustomKind, CustomUser, Finish, NamedBy, NamedClaim, Naming, shorten};
 
-/// The longest name of an object.
+/// Greatest length of the name of an object.
 const LONGEST_NAME: usize = 253;
-/// The longest path of a field that is stored.
+/// Greatest length of the path of a field that is stored.
 const LONGEST_FIELD: usize = 200;
 
 /// Fields whose value is the name of a claim.
@@ -28,9 +28,9 @@ const CLAIM_FIELDS: [&str; 7] = [
 ];
 /// Fields whose object has the name of a claim as its name.
 const CLAIM_OBJECTS: [&str; 2] = ["dataVolume", "pvc"];
-/// The disks that are made with a virtual machine.
+/// The field of the disks that are made with a virtual machine.
 const TEMPLATES: &str = "dataVolumeTemplates";
-/// Where a path in a claim begins, in the address of a model.
+/// The beginning of an address of a model whose path is in a claim.
 const CLAIM_URL: &str = "pvc://";
 
 /// Custom resource, reduced to the claims that it names.
@@ -38,7 +38,7 @@ const CLAIM_URL: &str = "pvc://";
 pub struct CustomObject {
     namespace: String,
     name: String,
-    /// The claims that it names, with the namespace that stands beside the name, if any.
+    /// The claims that the resource names, with the namespace that stands beside the name, if any.
     found: BTreeSet<(Section, NamedClaim, Option<Box<str>>)>,
     phase: Option<Box<str>>,
     completed: bool,
@@ -61,7 +61,7 @@ struct Identity {
 }
 
 impl CustomObject {
-    /// Returns what it uses; `None` if that is nothing and no label can lead to it.
+    /// Returns the resource as a user of its claims; `None` if it names none and no label can lead to it.
     pub fn user(self, kind: &'static CustomKind, cluster_wide: bool) -> Option<CustomUser> {
         let finished = match kind.finish {
             Finish::Never => false,
@@ -89,7 +89,7 @@ impl CustomObject {
     }
 }
 
-/// A position in the object.
+/// A position in the object, as a path from its root.
 struct Position<'a> {
     parent: Option<&'a Position<'a>>,
     step: PathStep<'a>,
@@ -101,7 +101,7 @@ enum PathStep<'a> {
 }
 
 impl Position<'_> {
-    /// The keys up to here, innermost first, without the indexes of lists.
+    /// Returns the keys up to here, innermost first, without the indexes of lists.
     fn keys(&self) -> impl Iterator<Item = &str> {
         std::iter::successors(Some(self), |it| it.parent).filter_map(|it| match it.step {
             PathStep::Key(key) => Some(key),
@@ -113,7 +113,7 @@ impl Position<'_> {
         self.keys().next().unwrap_or_default()
     }
 
-    /// Whether the innermost keys are these, innermost first.
+    /// Whether these are the innermost keys, innermost first.
     fn ends_in(&self, keys: &[&str]) -> bool {
         self.keys().take(keys.len()).eq(keys.iter().copied())
     }
@@ -137,8 +137,8 @@ impl Position<'_> {
     }
 }
 
-/// Walks a value and notes the claims that it names. Returns the value if it is a text that could
-/// be a name.
+/// Walk through a value, which notes the claims that the value names. Returns the value if it is a text that could be a
+/// name.
 struct Walk<'a> {
     at: &'a Position<'a>,
     section: Section,

@@ -30,7 +30,7 @@ const READ: [&str; 10] = [
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     variables: Vec<(String, String)>,
-    /// Whether what was read last is the name of a variable that is read.
+    /// Whether the last text that was read is the name of a variable that is read.
     open: bool,
 }
 
@@ -52,7 +52,7 @@ impl Environment {
         self.set().map(|(name, value)| format!("{name}={value}"))
     }
 
-    /// Variables with a literal value.
+    /// Returns the variables with a literal value.
     fn set(&self) -> impl Iterator<Item = &(String, String)> {
         self.variables.iter().filter(|(_, value)| !value.is_empty())
     }

@@ -33,7 +33,7 @@ pub trait KeepManagedFields:
     fn entries(&self) -> &[ManagedFieldsEntry];
 }
 
-/// Stores nothing, and skips the entries without parsing them.
+/// Form of `metadata.managedFields` that stores nothing, and skips the entries without parsing them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct NoManagedFields;
 
@@ -59,7 +59,7 @@ impl<'de> Deserialize<'de> for NoManagedFields {
     }
 }
 
-/// Stores the entries that own one of the fields of [`FieldsV1`].
+/// Form of `metadata.managedFields` that stores the entries that own one of the fields of [`FieldsV1`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct ManagedFields(Vec<ManagedFieldsEntry>);
@@ -122,16 +122,16 @@ slim! {
         /// `Update` or `Apply`.
         #[prost(string, tag = "2")]
         pub operation: String,
-        /// When the manager last changed a field that it owns.
+        /// Time at which the manager last changed a field that it owns.
         #[prost(message, required, tag = "4")]
         pub time: Timestamp,
-        /// `FieldsV1`.
+        /// Type of the fields: `FieldsV1`.
         #[prost(string, tag = "6")]
         pub fields_type: String,
-        /// The fields that it owns.
+        /// The fields that the manager owns.
         #[prost(message, required, tag = "7")]
         pub fields_v1: FieldsV1,
-        /// `status`, if it wrote that subresource.
+        /// `status`, if the manager wrote that subresource.
         #[prost(string, tag = "8")]
         pub subresource: String,
     }
@@ -354,7 +354,7 @@ impl<'de> Deserialize<'de> for Finalizers {
     }
 }
 
-/// In protobuf a `FieldsV1` is one field of bytes that hold JSON.
+/// Protobuf form of `FieldsV1`: one field of bytes that hold JSON.
 impl Message for FieldsV1 {
     fn encode_raw(&self, buf: &mut impl BufMut) {
         encoding::string::encode(1, &self.json().to_string(), buf);
@@ -394,7 +394,7 @@ impl Message for FieldsV1 {
     }
 }
 
-/// Builds a `DecodeError` with a message, for which prost has no other way yet.
+/// Returns a `DecodeError` with a message, for which prost has no other way yet.
 #[expect(deprecated, reason = "prost intends to replace it, and has not yet")]
 fn malformed(problem: &dyn fmt::Display) -> DecodeError {
     DecodeError::new(format!("metadata.managedFields[].fieldsV1: {problem}"))

@@ -37,7 +37,7 @@ pub(super) const BETA_DEFAULT_CLASS: &str = "storageclass.beta.kubernetes.io/is-
 pub(super) const DEFAULT_SNAPSHOT_CLASS: &str = "snapshot.storage.kubernetes.io/is-default-class";
 const IGNORE: &str = "storage.kubectl.dev/ignore";
 const KEEP_UNTIL: &str = "storage.kubectl.dev/keep-until";
-/// Annotation by which Argo CD knows what it applied, unless it is configured to use a label.
+/// Annotation by which Argo CD knows the objects that it applied, unless it is configured to use a label.
 const TRACKED_BY_ARGO_CD: &str = "argocd.argoproj.io/tracking-id";
 
 /// Prefix of annotations of the downscalers that run by a schedule, py-kube-downscaler and those that follow it.
@@ -95,10 +95,10 @@ slim! {
         /// Version.
         #[prost(string, tag = "6")]
         pub resource_version: String,
-        /// When it was created.
+        /// Time at which the object was created.
         #[prost(message, required, tag = "8")]
         pub creation_timestamp: Timestamp,
-        /// Since when it is Terminating.
+        /// Time since which the object is Terminating.
         #[prost(message, required, tag = "9")]
         pub deletion_timestamp: Timestamp,
         /// Owners.
@@ -120,13 +120,13 @@ slim! {
         /// Version.
         #[prost(string, tag = "6")]
         pub resource_version: String,
-        /// When it was created.
+        /// Time at which the pod was created.
         #[prost(message, required, tag = "8")]
         pub creation_timestamp: Timestamp,
-        /// Since when it is Terminating.
+        /// Time since which the pod is Terminating.
         #[prost(message, required, tag = "9")]
         pub deletion_timestamp: Timestamp,
-        /// How many seconds its containers have to end.
+        /// Number of seconds for the containers to end.
         #[prost(int64, optional, tag = "10")]
         pub deletion_grace_period_seconds: Option<i64>,
         /// Labels.
@@ -168,7 +168,7 @@ slim! {
 }
 
 impl PartialObjectMetadata {
-    /// Returns what is known of the object as an owner; `None` without a uid.
+    /// Returns the object as an owner of others; `None` without a uid.
     pub fn owner_object(&self) -> Option<model::OwnerObject> {
         let metadata = &self.metadata;
         let mut folder = Folder::default();
@@ -241,13 +241,13 @@ pub struct ObjectMeta<M = NoManagedFields> {
     /// Version.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub resource_version: String,
-    /// How often its desired state has changed.
+    /// Generation: the number of changes of the desired state.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub generation: i64,
-    /// When it was created.
+    /// Time at which the object was created.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub creation_timestamp: Timestamp,
-    /// Since when it is Terminating.
+    /// Time since which the object is Terminating.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub deletion_timestamp: Timestamp,
     /// Labels.
@@ -259,10 +259,10 @@ pub struct ObjectMeta<M = NoManagedFields> {
     /// Owners.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub owner_references: Vec<OwnerReference>,
-    /// The finalizers that block its deletion.
+    /// The finalizers that block the object's deletion.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub finalizers: Vec<String>,
-    /// The managers of its fields, for kinds of which they are read.
+    /// The managers of the object's fields, for kinds of which they are read.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub managed_fields: M,
 }
@@ -273,7 +273,7 @@ only_objects!(ObjectMeta<M: KeepManagedFields>);
 pub type ManagedMeta = ObjectMeta<ManagedFields>;
 
 impl<M: KeepManagedFields> ObjectMeta<M> {
-    /// Returns the value of one of these annotations.
+    /// Returns the value of one of the stored annotations.
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.annotations.get(key)
     }
@@ -397,7 +397,7 @@ slim! {
         /// Uid.
         #[prost(string, tag = "4")]
         pub uid: String,
-        /// Its API group and version.
+        /// API group and version of the object.
         #[prost(string, tag = "5")]
         pub api_version: String,
     }
@@ -440,7 +440,7 @@ slim! {
 }
 
 impl LabelSelector {
-    /// The expressions alone; `None` if there are none.
+    /// Returns the expressions alone; `None` if there are none.
     pub(super) fn fold_expressions(&self) -> Option<Selector> {
         let alone = Self { match_expressions: self.match_expressions.clone(), ..Self::default() };
         (!self.match_expressions.is_empty()).then(|| alone.fold())

@@ -81,16 +81,16 @@ pub trait SlimObject:
     /// names.
     fn row(&self, folder: &mut Folder) -> Folded;
 
-    /// Takes out what must not be kept: command lines.
+    /// Removes what must not be kept: command lines.
     fn trim(&mut self) {}
 
-    /// A field that it does not have, although the API server demands it of every object of the kind:
-    /// the object was cut. Only a field without which others would be missed.
+    /// Returns a field that the object lacks, although the API server demands it of every object of the kind: the
+    /// object was cut. Only a field without which others would be missed.
     fn lacks(&self) -> Option<&'static str> {
         None
     }
 
-    /// A value that the API server accepts in no object of the kind: what rests on it is unknown of this
+    /// Returns a value that the API server accepts in no object of the kind: what rests on it is unknown of this
     /// object, and of no other.
     fn impossible(&self) -> Option<String> {
         None
@@ -115,16 +115,16 @@ pub struct ObjectIdentity<'a> {
     pub resource_version: &'a str,
 }
 
-/// What an object was reduced to.
+/// Result of folding an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Folded {
     /// Row of the object.
     Row(Row),
-    /// No row, since it has nothing to do with storage: it is only counted.
+    /// No row, since the object has nothing to do with storage: it is only counted.
     Counted,
 }
 
-/// Why an object could not be folded.
+/// Reason for which an object could not be folded.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FoldError {
     /// The object has no name.
@@ -146,13 +146,13 @@ pub enum FoldError {
 #[error("{field} is {value:?}, not {expected}")]
 struct FieldProblem {
     field: &'static str,
-    /// The beginning of its value.
+    /// The beginning of the field's value.
     value: String,
     /// The expected kind of value.
     expected: &'static str,
 }
 
-/// How much of a value that does not parse is quoted, in bytes.
+/// Largest number of bytes of a value that does not parse which are quoted.
 const LONGEST_QUOTE: usize = 60;
 
 /// A slim type as `kubectl get -o json` would print it.

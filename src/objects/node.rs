@@ -1,4 +1,4 @@
-//! What runs in a cluster: `Node`, `Namespace`, `CSIDriver`, `CSINode`, `Lease` and `Event`.
+//! Nodes and components of a cluster: `Node`, `Namespace`, `CSIDriver`, `CSINode`, `Lease` and `Event`.
 
 use super::meta::ObjectReference;
 use super::slim::{Timestamp, slim};
@@ -26,7 +26,7 @@ slim! {
 
     /// `spec` of a node.
     pub struct NodeSpec {
-        /// Whether it is cordoned.
+        /// Whether the node is cordoned.
         #[prost(bool, tag = "4")]
         pub unschedulable: bool,
         /// Taints.
@@ -46,17 +46,17 @@ slim! {
         /// Conditions.
         #[prost(message, repeated, tag = "4")]
         pub conditions: Vec<Condition>,
-        /// The volumes that its kubelet uses.
+        /// The volumes that the node's kubelet uses.
         #[prost(string, repeated, tag = "9")]
         pub volumes_in_use: Vec<String>,
-        /// The volumes that are attached to it.
+        /// The volumes that are attached to the node.
         #[prost(message, repeated, tag = "10")]
         pub volumes_attached: Vec<AttachedVolume>,
     }
 
     /// A volume that is attached to a node.
     pub struct AttachedVolume {
-        /// Such as `kubernetes.io/csi/ebs.csi.aws.com^vol-1`.
+        /// Name of the volume, such as `kubernetes.io/csi/ebs.csi.aws.com^vol-1`.
         #[prost(string, tag = "1")]
         pub name: String,
     }
@@ -140,7 +140,7 @@ slim! {
 
     /// `spec` of a `CSINode`.
     pub struct CsiNodeSpec {
-        /// The drivers that its kubelet has registered.
+        /// The drivers that the node's kubelet has registered.
         #[prost(message, repeated, tag = "1")]
         pub drivers: Vec<CsiNodeDriver>,
     }
@@ -189,10 +189,10 @@ slim! {
         /// The identity of the holder.
         #[prost(string, optional, tag = "1")]
         pub holder_identity: Option<String>,
-        /// For how long it is valid unless it is renewed.
+        /// Number of seconds for which the lease is valid unless it is renewed.
         #[prost(int32, optional, tag = "2")]
         pub lease_duration_seconds: Option<i32>,
-        /// When it was last renewed.
+        /// Time of the last renewal.
         #[prost(message, required, tag = "4")]
         pub renew_time: Timestamp,
     }
@@ -232,8 +232,8 @@ pub(super) const FAILED_MOUNT: &str = "FailedMount";
 const FAILED_SCHEDULING: &str = "FailedScheduling";
 /// The component of the events that this tool creates.
 pub const OWN_COMPONENT: &str = "kubectl-storage";
-/// How much of a message is kept, in bytes. The API for events bounds a note to 1 kB; only the
-/// older form has no bound.
+/// Largest number of bytes of a message that are kept. The API for events bounds a note to 1 kB; only the older form
+/// has no bound.
 const LONGEST: usize = 4096;
 
 slim! {
@@ -243,7 +243,7 @@ slim! {
         /// Metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: BriefMeta,
-        /// The object that it is about.
+        /// The object that the event is about.
         #[prost(message, required, tag = "2")]
         #[serde(alias = "regarding")]
         pub involved_object: ObjectReference,
@@ -254,32 +254,32 @@ slim! {
         #[prost(string, tag = "4")]
         #[serde(alias = "note")]
         pub message: String,
-        /// The component that reports it, in the older form.
+        /// The component that reports the event, in the older form.
         #[prost(message, required, tag = "5")]
         #[serde(alias = "deprecatedSource")]
         pub source: EventSource,
-        /// When it happened first.
+        /// Time of the first occurrence.
         #[prost(message, required, tag = "6")]
         #[serde(alias = "deprecatedFirstTimestamp")]
         pub first_timestamp: Timestamp,
-        /// When it happened last.
+        /// Time of the last occurrence.
         #[prost(message, required, tag = "7")]
         #[serde(alias = "deprecatedLastTimestamp")]
         pub last_timestamp: Timestamp,
-        /// How often it happened, in the older form.
+        /// Number of occurrences, in the older form.
         #[prost(int32, tag = "8")]
         #[serde(alias = "deprecatedCount")]
         pub count: i32,
         /// `Normal` or `Warning`.
         #[prost(string, tag = "9")]
         pub r#type: String,
-        /// When it happened first, in the newer form.
+        /// Time of the first occurrence, in the newer form.
         #[prost(message, required, tag = "10")]
         pub event_time: Timestamp,
         /// The series of equal events, in the newer form.
         #[prost(message, required, tag = "11")]
         pub series: EventSeries,
-        /// The component that reports it, in the newer form.
+        /// The component that reports the event, in the newer form.
         #[prost(string, tag = "14")]
         #[serde(alias = "reportingController")]
         pub reporting_component: String,
@@ -294,10 +294,10 @@ slim! {
 
     /// A series of equal events.
     pub struct EventSeries {
-        /// How often it happened.
+        /// Number of occurrences.
         #[prost(int32, tag = "1")]
         pub count: i32,
-        /// When it happened last.
+        /// Time of the last occurrence.
         #[prost(message, required, tag = "2")]
         pub last_observed_time: Timestamp,
     }
@@ -348,8 +348,8 @@ impl SlimObject for Event {
 }
 
 impl Event {
-    /// Whether an event about a pod tells why its volumes are not there. The scheduler writes
-    /// `FailedScheduling` for many reasons; those that concern storage mention a volume.
+    /// Whether an event about a pod shows why its volumes are not there. The scheduler writes `FailedScheduling` for
+    /// many reasons; those that concern storage mention a volume.
     fn is_about_storage_of_a_pod(&self) -> bool {
         match self.reason.as_str() {
             FAILED_ATTACH | FAILED_MOUNT => true,
@@ -359,7 +359,7 @@ impl Event {
     }
 }
 
-/// Returns a message, of which a hostile one keeps only the beginning: there may be thousands.
+/// Returns a message, or the beginning of a very long one: there may be thousands.
 fn bounded(message: &str) -> Box<str> {
     if message.len() <= LONGEST {
         return message.into();

@@ -1,5 +1,5 @@
-//! Objects of which something is not of the type that Kubernetes gives it. No API server writes
-//! these; people, tools and accidents do. What can be read of one is read, and the rest is in doubt.
+//! Odd objects, of which something is not of the type that Kubernetes gives it. No API server writes these; people,
+//! tools and accidents do. What can be read of one is read, and the rest is in doubt.
 
 use serde_json::{
     Value,
@@ -14,19 +14,19 @@ use crate::model::Kind;
 /// Number of odd places from which on an object is read by its names only.
 const MOST_PLACES: usize = 32;
 
-/// An object without what could not be read of it.
+/// Object without the parts that could not be read.
 pub(super) struct OddlyRead<T> {
     object: T,
     doubt: Doubt,
-    /// What could not be read first.
+    /// Description of the first part that could not be read.
     reason: String,
-    /// The places of what could not be read, in the order in which they were emptied.
+    /// The places of the parts that could not be read, in the order in which they were emptied.
     places: Vec<Vec<FieldStep>>,
 }
 
 impl<T: SlimObject> OddlyRead<T> {
-    /// Reads what can be read of an object in JSON, given why it does not decode; `None` if not even
-    /// its names can be.
+    /// Reads what can be read of an object in JSON that does not decode with this error; `None` if not even its names
+    /// can be.
     pub(super) fn read(text: &str, error: &serde_json::Error) -> Option<Self> {
         let reason = explain(text, error);
         let whole: Value = serde_json::from_str(text).ok()?;
@@ -73,7 +73,7 @@ fn find<'v>(value: &'v mut Value, path: &[FieldStep]) -> Option<&'v mut Value> {
     })
 }
 
-/// Empties a place, or takes it out where it is empty already. Returns whether it is there.
+/// Empties a place, or removes it where it is empty already. Returns whether it is there.
 fn empty(root: &mut Value, path: &[FieldStep]) -> bool {
     let Some((last, parents)) = path.split_last() else { return false };
     match (find(root, parents), last) {
@@ -93,7 +93,7 @@ fn empty(root: &mut Value, path: &[FieldStep]) -> bool {
     }
 }
 
-/// Writes into a place what is of no type that Kubernetes knows.
+/// Writes a value into a place that is of no type that Kubernetes knows.
 fn spoil(root: &mut Value, path: &[FieldStep]) {
     let odd = || serde_json::json!([["it could not be read"]]);
     let Some((last, parents)) = path.split_last() else { return };
@@ -144,7 +144,7 @@ impl<T: SlimObject> AnyObject for OddlyRead<T> {
         Some((doubt, self.reason.clone()))
     }
 
-    /// What could not be read stays unreadable in a dump, and its value, which may be anything, is
+    /// Returns the document, in which what could not be read is still unreadable: its value, which may be anything, is
     /// not saved.
     fn to_json(&self, version: &str) -> Result<Box<RawValue>, serde_json::Error> {
         let mut document = serde_json::to_value(self.object.document(version))?;
@@ -153,7 +153,7 @@ impl<T: SlimObject> AnyObject for OddlyRead<T> {
     }
 }
 
-/// Fields of `spec` that say nothing of what else an object has to do with.
+/// Fields of `spec` that have nothing to do with other objects.
 const OF_ITSELF: [&str; 19] = [
     "accessModes",
     "attachRequired",
@@ -176,7 +176,7 @@ const OF_ITSELF: [&str; 19] = [
     "volumeMode",
 ];
 
-/// How far it reaches that the value at a path is not known.
+/// Returns how far it reaches that the value at a path is not known.
 fn doubt(kind: Kind, path: &[FieldStep]) -> Doubt {
     let keys: Vec<&str> = path
         .iter()

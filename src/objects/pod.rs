@@ -1,5 +1,5 @@
-//! `Pod`, `PodSpec`, which pods share with the templates of workloads, and the volumes in it: a claim,
-//! or storage that the pod names itself.
+//! `Pod`, and `PodSpec`, which pods share with the templates of workloads, with its volumes: claims, or storage that
+//! the pod names itself.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +18,8 @@ use crate::model::{
 };
 use crate::{drivers, model};
 
-/// How much is kept of what the scheduler wrote, in bytes: with many nodes it gives many
-/// reasons, the most frequent ones not first.
+/// Largest number of bytes of the scheduler's message that are kept: with many nodes it gives many reasons, the most
+/// frequent ones not first.
 const LONGEST: usize = 1000;
 
 slim! {
@@ -50,7 +50,7 @@ slim! {
         /// Service account.
         #[prost(string, tag = "8")]
         pub service_account_name: String,
-        /// The node that it is scheduled to.
+        /// The node to which the pod is scheduled.
         #[prost(string, tag = "10")]
         pub node_name: String,
     }
@@ -92,7 +92,7 @@ slim! {
         /// `True`, `False` or `Unknown`.
         #[prost(string, tag = "2")]
         pub status: String,
-        /// What the component that sets it adds.
+        /// The message of the component that sets the condition.
         #[prost(string, tag = "6")]
         pub message: String,
     }
@@ -103,7 +103,7 @@ impl PodStatus {
         self.conditions.iter().any(|it| it.r#type == "Ready" && it.status == "True")
     }
 
-    /// Message of the scheduler when it found no node.
+    /// Returns the message of the scheduler when it found no node.
     fn unschedulable(&self) -> Option<Box<str>> {
         let rejects = |it: &&PodCondition| it.r#type == "PodScheduled" && it.status == "False";
         let message = &self.conditions.iter().find(rejects)?.message;
@@ -171,9 +171,8 @@ impl SlimObject for Pod {
     }
 }
 
-/// Of command lines, these flags are kept, and only of pods that run a sidecar or a provisioner: the
-/// rest may hold passwords, and nothing is read of it. The second list has those whose value may
-/// be the next argument.
+/// The flags of command lines that are kept, and only of pods that run a sidecar or a provisioner: the rest may hold
+/// passwords, and nothing is read of it. The second list has those whose value may be the next argument.
 const FLAGS: [&str; 8] = [
     "delete-access-point-root-dir",
     "enable-leader-election",
@@ -236,7 +235,7 @@ fn known_flags(words: &[String]) -> Vec<String> {
 }
 
 impl PodSpec {
-    /// Takes out what is not read of the command lines.
+    /// Removes what is not read of the command lines.
     pub(super) fn trim(&mut self) {
         let all = self.init_containers.iter().chain(&self.containers);
         let is_of_driver = |it: &Container| {
@@ -250,7 +249,7 @@ impl PodSpec {
         }
     }
 
-    /// Returns the claims that its volumes reference, each once, sorted.
+    /// Returns the claims that the pod's volumes reference, each once, sorted.
     pub(super) fn claim_names(&self) -> Box<[Box<str>]> {
         let names = self.volumes.iter().filter_map(|volume| Some(Box::from(volume.claim()?)));
         let mut names: Vec<_> = names.collect();
@@ -273,8 +272,8 @@ impl PodSpec {
         self.sidecars_that(folder, Container::is_sidecar)
     }
 
-    /// Sidecars in the template of a `DaemonSet`, which may run the node plugin of a driver. Its
-    /// pods are as many as the nodes, and tell nothing else.
+    /// Returns the sidecars in the template of a `DaemonSet`, which may run the node plugin of a driver. Its pods are
+    /// as many as the nodes, and tell nothing else.
     pub(super) fn sidecars_of_nodes(&self, folder: &mut Folder) -> Option<Sidecars> {
         self.sidecars_that(folder, |it| it.is_sidecar() || it.is_registrar())
     }
@@ -343,7 +342,7 @@ impl Container {
 macro_rules! pod_volume_sources {
     ($($field:ident: $type:ty = $tag:tt, $json:tt;)*) => {
         slim! {
-            /// Where a pod's volume comes from: one of these fields is set.
+            /// Source of a pod's volume: one of these fields is set.
             pub struct PodVolumeSource {
                 $(
                     #[doc = concat!("`", $json, "`.")]
@@ -425,18 +424,17 @@ pub struct PodVolume {
 }
 
 impl PodVolume {
-    /// Returns the name of the claim that it references.
+    /// Returns the name of the claim that the volume references.
     pub(super) fn claim(&self) -> Option<&str> {
         Some(&self.source.persistent_volume_claim.as_ref()?.claim_name)
     }
 
-    /// Returns the path on the node that it mounts.
+    /// Returns the path on the node that the volume mounts.
     pub(super) fn host_path(&self) -> Option<&NodePath> {
         self.source.host_path.as_ref()
     }
 
-    /// Returns the claim that it uses. The claim of an ephemeral volume is named after the pod and
-    /// the volume.
+    /// Returns the claim that the volume uses. The claim of an ephemeral volume is named after the pod and the volume.
     pub(super) fn mounted(&self, pod: &str) -> Option<MountedClaim> {
         if let Some(claim) = self.claim() {
             Some(MountedClaim { claim: claim.into(), ephemeral: false })
@@ -447,8 +445,8 @@ impl PodVolume {
         }
     }
 
-    /// Returns the storage that it names without a claim. Paths are on the node of the pod; where
-    /// that is empty, on a node that is not known.
+    /// Returns the storage that the volume names without a claim. Paths are on the node of the pod; where that is
+    /// empty, on a node that is not known.
     pub(super) fn inline(&self, node: &str, folder: &mut Folder) -> Option<InlineVolume> {
         let spec = PersistentVolumeSpec {
             source: self.source.of_volume(),
@@ -468,7 +466,7 @@ impl PodVolume {
 }
 
 impl PodVolumeSource {
-    /// Converts the source to what a PersistentVolume would write.
+    /// Returns the source as a PersistentVolume would write it.
     fn of_volume(&self) -> PersistentVolumeSource {
         let csi = self.csi.as_ref().map(|csi| Csi {
             driver: csi.driver.clone(),

@@ -1,5 +1,5 @@
-//! How slim types are declared: `slim!` for types that decode from protobuf, JSON and YAML, times and
-//! quantities, and maps that store only allowed keys.
+//! Declaration of slim types: `slim!` for types that decode from protobuf, JSON and YAML, times and quantities, and
+//! maps that store only allowed keys.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -46,8 +46,8 @@ macro_rules! slim {
 
 pub(super) use slim;
 
-/// Has a struct with `#[serde(remote = "Self")]` decode from objects only. What serde derives also
-/// takes a list for a struct, and an empty one for an empty struct.
+/// Makes a struct with `#[serde(remote = "Self")]` decode from objects only. What serde derives also takes a list for a
+/// struct, and an empty one for an empty struct.
 macro_rules! only_objects {
     ($name:ident $(<$parameter:ident: $bound:path>)?) => {
         impl $(<$parameter: $bound>)? serde::Serialize for $name $(<$parameter>)? {
@@ -111,11 +111,11 @@ slim! {
     pub struct Present {}
 }
 
-/// `0001-01-01T00:00:00Z`, Go's zero time.
+/// Go's zero time, `0001-01-01T00:00:00Z`, in seconds since 1970.
 const GO_ZERO: i64 = -62_135_596_800;
 
-/// `Time` and `MicroTime`. All zero means none, as in Kubernetes' protobuf, where a time that was
-/// never set is an empty message.
+/// A point in time: `Time` or `MicroTime`. All zero means none, as in Kubernetes' protobuf, where a time that was never
+/// set is an empty message.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Timestamp {
     /// Seconds since 1970.
@@ -135,8 +135,7 @@ impl Timestamp {
         self.fold_present(field, folder).filter(|time| *time != UNREADABLE_TIME)
     }
 
-    /// The same where its presence tells something: one that cannot be read is
-    /// [`UNREADABLE_TIME`].
+    /// Returns the point in time where its presence matters: one that cannot be read is [`UNREADABLE_TIME`].
     pub(super) fn fold_present(&self, field: &'static str, folder: &mut Folder) -> Option<Time> {
         if self.is_absent() {
             return None;
@@ -153,12 +152,12 @@ impl Timestamp {
         self.unparsed.is_none() && self.is_zero()
     }
 
-    /// Whether there is no time. Some clients write Go's zero time for that.
+    /// Whether the timestamp stands for no time. Some clients write Go's zero time for that.
     fn is_zero(&self) -> bool {
         (self.seconds == 0 && self.nanos == 0) || self.seconds == GO_ZERO
     }
 
-    /// The point in time, if it is of the years that RFC 3339 can express: the wire carries others.
+    /// Returns the point in time, if it is of the years that RFC 3339 can express: the wire carries others.
     fn time(&self) -> Option<Time> {
         let of_wire =
             |seconds, nanos| DateTime::from_timestamp(seconds, u32::try_from(nanos).ok()?);
@@ -239,8 +238,8 @@ pub(super) fn storage(
     })
 }
 
-/// Reads texts, numbers and booleans as text, since hand-written YAML has either, and anything else
-/// as a text that is no time and no quantity.
+/// Visitor that reads texts, numbers and booleans as text, since hand-written YAML has either, and anything else as a
+/// text that is no time and no quantity.
 struct ScalarVisitor(&'static str);
 
 impl<'de> de::Visitor<'de> for ScalarVisitor {
@@ -289,13 +288,13 @@ impl<'de> de::Visitor<'de> for ScalarVisitor {
     }
 }
 
-/// The keys of a map that are stored.
+/// List of the keys of a map that are stored.
 pub trait AllowList: Clone + fmt::Debug + Default + PartialEq + Send + Sync + 'static {
     /// Whether the key is stored.
     fn allows(key: &str) -> bool;
 }
 
-/// Allows every key.
+/// List that allows every key.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EveryKey;
 

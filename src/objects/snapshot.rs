@@ -31,7 +31,7 @@ slim! {
 
     /// The source of a `VolumeSnapshot`: one of these fields is set.
     pub struct VolumeSnapshotSource {
-        /// The claim that it is taken of.
+        /// The claim of which the snapshot is taken.
         #[prost(string, optional, tag = "1")]
         pub persistent_volume_claim_name: Option<String>,
         /// The `VolumeSnapshotContent` that exists already.
@@ -41,10 +41,10 @@ slim! {
 
     /// `status` of a `VolumeSnapshot`.
     pub struct VolumeSnapshotStatus {
-        /// Its `VolumeSnapshotContent`.
+        /// The `VolumeSnapshotContent` of the snapshot.
         #[prost(string, optional, tag = "1")]
         pub bound_volume_snapshot_content_name: Option<String>,
-        /// Whether a volume can be restored from it.
+        /// Whether a volume can be restored from the snapshot.
         #[prost(bool, optional, tag = "3")]
         pub ready_to_use: Option<bool>,
         /// The last error.
@@ -74,10 +74,10 @@ slim! {
 
     /// `spec` of a `VolumeSnapshotContent`.
     pub struct VolumeSnapshotContentSpec {
-        /// The `VolumeSnapshot` that it belongs to.
+        /// The `VolumeSnapshot` to which the content belongs.
         #[prost(message, optional, tag = "1")]
         pub volume_snapshot_ref: Option<ObjectReference>,
-        /// `Delete` or `Retain`: for the deletion of its `VolumeSnapshot`.
+        /// Policy for the deletion of the `VolumeSnapshot`: `Delete` or `Retain`.
         #[prost(string, tag = "2")]
         pub deletion_policy: String,
         /// The driver.
@@ -90,7 +90,7 @@ slim! {
 
     /// The source of a `VolumeSnapshotContent`: one of these fields is set.
     pub struct VolumeSnapshotContentSource {
-        /// The volume handle of the volume that it is taken from.
+        /// The volume handle of the volume of which the snapshot is taken.
         #[prost(string, optional, tag = "1")]
         pub volume_handle: Option<String>,
         /// The handle of a snapshot that exists already.
@@ -103,10 +103,10 @@ slim! {
         /// The handle of the snapshot at the storage backend.
         #[prost(string, optional, tag = "1")]
         pub snapshot_handle: Option<String>,
-        /// The smallest size of a volume that is restored from it, in bytes.
+        /// The smallest size of a volume that is restored from the snapshot, in bytes.
         #[prost(int64, optional, tag = "3")]
         pub restore_size: Option<i64>,
-        /// Whether a volume can be restored from it.
+        /// Whether a volume can be restored from the snapshot.
         #[prost(bool, optional, tag = "4")]
         pub ready_to_use: Option<bool>,
     }
@@ -127,10 +127,10 @@ slim! {
 
     /// `spec` of a `VolumeGroupSnapshotContent`.
     pub struct VolumeGroupSnapshotContentSpec {
-        /// The `VolumeGroupSnapshot` that it belongs to.
+        /// The `VolumeGroupSnapshot` to which the content belongs.
         #[prost(message, optional, tag = "1")]
         pub volume_group_snapshot_ref: Option<ObjectReference>,
-        /// `Delete` or `Retain`: for the deletion of its `VolumeGroupSnapshot`.
+        /// Policy for the deletion of the `VolumeGroupSnapshot`: `Delete` or `Retain`.
         #[prost(string, tag = "2")]
         pub deletion_policy: String,
         /// The driver.
@@ -143,7 +143,7 @@ slim! {
 
     /// The source of a `VolumeGroupSnapshotContent`: one of these fields is set.
     pub struct VolumeGroupSnapshotContentSource {
-        /// The volume handles of the volumes that it is taken from.
+        /// The volume handles of the volumes of which the snapshot is taken.
         #[prost(string, repeated, tag = "1")]
         pub volume_handles: Vec<String>,
         /// The handles of a group snapshot that exists already.
@@ -158,10 +158,10 @@ slim! {
         /// Metadata.
         #[prost(message, required, tag = "1")]
         pub metadata: ObjectMeta,
-        /// The driver that takes its snapshots.
+        /// The driver that takes snapshots of the class.
         #[prost(string, tag = "2")]
         pub driver: String,
-        /// `Delete` or `Retain`.
+        /// Deletion policy: `Delete` or `Retain`.
         #[prost(string, tag = "4")]
         pub deletion_policy: String,
     }

@@ -35,7 +35,7 @@ slim! {
         /// The reason of the phase.
         #[prost(string, tag = "3")]
         pub reason: String,
-        /// When the phase began.
+        /// Time at which the phase began.
         #[prost(message, required, tag = "4")]
         pub last_phase_transition_time: Timestamp,
     }
@@ -105,8 +105,8 @@ impl SlimObject for PersistentVolume {
 }
 
 impl PersistentVolume {
-    /// Whether a driver's own provisioner made it, which writes no identity: its name and its handle
-    /// are those that the library makes from the uid of its claim.
+    /// Whether a driver's own provisioner made the volume, which writes no identity: its name and its handle are those
+    /// that the library makes from the uid of its claim.
     fn is_of_own_provisioner(&self) -> bool {
         let (Some(csi), Some(claim)) = (&self.spec.source.csi, &self.spec.claim_ref) else {
             return false;
@@ -119,7 +119,7 @@ impl PersistentVolume {
     }
 }
 
-/// Makes the key share the handle of the source where both are the same, to save memory.
+/// Returns the key with the handle of the source where both are the same, to save memory.
 fn share_handle(mut key: BackendKey, source: &VolumeSource) -> BackendKey {
     if let VolumeSource::Csi { handle, .. } = source
         && *handle == key.handle
@@ -152,7 +152,7 @@ fn reclaim_policy(text: &str, folder: &mut Folder) -> ReclaimPolicy {
     }
 }
 
-/// Returns where the data of a volume is.
+/// Returns the source of the data of a volume.
 fn source(
     source: &PersistentVolumeSource,
     created: Option<Time>,
@@ -232,7 +232,7 @@ slim! {
 
     /// `status` of a `VolumeAttachment`.
     pub struct VolumeAttachmentStatus {
-        /// Whether it is attached.
+        /// Whether the volume is attached.
         #[prost(bool, tag = "1")]
         pub attached: bool,
         /// The last error of attaching.

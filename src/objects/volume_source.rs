@@ -1,4 +1,4 @@
-//! Where the data of a volume is: `PersistentVolumeSource`, the source `csi` of volumes and pods, and
+//! Sources of the data of volumes: `PersistentVolumeSource`, the source `csi` of volumes and pods, and
 //! `spec.nodeAffinity`.
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use crate::model::{Attributes, BackendKey, NodeAffinity, NodeRequirement, NodeTe
 macro_rules! sources {
     ($($field:ident: $type:ty = $tag:tt, $json:tt;)*) => {
         slim! {
-            /// Where the data of a volume is: one of these fields is set.
+            /// Source of the data of a volume: one of these fields is set.
             pub struct PersistentVolumeSource {
                 $(
                     #[doc = concat!("`", $json, "`.")]
@@ -136,25 +136,25 @@ pub struct PersistentVolumeSpec {
     /// Capacity, under `storage`.
     #[prost(btree_map = "string, message", tag = "1")]
     pub capacity: BTreeMap<String, Quantity>,
-    /// Where its data is.
+    /// Source of the volume's data.
     #[prost(message, required, tag = "2")]
     pub source: PersistentVolumeSource,
-    /// How nodes may mount it.
+    /// The ways in which nodes may mount the volume.
     #[prost(string, repeated, tag = "3")]
     pub access_modes: Vec<String>,
     /// `Block` or `Filesystem`, the default.
     #[prost(string, optional, tag = "8")]
     pub volume_mode: Option<String>,
-    /// The claim that it is bound to, or reserved for.
+    /// The claim to which the volume is bound, or for which it is reserved.
     #[prost(message, optional, tag = "4")]
     pub claim_ref: Option<ObjectReference>,
-    /// What its controller does after the claim is deleted.
+    /// The action of the volume's controller after the claim is deleted.
     #[prost(string, tag = "5")]
     pub persistent_volume_reclaim_policy: String,
     /// Class.
     #[prost(string, tag = "6")]
     pub storage_class_name: String,
-    /// The nodes that can reach it.
+    /// The nodes that can reach the volume.
     #[prost(message, required, tag = "9")]
     pub node_affinity: VolumeNodeAffinity,
     /// Volume attributes class.
@@ -163,24 +163,24 @@ pub struct PersistentVolumeSpec {
 }
 
 slim! {
-    /// `hostPath` and `local`.
+    /// Sources `hostPath` and `local`.
     pub struct NodePath {
         /// The path on the node.
         #[prost(string, tag = "1")]
         pub path: String,
     }
 
-    /// `nfs`.
+    /// Source `nfs`.
     pub struct Nfs {
         /// The server.
         #[prost(string, tag = "1")]
         pub server: String,
-        /// The path that it exports.
+        /// The path that the server exports.
         #[prost(string, tag = "2")]
         pub path: String,
     }
 
-    /// `iscsi`.
+    /// Source `iscsi`.
     pub struct Iscsi {
         /// Address of the portal.
         #[prost(string, tag = "1")]
@@ -193,7 +193,7 @@ slim! {
         pub lun: i32,
     }
 
-    /// `fc`: names and unit, or identifiers.
+    /// Source `fc`: names and unit, or identifiers.
     pub struct Fc {
         /// World wide names of the targets.
         #[serde(rename = "targetWWNs")]
@@ -207,7 +207,7 @@ slim! {
         pub wwids: Vec<String>,
     }
 
-    /// `awsElasticBlockStore`, `cinder` and `portworxVolume`.
+    /// Sources `awsElasticBlockStore`, `cinder` and `portworxVolume`.
     pub struct VolumeId {
         /// The id.
         #[serde(rename = "volumeID")]
@@ -215,14 +215,14 @@ slim! {
         pub volume_id: String,
     }
 
-    /// `gcePersistentDisk`.
+    /// Source `gcePersistentDisk`.
     pub struct GcePersistentDisk {
         /// The name of the disk, unique in its project and zone.
         #[prost(string, tag = "1")]
         pub pd_name: String,
     }
 
-    /// `azureDisk`.
+    /// Source `azureDisk`.
     pub struct AzureDisk {
         /// The disk's URI.
         #[serde(rename = "diskURI")]
@@ -230,7 +230,7 @@ slim! {
         pub disk_uri: String,
     }
 
-    /// `azureFile`.
+    /// Source `azureFile`.
     pub struct AzureFile {
         /// The `Secret` with the name and key of the storage account.
         #[prost(string, tag = "1")]
@@ -243,7 +243,7 @@ slim! {
         pub secret_namespace: Option<String>,
     }
 
-    /// `rbd`.
+    /// Source `rbd`.
     pub struct Rbd {
         /// Addresses of the monitors.
         #[prost(string, repeated, tag = "1")]
@@ -256,7 +256,7 @@ slim! {
         pub pool: String,
     }
 
-    /// `cephfs`.
+    /// Source `cephfs`.
     pub struct Cephfs {
         /// Addresses of the monitors.
         #[prost(string, repeated, tag = "1")]
@@ -266,9 +266,9 @@ slim! {
         pub path: String,
     }
 
-    /// `glusterfs`.
+    /// Source `glusterfs`.
     pub struct Glusterfs {
-        /// The name of its Endpoints.
+        /// The name of the Endpoints object.
         #[prost(string, tag = "1")]
         pub endpoints: String,
         /// The Gluster volume, and a directory in it.
@@ -276,14 +276,14 @@ slim! {
         pub path: String,
     }
 
-    /// `flexVolume`, without its options.
+    /// Source `flexVolume`, without its options.
     pub struct FlexVolume {
         /// The driver.
         #[prost(string, tag = "1")]
         pub driver: String,
     }
 
-    /// `vsphereVolume`.
+    /// Source `vsphereVolume`.
     pub struct VsphereVolume {
         /// The path of the disk.
         #[prost(string, tag = "1")]
@@ -294,7 +294,7 @@ slim! {
 /// The attribute that csi-provisioner sets on every volume that it provisions.
 pub(super) const PROVISIONER_IDENTITY: &str = "storage.kubernetes.io/csiProvisionerIdentity";
 
-/// `csi`. Its protobuf form is written by hand, since most attributes are not stored.
+/// Source `csi` of a persistent volume. Its protobuf form is written by hand, since most attributes are not stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", remote = "Self")]
 pub struct Csi {
@@ -307,7 +307,7 @@ pub struct Csi {
     /// The attributes that prove dynamic provisioning or decide what is mounted.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub volume_attributes: Entries<VolumeAttributes>,
-    /// The Secret with which nodes mount it, and some drivers delete it.
+    /// The Secret with which nodes mount the volume, and some drivers delete it.
     #[serde(skip_serializing_if = "is_default")]
     pub node_publish_secret_ref: Option<SecretReference>,
 }
@@ -324,7 +324,7 @@ slim! {
     }
 }
 
-/// `csi` of a pod's volume, which has no handle.
+/// Source `csi` of a pod's volume, which has no handle.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", remote = "Self")]
 pub struct InlineCsi {
@@ -339,8 +339,8 @@ pub struct InlineCsi {
 only_objects!(Csi);
 only_objects!(InlineCsi);
 
-/// Allows the attribute that proves dynamic provisioning, and those that decide what any known
-/// driver mounts. Others may hold what nobody should read.
+/// List that allows the attribute that proves dynamic provisioning, and those that decide what any known driver mounts.
+/// Others may hold secrets.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VolumeAttributes;
 
@@ -351,7 +351,7 @@ impl AllowList for VolumeAttributes {
 }
 
 impl Csi {
-    /// Returns the attributes that decide what a volume names.
+    /// Returns the attributes that decide what a volume references.
     pub(super) fn attributes(&self, backend: &BackendKey, folder: &mut Folder) -> Attributes {
         let secret = self.node_publish_secret_ref.as_ref();
         let secret = secret.map(|it| format!("{}/{}", it.namespace, it.name));
@@ -361,7 +361,7 @@ impl Csi {
 }
 
 impl InlineCsi {
-    /// Returns the attributes that decide what a volume names.
+    /// Returns the attributes that decide what a pod's volume references.
     pub(super) fn attributes(&self, backend: &BackendKey, folder: &mut Folder) -> Attributes {
         deciding(self.volume_attributes.iter(), backend, folder)
     }
@@ -456,7 +456,7 @@ slim! {
         pub required: Option<NodeSelector>,
     }
 
-    /// Terms of which a node must match one.
+    /// Terms, of which a node must match one.
     pub struct NodeSelector {
         /// The terms.
         #[prost(message, repeated, tag = "1")]

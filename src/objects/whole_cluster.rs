@@ -1,4 +1,4 @@
-//! Clusters of which everything was read, from objects as they are written in JSON: for tests.
+//! Clusters of which everything was read, made for tests from objects in JSON.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::{Folded, Folder, decoding};
 use crate::cluster::{Change, Cluster, Dirty, Reach};
 use crate::model::{Answer, Kind, OwnerKey, Question, Row, Uid};
 
-/// Existence of an object by kind and name in the namespace `shop`: its uid, if it exists.
+/// Returns question and answer about an object by kind and name in the namespace `shop`: its uid, if it exists.
 pub(crate) fn existence(
     api_version: &str,
     kind: &str,
@@ -17,7 +17,7 @@ pub(crate) fn existence(
     (Question::OwnerExists(key(api_version, kind, name)), answer)
 }
 
-/// The key of an owner in the namespace `shop`.
+/// Returns the key of an owner in the namespace `shop`.
 pub(crate) fn key(api_version: &str, kind: &str, name: &str) -> OwnerKey {
     OwnerKey {
         api_version: api_version.into(),

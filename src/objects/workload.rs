@@ -27,25 +27,25 @@ slim! {
 
     /// `spec` of a `StatefulSet`.
     pub struct StatefulSetSpec {
-        /// How many pods.
+        /// Number of pods.
         #[prost(int32, optional, tag = "1")]
         pub replicas: Option<i32>,
-        /// The selector of its pods.
+        /// The selector of the set's pods.
         #[prost(message, required, tag = "2")]
         pub selector: LabelSelector,
-        /// The template of its pods.
+        /// The template of the set's pods.
         #[prost(message, required, tag = "3")]
         pub template: PodTemplateSpec,
         /// The templates of the claims that are created for each pod.
         #[prost(message, repeated, tag = "4")]
         pub volume_claim_templates: Vec<VolumeClaimTemplate>,
-        /// The order in which its pods are created and deleted; the API server sets a default.
+        /// The order in which the set's pods are created and deleted; the API server sets a default.
         #[prost(string, tag = "6")]
         pub pod_management_policy: String,
-        /// Whether these claims are deleted with the pods or with the StatefulSet.
+        /// Policy by which these claims are deleted with the pods or with the StatefulSet.
         #[prost(message, optional, tag = "10")]
         pub persistent_volume_claim_retention_policy: Option<ClaimRetentionPolicy>,
-        /// The ordinals of its pods.
+        /// The ordinals of the set's pods.
         #[prost(message, required, tag = "11")]
         pub ordinals: StatefulSetOrdinals,
     }
@@ -79,10 +79,10 @@ slim! {
 
     /// `status` of a `StatefulSet`.
     pub struct StatefulSetStatus {
-        /// The generation that its controller has observed.
+        /// The generation that the set's controller has observed.
         #[prost(int64, tag = "1")]
         pub observed_generation: i64,
-        /// How many pods there are.
+        /// Number of pods that exist.
         #[prost(int32, tag = "2")]
         pub replicas: i32,
     }
@@ -203,10 +203,10 @@ slim! {
 
     /// `spec` of a `Deployment`, `ReplicaSet` or `ReplicationController`, as far as it is read.
     pub struct ReplicatedSpec {
-        /// How many pods.
+        /// Number of pods.
         #[prost(int32, optional, tag = "1")]
         pub replicas: Option<i32>,
-        /// The template of its pods.
+        /// The template of the pods.
         #[prost(message, required, tag = "3")]
         pub template: PodTemplateSpec,
     }
@@ -223,7 +223,7 @@ slim! {
 
     /// `spec` of a `DaemonSet`.
     pub struct DaemonSetSpec {
-        /// The template of its pods.
+        /// The template of the pods.
         #[prost(message, required, tag = "2")]
         pub template: PodTemplateSpec,
     }
@@ -253,10 +253,10 @@ slim! {
 
     /// `spec` of a job.
     pub struct JobSpec {
-        /// The template of its pods.
+        /// The template of the job's pods.
         #[prost(message, required, tag = "6")]
         pub template: PodTemplateSpec,
-        /// Whether it is suspended: it then creates no pods.
+        /// Whether the job is suspended: it then creates no pods.
         #[prost(bool, optional, tag = "10")]
         pub suspend: Option<bool>,
     }
@@ -280,17 +280,17 @@ slim! {
 
     /// `spec` of a cron job.
     pub struct CronJobSpec {
-        /// Whether it is suspended: it then creates no jobs.
+        /// Whether the cron job is suspended: it then creates no jobs.
         #[prost(bool, optional, tag = "4")]
         pub suspend: Option<bool>,
-        /// The template of its jobs.
+        /// The template of the cron job's jobs.
         #[prost(message, required, tag = "5")]
         pub job_template: JobTemplateSpec,
     }
 
     /// The template of the jobs of a cron job.
     pub struct JobTemplateSpec {
-        /// Their `spec`.
+        /// `spec` of the jobs.
         #[prost(message, required, tag = "2")]
         pub spec: JobSpec,
     }
@@ -307,7 +307,7 @@ slim! {
 
     /// `spec` of an autoscaler.
     pub struct HorizontalPodAutoscalerSpec {
-        /// The workload that it scales.
+        /// The workload that the autoscaler scales.
         #[prost(message, required, tag = "1")]
         pub scale_target_ref: ScaleTarget,
     }
@@ -324,7 +324,7 @@ slim! {
 
     /// The template of the pods of a workload.
     pub struct PodTemplateSpec {
-        /// Their `spec`.
+        /// `spec` of the pods.
         #[prost(message, required, tag = "2")]
         pub spec: PodSpec,
     }

@@ -1,4 +1,4 @@
-//! `-o custom-columns=NAME:.metadata.name,…`: parsed and printed as kubectl does, with its messages.
+//! Columns of `-o custom-columns=NAME:.metadata.name,…`: parsed and printed as kubectl does, with its messages.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::jsonpath::{JsonPath, RenderError, TemplateError, go_text};
 use super::table::{TableStyle, TextTable};
 
-/// Columns of the user's choosing.
+/// Columns that the user chose.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Columns {
     columns: Vec<Column>,
@@ -17,49 +17,49 @@ pub struct Columns {
 #[derive(Debug, Clone, PartialEq)]
 struct Column {
     header: String,
-    /// `None` for `NAME:`, which kubectl accepts and never fills.
+    /// Path of the column; `None` for `NAME:`, which kubectl accepts and never fills.
     path: Option<JsonPath>,
 }
 
-/// Says what is wrong with the columns asked for.
+/// Reason for which columns cannot be parsed, in kubectl's words.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum ColumnsError {
-    /// Nothing after the equals sign.
+    /// Nothing follows the equals sign.
     #[error("custom-columns format specified but no custom columns given")]
     NoColumns,
-    /// A column without a colon.
+    /// A column has no colon.
     #[error("unexpected custom-columns spec: {0}, expected <header>:<json-path-expr>")]
     NoPath(String),
-    /// A path that is none.
+    /// A column has an invalid path.
     #[error("failed to read column {header}")]
     Path {
         /// The column.
         header: String,
-        /// What is wrong with its path.
+        /// The error in its path.
         source: TemplateError,
     },
-    /// A file without its first line.
+    /// The file has no first line.
     #[error(
         "invalid template, missing header line, expected one line of space separated headers, one line of space separated column specs"
     )]
     NoHeaderLine,
-    /// A file without its second line.
+    /// The file has no second line.
     #[error(
         "invalid template, missing spec line, expected one line of space separated headers, one line of space separated column specs"
     )]
     NoSpecLine,
-    /// A file with more headers than paths, or fewer.
+    /// The file has more headers than paths, or fewer.
     #[error("number of headers ({headers}) and field specifications ({paths}) don't match")]
     Uneven {
-        /// Words in the first line.
+        /// Number of words in the first line.
         headers: usize,
-        /// Words in the second line.
+        /// Number of words in the second line.
         paths: usize,
     },
 }
 
 impl Columns {
-    /// Parses what follows `custom-columns=`.
+    /// Parses the value after `custom-columns=`.
     pub fn parse(spec: &str) -> Result<Self, ColumnsError> {
         if spec.is_empty() {
             return Err(ColumnsError::NoColumns);
@@ -71,7 +71,7 @@ impl Columns {
         Ok(Self { columns: columns.collect::<Result<_, _>>()? })
     }
 
-    /// Parses what the file of `custom-columns-file=` holds: a line of headers and a line of paths.
+    /// Parses the content of a file of `custom-columns-file=`: a line of headers and a line of paths.
     pub fn parse_file(text: &str) -> Result<Self, ColumnsError> {
         let mut lines = text.lines();
         let headers = lines.next().ok_or(ColumnsError::NoHeaderLine)?;
@@ -100,7 +100,7 @@ impl Columns {
         self.columns.iter().map(|column| column.cell(object)).collect()
     }
 
-    /// Prints one line per object, and the headers above them if the look has any.
+    /// Prints one line per object, beneath the headers if these are wanted.
     pub fn print(
         &self,
         out: &mut dyn io::Write,

@@ -1,4 +1,4 @@
-//! Compares two reports: what appeared, what cleared, and what only one of them could have seen.
+//! Comparison of two reports: what appeared, what cleared, and what only one of them could have found.
 //!
 //! A finding that a report lacks is absent only if that report would list it: it is in its scope, was read, and is not
 //! hidden. Anything else is `unseen`.
@@ -66,39 +66,39 @@ pub struct FindingChange {
     pub reason: Option<String>,
 }
 
-/// Why a file is no report that can be compared.
+/// Reason for which a file is no report that can be compared.
 #[derive(Debug, Error)]
 pub enum SavedReportError {
-    /// It is something else.
+    /// The file is no report.
     #[error("not a report of `audit -o json`")]
     Malformed(#[source] serde_json::Error),
-    /// It is the beginning of a report.
+    /// The file is the beginning of a report.
     #[error("it is cut off")]
     Cut(#[source] serde_json::Error),
-    /// It is of another kind or version.
+    /// The report is of another kind or version.
     #[error("it is {kind:?} of {api_version:?}, not \"AuditReport\" of {API_VERSION:?}")]
     Other {
-        /// Its kind.
+        /// Kind of the document.
         kind: String,
-        /// Its version.
+        /// Version of the document.
         api_version: String,
     },
-    /// What it lists was compared itself.
+    /// The report lists the result of a comparison itself.
     #[error("it lists only what was new when it was saved (--new-only)")]
     OnlyNew,
-    /// An earlier version did not write what it is about.
+    /// The report does not say what it is about, as those of an earlier version.
     #[error("it does not say what it is about (metadata.scope)")]
     NoScope,
-    /// An earlier version did not write where the bytes are.
+    /// The report does not say where its bytes are, as those of an earlier version.
     #[error("it does not say where its bytes are (summary.storage)")]
     NoStorage,
-    /// It is of a dump that does not say so.
+    /// The report does not say when it was made.
     #[error("it does not say when it was made (metadata.takenAt)")]
     NoTime,
 }
 
 impl SavedReportError {
-    /// Whether reading failed, not the report.
+    /// Whether reading failed, and not the report.
     pub fn is_io(&self) -> bool {
         matches!(self, Self::Malformed(error) if error.is_io())
     }
@@ -111,21 +111,21 @@ impl From<serde_json::Error> for SavedReportError {
     }
 }
 
-/// What `audit -o json` printed, with what `F` keeps of its findings.
+/// Document that `audit -o json` printed, with what `F` keeps of its findings.
 #[derive(Debug)]
 pub struct SavedDocument<F> {
-    /// When, of what, by which version and about what.
+    /// Time, cluster, version and scope of the report.
     pub metadata: ReportMetadata,
     /// The findings added up.
     pub summary: Summary,
-    /// Its findings.
+    /// The findings of the report.
     pub findings: F,
-    /// What it could not read.
+    /// The resources that could not be read.
     pub gaps: Vec<Gap>,
 }
 
 impl<F: DeserializeOwned> SavedDocument<F> {
-    /// Reads what `audit -o json` printed.
+    /// Reads a document that `audit -o json` printed.
     ///
     /// # Errors
     /// When it is something else, or not whole.
@@ -163,21 +163,21 @@ impl<F: DeserializeOwned> SavedDocument<F> {
     }
 }
 
-/// A report that was saved, as far as it is compared.
+/// A saved report, reduced to what is compared.
 #[derive(Debug, Clone)]
 pub struct SavedReport {
-    /// When, of what, by which version and about what.
+    /// Time, cluster, version and scope of the report.
     pub metadata: ReportMetadata,
     scope: ReportScope,
     findings: Vec<SavedFinding>,
     gaps: Vec<Gap>,
-    /// Findings that are counted and not listed, by rule.
+    /// Number of findings that are counted and not listed, by rule.
     hidden: HashMap<String, usize>,
-    /// Where each finding is.
+    /// Index of each finding in the list.
     places: HashMap<FindingKey, usize>,
 }
 
-/// A finding, as far as it is compared.
+/// A finding of a saved report, reduced to what is compared.
 #[derive(Debug, Clone, Deserialize)]
 pub struct SavedFinding {
     id: String,
@@ -192,7 +192,7 @@ struct SavedVolume {
     claim: Option<String>,
 }
 
-/// By what a finding is the same in two reports: its rule, and kind, namespace and name of its object.
+/// Identity of a finding in two reports: its rule, and kind, namespace and name of its object.
 type FindingKey = (String, String, Option<String>, String);
 
 fn key(id: &str, object: &ObjectReference) -> FindingKey {
@@ -214,7 +214,7 @@ impl From<&Finding> for SavedFinding {
 }
 
 impl SavedFinding {
-    /// The namespace by which scopes select it, as far as a report says it.
+    /// Returns the namespace by which scopes select the finding, as far as a report says it.
     fn namespace(&self) -> Option<&str> {
         if self.object.kind == Kind::Namespace.name() {
             return Some(&self.object.name);
@@ -225,7 +225,7 @@ impl SavedFinding {
 }
 
 impl ReportScope {
-    /// What the report was asked about, if that is not everything; each part in few words.
+    /// Returns what the report was asked about, if that is not everything; each part in few words.
     pub fn narrowed(&self) -> Vec<String> {
         let list = |names: &[String]| (!names.is_empty()).then(|| names.join(", "));
         let objects: Vec<_> = self.objects.iter().map(short_name).collect();
@@ -241,23 +241,23 @@ impl ReportScope {
     }
 }
 
-/// What a report would list.
+/// The findings that a report would list: its scope, its gaps and what it hides.
 #[derive(Clone, Copy)]
 pub struct ReportCoverage<'a> {
     scope: &'a ReportScope,
     gaps: &'a [Gap],
-    /// Without one, everything is listed.
+    /// Numbers of findings that are not listed, by rule; `None` if all are listed.
     hidden: Option<&'a HashMap<String, usize>>,
 }
 
 impl<'a> ReportCoverage<'a> {
-    /// That of a report whose findings are all compared, also those that `--severity` hides.
+    /// Returns the coverage of a report whose findings are all compared, also those that `--severity` hides.
     pub fn of_all(scope: &'a ReportScope, gaps: &'a [Gap]) -> Self {
         Self { scope, gaps, hidden: None }
     }
 
-    /// Why a report may lack a finding that is there; `None` if it would have it. `other` is what the report that has it
-    /// was asked about; gaps in `shared` limited both alike.
+    /// Returns why a report may lack a finding that exists; `None` if it would have it. `other` is what the report that
+    /// has it was asked about; gaps in `shared` limited both alike.
     fn blind(&self, finding: &SavedFinding, other: &ReportScope, shared: &[Gap]) -> Option<String> {
         let scope = self.scope;
         let SavedFinding { id, object, .. } = finding;
@@ -305,7 +305,7 @@ impl<'a> ReportCoverage<'a> {
     }
 }
 
-/// Whether finding it needs objects of a resource.
+/// Whether a rule needs objects of a resource.
 fn is_looked_at(id: &str, resource: &str) -> bool {
     rules::find(id).is_some_and(|rule| rule.needs.iter().any(|kind| kind.plural() == resource))
 }
@@ -316,24 +316,24 @@ fn is_worse(severity: &str, than: &str) -> bool {
     severity.is_some_and(|it| than.is_none_or(|than| it < than))
 }
 
-/// Whether two references of one name are to two objects.
+/// Whether two references with one name are to two objects.
 fn is_another(a: &ObjectReference, b: &ObjectReference) -> bool {
     a.uid.as_ref().zip(b.uid.as_ref()).is_some_and(|(a, b)| a != b)
 }
 
-/// What a finding is to an earlier report.
+/// State of a finding compared with an earlier report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BaselineState {
-    /// It was not there, was less severe, or is about another object of the same name.
+    /// The earlier report lacks the finding, or has it less severe, or about another object of the same name.
     New,
-    /// It was there.
+    /// The earlier report has the finding.
     Known,
-    /// The earlier report could not have it.
+    /// The earlier report could not have the finding.
     Unseen,
 }
 
 impl BaselineState {
-    /// As reports write it.
+    /// Returns the name of the state in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::New => "new",
@@ -362,7 +362,8 @@ impl TryFrom<SavedDocument<Vec<SavedFinding>>> for SavedReport {
 }
 
 impl SavedReport {
-    /// Holds that a later report can be compared with this one: what it does not list would stay unseen for ever.
+    /// Returns this report if a later one can be compared with it: findings that it does not list would stay unseen for
+    /// ever.
     ///
     /// # Errors
     /// When it was made with `--new-only`.
@@ -381,7 +382,7 @@ impl SavedReport {
         self.places.get(&key(id, object)).and_then(|at| self.findings.get(*at))
     }
 
-    /// What a finding of a later report is to this one.
+    /// Returns the state of a finding of a later report compared with this one.
     pub fn state(&self, finding: &Finding, later: ReportCoverage) -> BaselineState {
         match self.find(&finding.id, &finding.object) {
             Some(earlier) => {
@@ -396,7 +397,7 @@ impl SavedReport {
         }
     }
 
-    /// Why this report may lack a finding of a later one; `None` if it was not there, or was less severe.
+    /// Returns why this report may lack a finding of a later one; `None` if it did not exist, or was less severe.
     fn lacks(&self, finding: &SavedFinding, later: ReportCoverage) -> Option<String> {
         // Had it been as severe as those that are listed, it would be listed.
         let is_listed = self.scope.hidden.as_ref().is_none_or(|hidden| {

@@ -1,4 +1,4 @@
-//! Prints findings as they appear, change and clear, in any format; what waits for a reader is folded.
+//! Stream of findings as they appear, change and clear, in any format; what waits for a reader is folded.
 
 use std::{
     collections::BTreeMap,
@@ -15,14 +15,14 @@ use super::{
 };
 use crate::model::escape_control;
 
-/// What is printed so far, and how it goes on.
+/// Printer of finding events, which goes on beneath what it has printed.
 pub struct EventStream {
     printer: Printer,
     table: GrowingTable,
 }
 
 impl EventStream {
-    /// Begins a stream. Nothing is printed yet.
+    /// Begins a stream of events. Nothing is printed yet.
     pub fn new(printer: Printer, page: ReportStyle) -> Self {
         let (headers, width) = match &printer {
             Printer::Table { wide } => {
@@ -40,7 +40,7 @@ impl EventStream {
         Self { printer, table }
     }
 
-    /// Prints what is new.
+    /// Prints new events.
     ///
     /// # Errors
     /// When writing fails, or a template does not fit an event.
@@ -119,22 +119,22 @@ fn cells(event: FindingEvent, wide: bool) -> Vec<String> {
     std::iter::once(name).chain(of_finding).collect()
 }
 
-/// What waits to be printed, in order. Of a finding it holds at most that it has cleared and that it
-/// has appeared again: however long nobody reads, there is no more of it than there are findings, and
-/// what is read adds up all the same.
+/// Backlog of events that wait to be printed, in order. Of a finding it holds at most that it has cleared and that it
+/// has appeared again: however long it is unread, there is no more of it than there are findings, and what is read adds
+/// up all the same.
 #[derive(Debug, Default)]
 pub struct EventBacklog {
     next: u64,
     waiting: BTreeMap<u64, FindingEvent>,
-    /// Where the events of a finding stand.
+    /// Places of the waiting events of each finding.
     places: BTreeMap<FindingKey, Vec<u64>>,
 }
 
-/// A finding: its rule and its object.
+/// Identity of a finding: its rule and its object.
 type FindingKey = (String, [String; 4]);
 
 impl EventBacklog {
-    /// Adds an event. What waits of the same finding becomes one with it.
+    /// Adds an event to the backlog. What waits of the same finding becomes one with it.
     pub fn push(&mut self, event: FindingEvent) {
         let key = key(&event);
         let places = self.places.entry(key.clone()).or_default();
@@ -164,12 +164,12 @@ impl EventBacklog {
         self.next += 1;
     }
 
-    /// Whether nothing waits.
+    /// Whether no event waits.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Takes out everything that waits.
+    /// Takes out all waiting events.
     pub fn take(&mut self) -> Vec<FindingEvent> {
         self.places.clear();
         std::mem::take(&mut self.waiting).into_values().collect()

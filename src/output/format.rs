@@ -5,15 +5,15 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// A way to print, as given to `-o`.
+/// Output format, as given to `-o`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Format {
-    /// One line per finding.
+    /// A table with one line per finding.
     #[default]
     Table,
-    /// The same with more columns.
+    /// A table with more columns.
     Wide,
-    /// The whole report as JSON.
+    /// The whole report, as JSON.
     Json,
     /// The whole report as YAML.
     Yaml,
@@ -21,20 +21,20 @@ pub enum Format {
     Name,
     /// A template; see [`Template`](super::jsonpath::Template).
     JsonPath(String),
-    /// The same, whose results are printed as JSON lists.
+    /// A template whose results are printed as JSON lists.
     JsonPathAsJson(String),
     /// A template that is in a file.
     JsonPathFile(PathBuf),
-    /// Columns of the user's choosing; see [`Columns`](super::columns::Columns).
+    /// Columns that the user chose; see [`Columns`](super::columns::Columns).
     CustomColumns(String),
-    /// The same, in a file.
+    /// Columns that the user chose, in a file.
     CustomColumnsFile(PathBuf),
 }
 
-/// Says why a format was not accepted, in kubectl's words.
+/// Reason for which a format was not accepted, in kubectl's words.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum FormatError {
-    /// Nothing of that name.
+    /// No format has this name.
     #[error(r#"unable to match a printer suitable for the output format "{0}", allowed formats are: {ALLOWED}"#)]
     Unknown(String),
     /// `jsonpath` without a template.
@@ -45,7 +45,7 @@ pub enum FormatError {
     NoColumns,
 }
 
-/// Sorted, as kubectl sorts them.
+/// All formats that are accepted, sorted as kubectl sorts them.
 pub const ALLOWED: &str = "custom-columns,custom-columns-file,json,jsonpath,jsonpath-as-json,jsonpath-file,name,table,wide,yaml";
 
 impl FromStr for Format {

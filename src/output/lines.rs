@@ -7,31 +7,31 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::model::{Severity, begins_command, escape_control, in_own_name};
 
-/// The longest name that is printed: no object of a cluster has a longer one.
+/// Greatest length of a name that is printed: no object of a cluster has a longer one.
 pub const LONGEST_NAME: usize = 400;
 
-/// Colours that read on black as on white: what a terminal calls yellow, green, cyan or dim does not.
+/// Red, one of the colours that read on black as on white: what a terminal calls yellow, green, cyan or dim does not.
 const RED: Style = AnsiColor::Red.on_default();
 const AMBER: Style = Ansi256Color(130).on_default();
 const GREEN: Style = Ansi256Color(28).on_default();
 const BLUE: Style = Ansi256Color(31).on_default();
 const GREY: Style = Ansi256Color(243).on_default();
 
-/// Colours, where they are wanted.
+/// Painter of texts, which uses colours only where they are wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct Paint {
     pub colour: bool,
 }
 
 impl Paint {
-    /// A severity, in a column of this width.
+    /// Returns a severity in its colour, in a column of this width.
     pub fn severity(self, severity: Option<Severity>, width: usize) -> String {
         let Some(severity) = severity else { return " ".repeat(width) };
         let name = severity.name();
         format!("{}{:2$}", self.ranked(severity, name), "", width.saturating_sub(name.len()))
     }
 
-    /// A text in the colour of a severity.
+    /// Returns a text in the colour of a severity.
     pub fn ranked(self, severity: Severity, text: &str) -> String {
         let style = match severity {
             Severity::Critical => RED.bold(),
@@ -43,27 +43,27 @@ impl Paint {
         self.styled(text, style)
     }
 
-    /// The id of a finding.
+    /// Returns a text in bold, such as the id of a finding.
     pub fn strong(self, text: &str) -> String {
         self.styled(text, Style::new().bold())
     }
 
-    /// What destroys data.
+    /// Returns a text in the colour of what destroys data.
     pub fn alarm(self, text: &str) -> String {
         self.styled(text, RED)
     }
 
-    /// What keeps data.
+    /// Returns a text in the colour of what keeps data.
     pub fn kept(self, text: &str) -> String {
         self.styled(text, GREEN)
     }
 
-    /// What is refused.
+    /// Returns a text in the colour of what is refused.
     pub fn refused(self, text: &str) -> String {
         self.styled(text, AMBER)
     }
 
-    /// What begins a line: an error, a next step, a verdict.
+    /// Returns the label of a line in its colour: an error, a next step, a verdict.
     pub fn label(self, label: &str) -> String {
         let style = match label.trim_end() {
             "Error:" => RED,
@@ -83,7 +83,7 @@ impl Paint {
     }
 }
 
-/// A cell of a table that people read: harmless, and with the name under which the program was called.
+/// Returns a cell of a table that people read: harmless, and with the name under which the program was called.
 pub fn readable(text: &str) -> Cow<'_, str> {
     match escape_control(text) {
         Cow::Borrowed(text) => in_own_name(text),
@@ -91,12 +91,12 @@ pub fn readable(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Widths of columns of one table: as wide as their widest cell, at least so wide, with a gap of two.
+/// Returns the width of a column: that of its widest cell with a gap of two, and at least `least`.
 pub fn column_width<'t>(least: usize, cells: impl Iterator<Item = &'t str>) -> usize {
     cells.map(|cell| cell.width() + 2).fold(least, usize::max)
 }
 
-/// A cell, and the rest of its column.
+/// Returns a cell, padded to its column.
 pub fn cell(text: &str, width: usize) -> String {
     format!("{text}{:1$}", "", width.saturating_sub(text.width()))
 }
@@ -146,7 +146,7 @@ pub fn shortened_beside_commands(advice: &str, limit: usize) -> String {
     parts.iter().enumerate().map(part).collect::<Vec<_>>().join("`")
 }
 
-/// The first characters that have room in so many columns.
+/// Returns the first characters that have room in a number of columns.
 fn columns(text: impl Iterator<Item = char>, limit: usize) -> Vec<char> {
     let mut used = 0;
     text.take_while(|c| {
@@ -190,11 +190,11 @@ fn filled(text: &str, width: usize, breaks_words: bool) -> Vec<String> {
     lines
 }
 
-/// Ends a line of a command that goes on in the next one.
+/// The end of a line of a command that goes on in the next one.
 const GOES_ON: &str = " \\";
 
-/// The words of a text, and whether they are of a command; a command in backticks is one, or one for
-/// each line that it takes.
+/// Returns the words of a text, and whether they are of a command; a command in backticks is one, or one for each line
+/// that it takes.
 fn words(text: &str, width: usize) -> Vec<(String, bool)> {
     let mut words: Vec<(String, bool)> = Vec::new();
     let mut command: Vec<&str> = Vec::new();
@@ -226,7 +226,7 @@ fn words(text: &str, width: usize) -> Vec<(String, bool)> {
     words
 }
 
-/// Finds a letter of a command, from its beginning on, where no quotes of a shell are around it.
+/// Returns a test for a letter of a command, from its beginning on, where no quotes of a shell are around it.
 pub(super) fn unquoted(wanted: char) -> impl FnMut(char) -> bool {
     let (mut is_quoted, mut is_escaped) = (false, false);
     move |letter| {
@@ -236,7 +236,7 @@ pub(super) fn unquoted(wanted: char) -> impl FnMut(char) -> bool {
     }
 }
 
-/// Breaks a command where a shell allows it: it can be copied as it stands.
+/// Breaks a command where a shell allows it, so that it can be copied as it stands.
 pub fn command_lines(command: &str, width: usize) -> Vec<String> {
     let command = &*in_own_name(command);
     if command.width() <= width {

@@ -1,5 +1,5 @@
-//! Documents as JSON and YAML. Reports are written while their findings are made: a hundred thousand findings are
-//! never in memory at once.
+//! Writers of documents as JSON and YAML. Reports are written while their findings are made: a hundred thousand
+//! findings are never in memory at once.
 //!
 //! YAML quotes what readers of YAML 1.1 take for booleans: kubectl reads `off` as `false`.
 
@@ -29,7 +29,7 @@ pub fn report_json<T: Serialize>(
     json(out, &report)
 }
 
-/// Writes the same as YAML.
+/// Writes an object like [`report_json`], as YAML.
 pub fn report_yaml<T: Serialize>(
     out: &mut dyn Write,
     head: &impl Serialize,
@@ -42,7 +42,7 @@ pub fn report_yaml<T: Serialize>(
     yaml(out, &report)
 }
 
-/// A list that is written while its items are made; it can be written once.
+/// Returns a list that is written while its items are made; it can be written once.
 pub fn streamed<T: Serialize>(items: &mut dyn Iterator<Item = T>) -> impl Serialize + '_ {
     Streamed(RefCell::new(items))
 }
@@ -85,7 +85,7 @@ struct Report<'a, H, T, I> {
     tail: &'a T,
 }
 
-/// One field whose name is not known before.
+/// A field whose name is known only when it is written.
 struct NamedField<'a, I> {
     field: &'a str,
     items: I,
@@ -99,7 +99,7 @@ impl<I: Serialize> Serialize for NamedField<'_, I> {
     }
 }
 
-/// A sequence that is there once.
+/// A sequence whose items are made once, while it is written.
 struct Streamed<'a, T>(RefCell<&'a mut dyn Iterator<Item = T>>);
 
 impl<T: Serialize> Serialize for Streamed<'_, T> {
@@ -120,11 +120,11 @@ fn is_boolean(text: &str) -> bool {
     BOOLEANS.iter().any(|it| it.eq_ignore_ascii_case(text))
 }
 
-/// Passes YAML on, as the serializer writes it: a scalar is on a line of its own, or a literal block.
+/// Writer that quotes the [`BOOLEANS`] in YAML of the serializer: a scalar is on a line of its own, or a literal block.
 pub(super) struct QuotedBooleans<'a> {
     out: &'a mut dyn Write,
     line: Vec<u8>,
-    /// The column that a literal block is beneath, while one is written.
+    /// The column beneath which a literal block stands, while one is written.
     block: Option<usize>,
 }
 
@@ -133,7 +133,7 @@ impl<'a> QuotedBooleans<'a> {
         Self { out, line: Vec::new(), block: None }
     }
 
-    /// Passes on what is left.
+    /// Writes what is left.
     pub(super) fn finish(mut self) -> io::Result<()> {
         self.pass_on()
     }

@@ -1,4 +1,4 @@
-//! The order of `--sort-by`: what its path finds, compared by what it means.
+//! The order of `--sort-by`: the values that its path finds, compared by their meaning.
 
 use std::cmp::Ordering;
 
@@ -14,18 +14,18 @@ use crate::model::{Severity, nearest, parse_duration, parse_quantity, parse_time
 #[derive(Debug)]
 pub struct SortPath(JsonPath);
 
-/// Why there is nothing to sort by.
+/// Reason for which findings cannot be sorted by a path.
 #[derive(Debug, Error)]
 pub enum SortError {
-    /// It is no path.
+    /// The text is no path.
     #[error(transparent)]
     Malformed(#[from] TemplateError),
-    /// It leads nowhere.
+    /// The path leads to nothing in any finding.
     #[error("no finding has {path}")]
     Nowhere {
         /// The fields of the path.
         path: String,
-        /// The paths that are meant, perhaps.
+        /// Similar paths, one of which may be meant.
         near: Vec<String>,
     },
 }
@@ -102,7 +102,7 @@ fn time(text: &str) -> Option<i128> {
     Some(i128::from(time.timestamp()) * 1_000_000_000 + i128::from(time.timestamp_subsec_nanos()))
 }
 
-/// Compares values that are of no one type: numbers before texts, what is missing last.
+/// Compares values of several types: numbers before texts, what is missing last.
 fn plain(a: Option<&Value>, b: Option<&Value>) -> Ordering {
     let rank = |key: Option<&Value>| match key {
         Some(Value::Number(_)) => 0,

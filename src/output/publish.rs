@@ -1,4 +1,4 @@
-//! Puts what was judged into the public shapes of [`wire`](super::wire).
+//! Conversion of what was judged into the public shapes of [`wire`](super::wire).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +13,10 @@ use crate::model::{
 };
 use crate::rules::{StoragePool, StorageTotals, Totals, UnreadGap, Waste};
 
-/// What a report says besides what is in the cluster.
+/// Origin of a report, which the cluster does not contain.
 #[derive(Debug, Clone)]
 pub struct ReportOrigin {
-    /// Where the objects came from.
+    /// The source of the objects.
     pub source: Source,
     /// The folder whose records of earlier runs were read.
     pub journal: Option<String>,
@@ -33,7 +33,7 @@ pub fn head(metadata: ReportMetadata, tally: &Totals, scope: ReportScope) -> Rep
     }
 }
 
-/// Tells when, of what, by which version and with which thresholds.
+/// Returns time, cluster, version and thresholds of a report.
 pub fn metadata(cluster: &Cluster, settings: &Settings, origin: ReportOrigin) -> ReportMetadata {
     ReportMetadata {
         taken_at: cluster.clock().as_ref().map(format_time),
@@ -47,7 +47,7 @@ pub fn metadata(cluster: &Cluster, settings: &Settings, origin: ReportOrigin) ->
     }
 }
 
-/// Tells what a report is about.
+/// Returns the public shape of the scope of a report.
 pub fn scope(scope: &Scope, exempted: &[(RuleId, ObjectRef)]) -> ReportScope {
     let texts = |texts: &BTreeSet<Text>| texts.iter().map(ToString::to_string).collect();
     let object = |key: &ObjectKey| reference(&ObjectRef { key: key.clone(), uid: None });
@@ -109,7 +109,7 @@ pub fn finding(finding: model::Finding, now: Option<Time>) -> wire::Finding {
     }
 }
 
-/// Puts what has become of a finding into its public shape.
+/// Puts the change of a finding into its public shape.
 pub fn finding_event(event: FindingEvent, now: Option<Time>) -> wire::FindingEvent {
     let present = |it: Box<model::Finding>| EventFinding::Present(Box::new(finding(*it, now)));
     let (name, finding) = match event {
@@ -141,7 +141,7 @@ pub(super) fn age(age: model::Age, now: Option<Time>) -> wire::Age {
     }
 }
 
-/// Puts what tells a volume apart into its public shape.
+/// Puts the columns of a volume into their public shape.
 pub(super) fn volume(volume: model::VolumeColumns) -> wire::Volume {
     wire::Volume {
         capacity: volume.capacity.map(format_bytes),
@@ -174,7 +174,7 @@ pub(super) fn gap(UnreadGap { gap, rules }: &UnreadGap) -> wire::Gap {
     }
 }
 
-/// Adds up the findings.
+/// Returns the sums of the findings.
 pub fn summary(tally: &Totals) -> Summary {
     let (volumes, claims) = tally.in_scope;
     let count = |severity: Severity| tally.by_severity.get(&severity).copied().unwrap_or(0);
@@ -196,7 +196,7 @@ pub fn summary(tally: &Totals) -> Summary {
     }
 }
 
-/// What is in one place; `None` if that is nothing.
+/// Returns the bytes in one place; `None` if there are none.
 fn share((pool, totals): (&StoragePool, &StorageTotals)) -> Option<StorageShare> {
     let text = |it: &Option<Text>| it.as_ref().map(ToString::to_string);
     let amounts = StorageAmounts {
@@ -216,7 +216,7 @@ fn share((pool, totals): (&StoragePool, &StorageTotals)) -> Option<StorageShare>
     })
 }
 
-/// Tells which cluster it is about.
+/// Returns the identity of the cluster.
 pub fn cluster_identity(cluster: &Cluster) -> ClusterIdentity {
     let server = cluster.server().cloned().unwrap_or_default();
     let owned = |text: Option<Box<str>>| text.map(String::from);
@@ -227,12 +227,12 @@ pub fn cluster_identity(cluster: &Cluster) -> ClusterIdentity {
     }
 }
 
-/// Tells which tool this is.
+/// Returns the identity of this tool.
 pub(super) fn tool() -> Tool {
     Tool { version: env!("CARGO_PKG_VERSION").to_owned() }
 }
 
-/// Tells every duration that ages were compared with.
+/// Returns every duration with which ages were compared.
 pub(super) fn thresholds(settings: &Settings) -> BTreeMap<String, String> {
     let text = |threshold: Threshold| format_duration(settings.thresholds.get(threshold));
     Threshold::ALL.into_iter().map(|it| (it.name().to_owned(), text(it))).collect()

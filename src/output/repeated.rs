@@ -1,4 +1,4 @@
-//! The flags that printed commands repeat, so that they are about the cluster and the records that the report is about.
+//! Flags that printed commands repeat, so that they are about the cluster and the records of the report.
 
 use super::{
     lines::unquoted,
@@ -6,31 +6,32 @@ use super::{
 };
 use crate::{facts::quoted, model::PROGRAM};
 
-/// Commands that read records where `--record-namespace` says.
+/// Commands that read records in the namespace of `--record-namespace`.
 pub const READ_RECORDS: [&str; 5] = ["audit", "dump", "explain", "fix-finalizers", "gc"];
 /// Commands whose roles hold the right to these records: `rbac` takes the flag for them.
 pub const RECORD_ROLES: [&str; 6] =
     ["audit", "watch", "gc", "gc-announce", "apply", "fix-finalizers"];
-/// What separates the commands of a pipeline.
+/// The separator of the commands of a pipeline.
 const PIPE: &str = " | ";
 
-/// How the names of a report are handed to a command: without -r, a report of nothing would run it for everything.
+/// The command that hands the names of a report to another one: without -r, a report of nothing would run it for
+/// everything.
 pub const XARGS: &str = "xargs -r -o ";
-/// How a command of kubectl begins.
+/// The beginning of a command of kubectl.
 const KUBECTL: &str = "kubectl ";
 
-/// The commands of a pipeline.
+/// Returns the commands of a pipeline.
 fn parts(pipeline: &str) -> impl Iterator<Item = &str> {
     pipeline.split(unquoted('|')).map(|it| it.trim_matches(' '))
 }
 
-/// The words of a command of this program, behind its name.
+/// Returns the words of a command of this program, behind its name.
 fn own_words(part: &str) -> impl Iterator<Item = &str> {
     let own = part.strip_prefix(XARGS).unwrap_or(part).strip_prefix(PROGRAM);
     own.unwrap_or_default().split_whitespace()
 }
 
-/// The name of the last command of a pipeline, if it is one of this program.
+/// Returns the name of the last command of a pipeline, if it is one of this program.
 pub fn last_command(pipeline: &str) -> Option<&str> {
     own_words(parts(pipeline).last()?).next()
 }
@@ -53,7 +54,7 @@ pub struct RepeatedFlags {
 }
 
 impl RepeatedFlags {
-    /// Flags of the connection, with their values.
+    /// Returns the flags of the connection, with their values.
     pub fn of_connection<'a>(flags: impl IntoIterator<Item = (&'a str, Option<String>)>) -> Self {
         let typed = |(flag, value): (&str, Option<String>)| match value {
             Some(value) => format!(" {flag} {}", quoted(&value)),
@@ -63,14 +64,14 @@ impl RepeatedFlags {
         Self { connection, records: String::new() }
     }
 
-    /// The namespace of the records, where it is not the default.
+    /// Adds the namespace of the records, where it is not the default.
     #[must_use]
     pub fn with_records(self, namespace: Option<&str>) -> Self {
         let flag = |it| format!(" --record-namespace {}", quoted(it));
         Self { records: namespace.map(flag).unwrap_or_default(), ..self }
     }
 
-    /// A command, or a pipeline of them, with these flags.
+    /// Returns a command, or a pipeline of them, with these flags.
     pub fn command(&self, command: &str) -> String {
         if self.connection.is_empty() && self.records.is_empty() {
             return command.to_owned();
@@ -84,7 +85,7 @@ impl RepeatedFlags {
         parts(command).map(repeated).collect::<Vec<_>>().join(PIPE)
     }
 
-    /// Gives the commands in a sentence, which stand in backticks, these flags.
+    /// Adds these flags to the commands in a sentence, which stand in backticks.
     pub fn repeat(&self, text: &mut String) {
         if *self == Self::default() || !text.contains("`kubectl ") {
             return;
@@ -97,7 +98,7 @@ impl RepeatedFlags {
         *text = text.split('`').enumerate().map(part).collect::<Vec<_>>().join("`");
     }
 
-    /// A finding, with these flags in all of its commands.
+    /// Returns a finding with these flags in all of its commands.
     #[must_use]
     pub fn finding(&self, mut finding: Finding) -> Finding {
         if *self == Self::default() {
@@ -116,7 +117,7 @@ impl RepeatedFlags {
         finding
     }
 
-    /// What has become of a finding, with these flags in all of its commands.
+    /// Returns an event of a finding with these flags in all of its commands.
     #[must_use]
     pub fn event(&self, mut event: FindingEvent) -> FindingEvent {
         if let EventFinding::Present(finding) = event.finding {

@@ -1,4 +1,4 @@
-//! Prints a report in any format.
+//! Printing of a report in any format.
 
 use std::{
     borrow::Cow,
@@ -24,8 +24,7 @@ use crate::model::escape_control;
 /// A format with its templates parsed, so that nothing can go wrong half way through.
 #[derive(Debug)]
 pub enum Printer {
-    /// For people at a terminal what explains others first; otherwise, or with more columns, one
-    /// line per finding.
+    /// A table: at a terminal with causes first; otherwise, or with more columns, with one line per finding.
     Table {
         wide: bool,
     },
@@ -37,21 +36,21 @@ pub enum Printer {
     Columns(Columns),
 }
 
-/// How to print.
+/// Style of a printed report.
 #[derive(Debug, Clone, Copy)]
 pub struct ReportStyle {
-    /// Print headers.
+    /// Whether headers are printed.
     pub headers: bool,
     /// Width of the terminal, `None` when there is none.
     pub width: Option<u16>,
     /// Whether the terminal shows colours, and they are wanted.
     pub colour: bool,
-    /// Print the findings in the opposite order: the worst last.
+    /// Whether the findings are printed in the opposite order: the worst last.
     pub reverse: bool,
 }
 
 impl Printer {
-    /// Prints a report. For people at a terminal, it returns the commands with which to begin.
+    /// Prints a report in this format. For people at a terminal, it returns the commands with which to begin.
     ///
     /// # Errors
     /// When writing fails, or a template does not fit the report.
@@ -99,15 +98,15 @@ impl Printer {
         Ok(Vec::new())
     }
 
-    /// Whether the summary belongs under it, on stderr.
+    /// Whether the summary belongs under the report, on stderr.
     pub fn is_for_people(&self) -> bool {
         matches!(self, Self::Table { .. })
     }
 }
 
-/// What went wrong with a template, besides what is wrong with its text.
+/// Input that a format needs before it can print.
 impl Format {
-    /// Whether it is a file that has to be read first.
+    /// Returns the file that has to be read first, if the format is in one.
     pub fn file(&self) -> Option<&std::path::Path> {
         match self {
             Self::JsonPathFile(path) | Self::CustomColumnsFile(path) => Some(path),
@@ -116,7 +115,7 @@ impl Format {
     }
 }
 
-/// The headers of a table with one line per finding.
+/// Returns the headers of a table with one line per finding.
 pub(super) fn headers(wide: bool) -> &'static [&'static str] {
     const NARROW: [&str; 6] = ["SEVERITY", "ID", "OBJECT", "AGE", "SIZE", "WHAT"];
     const WIDE: [&str; 11] = [
@@ -161,7 +160,7 @@ fn table(
     if any { table.finish() } else { Ok(()) }
 }
 
-/// The cells of a finding beneath these headers.
+/// Returns the cells of a finding beneath these headers.
 pub(super) fn cells(finding: Finding, wide: bool) -> Vec<String> {
     let none = || "<none>".to_owned();
     let age = age_cell(finding.age.as_ref(), "<unknown>");
@@ -215,7 +214,7 @@ pub(super) fn escape_all(value: &mut serde_json::Value) {
     }
 }
 
-/// The whole report as one value, for templates, which may look anywhere.
+/// Returns the whole report as one value, for templates, which may look anywhere.
 fn whole(
     head: &ReportHead,
     findings: &mut dyn Iterator<Item = Finding>,

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, io::Write};
 use super::{jsonpath::RenderError, wire::Finding};
 use crate::model::{Kind, Severity, counted, escape_control};
 
-/// By what findings are grouped.
+/// Property by which findings are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grouping {
     /// The namespace of the object, or of the claim of its volume.
@@ -28,7 +28,7 @@ impl Grouping {
         }
     }
 
-    /// The group of a finding; `None` where it belongs to none.
+    /// Returns the group of a finding; `None` where it belongs to none.
     pub(super) fn of(self, finding: &Finding) -> Option<String> {
         let object = &finding.object;
         let is = |kind: Kind| object.kind == kind.name();

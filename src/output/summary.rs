@@ -3,18 +3,18 @@
 use super::{lines::Paint, wire::Summary};
 use crate::model::{Severity, counted};
 
-/// How many checks there are, and how many were made everywhere.
+/// Numbers of checks, asked for and made everywhere.
 #[derive(Debug, Clone, Copy)]
 pub struct Checks {
-    /// Those that were asked for, and that nothing limited.
+    /// Number of checks that were asked for and that nothing limited.
     pub made: usize,
-    /// All.
+    /// Number of all checks.
     pub all: usize,
     /// Whether everything could be read.
     pub complete: bool,
 }
 
-/// The summary in one or two lines. Where checks were limited, it never says only that nothing was found.
+/// Returns the summary in one or two lines. Where checks were limited, it never says only that nothing was found.
 pub fn summary(summary: &Summary, checks: Checks, paint: Paint) -> String {
     let counts: Vec<_> = Severity::ALL
         .into_iter()

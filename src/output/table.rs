@@ -14,28 +14,28 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::wire::{Age, ObjectReference};
 use crate::model::{Kind, format_age};
 
-/// Rows that are held to find the widths of the columns.
+/// Number of rows that are held to find the widths of the columns.
 const SAMPLE: usize = 10_000;
-/// Spaces between columns.
+/// Number of spaces between columns.
 const GAP: u16 = 3;
 /// kubectl's narrowest column, without the gap.
 const NARROWEST: u16 = 3;
-/// The last column is never wrapped to less than this: letters one under the other help nobody.
+/// Least width to which the last column is wrapped: letters one under the other are unreadable.
 const NARROWEST_WRAP: usize = 20;
-/// comfy-table counts in sixteen bits and adds without looking.
+/// Largest width of a row: comfy-table counts in sixteen bits and adds without looking.
 const WIDEST: usize = 10_000;
 
-/// Makes text from the cluster harmless to a terminal.
+/// Function that makes text from the cluster harmless to a terminal.
 pub type Escape = for<'t> fn(&'t str) -> Cow<'t, str>;
 
-/// How a table is printed.
+/// Style of a table.
 #[derive(Debug, Clone, Copy)]
 pub struct TableStyle {
-    /// Print the line of headers; `--no-headers` does not.
+    /// Whether the line of headers is printed; `--no-headers` sets it to false.
     pub headers: bool,
     /// Width of the terminal, to which the last column is wrapped. `None` when there is no terminal: nothing is wrapped or cut.
     pub width: Option<u16>,
-    /// Applied to every cell.
+    /// The function that is applied to every cell.
     pub escape: Escape,
 }
 
@@ -48,14 +48,14 @@ pub struct TextTable<'o> {
     state: TableState,
 }
 
-/// Everything so far, or where each column begins.
+/// State of a table: all rows so far, or the place where each column begins.
 enum TableState {
     Sampling(Vec<Vec<String>>),
     Streaming(Vec<usize>),
 }
 
 impl<'o> TextTable<'o> {
-    /// Begins a table. Nothing is printed yet.
+    /// Begins a table on this output. Nothing is printed yet.
     pub fn new(out: &'o mut dyn Write, headers: &[&str], look: TableStyle) -> Self {
         let headers = headers.iter().map(|header| (look.escape)(header).into_owned()).collect();
         Self { out, headers, look, state: TableState::Sampling(Vec::new()) }
@@ -74,7 +74,7 @@ impl<'o> TextTable<'o> {
         self.stream_if_large()
     }
 
-    /// Prints what is left. A table without rows is its headers.
+    /// Prints the remaining rows. A table without rows is its headers.
     pub fn finish(mut self) -> io::Result<()> {
         match &mut self.state {
             TableState::Streaming(_) => Ok(()),
@@ -176,7 +176,7 @@ pub struct GrowingTable {
 }
 
 impl GrowingTable {
-    /// Begins a table. Nothing is printed yet.
+    /// Begins a table whose rows come later. Nothing is printed yet.
     pub fn new(headers: &[&str], look: TableStyle) -> Self {
         let headers: Vec<_> =
             headers.iter().map(|header| (look.escape)(header).into_owned()).collect();
@@ -279,7 +279,7 @@ fn fitting(text: &str, room: usize) -> usize {
     fits
 }
 
-/// How people name an object.
+/// Returns the name that people use for an object.
 pub fn short_name(object: &ObjectReference) -> String {
     let group = object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
     let short = Kind::parse(group, &object.kind).map_or("", Kind::short);
@@ -289,7 +289,7 @@ pub fn short_name(object: &ObjectReference) -> String {
     }
 }
 
-/// The name of an object as kubectl's `-o name` has it.
+/// Returns the name of an object as kubectl's `-o name` has it.
 pub fn resource_name(object: &ObjectReference) -> String {
     let group = object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
     match group {
@@ -298,7 +298,7 @@ pub fn resource_name(object: &ObjectReference) -> String {
     }
 }
 
-/// An age in a column: empty where the finding has none, `unknown` where its beginning is not known.
+/// Returns an age in a column: empty where the finding has none, `unknown` where its beginning is not known.
 pub fn age_cell(age: Option<&Age>, unknown: &str) -> String {
     let Some(age) = age else { return String::new() };
     match age.seconds {

@@ -1,4 +1,4 @@
-//! What saved reports say over time: `audit trend`.
+//! The bytes of saved reports over time: `audit trend`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -64,17 +64,17 @@ pub struct TrendPoint {
     pub by_namespace: BTreeMap<String, StorageAmounts>,
 }
 
-/// By what the bytes of reports are listed.
+/// Property by which the bytes of reports are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrendGroup {
-    /// By storage class.
+    /// The storage class.
     Class,
-    /// By namespace.
+    /// The namespace.
     Namespace,
 }
 
 impl TrendPoint {
-    /// The bytes by name of a group.
+    /// Returns the bytes by name of a group.
     pub fn by(&self, group: TrendGroup) -> &BTreeMap<String, StorageAmounts> {
         match group {
             TrendGroup::Class => &self.by_class,
@@ -84,20 +84,21 @@ impl TrendPoint {
 }
 
 impl TrendSeries {
-    /// Every name that a group has in any report.
+    /// Returns every name that a group has in any report.
     pub fn names(&self, group: TrendGroup) -> BTreeSet<&str> {
         self.reports.iter().flat_map(|it| it.by(group).keys().map(String::as_str)).collect()
     }
 
-    /// By what reports are known to be of one series: a server has other names, a cluster has one uid.
+    /// Returns the identity of a series: the uid of the cluster, since its server may have several names, and the
+    /// scope.
     fn key(&self) -> (Option<&String>, Option<&ReportScope>) {
         let ClusterIdentity { uid, server, .. } = &self.cluster;
         (uid.as_ref().or(server.as_ref()), self.scope.as_ref())
     }
 }
 
-/// What a report was narrowed to, if it was. What annotations leave out, and which findings are not listed, differs from
-/// report to report of the same.
+/// Returns the scope to which a report was narrowed, if it was. What annotations leave out, and which findings are not
+/// listed, differs from report to report of the same.
 fn narrowed(scope: Option<ReportScope>) -> Option<ReportScope> {
     let asked = ReportScope { exempted: Vec::new(), hidden: None, ..scope? };
     (asked != ReportScope::default()).then_some(asked)
@@ -114,7 +115,8 @@ impl Default for StorageTrend {
 }
 
 impl StorageTrend {
-    /// What people call a series: by its server, with the uid where another cluster has that, too, and what it is narrowed to.
+    /// Returns the name of a series for people: its server, with the uid where another cluster has that, too, and what
+    /// it is narrowed to.
     pub fn name(&self, series: &TrendSeries) -> String {
         let ClusterIdentity { uid, server, .. } = &series.cluster;
         let is_other = |it: &TrendSeries| it.cluster.server == *server && it.cluster.uid != *uid;
@@ -129,7 +131,7 @@ impl StorageTrend {
         }
     }
 
-    /// Adds a report where it belongs.
+    /// Adds a report to its series.
     ///
     /// # Errors
     /// A report that does not say when it was made, or where its bytes are.

@@ -1,4 +1,4 @@
-//! `kind: WatchStatus`: whether `watch` may act, who leads, and what was done last.
+//! Document `kind: WatchStatus`: whether `watch` may act, who leads, and what was done last.
 
 use std::io::{self, Write};
 
@@ -127,7 +127,7 @@ pub fn watch_status(
     }
 }
 
-/// Prints a status, a paragraph for each part of it. What others wrote is escaped.
+/// Prints a status as text, with a paragraph for each part. What others wrote is escaped.
 ///
 /// # Errors
 /// When writing fails.

@@ -35,11 +35,11 @@ pub struct AuditReport {
 pub struct ReportHead {
     pub(super) api_version: &'static str,
     pub(super) kind: &'static str,
-    /// When, of what, by which version, with which thresholds and about what.
+    /// Time, cluster, version, thresholds and scope of the report.
     pub metadata: ReportMetadata,
     /// The findings added up.
     pub summary: Summary,
-    /// What has become of the findings of an earlier report.
+    /// Comparison of the findings with those of an earlier report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BaselineComparison>,
 }
@@ -47,7 +47,7 @@ pub struct ReportHead {
 /// The end of a report.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReportTail {
-    /// What was not seen.
+    /// The resources that were not read.
     pub gaps: Vec<Gap>,
 }
 
@@ -140,12 +140,12 @@ pub struct HiddenFindings {
 }
 
 impl HiddenFindings {
-    /// How many they are, and which.
+    /// Describes the number of hidden findings, and which they are.
     pub fn told(&self) -> String {
         format!("{} counted, not listed: {}", counted(self.count, "finding"), self.what())
     }
 
-    /// Which findings they are.
+    /// Describes which findings are hidden.
     pub fn what(&self) -> String {
         let known = self.known.then(|| "those that are not new".to_owned());
         let less = self.less_severe_than.as_ref().map(|it| format!("those less severe than {it}"));
@@ -286,13 +286,13 @@ pub struct StorageAmounts {
 }
 
 impl StorageAmounts {
-    /// What costs more than it is worth.
+    /// Returns the bytes that cost more than they are worth: leaking, released and unused.
     pub fn wasted(&self) -> Bytes {
         let Self { leaking_bytes, released_bytes, unused_bytes, .. } = self;
         leaking_bytes.saturating_add(*released_bytes).saturating_add(*unused_bytes)
     }
 
-    /// Both together.
+    /// Returns the sums of both amounts.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -305,7 +305,7 @@ impl StorageAmounts {
         }
     }
 
-    /// What shares have in common by a name; the largest first.
+    /// Returns the sums of shares with one name; the largest first.
     pub fn by<'s, N: Ord>(
         shares: &'s [StorageShare],
         name: impl Fn(&'s StorageShare) -> N,
@@ -558,7 +558,7 @@ pub struct Gap {
 }
 
 impl Gap {
-    /// The resource, with its namespace when it is only one.
+    /// Returns the resource, with its namespace when it is only one.
     pub fn place(&self) -> String {
         let place = match &self.namespace {
             Some(namespace) => format!("{} of namespace {namespace}", self.resource),
@@ -567,7 +567,7 @@ impl Gap {
         self.cluster.as_ref().map_or(place.clone(), |cluster| format!("{cluster}: {place}"))
     }
 
-    /// What was not seen, and why.
+    /// Describes what was not read, and why.
     pub fn told(&self) -> String {
         format!("{}: {}", self.place(), self.reason)
     }

@@ -7,17 +7,17 @@ use crate::model::{Cascade, Claim, ClaimKey, Kind, ObjectKey, ObjectRef, Text};
 use crate::remedies::{self, ClaimDeletionProgress};
 use crate::rules;
 
-/// The name of the purpose.
+/// Name of the purpose.
 const ID: &str = remedies::DELETE_CLAIM.id;
-/// How many namespaces a refusal names that have a claim of the name.
+/// Greatest number of namespaces with a claim of the same name that a refusal names.
 const NAMED: usize = 3;
 
-/// Which claims `delete` plans for, in one namespace.
+/// Claims of one namespace that `delete` plans for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimSelection {
-    /// The namespace.
+    /// Namespace of the claims.
     pub namespace: Text,
-    /// These claims; when empty, those of the namespace in the scope of the settings.
+    /// Names of the claims; when empty, those of the namespace in the scope of the settings.
     pub names: Vec<Text>,
 }
 
@@ -60,7 +60,7 @@ fn take(cx: &Cx, plan: &mut Plan, claim: &Claim, named: bool) {
     );
 }
 
-/// Finds a claim that the user names.
+/// Finds a claim that the user names, or returns why there is none.
 fn find<'a>(cx: &Cx<'a>, key: &ClaimKey) -> Seen<Result<&'a Claim, String>> {
     if let Some(claim) = cx.claim(key)? {
         return Ok(Ok(claim));
@@ -81,7 +81,7 @@ fn find<'a>(cx: &Cx<'a>, key: &ClaimKey) -> Seen<Result<&'a Claim, String>> {
     )))
 }
 
-/// Plans to delete `StatefulSet`s or namespaces.
+/// Plans to delete `StatefulSet`s or namespaces with their claims.
 pub fn delete_with_claims(cx: &Cx, objects: &[ObjectRef], cascade: Cascade) -> Plan {
     let mut plan = Plan::new("delete", cx);
     for object in objects {

@@ -14,8 +14,7 @@ use crate::remedies::Recreation;
 use crate::remedies::finalizers::{self, FinalizerRequest};
 use crate::rules::{self, Rule};
 
-/// The findings that select objects where the user names none, besides all objects that have been
-/// Terminating for too long.
+/// Findings that select objects where the user names none, besides all objects that have been Terminating for too long.
 pub const FINDINGS: [RuleId; 17] = [
     "pv-leak-imminent",
     "pv-terminating-bound",
@@ -36,14 +35,14 @@ pub const FINDINGS: [RuleId; 17] = [
     "va-node-missing",
 ];
 
-/// Which objects `fix-finalizers` plans for, and with which manifests.
+/// Objects that `fix-finalizers` plans for, and manifests of volumes.
 #[derive(Debug, Default)]
 pub struct FinalizerSelection<'a> {
-    /// These objects; when empty, all whose deletion is blocked.
+    /// Keys of the objects; when empty, all whose deletion is blocked.
     pub names: Vec<ObjectKey>,
-    /// The manifest of the volume of an attachment (`--from`).
+    /// Manifest of the volume of an attachment (`--from`).
     pub from: Option<Recreation>,
-    /// The journal, with the manifests of earlier volumes.
+    /// Journal with the manifests of earlier volumes.
     pub history: Option<&'a History>,
 }
 
@@ -135,9 +134,8 @@ impl FinalizerSelection<'_> {
         plan.take_proposed(cx, purpose, object, about, named);
     }
 
-    /// Returns the manifest with which the missing volume of an attachment is recreated: that of
-    /// `--from`, or the last one in the journal. Only for an attachment that the user names: a
-    /// recreated volume is billed again.
+    /// Returns the manifest to recreate the missing volume of an attachment: that of `--from`, or the last one in the
+    /// journal. The latter only for an attachment that the user names: a recreated volume is billed again.
     ///
     /// # Errors
     /// Why the manifest of `--from` does not fit, as a reason to refuse.
@@ -181,9 +179,9 @@ impl FinalizerSelection<'_> {
     }
 }
 
-/// Whether the driver of a volume is that of the attachment. An attacher detaches by the handle of
-/// the volume with that name, whatever its driver, and a volume that the driver does not know
-/// counts as detached (external-attacher `csi_handler.go`, `csiDetach`).
+/// Whether a volume has the driver of the attachment. An attacher detaches by the handle of the volume with that name,
+/// whatever its driver, and a volume that the driver does not know counts as detached (external-attacher
+/// `csi_handler.go`, `csiDetach`).
 fn is_of(recreation: &Recreation, attachment: &Attachment) -> bool {
     let (volume, attacher) = (recreation.volume(), &*attachment.attacher);
     let translated = volume.backend.as_ref().is_some_and(|it| &*it.driver == attacher);

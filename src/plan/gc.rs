@@ -11,30 +11,30 @@ use crate::model::{
 use crate::remedies::{Announcing, RetentionChange};
 use crate::rules;
 
-/// Which volumes `gc` selects, besides the scope of the settings.
+/// Volumes that `gc` selects, besides the scope of the settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GcSelection {
-    /// These volumes, whatever their phase; when empty, every Released volume with policy Retain.
+    /// Names of volumes, whatever their phase; when empty, every Released volume with policy Retain.
     pub names: Vec<Text>,
-    /// Only of this class.
+    /// Class of the volumes, if they are to have one.
     pub class: Option<Text>,
-    /// Only of this driver.
+    /// Driver of the volumes, if they are to have one.
     pub driver: Option<Text>,
     /// Whether only the object is deleted and the backend volume is kept.
     pub keep_backend: bool,
-    /// Whether they are reclaimed now.
+    /// Time at which the volumes are reclaimed.
     pub when: WhenReclaimed,
 }
 
-/// When the selected volumes are reclaimed.
+/// Time at which the selected volumes are reclaimed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum WhenReclaimed {
-    /// Now.
+    /// The volumes are reclaimed now.
     #[default]
     Now,
-    /// Later: now, that is announced.
+    /// The volumes are announced now, and reclaimed later.
     Announce(Announcing),
-    /// Now, of those that were announced for long enough.
+    /// The volumes that were announced long enough ago are reclaimed now.
     Announced,
 }
 
@@ -118,7 +118,7 @@ impl GcSelection {
     }
 }
 
-/// What is known of the announcement of a volume; `None` where announcements were not read.
+/// Returns the status of a volume's announcement; `None` where announcements were not read.
 fn status(cx: &Cx, volume: &Volume) -> Option<AnnouncementStatus> {
     facts::announcement_status(cx, volume, None).ok()
 }
@@ -145,7 +145,7 @@ pub fn retain(cx: &Cx, objects: &[ObjectKey]) -> Plan {
     plan.sorted()
 }
 
-/// Finds the volume that a key names.
+/// Finds the volume that a key names, or the one that the named claim is bound to.
 fn volume_of<'a>(cx: &Cx<'a>, key: &ObjectKey) -> Seen<Result<&'a Volume, String>> {
     let name = match key.as_claim() {
         Some(claim) => {
@@ -176,10 +176,10 @@ fn volume_of<'a>(cx: &Cx<'a>, key: &ObjectKey) -> Seen<Result<&'a Volume, String
     Ok(Ok(volume))
 }
 
-/// The name of the command in plans and in the journal.
+/// Name of the command in plans and in the journal.
 const COMMAND: &str = "watch-rescue";
 
-/// The findings that it answers.
+/// Findings that `rescue` answers.
 pub const RESCUED: [RuleId; 3] = [IN_USE, DOOMED, CONTRADICTS];
 const IN_USE: RuleId = "pvc-terminating-in-use";
 const DOOMED: RuleId = "pvc-doomed-by-gc";
@@ -216,7 +216,7 @@ pub fn rescue(cx: &Cx) -> Plan {
     plan.sorted()
 }
 
-/// Whether a pod uses a claim that nobody has deleted.
+/// Whether a pod that is neither Terminating nor finished uses a claim.
 fn stays_in_use(cx: &Cx, claim: &Claim) -> bool {
     let users = facts::upstream_in_use(cx, claim).unwrap_or_default();
     users.iter().any(|user| user.pod.deleting.is_none() && !user.pod.is_finished())

@@ -36,50 +36,49 @@ pub(crate) use retention::{
 };
 pub(crate) use undo::{undo, undoable};
 
-/// Proposed changes, and refusals with their reasons.
+/// Plan of a command: proposed changes, and refusals with their reasons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// The command for which it was made, such as `gc`.
+    /// Command for which the plan was made, such as `gc`.
     pub command: &'static str,
-    /// The settings with which it was made. Their scope has selected the objects, and is not used
-    /// again.
+    /// Settings with which the plan was made. Their scope has selected the objects, and is not used again.
     pub settings: Settings,
-    /// The uid of the cluster's namespace `kube-system`.
+    /// Uid of the cluster's namespace `kube-system`.
     pub cluster: Option<Box<str>>,
-    /// When it was made, by the API server's clock.
+    /// Time at which the plan was made, by the API server's clock.
     pub made: Option<Time>,
-    /// The changes, in the order in which they are made.
+    /// Changes, in the order in which they are made.
     pub changes: Vec<ProposedChange>,
-    /// The selected objects that are not changed.
+    /// Selected objects that are not changed.
     pub refusals: Vec<RefusedObject>,
 }
 
-/// The proposed change of one object.
+/// Proposed change of one object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProposedChange {
-    /// Its purpose.
+    /// Purpose of the change.
     pub purpose: Purpose,
-    /// The object.
+    /// Object that is changed.
     pub object: ObjectRef,
-    /// Its age, its volume and its backend volume.
+    /// Age of the object, its volume and its backend volume.
     pub about: ObjectDetails,
-    /// The steps, with their effect, their risk and their undo.
+    /// Steps, with their effect, their risk and their undo.
     pub proposal: Proposal,
 }
 
-/// What becomes of data with a change.
+/// Effect of a change on data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataFate {
-    /// It is destroyed.
+    /// The data is destroyed.
     Destroyed,
-    /// It may be destroyed.
+    /// The data may be destroyed.
     AtRisk,
-    /// It is kept.
+    /// The data is kept.
     Kept,
 }
 
 impl DataFate {
-    /// Returns its name in plans.
+    /// Returns the name of the fate in plans.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Destroyed => "destroyed",
@@ -90,7 +89,7 @@ impl DataFate {
 }
 
 impl ProposedChange {
-    /// Whether it destroys a backend volume, the data of a claim, or a snapshot.
+    /// Whether the change destroys a backend volume, the data of a claim, or a snapshot.
     pub fn destroys(&self) -> bool {
         let reclaims = |it: &Action| matches!(it, Action::ReclaimBackend { .. });
         self.purpose.destroys()
@@ -99,8 +98,8 @@ impl ProposedChange {
             || self.proposal.relies_on.contains(&"--destroy-data")
     }
 
-    /// What becomes of data; `None` where that is decided elsewhere: by what a removed finalizer blocked, by whoever uses
-    /// a policy that is restored, or by a deletion that has begun and is stopped.
+    /// Returns the effect on data; `None` where that depends on what a removed finalizer blocked, on later use of a
+    /// policy that is restored, or on a deletion that has begun and is stopped.
     pub fn data_fate(&self) -> Option<DataFate> {
         let loses = self.loses();
         if loses.count() > 0 {
@@ -123,7 +122,7 @@ impl ProposedChange {
         keeps.then_some(DataFate::Kept)
     }
 
-    /// How much it destroys, or may: its own volume, or what goes with its object.
+    /// Returns how much the change destroys, or may: its own volume, or what is deleted with its object.
     pub fn loses(&self) -> Loss {
         let with_object = matches!(self.object.key.kind, Kind::StatefulSet | Kind::Namespace);
         if with_object || !self.destroys() || self.gives_up_data() {
@@ -137,16 +136,16 @@ impl ProposedChange {
         self.destroys() && self.proposal.undo == Undo::Never(KEPT_AT_ONCE)
     }
 
-    /// Whether it removes something because that is old: whoever plans it must not be wrong about the time.
+    /// Whether the change removes something because of its age, so that a plan must not be wrong about the time.
     pub fn rests_on_age(&self) -> bool {
         self.destroys()
             || self.purpose == Purpose::KeepBackend
             || self.proposal.relies_on.contains(&"--delete-leftovers")
     }
 
-    /// Whether no other change reads what it writes, and no driver acts on it: then the next change
-    /// need not wait until its effect has settled. Only the garbage collector and the controller of
-    /// the owner act on the owner references of a claim.
+    /// Whether no other change reads what this one writes, and no driver acts on it: then the next change need not wait
+    /// until its effect has settled. Only the garbage collector and the controller of the owner act on the owner
+    /// references of a claim.
     pub fn settles_apart(&self) -> bool {
         let of_owners = |it: &Action| {
             matches!(it, Action::RemoveOwnerReferences { .. } | Action::AddOwnerReference { .. })
@@ -154,18 +153,18 @@ impl ProposedChange {
         !self.proposal.steps.is_empty() && self.proposal.steps.iter().all(of_owners)
     }
 
-    /// Whether it only records something about its object, which stays as it is.
+    /// Whether the change only records something about its object, which stays as it is.
     pub fn only_records(&self) -> bool {
         self.purpose == Purpose::RecordVeto
     }
 
-    /// Returns the capacity of the volume that it changes.
+    /// Returns the capacity of the volume that is changed.
     pub fn capacity(&self) -> Option<Bytes> {
         self.about.volume.as_ref().filter(|_| !self.only_records())?.capacity
     }
 
-    /// Whether it is one patch that only removes owner references, which the API server carries out as
-    /// a whole or not at all.
+    /// Whether the change is one patch that only removes owner references, which the API server carries out as a whole
+    /// or not at all.
     pub fn only_removes_owners(&self) -> bool {
         matches!(&*self.proposal.steps, [Action::RemoveOwnerReferences { .. }])
     }
@@ -174,37 +173,36 @@ impl ProposedChange {
 /// Details that identify an object, for tables and for the journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObjectDetails {
-    /// Since when it is in its state: Terminating, or in its phase. Findings about it have the same
-    /// age.
+    /// Age of the object in its state: Terminating, or its phase. Findings about it have the same age.
     pub age: Option<Age>,
-    /// Whether its deletion was requested.
+    /// Whether deletion of the object was requested.
     pub terminating: bool,
-    /// The columns of its volume in tables.
+    /// Columns of the object's volume in tables.
     pub volume: Option<VolumeColumns>,
-    /// Its backend volume.
+    /// Backend volume of the object.
     pub backend: Option<BackendKey>,
-    /// Its finalizers with their controllers, where the change concerns finalizers.
+    /// Finalizers of the object with their controllers, where the change concerns finalizers.
     pub held: Vec<BlockingFinalizer>,
 }
 
-/// A selected object that is not changed.
+/// Selected object that is not changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedObject {
-    /// The object.
+    /// Object that was selected.
     pub object: ObjectRef,
-    /// The purpose that was refused.
+    /// Purpose that was refused.
     pub because: &'static str,
-    /// The reason.
+    /// Reason of the refusal.
     pub reason: String,
-    /// Whether an object was not read on which the decision rests.
+    /// Whether the decision rests on an object that was not read.
     pub unseen: bool,
     /// Whether the user named the object.
     pub named: bool,
-    /// Its age, its volume and its backend volume.
+    /// Age of the object, its volume and its backend volume.
     pub about: ObjectDetails,
 }
 
-/// How the refusal of an object that does not exist begins.
+/// Returns the beginning of a refusal of an object that does not exist.
 pub(crate) const fn no_such(kind: Kind) -> &'static str {
     match kind {
         Kind::PersistentVolumeClaim => "there is no such claim",
@@ -232,7 +230,7 @@ impl Plan {
         self.changes.iter().filter_map(ProposedChange::capacity).fold(0, Bytes::saturating_add)
     }
 
-    /// Removes the changes of objects of which the user excluded one of these findings.
+    /// Removes the changes of objects for which the user excluded one of these findings.
     pub fn spare(&mut self, cx: &Cx, ids: &[RuleId]) {
         let is_excluded = |object: &ObjectRef| {
             let subject = cx.cluster().subject(&object.key);
@@ -300,7 +298,7 @@ impl Plan {
         }
     }
 
-    /// Adds the change of an object of an earlier plan, if the new proposal passes `check`.
+    /// Adds a change from an earlier plan, if the new proposal passes `check`.
     pub fn take_object(
         &mut self,
         cx: &Cx,
@@ -405,7 +403,7 @@ impl ObjectDetails {
         self
     }
 
-    /// Returns the driver: changes of one driver are made one after the other.
+    /// Returns the driver of the volume: changes of one driver are made one after the other.
     pub fn driver(&self) -> Option<&Text> {
         self.volume.as_ref().and_then(|it| it.driver.as_ref())
     }

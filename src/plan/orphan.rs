@@ -12,7 +12,7 @@ use crate::journal::{Backend, Entry, History, Outcome};
 use crate::model::{BackendKey, JournalPlace, Kind, ObjectKey, ObjectRef, SecretAssertion, Text};
 use crate::remedies::{Manifest, Orphan, placeholder};
 
-/// How the user identifies the backend volume.
+/// Identification of the backend volume by the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OrphanSource {
     /// By the journal entry that kept it; `exclusive` asserts that no other cluster uses the backend of
@@ -23,7 +23,7 @@ pub enum OrphanSource {
     Named { driver: Text, handle: Box<str>, exclusive: bool },
 }
 
-/// Whoever may create `ConfigMap`s in its namespace can forge an entry.
+/// Refusal of an entry in the cluster, which can be forged by all who may create `ConfigMap`s in its namespace.
 const FORGEABLE: &str = "the entry is in the cluster, where others may have forged it: \
                          --backend-exclusive asserts that no other cluster uses the storage of this \
                          driver";
@@ -62,7 +62,7 @@ pub fn orphan(cx: &Cx, history: &History, which: &OrphanSource, secret: &SecretA
     plan
 }
 
-/// A journal entry that kept a backend volume, and the manifest in it.
+/// Journal entry that kept a backend volume, and the manifest in it.
 struct KeptEntry<'a> {
     sequence: u64,
     saved: &'a Value,
@@ -155,7 +155,7 @@ fn key(backend: &Backend) -> BackendKey {
     BackendKey { driver: backend.driver.as_str().into(), handle: backend.handle.as_str().into() }
 }
 
-/// Whether two keys name one backend volume, or may.
+/// Whether two keys reference one backend volume, or may.
 fn may_be(one: &BackendKey, other: &BackendKey) -> bool {
     meeting(&drivers::by_handle(one), &drivers::by_handle(other)).is_some()
 }
@@ -164,8 +164,8 @@ fn names(entry: &Entry, backend: &BackendKey) -> bool {
     entry.intent.backend.as_ref().is_some_and(|it| may_be(&key(it), backend))
 }
 
-/// Refuses to rest on an entry where another journal tells that its backend volume was deleted since, or
-/// may have been. In its own journal, the entry that destroyed it undoes it.
+/// Refuses an entry if another journal tells that its backend volume was deleted since, or may have been. In its own
+/// journal, the entry that destroyed it undoes it.
 pub(super) fn not_reclaimed_elsewhere(history: &History, entry: &Entry) -> Result<(), String> {
     let Some(backend) = entry.intent.backend.as_ref().map(key) else { return Ok(()) };
     let mut elsewhere = history.after(entry).filter(|(of, _)| of.place != history.place);
@@ -181,8 +181,7 @@ pub(super) fn not_reclaimed_elsewhere(history: &History, entry: &Entry) -> Resul
     }
 }
 
-/// Returns the volumes that, by every entry with their name of any journal, referenced other backend
-/// volumes.
+/// Returns the names of volumes that referenced other backend volumes by every entry about them in any journal.
 pub(super) fn elsewhere(history: &History, backend: &BackendKey) -> BTreeSet<Box<str>> {
     let suspects: BTreeSet<_> = history
         .all()

@@ -1,5 +1,4 @@
-//! The purpose of a change, and the one function that proposes or refuses it, for the object as it was last
-//! read.
+//! Purpose of a change, and the one function that proposes or refuses it, for the object as it was last read.
 
 use crate::cluster::{Cx, Reach, Seen, Subject};
 use crate::facts::{self, ClaimState};
@@ -14,28 +13,28 @@ use crate::remedies::{
     retention_set,
 };
 
-/// The purpose of a change.
+/// Purpose of a change, by the command that makes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Purpose {
     /// `gc`: reclaim a Released volume.
     Reclaim,
-    /// `gc --announce`: announce that it will be reclaimed.
+    /// `gc --announce`: announce that a volume will be reclaimed.
     Announce(Announcing),
-    /// `gc --announced`: reclaim it after it was announced.
+    /// `gc --announced`: reclaim a volume after that was announced.
     ReclaimAnnounced,
-    /// `gc --announce`, `gc --announced`: record that its announcement was vetoed.
+    /// `gc --announce`, `gc --announced`: record that the announcement of a volume was vetoed.
     RecordVeto,
-    /// `gc --keep-backend`: delete its object only.
+    /// `gc --keep-backend`: delete only the object of a volume.
     KeepBackend,
     /// `gc --destroy-data`: destroy an Available volume.
     Condemn,
-    /// `retain`: keep its backend volume.
+    /// `retain`: keep the backend volume of a volume.
     Retain,
     /// `delete pvc`: delete a claim that nothing uses.
     DeleteClaim(ClaimDeletionProgress),
     /// `delete pvc --destroy-data`: reclaim the volume of this claim after the claim is deleted.
     ReclaimReleased(Box<ObjectKey>),
-    /// `delete sts`, `delete ns`: delete it with its claims.
+    /// `delete sts`, `delete ns`: delete a set or a namespace with its claims.
     DeleteWithClaims(Cascade),
     /// `disown`: remove references to owners that do not exist.
     Disown,
@@ -45,7 +44,7 @@ pub enum Purpose {
     TakeBackOwner(Box<AddedOwner>),
     /// `fix-finalizers`: remove finalizers of absent controllers, or add a missing protection.
     FixFinalizers(Box<FinalizerRequest>),
-    /// `undo`, `fix-finalizers --from`: recreate the object of a kept backend volume.
+    /// `undo`, `rebind`, `fix-finalizers`: recreate the object of a kept backend volume.
     Recreate(Box<Recreation>),
     /// `undo`: restore the reclaim policy that a volume had before `retain`.
     Revert(Box<Reversal>),
@@ -55,13 +54,12 @@ pub enum Purpose {
     Rebind(Box<Rebinding>),
     /// `retention set`, `undo`: change the retention policy of a set.
     SetRetention(Box<RetentionRequest>),
-    /// One write of that, or the look at what remains to be written.
+    /// `retention set`, `undo`: make one write of such a change, or look at what remains to be written.
     SetRetentionPart(Box<RetentionRequest>, Box<RetentionPart>),
 }
 
 impl Purpose {
-    /// Returns the purpose of this name; `None` for one that rests on the journal, from which it is
-    /// planned again.
+    /// Returns the purpose of this name; `None` for one that needs more than a saved plan has, such as the journal.
     pub fn parse(id: &str) -> Option<Self> {
         // A saved plan names its objects.
         let request = FinalizerRequest::named();
@@ -85,7 +83,7 @@ impl Purpose {
         all.into_iter().chain(retention).find(|purpose| purpose.id() == id)
     }
 
-    /// Returns its name, which is that of the remedy.
+    /// Returns the name of the purpose, which is that of the remedy.
     pub fn id(&self) -> &'static str {
         match self {
             Self::Reclaim | Self::ReclaimReleased(_) => remedies::RECLAIM.id,
@@ -109,7 +107,7 @@ impl Purpose {
         }
     }
 
-    /// Names the claim to which a saved plan gives a volume.
+    /// Sets the claim to which a saved plan gives a volume.
     #[must_use]
     pub fn given_to(self, claim: Option<ClaimKey>) -> Self {
         match self {
@@ -118,7 +116,7 @@ impl Purpose {
         }
     }
 
-    /// Names the policy that a saved plan gives to a set.
+    /// Sets the policy that a saved plan gives to a set.
     #[must_use]
     pub fn with_policy(
         self,
@@ -133,7 +131,7 @@ impl Purpose {
         }
     }
 
-    /// Whether it rests on what only this machine has: its journal, or a file.
+    /// Whether the purpose needs more than a saved plan has: the journal or a file of this machine.
     pub fn rests_on_this_machine(&self) -> bool {
         match self {
             Self::Rebind(it) => it.former.is_some() || it.undoes.is_some(),
@@ -142,7 +140,7 @@ impl Purpose {
         }
     }
 
-    /// Whether it destroys a backend volume.
+    /// Whether the change destroys a backend volume.
     pub const fn destroys(&self) -> bool {
         matches!(
             self,
@@ -154,8 +152,8 @@ impl Purpose {
         )
     }
 
-    /// Whether data may be lost if something was overlooked: it destroys a backend volume, deletes a claim, or lets
-    /// a deletion go on.
+    /// Whether data may be lost if something was overlooked: the change destroys a backend volume, deletes a claim, or
+    /// lets a deletion go on.
     pub const fn loses_data(&self) -> bool {
         self.destroys()
             || matches!(
@@ -167,7 +165,7 @@ impl Purpose {
             )
     }
 
-    /// Whether it only makes sure that data is kept.
+    /// Whether the change only makes sure that data is kept.
     pub fn keeps_data(&self) -> bool {
         let is_delete = |it: &Option<Retention>| *it == Some(Retention::Delete);
         match self {
@@ -179,13 +177,13 @@ impl Purpose {
         }
     }
 
-    /// Whether the backend volume is not kept any more afterwards: it is destroyed, or a volume
-    /// references it again.
+    /// Whether the backend volume is not kept any more after the change: it is destroyed, or a volume references it
+    /// again.
     pub const fn ends_keeping(&self) -> bool {
         self.destroys() || matches!(self, Self::Recreate(_))
     }
 
-    /// Returns the journal entry that it undoes.
+    /// Returns the journal entry that the change undoes.
     pub fn undoes(&self) -> Option<u64> {
         match self {
             Self::Recreate(it) => it.undoes,
@@ -221,13 +219,13 @@ impl Purpose {
         }
     }
 
-    /// Whether the objects that its object references are read again with it. The volume of a claim
-    /// does not matter for its owners, and few users may read volumes.
+    /// Whether the objects that the changed one references are read again with it. The volume of a claim does not
+    /// matter for its owners, and few users may read volumes.
     pub const fn rests_on_references(&self) -> bool {
         !matches!(self, Self::Disown | Self::ReconcileRetention(RetentionChange::RemoveOwners))
     }
 
-    /// Returns what is read again before its object, which does not reference it.
+    /// Returns the object that is read again before the changed one, which does not reference it.
     pub fn read_before(&self) -> Option<ObjectKey> {
         match self {
             Self::Rebind(it) => it.to.as_ref().map(ObjectKey::claim),
@@ -235,8 +233,8 @@ impl Purpose {
         }
     }
 
-    /// Returns what is read again before an object is created: the object, and the claim to which
-    /// it is bound.
+    /// Returns the objects that are read again before an object is created: the object, and the claim to which it is
+    /// bound.
     pub fn counterparts(&self, object: &ObjectRef) -> Vec<ObjectKey> {
         let mut keys = vec![object.key.clone()];
         if let Self::Recreate(it) = self
@@ -247,8 +245,8 @@ impl Purpose {
         keys
     }
 
-    /// Returns what is listed again right before the write: users that a watch may not have brought
-    /// yet (R-PVCP-7, F31, F48).
+    /// Returns the lists that are read again right before the write: users that a watch may not have brought yet
+    /// (R-PVCP-7, F31, F48).
     pub fn listed_again(&self, object: &ObjectRef) -> Vec<Reach> {
         let within = |kind| Reach { kind, namespace: object.key.namespace.clone() };
         match (self, object.key.kind) {
@@ -279,9 +277,9 @@ impl Purpose {
         }
     }
 
-    /// Returns what is read again with its object because the decision rests on it, although the
-    /// object does not reference it: the sets whose claim it may be, and their pods; the volumes of
-    /// the claims that are deleted with it.
+    /// Returns the objects that are read again because the decision rests on them, although the changed one does not
+    /// reference them: the sets whose claim it may be, and their pods; the volumes of the claims that are deleted with
+    /// it.
     ///
     /// # Errors
     /// When that is unknown, because sets, claims or volumes were not read.
@@ -312,7 +310,7 @@ impl Purpose {
         matches!(self, Self::DestroyOrphan(_) | Self::Rebind(_))
     }
 
-    /// Proposes or refuses it for an object as it was last read.
+    /// Proposes or refuses the change of an object as it was last read.
     ///
     /// # Errors
     /// When an object was not read on which the decision rests.
@@ -362,7 +360,7 @@ impl Purpose {
         })
     }
 
-    /// Proposes or refuses it for a volume.
+    /// Proposes or refuses the change of a volume.
     pub(super) fn propose_for(&self, cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
         match self {
             Self::Reclaim => reclaim(cx, volume),
@@ -390,16 +388,16 @@ impl Purpose {
     }
 }
 
-/// Returns what can use claims of a namespace, or is copied from them.
+/// Returns the kinds that can use claims of a namespace, or are copied from them.
 fn users(namespace: Option<&Text>) -> Vec<Reach> {
     let within = |kind| Reach { kind, namespace: namespace.cloned() };
     let copies = [Kind::PersistentVolumeClaim, Kind::VolumeSnapshot];
-    // Pods last: they begin to use a claim without anybody's doing.
+    // Pods last: controllers create them, and they begin to use a claim at once.
     copies.into_iter().chain(Kind::WORKLOADS).chain([Kind::Pod]).map(within).collect()
 }
 
-/// Says what is saved where the claim is Terminating, and how to go on. Who uses the claim is not read:
-/// `retain` asks only for what it is told.
+/// Adds what is saved where the claim is Terminating, and how to go on. Users of the claim are not read: `retain` asks
+/// only for the objects that are named.
 fn rescued(
     cx: &Cx,
     volume: &Volume,
@@ -418,7 +416,7 @@ fn rescued(
     }
 }
 
-/// Refuses where the remedy does, and a volume that is younger than `--older-than`.
+/// Refuses what the remedy refuses, and a volume that is younger than `--older-than`.
 fn aged(
     cx: &Cx,
     volume: &Volume,
@@ -454,7 +452,7 @@ fn announce(cx: &Cx, volume: &Volume, announcing: &Announcing) -> Seen<Result<Pr
     }
 }
 
-/// Proposes to reclaim a volume now, if that was announced for long enough.
+/// Proposes to reclaim a volume now, if that was announced long enough ago.
 fn reclaim_announced(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     facts::announcements(cx)?;
     match reclaim(cx, volume)? {
@@ -463,7 +461,7 @@ fn reclaim_announced(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>
     }
 }
 
-/// Refuses a volume that is younger than `--older-than`. Of an unknown age, the remedy has required
+/// Refuses a volume that is younger than `--older-than`. For an unknown age, the remedy has required
 /// `--include-unknown-age`.
 fn old_enough(cx: &Cx, volume: &Volume, proposal: Proposal) -> Result<Proposal, Refusal> {
     let age = facts::phase_age(cx, volume);
@@ -475,7 +473,7 @@ fn old_enough(cx: &Cx, volume: &Volume, proposal: Proposal) -> Result<Proposal, 
     Err(Refusal { reason, effect: proposal.effect })
 }
 
-/// Proposes or refuses something for a claim.
+/// Proposes or refuses a change of a claim.
 fn of_claim(
     cx: &Cx,
     object: &ObjectRef,
@@ -488,7 +486,7 @@ fn of_claim(
     }
 }
 
-/// Proposes or refuses something for a set.
+/// Proposes or refuses a change of a set.
 fn of_set(
     cx: &Cx,
     object: &ObjectRef,
@@ -528,7 +526,7 @@ fn fix_finalizers(
     }
 }
 
-/// Returns the object with the uid that was planned, and no other of its name.
+/// Returns the object if it has the uid that was planned, and is no other of its name.
 fn same_object<'a, T>(
     object: &ObjectRef,
     found: Option<&'a T>,
@@ -547,7 +545,7 @@ fn missing() -> Refusal {
     refusal("it does not exist")
 }
 
-/// A refusal with no more than a reason.
+/// Returns a refusal with no more than a reason.
 fn refusal(reason: &str) -> Refusal {
     let effect = Effect { what: String::new(), risk: String::new() };
     Refusal { reason: reason.to_owned(), effect }

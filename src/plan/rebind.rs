@@ -10,21 +10,21 @@ use crate::model::{
 };
 use crate::remedies::{FormerClaim, REBIND, Rebinding, Recreation, rebind as remedy, recreate};
 
-/// Which volume is given to which claim, and with which manifests.
+/// Volume and claim to bind to each other, and manifests to recreate them.
 #[derive(Debug, Default)]
 pub struct RebindRequest<'a> {
-    /// The volume.
+    /// Name of the volume.
     pub volume: Box<str>,
-    /// The claim; `None` for the one that the volume was bound to.
+    /// Key of the claim; `None` for the one that the volume was bound to.
     pub to: Option<ClaimKey>,
-    /// The manifest of the volume (`--from`).
+    /// Manifest of the volume (`--from`).
     pub from: Option<Value>,
-    /// The journal, with what was deleted.
+    /// Journal with deleted volumes and claims.
     pub history: Option<&'a History>,
 }
 
-/// Plans to give a volume back to a claim. Without a change or a refusal it has it already, and the
-/// text says so.
+/// Plans to give a volume back to a claim. Without a change or a refusal the claim has it already, and the text says
+/// so.
 pub fn rebind(cx: &Cx, request: &RebindRequest) -> (Plan, Option<String>) {
     let mut plan = Plan::new(REBIND.id, cx);
     let key = ObjectKey::cluster_wide(Kind::PersistentVolume, &request.volume);
@@ -74,8 +74,8 @@ pub fn rebind(cx: &Cx, request: &RebindRequest) -> (Plan, Option<String>) {
     (plan, None)
 }
 
-/// Returns the claim that a volume was bound to, as the journal has it from before its deletion.
-/// Another claim gets nothing of it.
+/// Returns the claim that a volume was bound to, as the journal has it from before its deletion; `None` for any other
+/// claim.
 fn former(history: &History, volume: &Volume, to: Option<&ClaimKey>) -> Option<FormerClaim> {
     let claim_ref = volume.claim_ref.as_ref()?;
     if to.is_some_and(|it| *it != claim_ref.key) {
@@ -92,7 +92,7 @@ fn former(history: &History, volume: &Volume, to: Option<&ClaimKey>) -> Option<F
     entry.intent.pre_image.as_ref().map(FormerClaim::of)
 }
 
-/// Whether a claim, as it was, is the one that a volume was bound to.
+/// Whether a claim from the journal is the one that a volume was bound to.
 fn was_bound_to(saved: &Value, volume: &Volume) -> bool {
     let uid = saved["metadata"]["uid"].as_str().and_then(Uid::parse);
     let wanted = volume.claim_ref.as_ref().and_then(|it| it.uid.as_ref());

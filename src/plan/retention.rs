@@ -10,10 +10,10 @@ use crate::facts::retention::membership;
 use crate::model::{Claim, Kind, ObjectKey, ObjectRef, StatefulSet, Text};
 use crate::remedies::{RetentionChange, RetentionRequest};
 
-/// The name of the command in plans, in the journal and in `rbac`.
+/// Name of the command in plans, in the journal and in `rbac`.
 pub const COMMAND: &str = "retention-reconcile";
 
-/// Plans for the claims of these sets; without names, of all sets in the scope of the settings.
+/// Plans changes for the claims of these sets; without names, of all sets in the scope of the settings.
 pub fn retention_reconcile(cx: &Cx, names: &[Text]) -> Plan {
     let mut plan = Plan::new(COMMAND, cx);
     let scope = &cx.settings().scope;
@@ -60,8 +60,7 @@ pub fn retention_reconcile(cx: &Cx, names: &[Text]) -> Plan {
     plan
 }
 
-/// Plans for the claims of one set that were not planned for already: those of an ambiguous name
-/// belong to several.
+/// Plans changes for the claims of one set that have none yet: claims of an ambiguous name belong to several sets.
 fn of_set(
     cx: &Cx,
     plan: &mut Plan,
@@ -106,7 +105,7 @@ fn take(cx: &Cx, plan: &mut Plan, claim: &Claim, change: RetentionChange, named:
     plan.take_proposed(cx, Purpose::ReconcileRetention(change), object, about, named);
 }
 
-/// Plans to change the policy of these sets.
+/// Plans to change the retention policy of these sets.
 pub fn set_retention(cx: &Cx, sets: &[ObjectKey], request: &RetentionRequest) -> Plan {
     let mut plan = Plan::new("retention-set", cx);
     for key in sets {

@@ -29,7 +29,7 @@ const ALWAYS: [Kind; 7] = [
     Kind::VolumeGroupSnapshotContent,
 ];
 
-/// What forbids destroying a volume.
+/// Circumstance that forbids destroying a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Against {
     Nothing,
@@ -80,13 +80,13 @@ const ALL: [Against; 20] = [
     A::Driver,
 ];
 
-/// The traits of a random volume.
+/// Traits of a random volume.
 #[derive(Debug, Clone)]
 struct Traits {
     against: Against,
     phase: Phase,
     policy: ReclaimPolicy,
-    /// Days by `lastPhaseTransitionTime`, and by managedFields.
+    /// Days since the release by `lastPhaseTransitionTime`, and by managedFields.
     stated: Option<i64>,
     managed: Option<i64>,
     namespace: &'static str,
@@ -207,7 +207,7 @@ fn volume(traits: &Traits, index: usize) -> Volume {
     }
 }
 
-/// Returns the object that forbids it.
+/// Returns the object that forbids destroying a volume.
 fn signs(traits: &Traits, index: usize) -> Option<Row> {
     let (volume_name, key) = (name(index), format!("claim-{index}"));
     let secret = Question::SecretExists { namespace: "s".into(), name: (&*volume_name).into() };
@@ -305,7 +305,7 @@ fn plan(cluster: &Cluster, settings: &Settings, selection: &GcSelection) -> Plan
     gc(&Cx::new(cluster, settings, &facts), selection)
 }
 
-/// Selects all volumes by name, also those that no filter selects.
+/// Returns a selection of all volumes by name, also those that no filter selects.
 fn named(all: &[Traits]) -> GcSelection {
     let names = (0..all.len()).map(|index| name(index).into()).collect();
     GcSelection { names, ..GcSelection::default() }

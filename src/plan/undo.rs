@@ -12,12 +12,12 @@ use crate::remedies::{
     disown, finalizers, placeholder, recreate, retention, retention_set, revert,
 };
 
-/// The entry that `undo` without a number undoes.
+/// Choice of the entry that `undo` without a number undoes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Undoable {
-    /// The last entry that can be undone.
+    /// Last entry that can be undone.
     pub entry: Option<u64>,
-    /// The later entries, and why they cannot be undone.
+    /// Later entries, with the reasons why they cannot be undone.
     pub passed: Vec<(u64, String)>,
 }
 
@@ -141,7 +141,7 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
     }
 }
 
-/// The name of the deletion of a claim, as an action and as a purpose.
+/// Name of the deletion of a claim, as an action and as a purpose.
 const DELETE_CLAIM: &str = "delete-claim";
 
 /// Returns the purpose that recreates a claim, and binds its volume to it.
@@ -198,7 +198,7 @@ fn policy_before(entry: &Entry, saved: &Value) -> Result<Purpose, String> {
             key.name, before.when_deleted, before.when_scaled
         ));
     }
-    // The other field is what somebody may have set it to since.
+    // The other field may have been set by a user since.
     let back = |before: Retention, written: &Retention| (before != *written).then_some(before);
     Ok(Purpose::SetRetention(Box::new(RetentionRequest {
         when_deleted: back(before.when_deleted, &written.when_deleted),

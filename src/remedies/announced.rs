@@ -18,18 +18,18 @@ pub const RECLAIM_ANNOUNCED_ID: &str = "reclaim-announced";
 /// The name of [`record_veto`].
 pub const RECORD_VETO_ID: &str = "record-veto";
 
-/// How volumes are announced.
+/// Options of an announcement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Announcing {
-    /// How long they stay announced at least.
+    /// The least time for which volumes stay announced.
     pub grace: Duration,
     /// Whether a volume is announced again although its announcement was vetoed
     /// (`--include-vetoed`).
     pub include_vetoed: bool,
 }
 
-/// Announces a volume that would be reclaimed now by this proposal, unless it is announced already
-/// or its announcement was vetoed.
+/// Proposes to announce a volume that this proposal would reclaim now, unless it is announced already or its
+/// announcement was vetoed.
 ///
 /// # Errors
 /// When announcements were not read.
@@ -105,8 +105,8 @@ pub fn announce(
     }))
 }
 
-/// Lets a proposal to reclaim a volume pass only if exactly that was announced, nobody has vetoed it,
-/// and its grace period is over.
+/// Passes a proposal to reclaim a volume only if exactly that was announced and not vetoed, and the grace period is
+/// over.
 ///
 /// # Errors
 /// When announcements were not read.
@@ -125,7 +125,7 @@ pub fn still_due(cx: &Cx, volume: &Volume, reclaim: Proposal) -> Seen<Result<Pro
     Ok(Err(Refusal { reason, effect: reclaim.effect }))
 }
 
-/// Records that the announcement of a volume was vetoed, so that the veto outlives the announcement.
+/// Proposes to record that the announcement of a volume was vetoed, so that the veto outlives the announcement.
 ///
 /// # Errors
 /// When announcements were not read.
@@ -154,7 +154,7 @@ pub fn record_veto(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> 
     Ok(Err(Refusal { reason: reason.to_owned(), effect }))
 }
 
-/// Says that an announcement was vetoed, and how.
+/// Returns the reason that an announcement was vetoed, and how.
 fn vetoed(veto: &VetoedAnnouncement) -> String {
     format!("its announcement was vetoed: {}", veto.how)
 }

@@ -1,7 +1,7 @@
 //! Checks that several remedies make.
 //!
 //! Among them, the deletion-protection finalizer in a patch of the reclaim policy: added with the policy
-//! Delete, so that nobody's deletion of the object comes before that of the backend volume (R-2644-29),
+//! Delete, so that no deletion of the object comes before that of the backend volume (R-2644-29),
 //! and removed again with the policy Retain.
 
 use crate::cluster::{Cx, Placed, Seen, Unseen};
@@ -15,14 +15,14 @@ use crate::model::{
     Metadata, StatefulSet, Text, Volume, parse_day,
 };
 
-/// How many objects a reason names at most.
+/// Number of objects that a reason names at most.
 const NAMED: usize = 5;
 
 /// The result of a check: `Err` is the reason to refuse.
 pub(super) type Checked = Result<(), String>;
 
-/// The danger flags on which passed checks rely, and those that are not given and would let further
-/// checks pass: all of them are told at once.
+/// The danger flags on which passed checks rely, and the missing flags with which further checks would pass: all of
+/// them are reported at once.
 #[derive(Debug, Default)]
 pub(super) struct ReliedFlags {
     given: Vec<&'static str>,
@@ -33,29 +33,29 @@ pub(super) struct ReliedFlags {
 #[derive(Debug)]
 struct MissingFlag {
     flag: &'static str,
-    /// Why it is needed.
+    /// The reason why the flag is needed.
     why: String,
-    /// How it is given, and what it says, in words that follow.
+    /// The flag with its value and its meaning, in words that follow the reason.
     lifts: String,
-    /// What was not read, if that is why.
+    /// The kind that was not read, if that is the reason.
     unseen: Option<Unseen>,
 }
 
 impl ReliedFlags {
-    /// Begins with a flag that is given.
+    /// Returns the flags with one that is given.
     pub(super) fn of(flag: &'static str) -> Self {
         Self { given: vec![flag], missing: Vec::new() }
     }
 
-    /// Notes that a passed check relies on a flag, once: several objects may need the same word.
+    /// Notes that a passed check relies on a flag, once for all objects.
     pub(super) fn rely(&mut self, flag: &'static str) {
         if !self.given.contains(&flag) {
             self.given.push(flag);
         }
     }
 
-    /// Notes that a check would pass only with a flag, which `lifts` names with its value and what it
-    /// says. The other checks are made all the same.
+    /// Notes that a check would pass only with a flag; `lifts` names it with its value and its meaning. The other
+    /// checks are made all the same.
     pub(super) fn lack(
         &mut self,
         flag: &'static str,
@@ -65,30 +65,30 @@ impl ReliedFlags {
         self.missing.push(MissingFlag { flag, why: why.into(), lifts: lifts.into(), unseen: None });
     }
 
-    /// The same where something was not read.
+    /// Notes that a check would pass only with a flag, because something was not read.
     fn lack_unseen(&mut self, flag: &'static str, unseen: Unseen, why: String, lifts: String) {
         self.missing.push(MissingFlag { flag, why, lifts, unseen: Some(unseen) });
     }
 
-    /// Takes over what is noted elsewhere; each flag that is not given with another reason.
+    /// Adds the flags that another check noted, with other reasons for the missing ones.
     pub(super) fn join(&mut self, other: Self, why: impl Fn(&str) -> String) {
         other.given.into_iter().for_each(|flag| self.rely(flag));
         let missing = other.missing.into_iter();
         self.missing.extend(missing.map(|it| MissingFlag { why: why(&it.why), ..it }));
     }
 
-    /// Whether a flag is given and relied upon.
+    /// Whether a flag is given, and a passed check relies on it.
     pub(super) fn contains(&self, flag: &str) -> bool {
         self.given.contains(&flag)
     }
 
-    /// Adds to a reason that no flag lifts why flags are missing besides, without naming them.
+    /// Adds the reasons for missing flags to a reason that no flag lifts, without naming the flags.
     pub(super) fn besides(&self, reason: String) -> String {
         let whys = self.missing.iter().map(|it| it.why.clone());
         std::iter::once(reason).chain(whys).collect::<Vec<_>>().join("; ")
     }
 
-    /// Returns the flags on which everything relies, or why not all are given that it takes.
+    /// Returns the flags on which the checks rely, or why a required one is missing.
     ///
     /// # Errors
     /// When something was not read, and a flag would do in its place.
@@ -137,19 +137,19 @@ pub(super) fn third_party_finalizers(volume: &Volume) -> Option<String> {
     (!names.is_empty()).then(|| names.join(", "))
 }
 
-/// The notice that third-party finalizers block the deletion.
+/// Returns the notice that third-party finalizers block the deletion.
 pub(super) fn blocked_by(third_party: &str) -> String {
     format!(
         "third-party finalizers block its deletion until their controllers remove them: {third_party}"
     )
 }
 
-/// The notice that no `VolumeAttachment` can show where a volume of a driver is in use.
+/// Returns the notice that no `VolumeAttachment` can show where a volume of a driver is in use.
 pub(super) fn attaches_without_trace(driver: &str) -> String {
     format!("CSIDriver {driver} has attachRequired: false, so no VolumeAttachment can show a mount")
 }
 
-/// The reason for a volume whose earlier deletion was stopped, without what lifts it.
+/// Returns the reason for a volume whose earlier deletion was stopped, without the flag that lifts it.
 pub(super) fn backend_in_doubt(state: &str) -> String {
     format!(
         "an earlier deletion was stopped (annotation storage.kubectl.dev/backend-state: {state}): \
@@ -160,14 +160,14 @@ pub(super) fn backend_in_doubt(state: &str) -> String {
 /// The reason for a volume that was never bound to a claim, as far as its `spec.claimRef` shows.
 pub(super) const UNBOUND: &str = "spec.claimRef is empty or has no uid";
 
-/// The risk of everything that ends with the deletion of a backend volume.
+/// The risk of a remedy that ends with the deletion of the backend volume.
 pub(super) const DATA_LOSS: &str = "the data is permanently destroyed";
 
-/// The risk of a deletion with which the driver takes the volume away and leaves the data.
+/// The risk of a deletion with which the driver removes the volume and leaves the data.
 pub(super) const DATA_KEPT: &str =
     "the data remains at the storage system, and no PersistentVolume references it any more";
 
-/// Refuses where an annotation exempts it.
+/// Refuses an object that an annotation exempts, for good or until a day.
 pub(super) fn not_exempt(cx: &Cx, metadata: &Metadata) -> Checked {
     not_ignored(metadata)?;
     if let Some(until) = metadata.keep_until() {
@@ -181,8 +181,8 @@ pub(super) fn not_exempt(cx: &Cx, metadata: &Metadata) -> Checked {
     Ok(())
 }
 
-/// Refuses an object that is not to be touched. What saves an object is not refused because somebody
-/// asked to keep it for a time.
+/// Refuses an object that an annotation exempts for good. A remedy that saves an object is not refused because of a day
+/// until which the object is to be kept.
 pub(super) fn not_ignored(metadata: &Metadata) -> Checked {
     match metadata.ignore() {
         Some(ignore) => Err(format!("annotation storage.kubectl.dev/ignore: {ignore}")),
@@ -190,7 +190,7 @@ pub(super) fn not_ignored(metadata: &Metadata) -> Checked {
     }
 }
 
-/// Refuses while a set is being deleted or scaled: its controller has not seen what its range is.
+/// Refuses while a set is being deleted or scaled: its controller has not observed its range.
 pub(super) fn set_is_settled(set: &StatefulSet) -> Checked {
     if set.metadata.deleting.is_some() {
         return Err("the set is Terminating".to_owned());
@@ -201,7 +201,7 @@ pub(super) fn set_is_settled(set: &StatefulSet) -> Checked {
     Ok(())
 }
 
-/// Refuses where another volume names the same storage, as far as that can be told.
+/// Refuses a volume whose storage another volume certainly references, or may.
 pub(super) fn backend_is_its_own(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     let others = cx.sharing(volume)?;
     let told = |(other, overlap): &(&Volume, Overlap)| {
@@ -217,8 +217,8 @@ pub(super) fn backend_is_its_own(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     })
 }
 
-/// Returns the attachments that reference it, whatever their status: by its name, or by an inline
-/// volume with the same backend volume.
+/// Returns the attachments that reference a volume, whatever their status: by its name, or by an inline volume with the
+/// same backend volume.
 pub(super) fn attachments<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Vec<&'a Attachment>> {
     let mut attachments = cx.attachments_of(volume.name())?;
     let inline = cx.inline_attachments_at(&volume.places())?;
@@ -226,13 +226,13 @@ pub(super) fn attachments<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Vec<&'a Atta
     Ok(attachments)
 }
 
-/// Refuses where an attachment references it.
+/// Refuses a volume that an attachment references.
 pub(super) fn not_attached(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     let attachments = attachments(cx, volume)?;
     Ok(attachments.first().map_or(Ok(()), |first| Err(still_names_it(first))))
 }
 
-/// Returns the reason for an attachment that references a volume.
+/// Returns the reason for refusal that an attachment references a volume.
 pub(super) fn still_names_it(attachment: &Attachment) -> String {
     let (name, node) = (&attachment.metadata.name, &attachment.node);
     let what = match &attachment.source {
@@ -242,8 +242,8 @@ pub(super) fn still_names_it(attachment: &Attachment) -> String {
     format!("volumeattachment/{name} references {what} on node {node}")
 }
 
-/// Refuses unless its backend volume is known and comparable: otherwise other volumes, nodes and
-/// snapshots that use it cannot be found.
+/// Refuses unless the backend volume is known and comparable: otherwise other volumes, nodes and snapshots that use it
+/// cannot be found.
 pub(super) fn backend_is_known(volume: &Volume) -> Result<&BackendKey, String> {
     let Some(backend) = &volume.backend else {
         return Err(facts::UNIDENTIFIED.to_owned());
@@ -251,7 +251,7 @@ pub(super) fn backend_is_known(volume: &Volume) -> Result<&BackendKey, String> {
     Ok(backend)
 }
 
-/// Refuses where a node lists it as in use or attached. Nodes list migrated volumes as CSI volumes.
+/// Refuses a volume that a node lists as in use or attached. Nodes list migrated volumes as CSI volumes.
 pub(super) fn on_no_node(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     if let Err(reason) = backend_is_known(volume) {
         return Ok(Err(reason));
@@ -271,7 +271,7 @@ pub(super) fn on_no_node(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     })
 }
 
-/// Refuses where a claim references it.
+/// Refuses a volume that a claim references.
 pub(super) fn no_claim_names_it(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     let claims = cx.claims_naming(volume.name())?;
     Ok(match claims.first() {
@@ -280,7 +280,7 @@ pub(super) fn no_claim_names_it(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     })
 }
 
-/// Refuses while a snapshot of it is being taken; each finished one adds a notice.
+/// Refuses while a snapshot of the volume is being taken; each finished one adds a notice.
 pub(super) fn no_snapshot_in_progress(
     cx: &Cx,
     volume: &Volume,
@@ -295,7 +295,7 @@ pub(super) fn no_snapshot_in_progress(
     Ok(Ok(()))
 }
 
-/// Refuses unless the Secret with which it is deleted exists.
+/// Refuses unless the deletion Secret of the volume exists.
 pub(super) fn secret_is_there(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<Checked> {
     Ok(match facts::deletion_secret(cx, volume, owner)? {
         SecretState::NotNeeded | SecretState::Present(_) => Ok(()),
@@ -317,9 +317,9 @@ pub(super) fn secret_is_there(cx: &Cx, volume: &Volume, owner: &Owner) -> Seen<C
 
 /// A controller that has to run so that a remedy has its effect.
 pub(super) struct Needed<'a> {
-    /// Its description, such as `csi-provisioner of disk.example.com`.
+    /// Description of the controller, such as `csi-provisioner of disk.example.com`.
     pub(super) who: String,
-    /// Its name for `--provisioner-alive`.
+    /// Name of the controller for `--provisioner-alive`.
     pub(super) name: &'a str,
     pub(super) state: ControllerState,
 }
@@ -327,9 +327,8 @@ pub(super) struct Needed<'a> {
 /// The flag with which the user asserts that a provisioner is running.
 pub(super) const PROVISIONER_ALIVE: &str = "--provisioner-alive";
 
-/// Refuses unless a controller is running. Where nothing shows whether it is, the user's word
-/// counts, if `word` says so, which then becomes one of the flags on which the proposal relies.
-/// Nothing overrides what shows that it is not running.
+/// Refuses unless a controller is running. Where its state is unknown, `--provisioner-alive` counts, if `word` is
+/// given, and becomes one of the flags on which the proposal relies. Nothing overrides evidence that it is not running.
 ///
 /// # Errors
 /// When objects were not read that would show it.
@@ -364,14 +363,14 @@ pub(super) fn alive(cx: &Cx, needed: &Needed, word: Option<&mut ReliedFlags>) ->
     Ok(Ok(()))
 }
 
-/// Returns what was not read that would show the state of a controller.
+/// Returns the gap because of which the state of a controller is unknown.
 fn unseen(state: &ControllerState) -> Option<Unseen> {
     let (kind, reason) = state.unseen.as_ref()?;
     Some(Unseen { kind: *kind, namespace: None, reason: reason.clone() })
 }
 
-/// Refuses where something suggests users that were not found, unless the user asserts that there are
-/// none (R-USE-8).
+/// Requires the user's assertion that there are no other users, where something suggests users that were not found
+/// (R-USE-8).
 pub(super) fn nothing_else_uses(
     cx: &Cx,
     others: OtherUsers,
@@ -414,7 +413,7 @@ pub(super) fn of<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
     found
 }
 
-/// Names up to `most` uses, each with what ends it.
+/// Returns the reason that names up to `most` uses, each with the way to end it.
 pub(super) fn in_words<'a>(
     uses: &[UnsafeReason<'a>],
     most: usize,
@@ -427,7 +426,7 @@ pub(super) fn in_words<'a>(
     format!("in use, and no flag overrides this; end these uses first: {named}{others}")
 }
 
-/// Returns what a patch to the policy Delete does about the finalizer. Where it would help, but not
+/// Returns the edit of the deletion-protection finalizer in a patch to the policy Delete. Where it would help, but not
 /// every csi-provisioner is known to honor it, a notice gives the reason.
 pub(super) fn with_delete(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -> FinalizerEdit {
     if volume.metadata.deleting.is_some() || has_it(volume) {
@@ -456,8 +455,8 @@ pub(super) fn with_delete_later(cx: &Cx, volume: &Volume, notices: &mut Vec<Stri
     with_delete(cx, &released, notices);
 }
 
-/// Returns what a patch to another policy than Delete does about the finalizer: one that this tool
-/// has added is removed. On a Terminating volume it stays, and a notice names who removes it.
+/// Returns the edit of the deletion-protection finalizer in a patch to another policy than Delete: one that this tool
+/// added is removed. On a Terminating volume it stays, and a notice names who removes it.
 pub(super) fn without_delete(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -> FinalizerEdit {
     if !has_it(volume) || !cx.added_finalizer(volume, EXTERNAL_PROVISIONER) {
         return FinalizerEdit::Untouched;

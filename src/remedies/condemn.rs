@@ -12,10 +12,10 @@ use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Action, Effect, FinalizerEdit, Loss, Phase, Proposal, Refusal, Uid, Volume};
 
-/// The user's word that the data is not needed.
+/// The flag with which the user asserts that the data is not needed.
 const DESTROY_DATA: &str = "--destroy-data";
 
-/// `gc pv/NAME --destroy-data` (F11, D-31).
+/// Destroys an Available volume that was used before: `gc pv/NAME --destroy-data` (F11, D-31).
 pub static REMEDY: Remedy = Remedy {
     id: "condemn",
     needs: reclaim::REMEDY.needs,
@@ -101,7 +101,7 @@ fn check(
     Ok(clearance)
 }
 
-/// Refuses unless it is Available, not reserved, and `--destroy-data` is given.
+/// Refuses unless the volume is Available and not reserved, and requires `--destroy-data`.
 fn is_free(cx: &Cx, volume: &Volume, relies_on: &mut checks::ReliedFlags) -> checks::Checked {
     if volume.metadata.deleting.is_some() {
         return Err("it is Terminating".to_owned());

@@ -1,5 +1,4 @@
-//! Deletes a `StatefulSet` or a namespace, with which Kubernetes deletes claims, after it is known
-//! what becomes of the data of each.
+//! Deletes a `StatefulSet` or a namespace with its claims, after the effect on the data of each is known.
 //!
 //! The DELETE carries the uid and the resourceVersion of the object: the guard knows the tool by
 //! these, and lets it pass.
@@ -21,7 +20,7 @@ const DESTROY_DATA: &str = "--destroy-data";
 const DESTROY_SNAPSHOTS: &str = "--destroy-snapshots";
 const RECREATED: &str = "it was deleted and recreated under the same name";
 const TERMINATING: &str = "it is Terminating already";
-/// How many claims a refusal names.
+/// Number of claims that a refusal names.
 const NAMED: usize = 5;
 
 /// Returns the name of this purpose.
@@ -33,8 +32,8 @@ pub const fn id(cascade: Cascade) -> &'static str {
     }
 }
 
-/// Returns what becomes of each claim, and a summary: what [`propose`] rests on. Empty where the
-/// object cannot be deleted.
+/// Returns the effects on each claim, and a summary: [`propose`] rests on them. Empty where the object cannot be
+/// deleted.
 ///
 /// # Errors
 /// When its claims or their volumes were not read.
@@ -44,7 +43,7 @@ pub fn foretell(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Vec<Strin
     Ok(fates.lines.into_iter().chain([summary]).collect())
 }
 
-/// Returns what is listed again right before the write: what goes with the object.
+/// Returns the lists that are read again right before the write: of the objects that are deleted with the object.
 pub fn lists(object: &ObjectRef) -> Vec<Reach> {
     let namespace = match object.key.kind {
         Kind::Namespace => Some(Text::from(&*object.key.name)),
@@ -60,8 +59,7 @@ pub fn lists(object: &ObjectRef) -> Vec<Reach> {
     lists
 }
 
-/// Returns the volumes of the claims that are deleted, or may be: whether their data is destroyed
-/// rests on them.
+/// Returns the volumes of the claims that are deleted, or may be, on which the effects on the data rest.
 ///
 /// # Errors
 /// When its claims or their volumes were not read.
@@ -137,7 +135,7 @@ pub fn propose(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Pro
     }))
 }
 
-/// How the data can be kept.
+/// Returns advice how to keep the data.
 fn alternative(object: &ObjectRef, flag: &str) -> &'static str {
     match (object.key.kind, flag) {
         (Kind::StatefulSet, DESTROY_DATA) => {
@@ -161,7 +159,7 @@ fn refusal(reason: String) -> Refusal {
     Refusal { reason, effect: Effect { what: String::new(), risk: String::new() } }
 }
 
-/// What becomes of the claims of an object, or why it cannot be deleted.
+/// Returns the effects on the claims of an object, or why it cannot be deleted.
 fn of(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Fates, String>> {
     match object.key.kind {
         Kind::StatefulSet => of_set(cx, object, cascade),
@@ -170,7 +168,7 @@ fn of(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Fates, Strin
     }
 }
 
-/// What becomes of the claims of a set, or why it cannot be deleted.
+/// Returns the effects on the claims of a set, or why it cannot be deleted.
 fn of_set(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Fates, String>> {
     let namespace = object.key.namespace.clone().unwrap_or_else(|| Text::from(""));
     let Some(set) = cx.set(&namespace, &object.key.name)? else {
@@ -213,7 +211,7 @@ fn of_set(cx: &Cx, object: &ObjectRef, cascade: Cascade) -> Seen<Result<Fates, S
     Ok(Ok(fates))
 }
 
-/// What becomes of the claims and snapshots of a namespace, or why it cannot be deleted.
+/// Returns the effects on the claims and snapshots of a namespace, or why it cannot be deleted.
 fn of_namespace(cx: &Cx, object: &ObjectRef) -> Seen<Result<Fates, String>> {
     let name = &Text::from(&*object.key.name);
     let cluster = cx.cluster();
@@ -255,33 +253,33 @@ fn of_namespace(cx: &Cx, object: &ObjectRef) -> Seen<Result<Fates, String>> {
     Ok(Ok(fates))
 }
 
-/// What becomes of the claims of an object that is deleted.
+/// Effects of a deletion on the claims and snapshots of the object.
 #[derive(Default)]
 struct Fates {
     /// A line for each claim.
     lines: Vec<String>,
     /// The claims whose data is destroyed, or may be.
     lost: Vec<String>,
-    /// How many of them may keep it.
+    /// Number of these claims that may keep their data.
     perhaps_lost: usize,
-    /// The claims whose volumes are told to be deleted, which their drivers are known not to do.
+    /// The claims whose drivers are told to delete the volumes, but are known not to do so.
     spared: Vec<String>,
-    /// The capacity of the volumes of both, and of ephemeral ones.
+    /// The capacity of the volumes of lost and spared claims, and of ephemeral volumes.
     bytes: Bytes,
     /// The snapshots that are destroyed, or may be.
     snapshots: Vec<String>,
-    /// How many of them may remain.
+    /// Number of these snapshots that may remain.
     perhaps_snapshots: usize,
-    /// How many claims are deleted, or may be.
+    /// Number of claims that are deleted, or may be.
     deleted: usize,
-    /// How many of them are ephemeral volumes whose data is destroyed with their pods.
+    /// Number of these claims that are ephemeral volumes whose data is destroyed with their pods.
     ephemeral: usize,
     /// The volumes of the claims that are deleted, or may be.
     volumes: Vec<ObjectKey>,
 }
 
 impl Fates {
-    /// Adds a claim that is deleted, or may be, in these words.
+    /// Adds a claim that is deleted, or may be, with this reason.
     fn deleted(&mut self, cx: &Cx, claim: &Claim, what: &Told, ephemeral: bool) -> Seen<()> {
         let name = claim.object().to_string();
         self.deleted += 1;
@@ -337,7 +335,7 @@ impl Fates {
         self.deleted(cx, of.claim, &what, ephemeral)
     }
 
-    /// Adds a snapshot of a namespace, in these words.
+    /// Adds a snapshot of a namespace, with this reason.
     fn snapshot(&mut self, name: String, what: &str, fate: &SnapshotFate) {
         let then = match fate {
             SnapshotFate::Destroyed(_) => {
@@ -361,7 +359,7 @@ impl Fates {
         }
     }
 
-    /// How much is destroyed, or may be.
+    /// Returns the amount of data that is destroyed, or may be.
     fn loses(&self) -> Loss {
         Loss {
             volumes: self.lost.len() + self.spared.len() + self.ephemeral,
@@ -377,7 +375,7 @@ impl Fates {
         lost > self.perhaps_lost + self.perhaps_snapshots
     }
 
-    /// Counts what is deleted and what is destroyed.
+    /// Summarises the numbers of deleted claims and of destroyed data.
     fn summary(&self) -> String {
         let destroyed = self.lost.len() - self.perhaps_lost + self.ephemeral;
         let words = format!("claims deleted: {}; data destroyed: {destroyed}", self.deleted);
@@ -388,14 +386,14 @@ impl Fates {
     }
 }
 
-/// What happens to a claim, in words, and whether that is known.
+/// The effect on a claim, in words, and whether it is certain.
 enum Told {
     Surely(String),
     Perhaps(String),
 }
 
-/// Returns what goes, or may, with a claim that is deleted, or may be. What a driver leaves alone today, another version
-/// of it may delete.
+/// Returns the loss with a claim that is deleted, or may be. What a driver leaves alone today, another version of it
+/// may delete.
 pub(super) fn loss_with(cx: &Cx, effect: &ClaimDataEffect, is_deleted: bool) -> Loss {
     let Some(volume) = effect.volume() else {
         return Loss { volumes: usize::from(effect.may_lose_data()), ..Loss::default() };
@@ -413,14 +411,14 @@ pub(super) fn loss_with(cx: &Cx, effect: &ClaimDataEffect, is_deleted: bool) -> 
     }
 }
 
-/// Whether the driver of a volume is told to delete it, whatever it does then.
+/// Whether the driver of a volume is told to delete it, whatever it then does.
 fn is_told_to_delete(volume: &Volume) -> bool {
     volume.reclaim_policy == ReclaimPolicy::Delete
         && volume.metadata.deleting.is_none()
         && matches!(facts::owner(volume), Owner::Csi(_) | Owner::External(_))
 }
 
-/// What becomes of the data of a volume, in words.
+/// Describes the effect on the data of a volume.
 fn becomes_of(volume: &Volume, effect: &ClaimDataEffect, then: &DeletionEffect) -> String {
     let (pv, because) = (volume.object(), &then.because);
     match (then.data, effect.loses_data()) {

@@ -15,10 +15,10 @@ pub const ID: &str = "disown";
 /// The flag with which the user accepts that an owner's kind is not served any more.
 pub(super) const OWNER_KIND_GONE: &str = "--owner-kind-gone";
 
-/// Why `undo` does not add the references again.
+/// Reason why `undo` does not add the references again.
 pub const NEVER_UNDONE: &str = "with a reference to an owner that does not exist, the garbage collector would delete the claim";
 
-/// P-OWNER-DEL of the references to owners that do not exist.
+/// Removes the references to owners that do not exist (P-OWNER-DEL).
 pub static REMEDY: Remedy<Claim> = Remedy {
     id: ID,
     needs: facts::needs![deletion: PersistentVolumeClaim, PartialObjectMetadata],
@@ -37,12 +37,12 @@ fn command(cx: &Cx, claim: &Claim) -> String {
     }
 }
 
-/// The owner references of a claim, by what is known of their owners.
+/// The owner references of a claim, grouped by the presence of their owners.
 #[derive(Default)]
 struct Owners<'a> {
-    /// Proven not to exist.
+    /// Owners that are proven not to exist.
     absent: Vec<(&'a OwnerReference, OwnerPresence)>,
-    /// Of kinds that are not served.
+    /// Owners of kinds that are not served.
     unserved: Vec<&'a OwnerReference>,
     exist: Vec<&'a OwnerReference>,
     unread: Vec<Unseen>,
@@ -162,7 +162,7 @@ fn effect(removed: &[&OwnerReference], left: usize) -> Effect {
     }
 }
 
-/// What to know about the removal of one reference.
+/// Returns the notice about the removal of one reference.
 fn notice(claim: &Claim, owner: &OwnerReference, presence: &OwnerPresence) -> Option<String> {
     let recreated = matches!(presence, OwnerPresence::Recreated(_));
     let of_pod = &*owner.kind == Kind::Pod.name();
@@ -198,7 +198,7 @@ fn group(owner: &OwnerReference) -> &str {
     owner.api_version.split_once('/').map_or("the core group", |(group, _)| group)
 }
 
-/// An owner in the words of plans.
+/// Names an owner in the words of plans.
 pub(super) fn named(owner: &OwnerReference) -> String {
     format!("{} {}", owner.kind, owner.name)
 }

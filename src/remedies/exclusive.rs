@@ -12,21 +12,21 @@ use crate::drivers::{self, Destruction, Family, Fate, Place};
 use crate::facts::{self, Copied, Nearness, Owner};
 use crate::model::{ClaimPhase, SnapshotContent, SnapshotSource, Text, Undo, Volume};
 
-/// How many objects a reason names at most.
+/// Number of objects that a reason names at most.
 const NAMED: usize = 5;
 
 /// A driver that may be told to delete a volume.
 pub(super) struct Clearance {
-    /// What it will do, in words that follow its name.
+    /// The action of the driver, in words that follow its name.
     pub(super) what: String,
-    /// Whether it leaves the data.
+    /// Whether the driver leaves the data.
     pub(super) keeps_data: bool,
-    /// What is worth saying before.
+    /// Notices for the user.
     pub(super) notices: Vec<String>,
 }
 
 impl Clearance {
-    /// What it does, and to the object, in words that follow its name.
+    /// Returns the action of the driver on the volume and on the object, in words that follow its name.
     pub(super) fn with_object(&self, object: &str) -> String {
         match self.keeps_data {
             true => format!("{}, and deletes {object}", self.what),
@@ -34,22 +34,22 @@ impl Clearance {
         }
     }
 
-    /// The risk.
+    /// Returns the risk of the deletion.
     pub(super) const fn risk(&self) -> &'static str {
         if self.keeps_data { checks::DATA_KEPT } else { checks::DATA_LOSS }
     }
 
-    /// Why it cannot be undone.
+    /// Returns the reason why the deletion cannot be undone.
     pub(super) const fn undo(&self) -> Undo {
         Undo::Never(if self.keeps_data { KEPT_AT_ONCE } else { DELETED_AT_ONCE })
     }
 }
 
-/// Why it cannot be undone that a driver takes a volume away and leaves the data.
+/// Reason why the deletion of a volume whose driver leaves the data cannot be undone.
 pub const KEPT_AT_ONCE: &str =
     "its controller acts immediately; the data remains at the storage system";
 
-/// The flag that is the user's word that nothing else uses the storage of a volume.
+/// The flag with which the user asserts that nothing else uses the storage of a volume.
 const FLAG: &str = "--backend-exclusive";
 
 /// Refuses unless the driver of a volume would destroy the storage that the volume uses, and nothing
@@ -171,8 +171,8 @@ pub(super) fn clearance(
     Ok(Ok(clearance))
 }
 
-/// Refuses a CSI volume that was made by hand, unless the user said of it by name that nobody else
-/// uses its storage (R-DRV-10).
+/// Requires the user's assertion, by the name of the volume, that nothing else uses the storage of a statically
+/// provisioned CSI volume (R-DRV-10).
 pub(super) fn made_here(
     cx: &Cx,
     volume: &Volume,
@@ -185,14 +185,14 @@ pub(super) fn made_here(
     }
 }
 
-/// Requires the user's word of a volume that may be a copy of one of another cluster (R-DRV-9).
+/// Requires the user's assertion for a volume that may be a copy of one in another cluster (R-DRV-9).
 pub(super) fn is_no_copy(cx: &Cx, volume: &Volume, owner: &Owner, relies_on: &mut ReliedFlags) {
     if let Some(doubt) = copied(cx, volume) {
         Word::of(cx, volume, owner, None).stands_for(&doubt, relies_on);
     }
 }
 
-/// Why a volume may be a copy.
+/// Returns the reason why a volume may be a copy.
 fn copied(cx: &Cx, volume: &Volume) -> Option<String> {
     const COPY: &str =
         "it may be a copy, and another cluster may have a PersistentVolume of the same storage";
@@ -208,7 +208,7 @@ fn copied(cx: &Cx, volume: &Volume) -> Option<String> {
     })
 }
 
-/// In words.
+/// Describes the difference between the storage that pods mount and the storage that the driver destroys.
 fn differs(volume: &Volume, destroyed: &[Place<'_>], what: &str, driver: &str) -> String {
     let shown = |places: &[Place<'_>]| {
         places.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
@@ -216,13 +216,13 @@ fn differs(volume: &Volume, destroyed: &[Place<'_>], what: &str, driver: &str) -
     format!("pods mount {}, but {driver} {what} ({})", shown(&volume.places()), shown(destroyed))
 }
 
-/// What the user said about the storage of a volume.
+/// The user's assertions about the storage of a volume.
 struct Word<'a> {
     volume: &'a str,
     driver: &'a str,
-    /// For this volume by name.
+    /// Whether the user named this volume.
     of_volume: bool,
-    /// For all volumes of its driver.
+    /// Whether the user named the driver, for all its volumes.
     of_driver: bool,
 }
 
@@ -239,8 +239,7 @@ impl<'a> Word<'a> {
         }
     }
 
-    /// Takes the user's assertion that nothing else uses the storage, for a reason that is no more than a
-    /// doubt.
+    /// Requires the user's assertion that nothing else uses the storage, for a reason that is only a doubt.
     fn stands_for(&self, doubt: &str, relies_on: &mut ReliedFlags) {
         if self.of_volume || self.of_driver {
             relies_on.rely(FLAG);
@@ -254,8 +253,7 @@ impl<'a> Word<'a> {
         relies_on.lack(FLAG, doubt, lifts);
     }
 
-    /// Refuses to destroy what the cluster did not make, unless the user said so of this volume by
-    /// name.
+    /// Refuses to destroy storage that the cluster did not provision, unless the user named this volume.
     fn stands_for_static(&self, cx: &Cx, relies_on: &mut ReliedFlags) -> Checked {
         // kubernetes#125767: before, kube-controller-manager may set it Failed first.
         if cx.server().and_then(|server| server.at_least(1, 31)) != Some(true) {
@@ -280,8 +278,8 @@ impl<'a> Word<'a> {
 const SNAPSHOT_FLAG: &str = "--destroy-snapshots";
 const ALLOWS: &str = "--destroy-snapshots allows that";
 
-/// Refuses where a snapshot is being taken, where one would be destroyed without the user's word, or
-/// where one keeps the driver from deleting the volume. Others add a notice.
+/// Refuses where a snapshot is being taken, or keeps the driver from deleting the volume, and requires the user's flag
+/// where one would be destroyed. Others add a notice.
 ///
 /// # Errors
 /// When an object was not read on which this rests.
@@ -308,8 +306,7 @@ pub(super) fn allow_deletion(
     clones(cx, volume, family, relies_on)
 }
 
-/// Snapshots of a driver whose name tells nothing, of which their handle tells that they are of this
-/// volume to whoever recognised the driver.
+/// Returns the snapshots of a driver of unknown name whose handles, as its family writes them, name this volume.
 fn told_by_family<'a>(
     cx: &Cx<'a>,
     volume: &Volume,
@@ -370,7 +367,7 @@ fn one(
     })
 }
 
-/// Refuses where a snapshot of the driver exists whose handle does not tell its volume.
+/// Requires `--destroy-snapshots` where a snapshot, whose volume is unknown, may be destroyed.
 fn pre_provisioned(cx: &Cx, driver: &Text, family: &drivers::Family, relies_on: &mut ReliedFlags) {
     let decodes = |row: &SnapshotContent| {
         let volume_of = family.snapshots.volume_of_handle;
@@ -405,7 +402,7 @@ fn pending_restore(cx: &Cx, snapshot: &SnapshotContent) -> Seen<Option<String>> 
     Ok(waits.map(|claim| claim.object().to_string()))
 }
 
-/// Refuses where a claim is a clone that needs the volume, or is being cloned from it.
+/// Refuses where a claim is being cloned from the volume, or is a clone that needs it.
 fn clones(
     cx: &Cx,
     volume: &Volume,

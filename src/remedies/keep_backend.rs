@@ -9,7 +9,7 @@ use crate::model::{
     Action, Effect, Kind, Loss, Proposal, Refusal, Threshold, Undo, Volume, format_duration,
 };
 
-/// `gc --keep-backend` (F01, alternative).
+/// Deletes the object of a Released volume and keeps the backend volume: `gc --keep-backend` (F01, alternative).
 ///
 /// Another volume may reference the same backend volume: deleting the redundant object is a purpose
 /// of this remedy (F07). No controller of the driver is required, since nothing is deleted at the

@@ -58,29 +58,29 @@ pub(crate) use retention::{
 pub(crate) use retention_set::{REMEDY as SET_RETENTION, RetentionPart, RetentionRequest};
 pub(crate) use revert::Reversal;
 
-/// One remedy for a volume, a claim or an attachment.
+/// A remedy for one kind of object: a volume, a claim, an attachment or a `StatefulSet`.
 #[derive(Debug)]
 pub struct Remedy<T: 'static = Volume> {
-    /// Its name in plans and in the journal.
+    /// The name of the remedy in plans and in the journal.
     pub id: &'static str,
-    /// The kinds that its checks read.
+    /// The kinds that the checks read.
     pub needs: &'static [Kind],
-    /// Its writes: verb and resource.
+    /// The writes: verb and resource.
     pub writes: &'static [(&'static str, &'static str)],
-    /// Returns the command that carries it out for one object, without the name of the program;
-    /// `None` where there is none.
+    /// Returns the command that carries out the remedy for one object, without the name of the program; `None` where
+    /// there is none.
     pub command: fn(&Cx, &T) -> Option<String>,
-    /// Proposes or refuses it for an object.
+    /// Proposes or refuses the remedy for an object.
     pub propose: fn(&Cx, &T) -> Seen<Result<Proposal, Refusal>>,
 }
 
-/// The declarations of a remedy, for whichever kind of object.
+/// The declarations of a remedy, for any kind of object.
 pub trait RemedyDeclaration: Sync {
-    /// Returns its name.
+    /// Returns the name of the remedy.
     fn id(&self) -> &'static str;
-    /// Returns the kinds that its checks read.
+    /// Returns the kinds that the checks read.
     fn needs(&self) -> &'static [Kind];
-    /// Returns its writes: verb and resource.
+    /// Returns the writes: verb and resource.
     fn writes(&self) -> &'static [(&'static str, &'static str)];
 }
 
@@ -119,7 +119,7 @@ pub static REMEDIES: [&Remedy; 10] = [
 ];
 
 impl<T> Remedy<T> {
-    /// Returns its verdict about an object, for a report.
+    /// Returns the verdict of the remedy about an object, for a report.
     pub fn verdict(&self, cx: &Cx, object: &T) -> (Verdict, Option<Offer>) {
         let verdict = |state, reason: String| Verdict { state, reason };
         let command =

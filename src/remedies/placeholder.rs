@@ -29,7 +29,7 @@ use crate::model::{
 /// The name of this purpose in plans and in the journal.
 pub const ID: &str = "destroy-orphan";
 
-/// The reason where it is not known which cluster it is.
+/// Reason to refuse where the identity of the cluster is unknown.
 pub const CLUSTER_UNIDENTIFIED: &str =
     "the uid of namespace kube-system, which identifies the cluster, was not read";
 
@@ -39,18 +39,18 @@ const PREFIX: &str = "kubectl-storage-reclaim-";
 /// A backend volume that no volume references, and the placeholder volume with which it is deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Orphan {
-    /// The journal entry that kept it.
+    /// The journal entry that kept the backend volume.
     pub undoes: Option<u64>,
     /// The placeholder volume.
     pub placeholder: Manifest,
     /// The name of the volume that referenced it, if that is known.
     pub of: Option<Box<str>>,
-    /// That volume, as it was recorded.
+    /// The volume that referenced it, as it was recorded.
     pub former: Option<Manifest>,
     /// Volumes that do not exist any more and that, by the journal, referenced other backend
     /// volumes.
     pub elsewhere: BTreeSet<Box<str>>,
-    /// The danger flags on which it relies.
+    /// The danger flags on which the placeholder volume relies.
     pub relies_on: Vec<&'static str>,
 }
 
@@ -65,7 +65,7 @@ pub fn name(cluster: &str, backend: &BackendKey) -> String {
     name
 }
 
-/// Returns the uid of the claim in its claimRef, in the form of a random one.
+/// Returns the uid of the claim in the placeholder's claimRef, in the form of a random one.
 fn placeholder_claim_uid(cluster: &str, backend: &BackendKey) -> String {
     let digest = digest(cluster, backend);
     let bytes: [u8; 16] = std::array::from_fn(|index| digest[16 + index]);
@@ -87,12 +87,11 @@ struct OrphanedBackend<'a> {
     volume: &'a Volume,
     /// Volumes that do not exist any more and referenced other backend volumes.
     elsewhere: &'a BTreeSet<Box<str>>,
-    /// Whether the volume object that referenced it is known: then it is not the one for which a
-    /// Pending claim waits.
+    /// Whether the volume object that referenced the backend volume is known: then no Pending claim waits for it.
     is_known: bool,
-    /// The volume object that still references it, and is deleted before.
+    /// The volume object that still references the backend volume, and is deleted before.
     instead_of: Option<&'a str>,
-    /// The name of the volume object that referenced it, by which the user knows it.
+    /// The name of the volume object that referenced the backend volume, by which the user knows it.
     named: Option<&'a str>,
 }
 
@@ -103,7 +102,7 @@ pub(super) struct PlannedPlaceholder {
     pub(super) relies_on: Vec<&'static str>,
 }
 
-/// Makes the same checks for a volume object that is about to be deleted, before anything is lost.
+/// Checks a placeholder volume for a volume object that is about to be deleted, before anything is lost.
 ///
 /// # Errors
 /// When an object was not read on which the decision rests.
@@ -150,9 +149,8 @@ pub(super) fn planned(
     Ok(relies_on.settled()?.map(|relies_on| PlannedPlaceholder { placeholder, notices, relies_on }))
 }
 
-/// Refuses where a pod was started with its claim: for drivers without attachments, only pods show
-/// what may still write. Pods that are younger than a recreated claim, which has another volume,
-/// use that one.
+/// Refuses where a pod was started with the claim of the volume: for drivers without attachments, only pods show what
+/// may still write. Pods that are younger than a recreated claim, which has another volume, use that one.
 fn no_pod_may_write(cx: &Cx, volume: &Volume) -> Seen<checks::Checked> {
     let Some(claim) = &volume.claim_ref else { return Ok(Ok(())) };
     let namesake = match facts::claim_state(cx, volume)? {
@@ -204,7 +202,7 @@ fn anew(
     Ok(row)
 }
 
-/// Proposes or refuses it.
+/// Proposes or refuses to create the placeholder volume.
 ///
 /// # Errors
 /// When an object was not read on which the decision rests.
@@ -297,7 +295,7 @@ fn check(
     Ok(Ok(clearance))
 }
 
-/// Refuses where an object of that name exists that no earlier run has created.
+/// Refuses where an object of the placeholder's name exists that no earlier run has created.
 fn none_but_ours(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -> Seen<checks::Checked> {
     let Some(there) = cx.volume(volume.name())? else { return Ok(Ok(())) };
     let uid = |it: &Volume| it.claim_ref.as_ref().and_then(|claim| claim.uid.clone());
@@ -319,8 +317,8 @@ fn none_but_ours(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -> Seen<ch
     Ok(Ok(()))
 }
 
-/// Refuses where an attachment has it as an inline volume, or references a volume that does not
-/// exist and whose backend volume is unknown.
+/// Refuses where an attachment has the backend volume as an inline volume, or references a volume that does not exist
+/// and whose backend volume is unknown.
 fn no_attachment_may_be_its(
     cx: &Cx,
     orphan: &OrphanedBackend,
@@ -345,7 +343,7 @@ fn no_attachment_may_be_its(
     Ok(Ok(()))
 }
 
-/// Refuses where a claim has lost a volume that may have referenced it: its pods may still write.
+/// Refuses where a claim has lost a volume that may have referenced the backend volume: its pods may still write.
 /// Without a journal entry, also where a Pending claim waits for a volume that may be this one.
 fn no_claim_may_be_its(
     cx: &Cx,
@@ -385,18 +383,18 @@ fn no_claim_may_be_its(
     Ok(Ok(()))
 }
 
-/// The provisioner of a volume, which also deletes it (`pv_controller.go`,
+/// The annotation with the provisioner of a volume, which also deletes it (`pv_controller.go`,
 /// `AnnDynamicallyProvisioned`).
 const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
-/// The driver to which it was migrated (`pv_controller.go`, `AnnMigratedTo`).
+/// The annotation with the driver to which a volume was migrated (`pv_controller.go`, `AnnMigratedTo`).
 const MIGRATED_TO: &str = "pv.kubernetes.io/migrated-to";
-/// The Secret for `DeleteVolume` (external-provisioner `controller.go`).
+/// The annotations with the Secret for `DeleteVolume` (external-provisioner `controller.go`).
 const SECRET: [&str; 2] = [
     "volume.kubernetes.io/provisioner-deletion-secret-namespace",
     "volume.kubernetes.io/provisioner-deletion-secret-name",
 ];
 
-/// Renders the manifest, from the volume object as it was or from the volume handle alone, and
+/// Renders the manifest of a placeholder volume, from the volume object as it was or from the volume handle alone, and
 /// returns it with the danger flags on which it relies.
 ///
 /// # Errors
@@ -496,9 +494,8 @@ fn credentials<'a>(
     }
 }
 
-/// Requires the user's word where the former volume may be a copy of one of another cluster, or where
-/// a workload wants its claim back. Returns that claim, if it does not exist: a custom resource may want
-/// it too.
+/// Requires the user's assertion where the former volume may be a copy of one in another cluster, or where a workload
+/// wants its claim back. Returns that claim, if it does not exist: a custom resource may want it too.
 ///
 /// # Errors
 /// When the claim or a kind of workloads was not read.
@@ -519,8 +516,8 @@ fn wanted<'a>(
     Ok(Some(claim))
 }
 
-/// Refuses where csi-provisioner runs on every node and the node of the volume is unknown: each one
-/// handles only the volumes of its node.
+/// Refuses where csi-provisioner runs on every node and the node of the volume is unknown: each instance handles only
+/// the volumes of its node.
 fn its_node_is_known(cx: &Cx, volume: &Volume, owner: &Owner) -> checks::Checked {
     let Some(driver) = owner.csi().filter(|_| volume.node_affinity.is_none()) else {
         return Ok(());

@@ -10,7 +10,7 @@ use crate::model::{
     Threshold, Volume, format_duration,
 };
 
-/// P-POLICY from Retain to Delete, with every check of F01.
+/// Sets the policy of a Released volume from Retain to Delete (P-POLICY), with every check of F01.
 pub static REMEDY: Remedy = Remedy {
     id: "reclaim",
     needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment, StorageClass, VolumeSnapshotContent, VolumeGroupSnapshotContent, Secret, ReplicationController, Job, CronJob, SubjectAccessReview],
@@ -22,14 +22,14 @@ pub static REMEDY: Remedy = Remedy {
     propose,
 };
 
-/// Why the deletion of a backend volume cannot be undone.
+/// Reason why the deletion of a backend volume cannot be undone.
 pub const DELETED_AT_ONCE: &str = "its controller deletes the backend volume immediately";
 
 fn propose(cx: &Cx, volume: &Volume) -> Seen<Result<Proposal, Refusal>> {
     reclaim(cx, volume, ReleaseDemand::Aged)
 }
 
-/// The same for a volume whose claim this tool has just deleted, whatever its age.
+/// Proposes or refuses to reclaim a volume whose claim this tool has just deleted, whatever its age.
 ///
 /// # Errors
 /// When an object was not read on which the decision rests.
@@ -89,7 +89,7 @@ fn reclaim(cx: &Cx, volume: &Volume, demand: ReleaseDemand) -> Seen<Result<Propo
     }))
 }
 
-/// Adds to the reason of a refusal that no flag lifts what is possible all the same.
+/// Adds a possible alternative to the reason of a refusal that no flag lifts.
 fn forward(cx: &Cx, volume: &Volume, demand: ReleaseDemand, reason: String) -> String {
     let is_offered = demand == ReleaseDemand::Aged && !reason.contains("--keep-backend");
     let propose = keep_backend::REMEDY.propose;
@@ -221,7 +221,7 @@ pub(super) fn owner_will_act(
     })
 }
 
-/// Adds what a user should know before relying on the word that a provisioner is running.
+/// Adds the notice that the proposal relies on the assertion that a provisioner is running.
 pub(super) fn notice_word(relies_on: &checks::ReliedFlags, notices: &mut Vec<String>) {
     if relies_on.contains(checks::PROVISIONER_ALIVE) {
         notices.push(
@@ -232,7 +232,7 @@ pub(super) fn notice_word(relies_on: &checks::ReliedFlags, notices: &mut Vec<Str
     }
 }
 
-/// Refuses where one driver would delete by a handle of another.
+/// Refuses where one driver would delete by a handle of another driver.
 fn drivers_agree(volume: &Volume, owner: &Owner) -> checks::Checked {
     let named = volume.source.driver();
     match owner.csi().and_then(|driver| Some((driver, named.filter(|named| *named != driver)?))) {

@@ -23,7 +23,7 @@ pub struct Recreation {
 }
 
 impl Recreation {
-    /// Prepares to recreate an object as it was.
+    /// Prepares to recreate a volume object as it was.
     ///
     /// # Errors
     /// When it is no manifest of a volume, as a reason to refuse.
@@ -37,8 +37,8 @@ impl Recreation {
     }
 }
 
-/// Returns the manifest that is created: name, labels, annotations and spec. The API server and the
-/// controllers write the other fields again.
+/// Returns the manifest of the recreated volume: name, labels, annotations and spec. The API server and the controllers
+/// write the other fields again.
 fn anew(saved: &Value) -> Value {
     let mut metadata = Map::new();
     for field in ["name", "labels", "annotations"] {
@@ -58,7 +58,7 @@ fn anew(saved: &Value) -> Value {
     })
 }
 
-/// Proposes or refuses it.
+/// Proposes or refuses to recreate the volume object.
 ///
 /// # Errors
 /// When an object was not read on which the decision rests.
@@ -103,7 +103,7 @@ pub fn propose(cx: &Cx, recreation: &Recreation) -> Seen<Result<Proposal, Refusa
     }))
 }
 
-/// Returns the claim to which it will be bound, if that still exists.
+/// Returns the claim to which the volume will be bound, if that still exists.
 fn check<'a>(cx: &Cx<'a>, volume: &Volume) -> Seen<Result<Option<&'a Claim>, String>> {
     if let Err(reason) = checks::backend_is_known(volume) {
         return Ok(Err(reason));
@@ -163,7 +163,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// Reads a manifest.
+    /// Reads a manifest of a volume.
     ///
     /// # Errors
     /// Why it is not a manifest of a PersistentVolume, as a reason to refuse.
@@ -182,7 +182,7 @@ impl Manifest {
         }
     }
 
-    /// Returns the JSON.
+    /// Returns the manifest as JSON.
     pub fn value(&self) -> &Value {
         &self.value
     }

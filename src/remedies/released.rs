@@ -1,5 +1,5 @@
-//! Checks of a Released volume: that it is one, that nothing uses it any more, and that its age can
-//! be trusted. All remedies for such volumes make them.
+//! Checks of a Released volume: that it is Released, that nothing uses it any more, and that its age can be trusted.
+//! All remedies for such volumes make them.
 
 use super::checks::{self, Checked, ReliedFlags};
 use crate::cluster::{Cx, Seen, Unseen};
@@ -13,17 +13,17 @@ const UNKNOWN_AGE: &str = "--include-unknown-age";
 const INCLUDE_WANTED: &str = "--include-wanted";
 const INCLUDE_RECREATED: &str = "--include-recreated";
 
-/// What is asked of a Released volume.
+/// Condition on the age of a Released volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReleaseDemand {
-    /// That it was released at a time that can be trusted.
+    /// The volume was released at a time that can be trusted.
     Aged,
-    /// Nothing of its age: this tool has just deleted its claim.
+    /// No condition: this tool has just deleted the claim of the volume.
     JustReleased,
 }
 
-/// Refuses unless it is Released with policy Retain, with a trusted age where that is demanded, and
-/// no claim references it.
+/// Refuses unless the volume is Released with policy Retain, with a trusted age where that is demanded, and no claim
+/// references it.
 ///
 /// # Errors
 /// When an object was not read on which this rests.
@@ -46,8 +46,7 @@ pub(super) fn is_left_over(
     Ok(Ok(()))
 }
 
-/// Refuses unless no node and no attachment uses its backend volume, and a node can reach it to
-/// delete it.
+/// Refuses unless no node and no attachment uses the backend volume, and a node can reach it to delete it.
 ///
 /// # Errors
 /// When an object was not read on which this rests.
@@ -61,7 +60,7 @@ pub(super) fn backend_can_go(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     Ok(Ok(()))
 }
 
-/// Refuses unless it is Released, with policy Retain, and not Terminating.
+/// Refuses unless the volume is Released, with policy Retain, and not Terminating.
 fn is_released(volume: &Volume) -> Checked {
     if volume.metadata.deleting.is_some() {
         return Err("it is Terminating".to_owned());
@@ -75,7 +74,7 @@ fn is_released(volume: &Volume) -> Checked {
     Ok(())
 }
 
-/// Refuses where an earlier deletion of the backend volume was stopped (T31).
+/// Requires `--backend-verified` where an earlier deletion of the backend volume was stopped (T31).
 pub(super) fn backend_state_known(cx: &Cx, volume: &Volume, relies_on: &mut ReliedFlags) {
     match &volume.backend_state {
         None => {}
@@ -107,8 +106,8 @@ fn age_is_trusted(cx: &Cx, volume: &Volume, relies_on: &mut ReliedFlags) {
     }
 }
 
-/// Refuses where a custom resource uses a claim of that name: one may have come while the claim was
-/// being deleted.
+/// Refuses where a custom resource uses a claim of the name in claimRef: one may have come while the claim was being
+/// deleted.
 pub(super) fn no_custom_resource_wants_its_claim(
     cx: &Cx,
     volume: &Volume,
@@ -124,7 +123,7 @@ pub(super) fn no_custom_resource_wants_its_claim(
     Ok(())
 }
 
-/// Refuses where something wants its claim back, which is gone (R-DRV-8).
+/// Requires `--include-wanted` where a workload wants back the claim of the volume, which does not exist (R-DRV-8).
 ///
 /// # Errors
 /// When a kind of workloads was not read.
@@ -141,7 +140,7 @@ pub(super) fn nobody_wants_its_claim(
     nobody_wants(cx, &claim.key, notices, relies_on).map(Ok)
 }
 
-/// Requires the user's word where a workload wants back a claim of this name, which is gone.
+/// Requires `--include-wanted` where a workload wants back a claim of this name, which does not exist.
 ///
 /// # Errors
 /// When a kind of workloads was not read.
@@ -166,7 +165,7 @@ pub(super) fn nobody_wants(
     Ok(())
 }
 
-/// Refuses unless its claim does not exist, or is bound to another volume.
+/// Refuses unless the claim of the volume does not exist, or is bound to another volume.
 fn claim_is_gone(cx: &Cx, volume: &Volume, relies_on: &mut ReliedFlags) -> Seen<Checked> {
     Ok(match facts::claim_state(cx, volume)? {
         ClaimState::None | ClaimState::Reserved => Err(checks::UNBOUND.to_owned()),
@@ -207,8 +206,8 @@ pub(super) fn reachable(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     Ok(Err(format!("no node matches its node affinity, and its driver {deletes} on a node")))
 }
 
-/// Refuses where an attachment references it. Names one on a node that cannot be asked first: that
-/// one stays.
+/// Refuses where an attachment references the volume; one on a node that cannot be asked, which remains, is named
+/// first.
 pub(super) fn is_detached(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     let attachments = checks::attachments(cx, volume)?;
     let Some(first) = attachments.first() else { return Ok(Ok(())) };
@@ -225,8 +224,8 @@ pub(super) fn is_detached(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     }))
 }
 
-/// Refuses where a node that its node affinity requires is not Ready (T32): a pod that
-/// was deleted from the API may still write there.
+/// Refuses where a node that the node affinity requires is not Ready (T32): a pod that was deleted from the API may
+/// still write there.
 pub(super) fn hosts_answer(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     Ok(match facts::unready_host(cx, volume)? {
         None => Ok(()),
@@ -237,7 +236,7 @@ pub(super) fn hosts_answer(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     })
 }
 
-/// Refuses where a pod uses its claim.
+/// Refuses where a pod uses the claim of the volume.
 ///
 /// Pods that use a recreated claim, which is bound to another volume, use that other volume, as far
 /// as their nodes can be asked; a pod that is older than the new claim may still use this one.
@@ -286,9 +285,9 @@ fn may_be_older(pod: &PodUse, claim: &Claim) -> bool {
     !pod.is_finished() && times.is_none_or(|(pod, claim)| pod < claim)
 }
 
-/// Refuses a proposal that destroys the data of a claim which a custom resource wants back, or may: a
-/// halted virtual machine, a Rollout, a suspended workflow. Where nobody can be asked, since what was
-/// read is a dump, it tells so: everything is asked again before a write.
+/// Refuses a proposal that destroys the data of a claim which a custom resource wants back, or may: a halted virtual
+/// machine, a Rollout, a suspended workflow. For a dump a notice says that this is unknown: everything is asked again
+/// before a write.
 ///
 /// Reports do not make this check: they do not list custom resources.
 ///

@@ -1,4 +1,4 @@
-//! Whether a volume may be given to a claim again: what P-RESERVE rests on.
+//! Checks whether a volume may be given to a claim again, on which P-RESERVE rests.
 
 use super::checks::{self, Checked, ReliedFlags};
 use super::released;
@@ -7,11 +7,11 @@ use crate::drivers::{Extent, Overlap, Place};
 use crate::facts;
 use crate::model::{ClaimKey, Phase, ReclaimPolicy, Volume};
 
-/// What lifts a doubt about the backend volume.
+/// The flag that lifts a doubt about the backend volume.
 const BACKEND_VERIFIED: &str = "--backend-verified";
-/// What is to be done first.
+/// Advice to verify the backend volume first.
 const VERIFY: &str = "verify it, then pass --backend-verified";
-/// How many volumes a notice names at most.
+/// Number of volumes that a notice names at most.
 const NAMED: usize = 5;
 
 /// Whether the volume is reserved for a claim: claimRef has its name and no uid.
@@ -19,8 +19,8 @@ pub(super) fn is_reserved_for(volume: &Volume, claim: &ClaimKey) -> bool {
     volume.claim_ref.as_ref().is_some_and(|it| it.uid.is_none() && it.key == *claim)
 }
 
-/// Refuses unless a volume may be reserved for a claim, or is: Released with policy Retain, intact as
-/// far as is known, and its storage used by no other volume.
+/// Refuses unless a volume may be reserved for a claim, or is already: Released with policy Retain, intact as far as is
+/// known, and its storage used by no other volume.
 ///
 /// # Errors
 /// When an object was not read on which this rests.
@@ -41,7 +41,7 @@ pub(super) fn is_free(
     Ok(Ok(()))
 }
 
-/// Refuses unless the object stays, and its policy keeps the backend volume.
+/// Refuses unless the object remains, and its policy keeps the backend volume.
 pub(super) fn is_kept(volume: &Volume) -> Checked {
     let named = facts::on_command_line(&volume.object());
     if volume.metadata.deleting.is_some() {
@@ -79,8 +79,8 @@ pub(super) fn is_kept(volume: &Volume) -> Checked {
     }
 }
 
-/// Refuses unless its phase is one in which no claim has it. A volume that is Failed may be partly
-/// deleted, or its controller could never delete it.
+/// Refuses unless no claim has the volume in its phase. A volume that is Failed may be partly deleted, or its
+/// controller could never delete it.
 fn in_phase(cx: &Cx, volume: &Volume, reserved: bool, relies_on: &mut ReliedFlags) -> Checked {
     match &volume.phase {
         Phase::Released => Ok(()),
@@ -100,8 +100,8 @@ fn in_phase(cx: &Cx, volume: &Volume, reserved: bool, relies_on: &mut ReliedFlag
     }
 }
 
-/// Refuses where another volume uses its storage, unless it is a statically provisioned file system
-/// that several nodes mount: these share directories by design.
+/// Refuses where another volume uses the same storage, unless it is a statically provisioned file system that several
+/// nodes mount: these share directories by design.
 ///
 /// # Errors
 /// When volumes were not read.

@@ -7,7 +7,7 @@ use crate::model::{
     Action, Effect, Kind, Loss, Phase, Proposal, ReclaimPolicy, Refusal, Undo, Volume,
 };
 
-/// P-POLICY to Retain.
+/// Sets the reclaim policy to Retain (P-POLICY).
 pub static REMEDY: Remedy = Remedy {
     id: "retain",
     needs: &[Kind::PersistentVolume],

@@ -17,9 +17,9 @@ pub const ID: &str = "revert";
 /// A reclaim policy that is to be restored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reversal {
-    /// The journal entry that changed it.
+    /// The journal entry that changed the policy.
     pub undoes: u64,
-    /// The volume as it was before.
+    /// The volume as it was before the change.
     before: Manifest,
 }
 
@@ -33,7 +33,7 @@ impl Reversal {
     }
 }
 
-/// Proposes or refuses it for a volume as it is now.
+/// Proposes or refuses to restore the policy of a volume.
 ///
 /// # Errors
 /// When an object was not read on which the decision rests.

@@ -15,25 +15,25 @@ use crate::model::{
     Volume, VolumeSnapshot,
 };
 
-/// The kinds that it reads besides those of the deletion.
+/// The kinds that the snapshot needs besides those of the deletion.
 pub const NEEDS: &[Kind] =
     &[Kind::VolumeSnapshot, Kind::VolumeSnapshotContent, Kind::VolumeSnapshotClass];
 
-/// The length of a name in the API (RFC 1123 subdomain).
+/// The longest name in the API (RFC 1123 subdomain).
 const LONGEST: usize = 253;
 
-/// What the snapshot adds to the deletion of a claim.
+/// The snapshot that precedes the deletion of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct FirstSnapshot {
-    /// Its object, which may not exist yet.
+    /// The object of the snapshot, which may not exist yet.
     pub(super) snapshot: ObjectRef,
-    /// The step that creates it; `None` where it is ready.
+    /// The step that creates the snapshot; `None` where it is ready.
     pub(super) step: Option<Action>,
-    /// What is worth saying before.
+    /// Notices for the user.
     pub(super) notices: Vec<String>,
 }
 
-/// Puts the snapshot before everything else that is proposed.
+/// Puts the snapshot before everything else in a proposal.
 pub(super) fn before(first: Option<FirstSnapshot>, mut proposal: Proposal) -> Proposal {
     let Some(FirstSnapshot { snapshot, step, notices }) = first else { return proposal };
     if let Some(step) = step {
@@ -47,7 +47,7 @@ pub(super) fn before(first: Option<FirstSnapshot>, mut proposal: Proposal) -> Pr
     proposal
 }
 
-/// Returns the last part of the names of snapshots that are planned at a time.
+/// Returns the suffix of the names of snapshots that are planned at a time.
 pub fn stamp(planned: Time) -> Text {
     planned.format("%Y%m%d-%H%M%S").to_string().into()
 }
@@ -61,8 +61,7 @@ pub fn key(wanted: &SnapshotFirst, claim: &ObjectRef) -> ObjectKey {
     }
 }
 
-/// The name of the claim, cut if that is too long: then a part of its uid keeps it apart from others
-/// that begin like it.
+/// Returns the name of the snapshot: that of the claim, cut if it is too long, with a part of the claim's uid then.
 fn name(wanted: &SnapshotFirst, claim: &ObjectRef) -> String {
     let end = format!("-before-delete-{}", wanted.stamp);
     let whole = &*claim.key.name;
@@ -167,8 +166,7 @@ pub(super) fn is_taken_first(cx: &Cx, volume: &Volume, snapshot: &SnapshotConten
     })
 }
 
-/// Refuses to destroy the data of a claim that was deleted unless the snapshot that was to be taken
-/// first is still ready.
+/// Refuses to destroy the data of a deleted claim unless the snapshot that was to be taken first is still ready.
 ///
 /// # Errors
 /// When an object was not read on which the decision rests.
@@ -188,7 +186,7 @@ pub(super) fn remains(cx: &Cx, volume: &Volume) -> Seen<Checked> {
     }
 }
 
-/// The claim that a volume references.
+/// Returns the claim that a volume references.
 fn former_claim(volume: &Volume) -> Option<ObjectRef> {
     let claim = volume.claim_ref.as_ref()?;
     let ClaimKey { namespace, name } = &claim.key;
@@ -196,7 +194,7 @@ fn former_claim(volume: &Volume) -> Option<ObjectRef> {
     Some(ObjectRef { key, uid: claim.uid.clone() })
 }
 
-/// Refuses unless a snapshot that was taken is ready, and outlives what becomes of the volume.
+/// Refuses unless a snapshot that was taken is ready, and outlives the deletion of the volume's data.
 fn saves(
     cx: &Cx,
     claim: &ObjectRef,
@@ -214,7 +212,7 @@ fn saves(
     Ok(outlives(volume, driver, family, fate, destroys, &mut Vec::new()))
 }
 
-/// Returns the content of the snapshot that was taken, or why it is not what was wanted.
+/// Returns the content of the snapshot that was taken, or why it is not the wanted one.
 fn content_of<'a>(
     cx: &Cx<'a>,
     claim: &ObjectRef,
@@ -263,7 +261,7 @@ fn content_of<'a>(
     Ok(Ok(content))
 }
 
-/// Refuses where the snapshot would not outlive the data, or keep the data from being destroyed.
+/// Refuses where the snapshot would not outlive the data, or would keep the data from being destroyed.
 fn outlives(
     volume: &Volume,
     driver: &Text,
@@ -352,8 +350,8 @@ fn class<'a>(
     }
 }
 
-/// Refuses where a controller without which no snapshot is taken was seen not to run. One of which
-/// nothing was seen may be hidden by the control plane.
+/// Refuses where a controller that a snapshot needs is known not to run. One of which nothing was seen may be hidden by
+/// the control plane.
 fn at_work(who: &str, state: &ControllerState) -> Checked {
     let stopped = match state.liveness {
         Liveness::Absent => Some(&state.because),

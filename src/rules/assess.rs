@@ -24,8 +24,8 @@ use crate::model::{
     Severity, Text, Time, Volume,
 };
 
-/// Keeps which rules found something about which subjects. Findings themselves are not kept: they
-/// are judged again when they are printed.
+/// Record of which rules found something about which subjects. Findings themselves are not kept: they are judged again
+/// when they are printed.
 #[derive(Debug, Default)]
 pub struct Assessor {
     facts: RefCell<Facts>,
@@ -33,17 +33,17 @@ pub struct Assessor {
     questions: BTreeSet<Question>,
 }
 
-/// What is kept of a subject, if there is anything to keep.
+/// Notes about a subject; kept only if not empty.
 #[derive(Debug, Default)]
 struct SubjectNotes {
     found: Vec<(&'static Rule, Severity)>,
-    /// Rules that could not judge it, and why.
+    /// Rules that could not judge the subject, with the reasons.
     unseen: Vec<(RuleId, Unseen)>,
     wake: Option<Time>,
 }
 
 impl Assessor {
-    /// Returns access to the cluster for judgements, with the facts that are known.
+    /// Returns access to the cluster for judgements, with the known facts.
     pub fn cx<'a>(&'a self, cluster: &'a Cluster, settings: &'a Settings) -> Cx<'a> {
         Cx::new(cluster, settings, &self.facts)
     }
@@ -114,7 +114,7 @@ impl Assessor {
         self.questions.retain(|question| !cluster.answers().contains_key(question));
     }
 
-    /// The facts that are known.
+    /// Returns the known facts.
     pub fn facts(&self) -> Facts {
         self.facts.borrow().clone()
     }
@@ -124,7 +124,7 @@ impl Assessor {
         &self.questions
     }
 
-    /// When a judgement may change without any other change.
+    /// Time at which a judgement or a fact may change without any other change.
     pub fn wake(&self) -> Option<Time> {
         let facts = self.facts.borrow();
         let of_facts = facts.values().filter_map(|(_, wake)| *wake).min();
@@ -144,7 +144,7 @@ impl Assessor {
         cases.into_iter().filter_map(move |(rule, subject)| self.judge_again(&cx, subject, rule))
     }
 
-    /// The findings in scope that are asked for, and that an annotation of their object leaves out.
+    /// The findings in scope that are asked for, and that an annotation or an exemption leaves out.
     pub fn exempted(&self, cluster: &Cluster, settings: &Settings) -> Vec<(RuleId, ObjectRef)> {
         let mut exempted = Vec::new();
         for (subject, notes) in self.cases.iter() {
@@ -162,7 +162,7 @@ impl Assessor {
         exempted
     }
 
-    /// Judges again what a rule found about a subject, and adds what explains it.
+    /// Judges a rule again on a subject, and adds the causes of its finding.
     fn judge_again(&self, cx: &Cx, subject: &Subject, rule: &Rule) -> Option<Finding> {
         let mut finding = judge_with(cx, subject, rule).finding?;
         finding.caused_by = self.caused_by(cx, subject, rule.id);
@@ -259,21 +259,21 @@ impl Assessor {
 /// several threads can make them at the same time.
 #[derive(Debug, Default)]
 pub struct PartialAssessment {
-    /// The subjects of which there is anything to keep.
+    /// The notes about subjects, if there are any.
     cases: BTreeMap<Subject, SubjectNotes>,
     questions: BTreeSet<Question>,
-    /// The facts that were known, and those derived since. They depend on the cluster alone: if two
-    /// parts derive the same fact, they agree.
+    /// The known facts, and those derived since. They depend on the cluster alone: if two parts derive the same fact,
+    /// they agree.
     facts: Facts,
 }
 
 impl PartialAssessment {
-    /// Starts with the known facts.
+    /// Returns a part without judgements, with the known facts.
     pub fn new(known: Facts) -> Self {
         Self { facts: known, ..Self::default() }
     }
 
-    /// Judges subjects.
+    /// Judges subjects by every rule about their kinds.
     pub fn judge<'a>(
         &mut self,
         cluster: &Cluster,
@@ -292,7 +292,7 @@ impl PartialAssessment {
     }
 }
 
-/// Judges one subject by every rule about its kind; `None` if there is nothing to keep.
+/// Judges one subject by every rule about its kind; `None` if there is nothing to note.
 fn note(cx: &Cx, cluster: &Cluster, subject: &Subject) -> Option<SubjectNotes> {
     let mut notes = SubjectNotes::default();
     // Nearly all of these find nothing, so that no `Judgement` is built for each.
@@ -325,7 +325,7 @@ pub fn judge_with(cx: &Cx, subject: &Subject, rule: &Rule) -> Judgement {
     judged
 }
 
-/// What was found about subjects and is not exempt, worst first: each rule with its subject.
+/// Findings about subjects that are not exempt, worst first: each rule with its subject.
 fn worst_first<'a>(
     cluster: &Cluster,
     settings: &Settings,
@@ -363,29 +363,29 @@ fn earliest(a: Option<Time>, b: Option<Time>) -> Option<Time> {
     }
 }
 
-/// What is kept of the subjects that were judged, of those of which there is anything to keep. What is
-/// asked after each change is found without looking at all of them.
+/// The notes about all judged subjects, if there are any. What is asked after each change is found without looking at
+/// all of them.
 #[derive(Debug, Default)]
 struct Cases {
     all: BTreeMap<Subject, SubjectNotes>,
-    /// Those whose judgement may change with time, by when.
+    /// Subjects whose judgement may change with time, by that time.
     wakes: BTreeSet<(Time, Subject)>,
-    /// Those about which a rule could not judge.
+    /// Subjects about which a rule could not judge.
     unseen: BTreeSet<Subject>,
 }
 
 impl Cases {
-    /// What is kept of a subject.
+    /// The notes about a subject.
     fn get(&self, subject: &Subject) -> Option<&SubjectNotes> {
         self.all.get(subject)
     }
 
-    /// All, by subject.
+    /// All notes, by subject.
     fn iter(&self) -> btree_map::Iter<'_, Subject, SubjectNotes> {
         self.all.iter()
     }
 
-    /// Forgets a subject.
+    /// Removes the notes about a subject.
     fn remove(&mut self, subject: &Subject) {
         let Some(notes) = self.all.remove(subject) else { return };
         if let Some(wake) = notes.wake {
@@ -396,7 +396,7 @@ impl Cases {
         }
     }
 
-    /// Takes in subjects of which nothing is kept.
+    /// Adds notes about subjects without notes.
     fn append(&mut self, judged: &mut BTreeMap<Subject, SubjectNotes>) {
         for (subject, notes) in &*judged {
             if let Some(wake) = notes.wake {
@@ -413,18 +413,18 @@ impl Cases {
         }
     }
 
-    /// When the first judgement may change with time.
+    /// Time at which the first judgement may change.
     fn wake(&self) -> Option<Time> {
         self.wakes.first().map(|(wake, _)| *wake)
     }
 
-    /// The subjects whose time has come.
+    /// Subjects whose wake time has come.
     fn woken(&self, now: Option<Time>) -> impl Iterator<Item = &Subject> {
         let is_due = move |wake: &Time| now.is_some_and(|now| *wake <= now);
         self.wakes.iter().take_while(move |(wake, _)| is_due(wake)).map(|(_, subject)| subject)
     }
 
-    /// Which rules could not judge, and why.
+    /// Rules that could not judge, with the reasons.
     fn unseen(&self) -> impl Iterator<Item = &(RuleId, Unseen)> {
         self.unseen.iter().filter_map(|it| self.all.get(it)).flat_map(|notes| &notes.unseen)
     }

@@ -8,7 +8,7 @@ use crate::model::{
 };
 use crate::remedies;
 
-/// The rules about this kind, in the order of the documentation.
+/// The rules about attachments, in the order of the documentation.
 pub(super) static RULES: &[&Rule] =
     &[&ORPHAN_PV_MISSING, &STUCK_DETACHING, &NODE_MISSING, &NOT_REFERENCED];
 

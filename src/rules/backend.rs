@@ -7,7 +7,7 @@ use crate::model::{
     format_bytes,
 };
 
-/// The rules about this kind, in the order of the documentation.
+/// The rules about kept backend volumes, in the order of the documentation.
 pub(super) static RULES: &[&Rule] = &[&KEPT_BACKEND];
 
 /// F94: a kept backend volume that no volume references.

@@ -1,5 +1,5 @@
-//! Which findings explain others: the table of causes and effects, and the links between objects by
-//! which it is applied.
+//! The findings that explain others: the table of causes and effects, and the links between objects by which it is
+//! applied.
 //!
 //! Causes are looked up when a report is written, in the findings that there are: nothing about them
 //! is kept, so that a report after a change is the report of a new assessment.
@@ -11,14 +11,14 @@ use crate::model::{
     Volume, provisioning_driver,
 };
 
-/// A finding that explains others.
+/// A row of the table of causes: a rule whose findings explain findings of others.
 #[derive(Debug, Clone, Copy)]
 pub struct Cause {
     /// The rule of the cause.
     pub cause: RuleId,
-    /// How its object is found.
+    /// The link from the object of an effect to that of the cause.
     pub link: Link,
-    /// The rules whose findings it explains.
+    /// The rules whose findings the cause explains.
     pub effects: &'static [RuleId],
 }
 
@@ -170,14 +170,14 @@ pub static CAUSES: &[Cause] = &[
     },
 ];
 
-/// Whether what a rule finds lasts only until its cause is repaired: then its object waits for that.
-/// Others follow from their cause, and have to be looked at once it is repaired.
+/// Whether the object of an effect only waits for the repair of its cause; other effects have to be checked once it is
+/// repaired.
 pub fn waits(effect: &str) -> bool {
     !matches!(effect, "pv-missing-deletion-protection" | "pv-stale-ext-finalizer-retain")
 }
 
-/// Whether a table folds what follows from a finding beneath it. The version of a provisioner explains
-/// what its volumes suffer from, and stands below them: each of them has a next step of its own.
+/// Whether a table folds the effects of a finding beneath it. The version of a provisioner explains what its volumes
+/// suffer from, and stands below them: each of them has a next step of its own.
 pub fn stands_above(cause: &str) -> bool {
     cause != "provisioner-known-bad-version"
 }
@@ -202,7 +202,7 @@ pub fn causes(
     causes
 }
 
-/// What leads from the object of an effect to the objects of its cause.
+/// The way from the object of an effect to the objects of its cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {
     /// The same object.
@@ -224,7 +224,7 @@ pub enum Link {
     VolumeOfClaim,
     /// The claim that the volume is bound to.
     ClaimOfVolume,
-    /// The same volume, if no claim references it but that of the name in its claimRef.
+    /// The same volume, if the only claim that references it has the name in its claimRef.
     RecreatedClaimOfVolume,
     /// The attachments of the volume.
     AttachmentsOfVolume,
@@ -241,7 +241,7 @@ pub enum Link {
 }
 
 impl Link {
-    /// The objects that it leads to. What was not read leads nowhere.
+    /// Returns the objects at the end of the link; none where they were not read.
     fn follow(self, cx: &Cx, subject: &Subject) -> Vec<Subject> {
         let cluster = cx.cluster();
         let found = match (self, subject) {
@@ -370,7 +370,7 @@ fn attachments(cx: &Cx, volume: &str, wanted: impl Fn(&Attachment) -> bool) -> V
     all.filter_map(|it| cx.cluster().subject(&it.object().key)).collect()
 }
 
-/// The driver of an external-attacher that is absent.
+/// The driver of an external-attacher, if that is absent; none otherwise.
 fn absent_attacher(cx: &Cx, driver: &Text) -> Vec<Subject> {
     let absent = facts::attacher(cx, driver).liveness == Liveness::Absent;
     if absent { vec![Subject::Driver(Text::clone(driver))] } else { Vec::new() }
@@ -384,7 +384,7 @@ fn waits_for_pod(cx: &Cx, claim: &Claim) -> bool {
         && claim.volume_name.is_none()
 }
 
-/// The provisioner that has to create a volume for a Pending claim.
+/// The provisioner that has to create a volume for a Pending claim; `None` if none has to.
 fn provisioner(cx: &Cx, claim: &Claim) -> Option<Text> {
     if claim.volume_name.is_some() || waits_for_pod(cx, claim) {
         return None;

@@ -9,7 +9,7 @@ use crate::model::{
     Age, AttributesClass, Claim, ClaimPhase, Finding, Kind, Severity, StorageClass, Volume,
 };
 
-/// The rules about this kind, in the order of the documentation.
+/// The rules about classes, in the order of the documentation.
 pub(super) static RULES: &[&Rule] = &[&TERMINATING_IN_USE, &DEFAULT_COUNT];
 
 /// F95: a volume attributes class is Terminating, and still referenced.
@@ -28,7 +28,7 @@ static TERMINATING_IN_USE: Rule = Rule {
     judge: &[Judge::AttributesClass(terminating_in_use)],
 };
 
-/// How many of its users are listed.
+/// Number of users that a finding lists.
 const LISTED: usize = 20;
 
 fn terminating_in_use(cx: &Cx, class: &AttributesClass) -> Seen<Option<Finding>> {

@@ -5,7 +5,7 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::{self, Defect};
 use crate::model::{Finding, Severity, Text};
 
-/// The rules about this kind, in the order of the documentation.
+/// The rules about drivers, in the order of the documentation.
 pub(super) static RULES: &[&Rule] = &[&RBAC_MISSING_PATCH, &KNOWN_BAD_VERSION, &ABSENT];
 
 /// F36: a csi-provisioner that may not patch volumes.
@@ -110,7 +110,7 @@ fn known_bad_version(cx: &Cx, driver: &Text) -> Seen<Option<Finding>> {
     Ok(Some(finding.report_only(reason)))
 }
 
-/// Worst first.
+/// Rank of a defect: the worst has the lowest.
 fn rank(defect: Defect) -> u8 {
     match defect {
         Defect::EmptyPatch => 0,

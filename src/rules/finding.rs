@@ -1,4 +1,4 @@
-//! Building findings: evidence that several rules show.
+//! Construction of findings, with evidence that several rules show.
 
 use crate::cluster::{Cx, Lookup, Others, Seen};
 use crate::facts::{self, EventSeries, LastTransition};
@@ -16,9 +16,9 @@ use super::Rule;
 pub struct Judgement {
     /// The finding, if there is one.
     pub finding: Option<Finding>,
-    /// What was not read, if it could not be judged.
+    /// The reason why the subject could not be judged, if it could not.
     pub unseen: Option<crate::cluster::Unseen>,
-    /// When the judgement may change without any other change.
+    /// Time at which the judgement may change without any other change.
     pub wake: Option<Time>,
     /// All lookups, if they were recorded.
     pub(super) lookups: Vec<Lookup>,
@@ -212,7 +212,7 @@ impl Finding {
         self.relates(pods.into_iter().map(PodUse::object))
     }
 
-    /// Shows with which volumes its own shares storage. There may be thousands, and each finding would list all others.
+    /// Adds the volumes that share storage with its own, at most 20: there may be thousands.
     pub(super) fn shows_sharing(mut self, others: &Others<'_>) -> Self {
         const SHOWN: usize = 20;
         for (other, overlap) in others.iter().take(SHOWN) {
@@ -260,14 +260,14 @@ impl Finding {
         self
     }
 
-    /// Sets verdict and offer of a remedy.
+    /// Sets the verdict and the offer of a remedy.
     pub(super) fn remedied_by<T>(mut self, cx: &Cx, object: &T, remedy: &Remedy<T>) -> Self {
         (self.verdict, self.offer) = remedy.verdict(cx, object);
         self
     }
 
-    /// Offers what saves a claim that the garbage collector deletes: first the data, where its deletion
-    /// destroys them, since the garbage collector may be faster.
+    /// Offers a rescue of a claim that the garbage collector deletes: first of the data, where the deletion destroys
+    /// it, since the garbage collector may be faster.
     pub(super) fn saved_from_collector(
         self,
         cx: &Cx,
@@ -288,7 +288,7 @@ impl Finding {
         finding
     }
 
-    /// Puts what removes the cause before a remedy that only stops what happens.
+    /// Puts help against the cause before a remedy that only stops the effect.
     pub(super) fn or_rather(mut self, helps: &str) -> Self {
         if self.verdict.state == VerdictState::Fixable {
             // What that does not revert is in the plan of the remedy.
@@ -297,8 +297,8 @@ impl Finding {
         self
     }
 
-    /// Replaces the advice about a volume whose claimRef was changed while its own claim exists: what
-    /// is found besides follows from that, and contradicts it nowhere.
+    /// Replaces the advice about a volume whose claimRef was changed while its own claim exists: other findings about
+    /// it follow from that.
     pub(super) fn unless_taken(mut self, cx: &Cx, volume: &Volume) -> Self {
         let advises =
             matches!(self.verdict.state, VerdictState::Fixable | VerdictState::ReportOnly);
@@ -341,12 +341,12 @@ impl Finding {
     }
 }
 
-/// A uid as evidence shows it.
+/// Formats a uid as evidence.
 pub(super) fn shown_uid(uid: Option<&Uid>) -> String {
     uid.map_or_else(|| "<none>".to_owned(), ToString::to_string)
 }
 
-/// The claimRef of a volume as evidence shows it.
+/// Formats the claimRef of a volume as evidence.
 pub(super) fn shown_claim_ref(volume: &Volume) -> String {
     volume.claim_ref.as_ref().map_or_else(
         || "<none>".to_owned(),
@@ -354,18 +354,18 @@ pub(super) fn shown_claim_ref(volume: &Volume) -> String {
     )
 }
 
-/// An owner reference as evidence shows it.
+/// Formats an owner reference as evidence.
 pub(super) fn shown_owner(owner: &OwnerReference) -> String {
     let uid = shown_uid(owner.uid.as_ref());
     format!("{} {} {} uid {uid}", owner.api_version, owner.kind, owner.name)
 }
 
-/// A time as evidence shows it.
+/// Formats a time as evidence.
 pub(super) fn time(time: Option<Time>) -> String {
     time.as_ref().map_or_else(|| "<none>".to_owned(), format_time)
 }
 
-/// What evidence says of the newest event with a reason that its field names.
+/// Formats, as evidence, the newest event with a reason that its field names.
 pub(super) fn shown_last(series: &Seen<Option<EventSeries>>) -> String {
     match series {
         Ok(Some(series)) => series.describe(),

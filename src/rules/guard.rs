@@ -5,7 +5,7 @@ use crate::cluster::{Cx, Seen};
 use crate::guard::{self, Fault, GUARD_LABEL, NamespaceMode};
 use crate::model::{AdmissionObject, Finding, Kind, Namespace, ObjectRef, Severity};
 
-/// The rules about this kind, in the order of the documentation.
+/// The rules about the guard, in the order of the documentation.
 pub(super) static RULES: &[&Rule] = &[&NOT_ENFORCED, &CHANGED, &LABEL_UNKNOWN];
 
 /// F104: the guard is not enforced, in part or at all.

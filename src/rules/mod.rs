@@ -1,4 +1,4 @@
-//! Rules: what can be found, by the kind of object and by what goes wrong with it.
+//! Rules: the findings that are possible, by the kind of object and of problem.
 //!
 //! A rule consists of its id, the kinds that it needs, its texts, and the function that detects the
 //! finding. It never imports another rule: what two rules share is a fact, and what can be done is
@@ -49,30 +49,30 @@ pub struct Rule {
     pub id: RuleId,
     /// The severity, or the worst one if it varies.
     pub severity: Severity,
-    /// What is lost without action, for the capacities in the summary.
+    /// The loss without action, for the capacities in the summary.
     pub capacity_risk: CapacityRisk,
     /// The kinds that detecting it needs.
     pub needs: &'static [Kind],
-    /// The remedies that may give its verdict.
+    /// The remedies that may give the verdict of its findings.
     pub remedies: &'static [&'static dyn RemedyDeclaration],
-    /// What it finds, in one sentence without a full stop.
+    /// The finding, in one sentence without a full stop.
     pub title: &'static str,
-    /// Why it is dangerous.
+    /// The danger of the finding.
     pub danger: &'static str,
-    /// What the tool does about it, and what it refuses.
+    /// The remedy of the tool, and its refusals.
     pub remedy: &'static str,
     /// The upstream source of the rule.
     pub source: &'static str,
-    /// The functions that detect it.
+    /// The functions that detect its findings.
     pub judge: &'static [Judge],
 }
 
 /// The risk for the capacity of the volume of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CapacityRisk {
-    /// None.
+    /// No capacity is at risk.
     None,
-    /// None: nothing uses it.
+    /// No capacity is at risk: nothing uses the volume.
     Unused,
     /// The backend volume is leaked, or about to be.
     Leak,
@@ -84,7 +84,7 @@ pub enum CapacityRisk {
 
 macro_rules! declare_judge {
     ($($subject:ident: $row:ident, $all:ident, $at:ident;)+) => {
-        /// How a rule is detected, by the kind of its subjects.
+        /// The function that detects a finding, by the kind of its subjects.
         #[derive(Debug, Clone, Copy)]
         pub enum Judge {
             $($subject(fn(&Cx, &$row) -> Seen<Option<Finding>>),)+
@@ -92,14 +92,14 @@ macro_rules! declare_judge {
             Backend(fn(&Cx, &KeptBackend) -> Seen<Option<Finding>>),
         }
 
-        /// A kind of subject, as a number.
+        /// Kind of a subject, as a number.
         enum SubjectKind {
             $($subject,)+
             Driver,
             Backend,
         }
 
-        /// How many kinds of subjects there are.
+        /// Number of kinds of subjects.
         const SUBJECT_KINDS: usize = SubjectKind::Backend as usize + 1;
 
         const fn kind_of(subject: &Subject) -> usize {
@@ -112,7 +112,7 @@ macro_rules! declare_judge {
         }
 
         impl Judge {
-            /// The kind of its subjects.
+            /// Returns the kind of the subjects.
             const fn kind(self) -> usize {
                 let kind = match self {
                     $(Self::$subject(_) => SubjectKind::$subject,)+
@@ -175,7 +175,7 @@ pub fn find(id: &str) -> Option<&'static Rule> {
 }
 
 impl Rule {
-    /// All kinds that detecting it and judging its remedies need, each once, sorted.
+    /// Returns all kinds that the rule and its remedies need, each once, sorted.
     pub fn looks_at(&self) -> Vec<Kind> {
         let remedies = self.remedies.iter().flat_map(|remedy| remedy.needs());
         let mut kinds: Vec<_> = self.needs.iter().chain(remedies).copied().collect();

@@ -5,7 +5,7 @@ use crate::cluster::{Cx, Seen};
 use crate::facts::{self, PodClaim};
 use crate::model::{Age, Finding, Kind, PodUse, Severity, Threshold};
 
-/// The rules about this kind, in the order of the documentation.
+/// The rules about pods, in the order of the documentation.
 pub(super) static RULES: &[&Rule] = &[&WAITING_FOR_VOLUME];
 
 /// F98: a pod cannot start, because of a volume.

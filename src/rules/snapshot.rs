@@ -5,7 +5,7 @@ use crate::cluster::{Cx, Seen};
 use crate::facts;
 use crate::model::{Age, Finding, Kind, Severity, SnapshotContent, VolumeSnapshot};
 
-/// The rules about this kind, in the order of the documentation.
+/// The rules about snapshots, in the order of the documentation.
 pub(super) static RULES: &[&Rule] = &[&CONTENT_ORPHAN];
 
 /// F99: a `VolumeSnapshotContent` whose `VolumeSnapshot` does not exist, or that no controller can
@@ -28,10 +28,10 @@ static CONTENT_ORPHAN: Rule = Rule {
 
 /// The state of the `VolumeSnapshot` of a content.
 enum BoundSnapshot {
-    /// It exists, or is not bound yet.
+    /// The snapshot exists, or is not bound yet.
     There,
     Gone,
-    /// One of this name with another uid exists.
+    /// A snapshot of this name with another uid exists.
     Replaced,
 }
 

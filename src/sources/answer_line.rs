@@ -1,5 +1,5 @@
-//! An answer, in our own dumps: the question, and what was answered: of a single object, of what is
-//! recorded of announcements, or of the custom resources that use claims.
+//! Line of an answer in our own dumps: the question, with the answer about a single object, about recorded
+//! announcements, or about the custom resources that use claims.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,22 +27,22 @@ pub struct SavedAnswer {
     users: Option<SavedCustomUsers>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     announcements: Option<SavedAnnouncements>,
-    /// What is known of an owner that exists.
+    /// The metadata of an owner that exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     owner: Option<SavedOwner>,
-    /// Beside `unanswered`: the kind that the question is about is not served in this version.
+    /// State beside `unanswered`: the kind that the question is about is not served in this version.
     #[serde(default, rename = "notServed", skip_serializing_if = "Option::is_none")]
     not_served: Option<SavedNotServed>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct SavedNotServed {
-    /// The version in which it is served, if there is one.
+    /// The version in which the kind is served, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     elsewhere: Option<String>,
 }
 
-/// What is known of an owner, besides its uid.
+/// Metadata of an owner, besides its uid.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SavedOwner {
@@ -174,7 +174,7 @@ impl SavedAnswer {
         Self { question, answer, uid, reason, users, announcements, owner, not_served }
     }
 
-    /// Takes it out of its saved form.
+    /// Converts the saved form into a row.
     ///
     /// # Errors
     /// When the answer is none of these.
@@ -294,7 +294,7 @@ impl SavedOwner {
     }
 }
 
-/// What is recorded of announcements: the keys and values of the records, as they were read.
+/// Recorded announcements: the keys and values of the records, as they were read.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SavedAnnouncements {
@@ -323,7 +323,7 @@ struct SavedVoid {
 }
 
 impl SavedAnnouncements {
-    /// Puts them into their saved form.
+    /// Puts announcements into their saved form.
     pub fn new(all: &Announcements) -> Self {
         let batch = |it: &AnnouncedBatch| SavedBatch {
             name: it.name.to_string(),
@@ -344,7 +344,7 @@ impl SavedAnnouncements {
         }
     }
 
-    /// Takes them out of their saved form.
+    /// Converts the saved form into announcements.
     ///
     /// # Errors
     /// When a batch is none of ours, or of another version.
@@ -414,7 +414,7 @@ struct SavedUnlisted {
 }
 
 impl SavedCustomUsers {
-    /// Puts them into their saved form.
+    /// Puts custom resources into their saved form.
     pub fn new(users: &CustomUsers) -> Self {
         let item = |user: &CustomUser| SavedUser {
             group: user.kind.group.to_owned(),
@@ -435,7 +435,7 @@ impl SavedCustomUsers {
         }
     }
 
-    /// Takes them out of their saved form.
+    /// Converts the saved form into custom resources.
     ///
     /// # Errors
     /// When a kind is not known: another version wrote it.

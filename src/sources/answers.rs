@@ -1,5 +1,5 @@
-//! Answers to questions about single objects, asked after the lists were read: what the API server is
-//! asked for each kind of question, and how the answers reach an [`Intake`].
+//! Answers to questions about single objects, asked after the lists were read: the requests for each kind of question,
+//! and the way of the answers into an [`Intake`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,10 +24,10 @@ use crate::model::{
 use crate::objects::{AnyObject, CustomObject, PartialObjectMetadata};
 use crate::{client, objects};
 
-/// How many questions are asked at the same time.
+/// Number of questions that are asked at the same time.
 const PARALLEL: usize = 16;
 
-/// An answer, and what the server sent with it.
+/// An answer, with the content that the server sent with it.
 struct Reply {
     answer: Answer,
     content: ReplyContent,
@@ -36,7 +36,7 @@ struct Reply {
 /// Content that the server sent with an answer.
 enum ReplyContent {
     Nothing,
-    /// The object that was asked about.
+    /// The object that the question is about.
     Object(Box<dyn AnyObject>),
     /// The kept backend volumes of a record.
     KeptBackends(Vec<KeptBackend>),
@@ -135,10 +135,10 @@ pub(crate) async fn replies_by(
     Replies(replies)
 }
 
-/// Asks the API server what a question is about.
+/// Asker of questions, which sends their requests to the API server.
 struct QuestionAsker {
     reader: Reader,
-    /// Asked only if a question is about a kind whose version is not certain.
+    /// Discovery, used only if a question is about a kind whose version is not certain.
     discovery: Discovery,
 }
 
@@ -279,7 +279,7 @@ fn unanswered(reason: &str) -> Answer {
     Answer::Unanswered(reason.into())
 }
 
-/// Returns what the failure to read an object says about its existence.
+/// Returns the answer about an object's existence that follows from the failure to read it.
 fn answer_to(error: &ReadError, name: &str) -> Answer {
     if error.is_absence_of(name) {
         Answer::No
@@ -290,9 +290,9 @@ fn answer_to(error: &ReadError, name: &str) -> Answer {
     }
 }
 
-/// How many kinds are listed at the same time.
+/// Number of kinds that are listed at the same time.
 const PARALLEL_LISTS: usize = 8;
-/// Items per page: custom resources can be large, and only what they name is kept.
+/// Number of items per page: custom resources can be large, and only what they name is kept.
 const PAGE: u32 = 100;
 
 /// Lists every kind that uses claims and is served.
@@ -316,8 +316,8 @@ async fn list_users(reader: &Reader, discovery: &Discovery, namespace: &str) -> 
     Answer::Users(Arc::new(all))
 }
 
-/// Lists one kind. The error is why nothing is known about it: one object that cannot be read may
-/// be the one that matters.
+/// Lists the custom resources of one kind. The error is why nothing is known about it: one object that cannot be read
+/// may be the one that matters.
 async fn list_kind(
     reader: &Reader,
     kind: &'static CustomKind,
@@ -358,7 +358,7 @@ struct ConfigMapData {
     data: Option<BTreeMap<String, String>>,
 }
 
-/// Reads the record of a namespace. The answer says whether there is one.
+/// Reads the record of kept backend volumes in a namespace. The answer says whether there is one.
 async fn read_record(reader: &Reader, namespace: &str) -> Reply {
     let record = ObjectRequest::named(Kind::ConfigMap, Some(namespace), CONFIG_MAP);
     match reader.get_object::<ConfigMapData>(&record).await {
@@ -404,7 +404,7 @@ struct ConfigMapMeta {
     labels: BTreeMap<String, String>,
 }
 
-/// Lists the records of a namespace.
+/// Lists the records of announcements in a namespace.
 async fn list_announcements(reader: &Reader, namespace: &str) -> Answer {
     let records = ListRequest { namespace: Some(namespace.to_owned()), ..announcement_records() };
     match list_json(reader, &records).await {
@@ -414,8 +414,8 @@ async fn list_announcements(reader: &Reader, namespace: &str) -> Answer {
     }
 }
 
-/// Returns the other namespaces in which there are records; `None` for whoever may not list the
-/// `ConfigMap`s of all namespaces.
+/// Returns the other namespaces in which there are records; `None` for a user who may not list the `ConfigMap`s of all
+/// namespaces.
 pub async fn other_namespaces(reader: &Reader, namespace: &str) -> Option<BTreeSet<String>> {
     let field_selector = Some(format!("metadata.namespace!={namespace}"));
     let besides = ListRequest { field_selector, ..announcement_records() };
@@ -423,7 +423,7 @@ pub async fn other_namespaces(reader: &Reader, namespace: &str) -> Option<BTreeS
     Some(found.into_iter().filter_map(|it| it.metadata.namespace).collect())
 }
 
-/// The request for the records, and not for the segments of a journal, which may be many and large.
+/// Returns the request for the records, and not for the segments of a journal, which may be many and large.
 fn announcement_records() -> ListRequest {
     ListRequest {
         label_selector: Some(format!("{RECORD} in ({ANNOUNCEMENT},{VETO})")),

@@ -1,5 +1,5 @@
-//! Turns the documents of dumps into changes of the cluster: our own dumps, and those that kubectl
-//! and other tools write.
+//! Reader that turns the documents of dumps into changes of the cluster: our own dumps, and those that kubectl and
+//! other tools write.
 //!
 //! A dump of ours says itself how far each kind was seen. Of any other only what it shows is
 //! known: see [`KindEvidence`] for what counts as having seen all of a kind.
@@ -44,14 +44,14 @@ pub struct DumpOptions {
     pub now: Option<Time>,
 }
 
-/// What there is to say about a dump besides its objects.
+/// Notes about a dump, besides its objects.
 #[derive(Debug, Clone, Default)]
 pub struct DumpNotes {
     /// Things that the user should know, each a sentence without a full stop.
     pub notes: Vec<String>,
-    /// What the dump lacks besides objects, each a sentence without a full stop.
+    /// Gaps of the dump besides objects, each a sentence without a full stop.
     pub details: Vec<String>,
-    /// Objects that an audit has no use for.
+    /// Number of objects that an audit does not use.
     pub unused: u64,
 }
 
@@ -88,7 +88,7 @@ fn kind_of(list: &dump::ListSummary) -> Option<Kind> {
     claimed_kind(&list.api_version, list.of()?)
 }
 
-/// Things of one sort: how many, and the first of them.
+/// Occurrences of one sort: their number, and the first of them.
 #[derive(Debug, Clone, Default)]
 struct Occurrences {
     count: u64,
@@ -127,21 +127,21 @@ struct DumpReading {
     header: records::DumpHeader,
     taken: Option<records::DumpMoment>,
     notes: DumpNotes,
-    /// What may have been of any kind.
+    /// Broken pieces that may have been of any kind.
     broken_anywhere: Occurrences,
     /// Objects without kind and version, by the kinds that they may be of.
     untyped: BTreeMap<Kind, Occurrences>,
-    /// The files that hold such objects.
+    /// The files that hold objects without kind and version.
     untyped_files: BTreeSet<Arc<str>>,
-    /// Objects of other groups that are called like a kind that an audit looks at, by `kind.group`.
+    /// Objects of other groups whose kind has the name of one that an audit looks at, by `kind.group`.
     namesakes: BTreeMap<String, Occurrences>,
-    /// What makes objects, and holds none of a cluster.
+    /// Templates, which make objects, and hold none of a cluster.
     templates: Occurrences,
-    /// What was broken first, and what can be done about it.
+    /// The first broken piece, and the advice about it.
     broken_first: Option<(String, Option<&'static str>)>,
 }
 
-/// What a foreign dump shows of a kind.
+/// Evidence of a foreign dump about a kind.
 ///
 /// A list that shows objects of a kind is taken for the whole of that kind, as far as its reach
 /// can be told: all namespaces when it shows at least two, one when it shows one. What one list
@@ -150,7 +150,7 @@ struct DumpReading {
 struct KindEvidence {
     /// Namespaces shown, by file and list.
     by_list: BTreeMap<(Arc<str>, usize), BTreeSet<Text>>,
-    /// Objects outside of lists.
+    /// Whether objects outside of lists are shown.
     loose: bool,
 }
 
@@ -171,7 +171,7 @@ impl DumpReading {
         }
     }
 
-    /// Takes down what is broken: against the kind that it is said to be of, or against all.
+    /// Notes a broken piece: against the kind that it is said to be of, or against all.
     fn broken(&mut self, broken: &Broken, queue: &mut DecodingQueue) -> ControlFlow<()> {
         let complaint = broken.to_string();
         if self.broken_first.is_none() {
@@ -242,7 +242,7 @@ impl DumpReading {
         queue.object(Some(kind), object, !self.own.is_empty())
     }
 
-    /// Takes in an object that does not say of which kind it is.
+    /// Notes an object that does not say of which kind it is.
     fn untyped(
         &mut self,
         object: &dump::DumpObject<'_>,
@@ -263,7 +263,7 @@ impl DumpReading {
         queue.broken(None, format!("{} has neither kind nor apiVersion", object.origin))
     }
 
-    /// Takes in a line of ours. The error is what is wrong with it.
+    /// Reads a line of our own dump. The error is what is wrong with it.
     fn record(
         &mut self,
         record: &dump::OwnRecord<'_>,
@@ -308,7 +308,7 @@ impl DumpReading {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Says why nothing that was read is of any use.
+    /// Returns the error that nothing that was read is of any use.
     fn useless(self, inputs: &[Input], intake: &Intake) -> DumpError {
         const EXPECTED: &str = "expected is what `kubectl get pv,pvc,… -A -o json` writes, a must-gather or a dump of ours";
         let undecodable = intake.complaints().first().map(|first| (first.clone(), None));

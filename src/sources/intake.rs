@@ -1,5 +1,5 @@
-//! `Intake`: owns a `Cluster` while it is read; saves, folds and applies what arrives, and remembers
-//! how the deletion of volumes was seen.
+//! `Intake`, which owns a `Cluster` while it is read; it saves, folds and applies what arrives, and remembers how the
+//! deletion of volumes was observed.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::model::{
 };
 use crate::objects::{AnyObject, Folder, Reduced};
 
-/// Owns a cluster while it is read.
+/// Owner of a cluster while it is read.
 pub struct Intake {
     /// Cluster as far as it was read.
     pub cluster: Cluster,
@@ -24,15 +24,15 @@ pub struct Intake {
     broken: BTreeMap<Reach, (u64, String)>,
     /// The errors of the first objects that could not be read, for the user.
     complaints: Vec<String>,
-    /// How many objects were read, with a row or without, for progress.
+    /// Number of objects that were read, with a row or without, for progress.
     seen: BTreeMap<Kind, u64>,
-    /// How many objects were decoded, but could not be reduced.
+    /// Number of objects that were decoded, but could not be reduced.
     unreduced: u64,
-    /// How the deletion of volumes was seen, where that matters.
+    /// Memory of the deletion of volumes, where that matters.
     witness: Option<DeletionWitness>,
 }
 
-/// How many errors are stored; further ones are only counted.
+/// Number of errors that are stored; further ones are only counted.
 const COMPLAINTS: usize = 20;
 
 impl Default for Intake {
@@ -42,7 +42,7 @@ impl Default for Intake {
 }
 
 impl Intake {
-    /// Builds an empty intake; what is read is also written to `saving`.
+    /// Returns an empty intake; what is read is also written to `saving`.
     pub fn new(saving: Option<DumpWriter>) -> Self {
         Self {
             cluster: Cluster::default(),
@@ -75,8 +75,8 @@ impl Intake {
         self.witness = Some(DeletionWitness::of(finalizer));
     }
 
-    /// Returns a volume as it was when it was Terminating and had that finalizer; `None` where that
-    /// was not seen, or its policy was not Delete all the time.
+    /// Returns a volume as it was when it was Terminating and had that finalizer; `None` where that was not observed,
+    /// or its policy was not Delete all the time.
     pub fn protected_deletion(&self, uid: &Uid) -> Option<&Volume> {
         self.witness.as_ref()?.protected(uid)
     }
@@ -258,7 +258,7 @@ impl Intake {
         &self.complaints
     }
 
-    /// Returns how many objects of each kind were read.
+    /// Returns the number of objects of each kind that were read.
     pub fn seen(&self) -> &BTreeMap<Kind, u64> {
         &self.seen
     }
@@ -283,24 +283,24 @@ impl Intake {
     }
 }
 
-/// The volumes that were seen Terminating, by their uid.
+/// Volumes that were observed as Terminating, by their uid.
 #[derive(Debug)]
 pub(super) struct DeletionWitness {
     finalizer: Text,
     seen: BTreeMap<Uid, WitnessedDeletion>,
 }
 
-/// How the deletion of a volume was seen.
+/// The observed deletion of a volume.
 #[derive(Debug, Default)]
 struct WitnessedDeletion {
     /// The volume, Terminating and with the finalizer.
     protected: Option<Box<Volume>>,
-    /// Whether its policy was ever another than Delete meanwhile.
+    /// Whether the volume's policy was ever another than Delete meanwhile.
     kept: bool,
 }
 
 impl DeletionWitness {
-    /// Begins to remember which Terminating volumes had a finalizer.
+    /// Returns an empty memory of Terminating volumes that had a finalizer.
     pub(super) fn of(finalizer: &str) -> Self {
         Self { finalizer: finalizer.into(), seen: BTreeMap::new() }
     }
@@ -314,8 +314,8 @@ impl DeletionWitness {
         }
     }
 
-    /// The volume as it was when the finalizer was seen beside its `deletionTimestamp`, unless its
-    /// policy was seen to be another than Delete.
+    /// Returns the volume as it was when the finalizer was observed beside its `deletionTimestamp`, unless its policy
+    /// was observed to be another than Delete.
     pub(super) fn protected(&self, uid: &Uid) -> Option<&Volume> {
         self.seen.get(uid).filter(|it| !it.kept)?.protected.as_deref()
     }

@@ -1,4 +1,4 @@
-//! Sources: what clusters, dumps and answers contain becomes changes of a `Cluster`.
+//! Sources of a `Cluster`: what clusters, dumps and answers contain becomes changes of it.
 //!
 //! - [`intake`]: owns the `Cluster` while it is read; saves, folds and applies what arrives, and
 //!   remembers how a watch saw the deletion of volumes.

@@ -13,27 +13,27 @@ use crate::model::{
 
 /// Kind of a line with an answer.
 pub const ANSWER: &str = "Answer";
-/// Kind of a line with what an earlier run recorded.
+/// Kind of a line with a sighting, which an earlier run recorded.
 pub const SIGHTING: &str = "Sighting";
 /// Kind of a line with a finalizer that this tool added to a volume.
 pub const ADDED_FINALIZER: &str = "AddedFinalizer";
-/// Kind of a line that tells how far a kind was seen.
+/// Kind of a line that says how far a kind was read.
 pub const COVERAGE: &str = "Coverage";
-/// Kind of the line that tells when and of what the dump was taken.
+/// Kind of the line that says when and of what the dump was taken.
 pub const TAKEN: &str = "Taken";
 
-/// The first line.
+/// The first line of a dump.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DumpHeader {
-    /// When, and of what, where that is known at the beginning.
+    /// Time and cluster of the dump, where they are known at the beginning.
     pub metadata: DumpMoment,
     /// Kinds of which the file holds every object, in files written by hand.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub complete: Vec<String>,
 }
 
-/// When and of what a dump was taken.
+/// Time and cluster of a dump.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct DumpMoment {
@@ -47,7 +47,7 @@ pub struct DumpMoment {
     pub tool: Option<String>,
 }
 
-/// Which cluster.
+/// Identity of a cluster.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SavedCluster {
@@ -63,7 +63,7 @@ pub struct SavedCluster {
 }
 
 impl DumpHeader {
-    /// The header of a dump that is about to be taken.
+    /// Returns the header of a dump that is about to be taken.
     pub fn now() -> Self {
         let tool = Some(env!("CARGO_PKG_VERSION").to_owned());
         Self { metadata: DumpMoment { tool, ..DumpMoment::default() }, complete: Vec::new() }
@@ -71,7 +71,7 @@ impl DumpHeader {
 }
 
 impl DumpMoment {
-    /// Header of a cluster that was read.
+    /// Returns the header for a cluster that was read.
     pub fn new(cluster: &Cluster) -> Self {
         let server = cluster.server().cloned().unwrap_or_default();
         Self {
@@ -86,7 +86,7 @@ impl DumpMoment {
         }
     }
 
-    /// The clock.
+    /// Returns the server's clock.
     ///
     /// # Errors
     /// When it is no time.
@@ -95,7 +95,7 @@ impl DumpMoment {
         parse_time(text).map_err(|error| format!("takenAt {text:?} is not a time: {error}"))
     }
 
-    /// What the server said of itself; `None` when nothing is known.
+    /// Returns what the server said of itself; `None` when nothing is known.
     pub fn server(&self) -> Option<Server> {
         let SavedCluster { uid, server, version, behaves_as } = self.cluster.clone();
         if uid.is_none() && server.is_none() && version.is_none() {
@@ -112,13 +112,13 @@ impl DumpMoment {
     }
 }
 
-/// Reads `v1.36.3` as 1.36.
+/// Parses `v1.36.3` as 1.36.
 fn major_minor(git_version: &str) -> Option<(u32, u32)> {
     let mut parts = git_version.trim_start_matches('v').split('.');
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// What an earlier run recorded of a controller.
+/// Saved sighting: what an earlier run recorded of a controller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SavedSighting {
@@ -137,7 +137,7 @@ impl SavedSighting {
         }
     }
 
-    /// Takes it out of its saved form.
+    /// Converts the saved form into a sighting.
     ///
     /// # Errors
     /// When the role is not known, or the time is none.
@@ -163,12 +163,12 @@ pub struct SavedAddedFinalizer {
 }
 
 impl SavedAddedFinalizer {
-    /// Puts it into its saved form.
+    /// Puts a finalizer into its saved form.
     pub fn new(volume: &Uid, finalizer: &str) -> Self {
         Self { volume_uid: volume.to_string(), finalizer: finalizer.to_owned() }
     }
 
-    /// Takes it out of its saved form.
+    /// Converts the saved form into the volume's uid and the finalizer.
     ///
     /// # Errors
     /// When there is no uid.
@@ -178,7 +178,7 @@ impl SavedAddedFinalizer {
     }
 }
 
-/// How far a kind was seen.
+/// Saved coverage: how far a kind was read.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SavedCoverage {
     resource: String,
@@ -190,7 +190,7 @@ pub struct SavedCoverage {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 enum CoverageState {
-    /// The list began and ended at these points in the order of everything that was read.
+    /// The list began and ended at these points in the order of all that was read.
     Seen {
         began: u64,
         ended: u64,
@@ -215,7 +215,7 @@ impl SavedCoverage {
         Self { resource: reach.kind.plural().to_owned(), namespace, state }
     }
 
-    /// Takes it out of its saved form.
+    /// Converts the saved form into coverage.
     ///
     /// # Errors
     /// When the resource is not known.
@@ -234,7 +234,7 @@ impl SavedCoverage {
     }
 }
 
-/// The `kind` of such a line.
+/// The `kind` of a line with a kept backend volume.
 pub const KEPT_BACKEND: &str = "KeptBackend";
 
 /// A kept backend volume in the form in which a dump holds it.
@@ -260,7 +260,7 @@ pub struct KeptBackendLine {
     entry: Option<LineEntry>,
 }
 
-/// A number in the journal of the machine, or what names an entry in the cluster.
+/// An entry of a journal: a number in that of the machine, or the name of an entry in the cluster.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 enum LineEntry {
@@ -293,7 +293,7 @@ struct LineClaim {
 }
 
 impl KeptBackendLine {
-    /// Builds the line of a kept backend volume.
+    /// Returns the line of a kept backend volume.
     pub fn new(kept: &KeptBackend) -> Self {
         let line_claim = |claim: &ClaimKey| LineClaim {
             namespace: claim.namespace.to_string(),

@@ -1,9 +1,8 @@
-//! Which of several processes leads, decided without a clock: a Lease counts as held for as long as
-//! it says since *this* process saw it change, as in client-go. The clocks of two machines are never
-//! compared.
+//! Election of the one process that leads, decided without a clock: a Lease counts as held for as long as it says since
+//! *this* process saw it change, as in client-go. The clocks of two machines are never compared.
 //!
 //! This is no fence: a process that was stopped and goes on may believe for a moment that it still
-//! leads. Whoever writes tests with every write what it read, and records the [`Term`].
+//! leads. Each write tests what was read before it, and records the [`Term`].
 
 use std::time::Duration;
 
@@ -11,19 +10,20 @@ use crate::apply::{LeaseHold, StoredLease, Unattended};
 use crate::journal::Term;
 use crate::model::Time;
 
-/// How long a Lease lasts, and how often it is renewed.
+/// Pace of an election: how long a Lease lasts, and how often it is renewed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ElectionPace {
-    /// How long others wait for a leader that is not heard of.
+    /// Time for which others wait for a leader that is not heard of.
     pub(crate) duration: Duration,
-    /// After what time without a renewal the leader stops to lead: before others begin.
+    /// Time without a renewal after which the leader stops to lead: before others begin.
     pub(crate) deadline: Duration,
-    /// How long to wait from one attempt to the next.
+    /// Time between two attempts.
     pub(crate) retry: Duration,
 }
 
 impl Default for ElectionPace {
-    /// Those of Kubernetes' own controllers (component-base, `RecommendedDefaultLeaderElectionConfiguration`).
+    /// Returns the pace of Kubernetes' own controllers (component-base,
+    /// `RecommendedDefaultLeaderElectionConfiguration`).
     fn default() -> Self {
         Self {
             duration: Duration::from_secs(15),
@@ -33,20 +33,19 @@ impl Default for ElectionPace {
     }
 }
 
-/// What to do with a Lease that was read.
+/// Decision about a Lease that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Bid {
-    /// To write this over what was read.
+    /// This is written over the Lease.
     Write(LeaseHold),
-    /// Another process holds it.
+    /// Another process holds the Lease.
     Stand {
-        /// Who.
+        /// The holder.
         holder: String,
     },
 }
 
-/// The part that one process has in an election. Times are those since it began, by a clock that is
-/// never set.
+/// State of an election as one process sees it. Times are those since it began, by a clock that is never set.
 #[derive(Debug)]
 pub(crate) struct Election {
     identity: String,
@@ -56,15 +55,15 @@ pub(crate) struct Election {
     led: Option<Led>,
     /// The state of the Lease that was last read or written, of any holder.
     last: Option<Version>,
-    /// Whether it was of an earlier time since this process led last.
+    /// Whether the Lease was of an earlier time since this process led last.
     went_back: bool,
 }
 
-/// How far a Lease has come.
+/// Version of a Lease, by which an earlier state is recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Version {
     uid: String,
-    /// `None` where it is no number, and cannot be compared (KEP-5504).
+    /// Resource version; `None` where it is no number, and cannot be compared (KEP-5504).
     resource: Option<u64>,
     transitions: u64,
 }
@@ -98,27 +97,27 @@ struct Seen {
 #[derive(Debug)]
 struct Led {
     term: Term,
-    /// When there was no leader for long before, as far as that is known.
+    /// Time without a leader before this term, as far as that is known.
     unattended: Option<Unattended>,
-    /// Since when announcements count.
+    /// Time since which announcements count.
     restarted: Option<Time>,
-    /// When the request was sent that was the last to be stored.
+    /// Time at which the last request was sent that was stored.
     renewed: Duration,
 }
 
 impl Election {
-    /// Begins with nothing known. `identity` tells this process from all others that ever were.
+    /// Returns an election of which nothing is known yet. `identity` tells this process from all others that ever were.
     pub(crate) fn new(identity: String, pace: ElectionPace) -> Self {
         Self { identity, pace, seen: None, led: None, last: None, went_back: false }
     }
 
-    /// Who this process is.
+    /// Returns the identity of this process.
     pub(crate) fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// Takes in the Lease as it was read, and says whether announcements count anew: it has a gap, it is of an earlier time,
-    /// or there is none. A cluster that was restored from a backup looks so. The leader until now leads no more, so that
+    /// Returns whether announcements count anew by the Lease as it was read: it has a gap, it is of an earlier time, or
+    /// there is none. A cluster that was restored from a backup looks so. The leader until now leads no more, so that
     /// nothing that it has begun is sent.
     ///
     /// `lately` is whether this process has renewed the Lease within such a gap: then one that it reads as it has written it
@@ -150,7 +149,7 @@ impl Election {
         is_restart
     }
 
-    /// Takes in the Lease as it was read, and says what to do.
+    /// Returns the decision about the Lease as it was read.
     pub(crate) fn bid(
         &mut self,
         lease: Option<&StoredLease>,
@@ -198,7 +197,7 @@ impl Election {
         bid
     }
 
-    /// Takes in that a bid was stored. `sent` is when its request was sent.
+    /// Notes that a bid was stored. `sent` is when its request was sent.
     pub(crate) fn won(&mut self, lease: &StoredLease, sent: Duration) {
         let term = Term { lease: lease.uid().to_owned(), transitions: lease.transitions() };
         let (unattended, restarted) = (lease.unattended(), lease.restarted());
@@ -207,29 +206,29 @@ impl Election {
         self.went_back = false;
     }
 
-    /// Takes in that the Lease was given back.
+    /// Notes that the Lease was given back.
     pub(crate) fn resigned(&mut self) {
         self.led = None;
     }
 
-    /// The term, while this process leads, and when that ends unless the Lease is renewed.
+    /// Returns the term, while this process leads, and when that ends unless the Lease is renewed.
     pub(crate) fn term(&self, at: Duration) -> Option<(&Term, Duration)> {
         let led = self.led.as_ref()?;
         let until = led.renewed + self.pace.deadline;
         (at < until).then_some((&led.term, until))
     }
 
-    /// When there was no leader for long, the last time before this process led.
+    /// Returns the last time without a leader before this process led, if it was long.
     pub(crate) fn unattended(&self) -> Option<Unattended> {
         self.led.as_ref().and_then(|it| it.unattended)
     }
 
-    /// Since when announcements count.
+    /// Returns the time since which announcements count.
     pub(crate) fn restarted(&self) -> Option<Time> {
         self.led.as_ref().and_then(|it| it.restarted)
     }
 
-    /// What gives the Lease back, where this process holds it: others need not wait until it ends.
+    /// Returns the write that gives the Lease back, where this process holds it: others need not wait until it ends.
     pub(crate) fn release(&self, at: Duration) -> Option<LeaseHold> {
         self.term(at).map(|(term, _)| LeaseHold {
             holder: String::new(),

@@ -1,5 +1,5 @@
-//! Judges what a change touched, asks what that raises, and judges again: the same for one look as for
-//! every turn of a watch.
+//! Judging of what a change touched, with the questions that this raises and their answers: the same for one look as
+//! for every turn of a watch.
 
 use std::collections::BTreeSet;
 use std::num::NonZero;
@@ -17,14 +17,14 @@ use crate::rules::{Assessor, PartialAssessment};
 use crate::sources::answers;
 use crate::sources::intake::Intake;
 
-/// Fewer subjects than this are judged before a second thread has begun.
+/// Number of subjects from which a second thread is used.
 const CROWD: usize = 4096;
-/// What a thread takes at a time: costs differ, so that halves would not be done together.
+/// Number of subjects that a thread takes at a time: costs differ, so that halves would not be done together.
 const SHARE: usize = 1024;
-/// More threads would find little left to do.
+/// Largest number of threads: more would find little left to do.
 const MOST_THREADS: usize = 8;
 
-/// Takes in what changed, as [`Assessor::update`] does, and returns the subjects that were judged.
+/// Updates the judgements after a change, as [`Assessor::update`] does, and returns the subjects that were judged.
 pub(crate) fn update(
     assessor: &mut Assessor,
     cluster: &Cluster,
@@ -41,7 +41,7 @@ pub(crate) fn update(
     subjects
 }
 
-/// Has threads judge subjects, so many at a time.
+/// Has threads judge subjects, some at a time.
 fn spread(
     cluster: &Cluster,
     settings: &Settings,
@@ -72,7 +72,7 @@ fn spread(
     })
 }
 
-/// Rounds of questions: an answer may raise another question, but not for ever.
+/// Largest number of rounds of questions: an answer may raise another question, but not for ever.
 pub(crate) const ROUNDS: usize = 4;
 
 /// Judges, asks the questions that have no answer yet, and judges again with the answers, until

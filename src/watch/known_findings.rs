@@ -1,4 +1,4 @@
-//! What was told and what has become of it: findings that were reported, and what was not read.
+//! Findings that were reported, with their changes since then, and gaps that were reported.
 //!
 //! Findings are not kept: of each a fingerprint tells whether it has changed.
 
@@ -16,7 +16,7 @@ use crate::model::{
 use crate::rules;
 use crate::rules::{Assessor, UnreadGap};
 
-/// What was reported last, by subject and rule.
+/// Findings that were reported last, by subject and rule.
 #[derive(Debug, Default)]
 pub(super) struct KnownFindings(BTreeMap<Subject, BTreeMap<RuleId, ReportedFinding>>);
 
@@ -46,25 +46,25 @@ impl ReportedFinding {
 }
 
 impl KnownFindings {
-    /// The subjects with findings that were reported.
+    /// Returns the subjects with findings that were reported.
     pub(super) fn subjects(&self) -> impl Iterator<Item = &Subject> {
         self.0.keys()
     }
 
-    /// The drivers among them.
+    /// Returns the drivers with findings that were reported.
     pub(super) fn drivers(&self) -> impl Iterator<Item = &Subject> {
         // They are sorted by what they are.
         let from = self.0.range(Subject::Driver(Text::default())..).map(|it| it.0);
         from.take_while(|it| matches!(it, Subject::Driver(_)))
     }
 
-    /// How many findings were reported.
+    /// Returns the number of findings that were reported.
     pub(super) fn count(&self) -> usize {
         self.0.values().map(BTreeMap::len).sum()
     }
 
-    /// Compares what was reported of some subjects with how they are judged now: worst first, what
-    /// has cleared before what has appeared in its place.
+    /// Compares the reported findings of some subjects with how they are judged now: worst first, what has cleared
+    /// before what has appeared in its place.
     ///
     /// What cannot be judged now is no news: a finding stands until it is known not to be there any
     /// more, and a verdict until it is known to be another one. That something is not read is told
@@ -116,13 +116,13 @@ impl KnownFindings {
     }
 }
 
-/// What has become of a finding that is not reported now.
+/// Fate of a finding that is not reported now.
 enum Fate {
-    /// Nothing shows that it is not there any more: the rule cannot judge its object.
+    /// The finding may still hold: the rule cannot judge its object.
     Stands,
-    /// It may still be there, and is left out of the report.
+    /// The finding may still hold, and is left out of the report.
     LeftOut,
-    /// It is not there any more.
+    /// The finding has cleared.
     Gone,
 }
 
@@ -147,7 +147,7 @@ fn fate(
     }
 }
 
-/// A number that differs where texts differ, for as long as this program runs.
+/// Returns a number that differs where texts differ, for as long as this program runs.
 fn fingerprint(parts: &dyn Debug) -> u64 {
     struct Hashing(DefaultHasher);
     impl fmt::Write for Hashing {
@@ -161,33 +161,33 @@ fn fingerprint(parts: &dyn Debug) -> u64 {
     hashing.0.finish()
 }
 
-/// What the user was told not to be read.
+/// Gaps that were reported to the user.
 #[derive(Debug, Default)]
 pub(super) struct KnownGaps(BTreeSet<Gap>);
 
 /// Gaps that have appeared, and gaps that are none any more.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GapNews {
-    /// What is not read any more, or for another reason than before.
+    /// Gaps of what is not read any more, or for another reason than before.
     pub lost: Vec<Gap>,
-    /// What is read again.
+    /// Gaps of what is read again.
     pub read_again: Vec<Gap>,
 }
 
 impl GapNews {
-    /// Whether nothing is new.
+    /// Whether there is no news.
     pub fn is_empty(&self) -> bool {
         self.lost.is_empty() && self.read_again.is_empty()
     }
 }
 
 impl KnownGaps {
-    /// Whether nothing is told to be unread.
+    /// Whether no gap was reported.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Compares with what is not read now.
+    /// Compares the reported gaps with what is not read now.
     ///
     /// A kind that is just being listed again is read again only when that has succeeded.
     pub(super) fn compare(&mut self, unread: &[UnreadGap], cluster: &Cluster) -> GapNews {
@@ -219,7 +219,7 @@ impl KnownGaps {
     }
 }
 
-/// Whether a gap is of one namespace, and nothing is said any more of this namespace by itself.
+/// Whether a gap is of one namespace of which nothing is reported by itself any more.
 fn is_of_no_namespace(gap: &Gap, cluster: &Cluster) -> bool {
     let mut coverages = cluster.coverages().filter(|(reach, _)| reach.kind == gap.kind);
     gap.namespace.is_some()

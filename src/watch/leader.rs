@@ -1,4 +1,4 @@
-//! The edge of an election: reads and writes the Lease, and tells whether this process leads.
+//! The edge of an election: reads and writes the Lease, and publishes whether this process leads.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,45 +14,45 @@ use crate::client::Connection;
 use crate::journal::Term;
 use crate::model::{Text, Time, escape_control};
 
-/// How long giving the Lease back may take.
+/// Longest time for giving the Lease back.
 const RESIGNING: Duration = Duration::from_secs(5);
 
-/// Why a Lease is not written by whose times others judge.
+/// Reason for which a Lease is not written: others judge by its times.
 const NO_TIME: &str = "the API server tells no time";
-/// Why a process does not stand for election that could.
+/// Reason for which a process does not stand for election although it could.
 const STUCK: &str = "the loop of this process does not turn: the Lease is left to another one";
-/// How many looks in a row find a loop that does not turn before it counts as stuck: that of a process
+/// Number of looks in a row that have to find a loop that does not turn before it counts as stuck: that of a process
 /// which was paused turns right after the first one.
 const STUCK_LOOKS: u32 = 2;
 
-/// How this process stands in the election.
+/// Standing of this process in the election.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// Nothing was read yet.
     Unknown,
-    /// It leads, unless the Lease is not renewed until then.
+    /// This process leads, until the Lease is not renewed in time.
     Leads {
-        /// Since when without a break.
+        /// The term, which had no break.
         term: Term,
-        /// When the request was sent by which the Lease was renewed last.
+        /// Time of the request by which the Lease was renewed last.
         renewed: Moment,
-        /// How long after that it stops to, by itself: before others begin.
+        /// Time after that at which the process stops to lead by itself: before others begin.
         lasts: Duration,
-        /// When there was no leader for long before.
+        /// Time without a leader before, if it was long.
         unattended: Option<Unattended>,
-        /// Since when announcements count.
+        /// Time since which announcements count.
         restarted: Option<Time>,
     },
-    /// Another process does, or none: the Lease could not be read or written.
+    /// Another process leads, or none: the Lease could not be read or written.
     Stands {
-        /// Who leads, if that is known.
+        /// The leader, if that is known.
         leader: Option<String>,
-        /// Why it could not be asked, if it could not.
+        /// Reason for which the Lease could not be read or written, if it could not.
         failure: Option<String>,
     },
 }
 
-/// Whether this process leads. Clones follow the same election.
+/// Handle by which others learn whether this process leads. Clones follow the same election.
 #[derive(Debug, Clone)]
 pub(crate) struct Leadership(Option<Followed>);
 
@@ -71,7 +71,7 @@ pub(crate) struct LeaseKey {
 }
 
 impl Leadership {
-    /// That of a test, which tells how it stands.
+    /// Returns a handle for tests, with the sender that sets its standing.
     #[cfg(test)]
     pub(super) fn of_test(standing: Standing) -> (watch::Sender<Standing>, Self) {
         let (tell, standing) = watch::channel(standing);
@@ -79,27 +79,27 @@ impl Leadership {
         (tell, Self(Some(Followed { lease, standing })))
     }
 
-    /// The Lease of the election, where there is one.
+    /// Returns the Lease of the election, where there is one.
     pub(crate) fn lease(&self) -> Option<&LeaseKey> {
         self.0.as_ref().map(|it| &it.lease)
     }
 
-    /// That of a process which is alone.
+    /// Returns the handle of a process without an election, which always leads.
     pub(crate) fn alone() -> Self {
         Self(None)
     }
 
-    /// Whether it leads now.
+    /// Whether this process leads now.
     pub(crate) fn leads(&self) -> bool {
         self.0.is_none() || self.term().is_some()
     }
 
-    /// The term, while it leads in an election.
+    /// Returns the term, while this process leads in an election.
     pub(crate) fn term(&self) -> Option<Term> {
         self.led().map(|(term, _)| term)
     }
 
-    /// The term, and how long it lasts unless the Lease is renewed.
+    /// Returns the term, and how long it lasts unless the Lease is renewed.
     pub(crate) fn led(&self) -> Option<(Term, Duration)> {
         match &*self.0.as_ref()?.standing.borrow() {
             Standing::Leads { term, renewed, lasts, .. } => {
@@ -110,7 +110,7 @@ impl Leadership {
         }
     }
 
-    /// Since when announcements count.
+    /// Returns the time since which announcements count.
     pub(crate) fn restarted(&self) -> Option<Time> {
         match &*self.0.as_ref()?.standing.borrow() {
             Standing::Leads { restarted, .. } => *restarted,
@@ -118,7 +118,7 @@ impl Leadership {
         }
     }
 
-    /// When there was no leader for long, the last time before this process led.
+    /// Returns the last time without a leader before this process led, if it was long.
     pub(crate) fn unattended(&self) -> Option<Unattended> {
         match &*self.0.as_ref()?.standing.borrow() {
             Standing::Leads { unattended, .. } => *unattended,
@@ -132,7 +132,7 @@ impl Leadership {
         standing.is_some_and(|it| matches!(&*it, Standing::Stands { leader: Some(_), .. }))
     }
 
-    /// Waits until it leads.
+    /// Waits until this process leads.
     pub(crate) async fn wait(&mut self) {
         while !self.leads() {
             let Some(followed) = &mut self.0 else { return };
@@ -144,13 +144,13 @@ impl Leadership {
     }
 }
 
-/// The name of this process: that of its pod.
+/// Returns the name of this process: that of its pod.
 pub(super) fn instance() -> String {
     let pod = std::env::var("HOSTNAME").ok().filter(|name| !name.is_empty());
     pod.unwrap_or_else(|| format!("kubectl-storage-{}", std::process::id()))
 }
 
-/// One process of an election, until it is dropped or resigns.
+/// A process that stands in an election, until it is dropped or resigns.
 pub(crate) struct Candidate {
     lease: LeaseKey,
     standing: watch::Receiver<Standing>,
@@ -188,7 +188,7 @@ impl Candidate {
         Self { lease, standing, resign, task }
     }
 
-    /// Follows whether this process leads.
+    /// Returns a handle that follows whether this process leads.
     pub(crate) fn leadership(&self) -> Leadership {
         Leadership(Some(Followed { lease: self.lease.clone(), standing: self.standing.clone() }))
     }
@@ -202,22 +202,22 @@ impl Candidate {
     }
 }
 
-/// What a process does at one turn of the election.
+/// Step of a process at one turn of the election.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
-    /// It bids for the Lease, or renews it.
+    /// The process bids for the Lease, or renews it.
     Bid,
-    /// Nothing: it has not looked yet, or may have been paused.
+    /// The process does nothing: it has not looked yet, or may have been paused.
     Wait,
-    /// It leads no more: its loop is stuck.
+    /// The process gives the Lease back: its loop is stuck.
     GiveBack,
 }
 
-/// Whether a process is fit to lead: one that has read nothing, or whose loop does not turn, would
-/// hold the Lease and report nothing.
+/// Fitness of a process to lead: one that has read nothing, or whose loop does not turn, would hold the Lease and
+/// report nothing.
 #[derive(Debug, Default)]
 struct Fitness {
-    /// How many looks in a row found a loop that does not turn.
+    /// Number of looks in a row that found a loop that does not turn.
     dead: u32,
 }
 
@@ -236,7 +236,7 @@ struct Campaign {
     election: Election,
     writer: LeaseWriter,
     begun: Instant,
-    /// When the request was sent that was the last to be stored.
+    /// Time at which the last request was sent that was stored.
     renewed: Moment,
     pace: ElectionPace,
     fitness: Fitness,
@@ -268,7 +268,7 @@ impl Campaign {
         }
     }
 
-    /// Makes one attempt. Returns who leads, if another process does, and why it failed.
+    /// Makes one attempt to get or renew the Lease. Returns who leads, if another process does, and why it failed.
     async fn turn(&mut self) -> (Option<String>, Option<String>) {
         let (lease, now) = match self.writer.read().await {
             Ok(read) => read,
@@ -326,7 +326,7 @@ impl Campaign {
         }
     }
 
-    /// Leads no more, and then says so in the Lease.
+    /// Stops to lead, and then says so in the Lease.
     async fn give_back(&mut self) {
         let hold = self.election.release(self.begun.elapsed());
         self.election.resigned();

@@ -1,4 +1,4 @@
-//! The loop: changes in, what they touched judged, findings that appear, change and clear out.
+//! The loop of a watch: changes in, what they touched judged, findings that appear, change and clear out.
 //!
 //! One look and a watch differ only in where changes come from, and two watches in where news go. Both fill the same
 //! [`Cluster`](crate::cluster::Cluster), have it judged by the same function, and ask the same

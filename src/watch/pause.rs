@@ -1,8 +1,8 @@
-//! Whether reconcilers may act, by the `ConfigMap` with which everybody can stop them at once.
+//! Pause of reconcilers, by the `ConfigMap` with which a user can stop all of them at once.
 //!
 //! Doubt stops them: one that is missing, is being deleted, cannot be read or makes no sense means paused.
 //! Its keys: `paused` (`true` or `false`), `since` and `cluster`, which show a copy of it, and for people
-//! `by` and `reason`. Anybody who may write it can choose all of them.
+//! `by` and `reason`. A user who may write it can choose all of them.
 
 use std::collections::BTreeMap;
 
@@ -14,31 +14,33 @@ use crate::model::{Text, Time, format_time, parse_time};
 
 /// The name of the `ConfigMap`, in the namespace in which `watch` runs.
 pub(crate) const PAUSE: &str = "kubectl-storage-watch";
-/// What it is, for people who find it.
+/// Description of the `ConfigMap`, for people who find it.
 pub(crate) const ABOUT_PAUSE: &str = "Whether kubectl storage watch may act. Without this ConfigMap, and with any other value of \
                                       `paused` than \"false\", it changes nothing.";
-/// The key that decides.
+/// The key that decides whether reconcilers may act.
 const PAUSED: &str = "paused";
 const SINCE: &str = "since";
 const BY: &str = "by";
 const REASON: &str = "reason";
-/// The uid of the cluster in which somebody resumed: where it was restored or copied, nothing acts by it.
+/// The key of the uid of the cluster in which reconcilers were resumed: where the record was restored or copied,
+/// nothing acts by it.
 const CLUSTER: &str = "cluster";
-/// How much later than `since` it may have been created: who resumes asks for the time first.
+/// Longest time after `since` at which the record may have been created: the client that resumes asks for the time
+/// first.
 const RESTORED: TimeDelta = TimeDelta::minutes(1);
 
-/// Whether reconcilers may act, and who decided that.
+/// State of the pause: whether reconcilers may act, and who decided that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pause {
-    /// What the `ConfigMap` is.
+    /// The state of the `ConfigMap`.
     pub(crate) record: PauseRecord,
-    /// Since when, by the API server's clock.
+    /// The time of the decision, by the API server's clock.
     pub(crate) since: Option<Time>,
-    /// Who, by the name that the API server knew.
+    /// The user who decided, by the name that the API server knew.
     pub(crate) by: Option<String>,
-    /// Why.
+    /// The reason that the user gave.
     pub(crate) reason: Option<String>,
-    /// The uid of the cluster in which it was resumed.
+    /// The uid of the cluster in which reconcilers were resumed.
     pub(crate) cluster: Option<String>,
 }
 
@@ -65,23 +67,23 @@ pub(crate) async fn read_all(
         .map_or_else(|| Pause::of(Ok(None), Err("it was not read")), |it| it.1)
 }
 
-/// What the `ConfigMap` is.
+/// State of the `ConfigMap`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PauseRecord {
-    /// It says that reconcilers may act.
+    /// The record says that reconcilers may act.
     Resumed,
-    /// It says that they may not.
+    /// The record says that reconcilers may not act.
     Paused,
-    /// There is none.
+    /// There is no record.
     Missing,
-    /// It makes no sense, for this reason.
+    /// The record makes no sense, for this reason.
     Malformed(String),
-    /// It could not be read, for this reason.
+    /// The record could not be read, for this reason.
     Unreadable(String),
 }
 
 impl PauseRecord {
-    /// Its public name.
+    /// Returns the public name of the state.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Resumed => "resumed",
@@ -94,8 +96,7 @@ impl PauseRecord {
 }
 
 impl Pause {
-    /// Returns what the `ConfigMap` says in the cluster with this uid; `Err` is why either could not be
-    /// read.
+    /// Returns the pause by the `ConfigMap` in the cluster with this uid; `Err` is why either could not be read.
     pub(crate) fn of(
         read: Result<Option<&StoredConfigMap>, String>,
         cluster: Result<&str, &str>,
@@ -137,7 +138,7 @@ impl Pause {
         matches!(self.record, PauseRecord::Resumed)
     }
 
-    /// Returns what both say together, of which the other one is in this namespace: paused wins. One that is not there says
+    /// Returns the pause by this record and another one in this namespace: paused wins. One that is not there says
     /// nothing.
     fn beside(self, namespace: &str, other: Self) -> Self {
         let place = |why: &str| format!("configmap {namespace}/{PAUSE}: {why}");
@@ -152,7 +153,7 @@ impl Pause {
         Self { record, reason, ..other }
     }
 
-    /// Its keys and values, where it is resumed or paused, with those that others keep in it.
+    /// Returns the keys and values of the record, where it is resumed or paused, with those that others keep in it.
     pub(crate) fn data(&self, over: Option<&StoredConfigMap>) -> BTreeMap<String, String> {
         let of_others = over.into_iter().flat_map(|over| {
             let all = foreign_keys(over).into_iter();
@@ -174,7 +175,7 @@ impl Pause {
     }
 }
 
-/// Why nothing acts by a record that says that something may.
+/// Returns why nothing acts by a record that says that reconcilers may act.
 fn defect(stored: &StoredConfigMap, since: Option<&Result<Time, String>>) -> Option<String> {
     let foreign = foreign_keys(stored);
     if !foreign.is_empty() {
@@ -193,13 +194,13 @@ fn defect(stored: &StoredConfigMap, since: Option<&Result<Time, String>>) -> Opt
     }
 }
 
-/// Whether a record lets something act for whoever does not look closely: what pauses must not rest on
-/// anything else in it.
+/// Whether a record lets something act for a client that does not look closely: what pauses must not rest on anything
+/// else in it.
 pub(crate) fn says_resumed(stored: Option<&StoredConfigMap>) -> bool {
     stored.is_some_and(|it| !it.is_terminating() && it.value(PAUSED) == Some("false"))
 }
 
-/// The keys that do not belong to it: something else is stored under its name, and nothing acts by it.
+/// Returns the keys that do not belong to the record: something else is stored under its name, and nothing acts by it.
 pub(crate) fn foreign_keys(stored: &StoredConfigMap) -> Vec<&str> {
     stored.keys().filter(|key| ![PAUSED, SINCE, BY, REASON, CLUSTER].contains(key)).collect()
 }

@@ -1,9 +1,9 @@
-//! `Reconciler`: keeps findings in step with a cluster that changes; and when to judge what has changed.
+//! `Reconciler`, which keeps findings in step with a cluster that changes, and decides when to judge what has changed.
 //!
 //! It has no clock and waits for nothing: it is told what has changed and how late it is, by a clock
 //! that is never set and by that of the API server.
 //!
-//! Times are durations since the loop began, by a clock that is never set: whoever calls reads it.
+//! Times are durations since the loop began, by a clock that is never set: the caller reads it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -14,23 +14,23 @@ use crate::cluster::{Cluster, Coverage, Dirty, Subject};
 use crate::model::{FindingEvent, Question, Settings, Time};
 use crate::rules::Assessor;
 
-/// What is new since the last report.
+/// Changes since the last report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct News {
     /// Findings that have appeared, changed or cleared, worst first.
     pub findings: Vec<FindingEvent>,
-    /// What is not read any more, and what is read again.
+    /// Gaps of what is not read any more, and of what is read again.
     pub gaps: GapNews,
 }
 
 impl News {
-    /// Whether nothing is new.
+    /// Whether there is no news.
     pub fn is_empty(&self) -> bool {
         self.findings.is_empty() && self.gaps.is_empty()
     }
 }
 
-/// Keeps findings in step with a cluster that changes.
+/// State of findings, which is kept in step with a cluster that changes.
 #[derive(Debug)]
 pub struct Reconciler {
     settings: Settings,
@@ -40,10 +40,10 @@ pub struct Reconciler {
     schedule: Schedule,
     /// The subjects that were judged since the last report.
     judged: BTreeSet<Subject>,
-    /// How many judgements of subjects were reported.
+    /// Number of judgements of subjects that were reported.
     count_judged: u64,
     full_passes: u64,
-    /// When the next exemption ends, by the server's clock.
+    /// Time at which the next exemption ends, by the server's clock.
     exemption_end: Option<Time>,
 }
 
@@ -53,7 +53,7 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(250);
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
 impl Reconciler {
-    /// Goes on with what was judged so far. Nothing of it counts as reported.
+    /// Returns a reconciler that goes on with what was judged so far. Nothing of it counts as reported.
     pub fn new(settings: Settings, assessor: Assessor, cluster: &Cluster, pace: Pace) -> Self {
         let judged = crate::rules::subjects(cluster);
         let exemption_end = cluster.clock().and_then(|now| settings.scope.next_end(now));
@@ -70,24 +70,24 @@ impl Reconciler {
         }
     }
 
-    /// Goes on with other settings. Everything has to be judged anew, which is left to the caller:
-    /// it makes the cluster dirty.
+    /// Replaces the settings. Everything has to be judged anew, which is left to the caller: it makes the cluster
+    /// dirty.
     pub fn adopt(&mut self, settings: Settings) {
         self.settings = settings;
         self.exemption_end = None;
     }
 
-    /// What the user asked for.
+    /// Returns the settings of the user.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// What was judged.
+    /// Returns the assessor with all judgements.
     pub fn assessor(&self) -> &Assessor {
         &self.assessor
     }
 
-    /// How many findings were reported and have not cleared.
+    /// Returns the number of findings that were reported and have not cleared.
     pub fn count(&self) -> usize {
         self.findings.count()
     }
@@ -100,23 +100,22 @@ impl Reconciler {
             && self.assessor.unread(cluster).is_empty()
     }
 
-    /// How many judgements of subjects were reported. As long as it stays the same, so do the
-    /// totals.
+    /// Returns the number of judgements of subjects that were reported. As long as it stays the same, so do the totals.
     pub fn judgements(&self) -> u64 {
         self.count_judged
     }
 
-    /// How often everything was judged from scratch.
+    /// Returns the number of times that everything was judged from scratch.
     pub fn full_passes(&self) -> u64 {
         self.full_passes
     }
 
-    /// Notes that changes were taken in.
+    /// Notes changes that are to be judged.
     pub fn note(&mut self, dirty: &Dirty, at: Duration) {
         self.schedule.note(dirty, at);
     }
 
-    /// How long nothing needs to be judged unless something changes. `clock` is that of the server.
+    /// Returns how long nothing needs to be judged unless something changes. `clock` is that of the server.
     pub fn wait(&self, at: Duration, clock: Option<Time>) -> Duration {
         let pending = self.schedule.due().map(|due| due.saturating_sub(at));
         let full_pass = self.schedule.full_pass_due().saturating_sub(at);
@@ -134,12 +133,12 @@ impl Reconciler {
         wake || self.schedule.due().is_some_and(|due| due <= at)
     }
 
-    /// When a report may differ without any change.
+    /// Returns when a report may differ without any change.
     fn wake(&self) -> Option<Time> {
         self.assessor.wake().into_iter().chain(self.exemption_end).min()
     }
 
-    /// Judges what a change touched, and what the time has come for.
+    /// Judges what a change touched, and what has become due.
     pub fn judge(&mut self, cluster: &Cluster, dirty: Dirty) {
         if dirty.everything {
             self.judged.extend(self.findings.subjects().cloned());
@@ -158,7 +157,7 @@ impl Reconciler {
         self.schedule.judged();
     }
 
-    /// The questions that have no answer yet.
+    /// Returns the questions that have no answer yet.
     pub fn questions(&self) -> &BTreeSet<Question> {
         self.assessor.questions()
     }
@@ -168,7 +167,7 @@ impl Reconciler {
         self.schedule.due().is_none() && self.questions().is_empty()
     }
 
-    /// Returns what is new since the last report.
+    /// Returns the news since the last report.
     pub fn report(&mut self, cluster: &Cluster) -> News {
         let judged = std::mem::take(&mut self.judged);
         self.count_judged += judged.len() as u64;
@@ -196,12 +195,12 @@ impl Reconciler {
     }
 }
 
-/// How soon, and how often, the loop judges.
+/// Pace of the loop: how soon, and how often, it judges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
-    /// How long nothing may have changed before what changed is judged.
+    /// Time without a change before what changed is judged.
     pub quiet: Duration,
-    /// The longest that a change waits, however much goes on changing.
+    /// Longest time that a change waits, however much goes on changing.
     pub longest: Duration,
     /// The time between two full passes, which must change nothing.
     pub full_pass: Duration,
@@ -232,7 +231,7 @@ struct PendingChanges {
     extent: DirtyExtent,
 }
 
-/// How much is dirty: whether everything is, and how many subjects.
+/// Extent of what is dirty: whether everything is, and the number of subjects.
 type DirtyExtent = (bool, usize);
 
 impl Schedule {
@@ -259,7 +258,7 @@ impl Schedule {
         }
     }
 
-    /// When what waits is to be judged; `None` if nothing waits.
+    /// Returns when the waiting changes are to be judged; `None` if nothing waits.
     pub(super) fn due(&self) -> Option<Duration> {
         let PendingChanges { first, last, .. } = self.pending.as_ref()?;
         Some((*last + self.pace.quiet).min(*first + self.pace.longest))
@@ -270,7 +269,7 @@ impl Schedule {
         self.pending = None;
     }
 
-    /// When the next full pass is due.
+    /// Returns when the next full pass is due.
     pub(super) fn full_pass_due(&self) -> Duration {
         self.last_full_pass + self.pace.full_pass
     }

@@ -1,5 +1,5 @@
-//! What no watch keeps current: answers to questions, records of kept backend volumes, and since when
-//! no trace of a controller was found.
+//! Refresh of what no watch keeps current: answers to questions, records of kept backend volumes, and since when no
+//! trace of a controller was found.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,20 +13,20 @@ use crate::rules::Assessor;
 use crate::sources::answers::Replies;
 use crate::sources::intake::Intake;
 
-/// How long an answer counts.
+/// Time for which an answer counts.
 const ANSWERED: Duration = Duration::from_secs(300);
-/// The same where the server did not answer, or refused.
+/// Time for which it counts that the server did not answer, or refused.
 const UNANSWERED: Duration = Duration::from_secs(60);
-/// How many answers are forgotten at a time, so that few questions are asked at once.
+/// Number of answers that are forgotten at a time, so that few questions are asked at once.
 const AT_A_TIME: usize = 100;
-/// How often answers are looked through for old ones.
+/// Time between two searches for old answers.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Until when each answer counts.
+/// Time until which each answer counts.
 #[derive(Debug, Default)]
 pub(super) struct AnswerAges {
     until: BTreeMap<Question, Duration>,
-    /// When the answers are looked through again.
+    /// Time of the next search for old answers.
     next_look: Duration,
 }
 
@@ -73,12 +73,12 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// The question about the record in the cluster.
+    /// Returns the question about the record in the cluster.
     pub(super) fn question(&self) -> Question {
         Question::KeptBackends { namespace: Text::clone(&self.namespace) }
     }
 
-    /// Takes in the records anew. What cannot be read now stays as it was read last.
+    /// Reads the records anew. What cannot be read now stays as it was read last.
     ///
     /// # Errors
     /// When an answer cannot be saved.
@@ -111,7 +111,7 @@ impl Records {
         replies.take_in(intake)
     }
 
-    /// Takes in which controllers were found and which were not, and records it for later runs.
+    /// Notes which controllers were found and which were not, and records it for later runs.
     pub(super) fn note_absences(
         &self,
         assessor: &Assessor,
@@ -142,7 +142,7 @@ impl Records {
     }
 }
 
-/// The sightings, in the order of the record.
+/// Returns the sightings, in the order of the record.
 fn sorted(cluster: &Cluster) -> Vec<crate::model::Sighting> {
     let mut known: Vec<_> = cluster.sightings().collect();
     known.sort_by(|a, b| (a.role, &a.driver).cmp(&(b.role, &b.driver)));

@@ -1,5 +1,5 @@
-//! The edge of the loop: waits for changes and for time to pass, asks, and hands over the news; and
-//! what a kubelet asks: whether the loop turns, and whether the first look is over.
+//! The edge of the loop: waits for changes and for time to pass, asks, and hands over the news; and the probes of a
+//! kubelet: whether the loop turns, and whether the first look is over.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,28 +21,28 @@ use crate::sources::answers;
 use crate::sources::intake::Intake;
 use crate::sources::live::Watches;
 
-/// How long the loop waits for answers before it reports what it knows, and how soon it asks again.
+/// Time for which the loop waits for answers before it reports what it knows, and after which it asks again.
 const ANSWERS: Duration = Duration::from_secs(15);
-/// How often the loop looks whether this machine was asleep, and what is too old.
+/// Time between two checks whether this machine was asleep, and what is too old.
 const TICK: Duration = Duration::from_secs(10);
-/// How often the records are read again.
+/// Time after which the records are read again.
 const RECORDS: Duration = Duration::from_secs(300);
-/// By how much the date may have moved on further than the stopwatch before that is a gap in time.
+/// Difference by which the date may be ahead of the stopwatch before that is a gap in time.
 const ASLEEP: chrono::Duration = chrono::Duration::seconds(30);
 
 /// A cluster that is watched, and what was judged of it.
 pub(crate) struct Watching {
     /// The way to the cluster, for questions.
     pub(crate) reader: Reader,
-    /// What keeps the intake current.
+    /// The watches, which keep the intake current.
     pub(crate) watches: Watches,
-    /// What was read.
+    /// The objects that were read.
     pub(crate) intake: Intake,
-    /// What was judged.
+    /// The judgements, kept in step with the intake.
     pub(crate) reconciler: Reconciler,
-    /// What is read beside the cluster's objects.
+    /// The records that are read beside the cluster's objects.
     pub(crate) records: Records,
-    /// Policies that come into force while it goes on; `None` where there is no policy.
+    /// Policies that come into force while the loop goes on; `None` where there is no policy.
     pub(crate) policies: Option<mpsc::Receiver<Arc<WatchPolicy>>>,
 }
 
@@ -51,55 +51,55 @@ pub(crate) struct Watching {
 pub(crate) struct Told {
     /// Findings and gaps that are new.
     pub(crate) news: News,
-    /// How many findings a full pass judged otherwise: a defect of this program.
+    /// Number of findings that a full pass judged otherwise: a defect of this program.
     pub(crate) defects: usize,
-    /// Other things to tell the user.
+    /// Other messages for the user.
     pub(crate) notes: Vec<String>,
     /// The policy that has just come into force; the findings are those by it.
     pub(crate) policy: Option<Arc<WatchPolicy>>,
-    /// How long it took to judge what had changed, with the answers that were waited for; `None` if
-    /// nothing was judged.
+    /// Time that it took to judge what had changed, with the answers that were waited for; `None` if nothing was
+    /// judged.
     pub(crate) took: Option<Duration>,
 }
 
 impl Told {
-    /// Whether nothing is new: something was judged, and that is all.
+    /// Whether there is no news: something was judged, and that is all.
     pub(crate) fn is_empty(&self) -> bool {
         let Self { news, defects, notes, policy, took: _ } = self;
         news.is_empty() && *defects == 0 && notes.is_empty() && policy.is_none()
     }
 }
 
-/// Receiver of what the loop finds: what goes to people, to the cluster, to a chat.
+/// Receiver of the loop's news: for people, for the cluster, for a chat.
 pub(crate) trait Listener: Send {
-    /// Takes in what is new, after the first look and after everything that was judged, even if
-    /// nothing is. The loop waits for it: whatever takes long is left to a task of its own.
+    /// Hears the news, after the first look and after everything that was judged, even if nothing is new. The loop
+    /// waits for it: whatever takes long is left to a task of its own.
     fn hear(&mut self, told: &Told, cluster: &Cluster, reconciler: &Reconciler);
 
-    /// Whether it has to hear even if nothing is new.
+    /// Whether the listener has to hear even if nothing is new.
     fn is_behind(&self) -> bool {
         false
     }
 
-    /// Takes in that the loop goes on, although there may be nothing to tell: at least every ten
-    /// seconds, unless it judges.
+    /// Notes that the loop goes on, although there may be nothing to hear: at least every ten seconds, unless it
+    /// judges.
     fn turned(&mut self) {}
 }
 
-/// When the loop does what nobody asks it to do.
+/// Times at which the loop acts without a change.
 struct LoopClock {
     begun: Instant,
     /// The date and the stopwatch when they were last compared.
     compared: (DateTime<Utc>, Instant),
-    /// When the records are read again.
+    /// Time at which the records are read again.
     records: Duration,
-    /// When questions that are open are asked again.
+    /// Time at which open questions are asked again.
     questions: Duration,
 }
 
 impl Watching {
-    /// Goes on until `tell` ends it, and returns what that ended it with. It is called at every turn,
-    /// also when there is nothing to tell.
+    /// Runs the loop until `tell` ends it, and returns what that ended it with. It is called at every turn, also when
+    /// there is nothing to tell.
     ///
     /// # Errors
     /// When a list that was read again cannot be saved.
@@ -191,7 +191,7 @@ impl Watching {
     }
 }
 
-/// The next policy that comes into force.
+/// Returns the next policy that comes into force.
 async fn next(policies: &mut Option<mpsc::Receiver<Arc<WatchPolicy>>>) -> Arc<WatchPolicy> {
     if let Some(receiver) = policies
         && let Some(policy) = receiver.recv().await
@@ -216,8 +216,8 @@ impl LoopClock {
     }
 }
 
-/// How long a turn of the loop may take before it counts as stuck. It waits for ten seconds at
-/// most, and for answers of a silent server for some more.
+/// Time that a turn of the loop may take before it counts as stuck. It waits for ten seconds at most, and for answers
+/// of a silent server for some more.
 const STUCK: Duration = Duration::from_secs(180);
 
 /// Readiness and liveness of the loop, which a kubelet asks for and a leader must have.
@@ -235,7 +235,7 @@ impl Default for Probes {
 }
 
 impl Probes {
-    /// Probes of a loop that counts as stuck when one turn takes so long.
+    /// Returns probes of a loop that counts as stuck when one turn takes this long.
     pub(super) fn stuck_after(stuck: Duration) -> Self {
         Self { turned: Mutex::new(Instant::now()), ready: AtomicBool::new(false), stuck }
     }

@@ -4,6 +4,7 @@ mod absence;
 mod clock;
 mod circles;
 mod names;
+mod picture;
 mod platform;
 mod source;
 

@@ -1,4 +1,4 @@
-//! What is proposed right before a write: from what was asked and read for it, and nothing earlier.
+//! Proposals right before a write, based only on answers and objects that were read for them.
 //!
 //! Questions on which proposals rest are asked again before each write. Expired Leases are read twice
 //! before they decide that a controller is absent: when a Lease was renewed is told by the clock of its
@@ -27,11 +27,11 @@ use crate::sources::{
     live::{Watches, list_again},
 };
 
-/// Rounds of questions about one object: an answer may raise another question, but not for ever.
+/// Maximum number of rounds of questions about one object: an answer may raise another question.
 const ROUNDS: usize = 4;
 
 impl CurrentCluster {
-    /// Reads an object again, and proposes what is to be done to it as it is now.
+    /// Reads an object again, and proposes the change of it as it is now.
     ///
     /// Questions are asked first: other changes are made at the same time, and what they take in
     /// may be older than what is read here. Between the last read and the proposal nothing is taken
@@ -68,7 +68,7 @@ impl CurrentCluster {
         }
     }
 
-    /// Reads what a proposal is about, and returns also the keys of everything that was read.
+    /// Reads the objects of a proposal again, and returns them with the keys of everything that was read.
     async fn read_round(
         &self,
         purpose: &Purpose,
@@ -102,20 +102,20 @@ impl CurrentCluster {
         Ok((ReadObjects { subject: Some(Value::Null), referenced: Vec::new() }, read))
     }
 
-    /// Returns what has to be listed again before anything is destroyed, because its watch may be dead.
+    /// Returns the lists that must be read again before anything is destroyed, because their watches may be dead.
     fn unheard(&self) -> Vec<Reach> {
         self.state.borrow().watches.as_ref().map(Watches::unheard).unwrap_or_default()
     }
 
-    /// Returns what a decision about an object rests on besides what the object references. What was
-    /// not read, the proposal reports.
+    /// Returns the objects on which a decision rests, besides those that the object references. What was not read, the
+    /// proposal reports.
     fn rests_on(&self, purpose: &Purpose, object: &ObjectRef) -> Vec<ObjectKey> {
         let state = self.state.borrow();
         purpose.rests_on(&state.cx(&self.settings), object).unwrap_or_default()
     }
 
-    /// Proposes what is to be done from what was read so far, and returns every question that this
-    /// looked up, whether it has an answer or not.
+    /// Proposes a change from what was read so far, and returns every question that the proposal looked up, answered or
+    /// not.
     pub(super) fn propose(
         &self,
         purpose: &Purpose,
@@ -148,15 +148,15 @@ impl CurrentCluster {
 /// Questions of changes that are under way at the same time.
 #[derive(Default)]
 pub(super) struct QuestionQueue {
-    /// The questions that wait to be asked, and who waits for the answers.
+    /// The questions that wait to be asked, each with the sender that reports their answers.
     waiting: RefCell<Vec<(BTreeSet<Question>, oneshot::Sender<()>)>>,
     /// Held while questions are being asked.
     asking: Mutex<()>,
 }
 
 impl CurrentCluster {
-    /// Asks every question on which a proposal rests as it would be now, whether it was answered
-    /// before or not, and these others. Returns what was asked.
+    /// Asks all questions on which a proposal rests now, answered before or not, and the `others`, and returns all of
+    /// them.
     ///
     /// Whether the object exists, and those that it references, is known when they are read.
     ///
@@ -196,7 +196,7 @@ impl CurrentCluster {
     }
 }
 
-/// Whether objects of its kind are read with those that reference them.
+/// Whether objects of this kind are read with the objects that reference them.
 const fn is_read_by_reference(key: &ObjectKey) -> bool {
     matches!(
         key.kind,
@@ -209,8 +209,8 @@ const fn is_read_by_reference(key: &ObjectKey) -> bool {
 }
 
 impl CurrentCluster {
-    /// Whether a volume that is gone now was held by the deletion-protection finalizer, and every
-    /// csi-provisioner that may have removed it still honors it: then its driver had answered OK.
+    /// Whether a deleted volume had the deletion-protection finalizer, and every csi-provisioner that may have removed
+    /// it still honors it: then its driver had answered OK.
     ///
     /// It cannot be told who deleted the object.
     pub(in crate::apply) async fn driver_answered(&self, object: &ObjectRef) -> bool {
@@ -232,7 +232,7 @@ impl CurrentCluster {
         self.provisioners_honor_finalizer(&driver).0
     }
 
-    /// Returns the answer from what was read so far, and the questions on which it rests.
+    /// Returns whether every csi-provisioner of a driver honors the finalizer, and the questions asked for it.
     fn provisioners_honor_finalizer(&self, driver: &Text) -> (bool, Vec<Question>) {
         let mut state = self.state.borrow_mut();
         state.drop_outdated_facts();
@@ -305,11 +305,11 @@ impl CurrentCluster {
 pub(in crate::apply) struct ExpiredLeases {
     controllers: Vec<(ControllerRole, Text)>,
     read: Vec<LeaseReading>,
-    /// How long to wait before they are read again: the longest duration among them.
+    /// The wait before the Leases are read again: the longest duration among them.
     pub(in crate::apply) wait: Duration,
 }
 
-/// What changes in a Lease while its holder lives.
+/// The fields of a Lease that change while its holder is running.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct LeaseReading {
     namespace: Text,

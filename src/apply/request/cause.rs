@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::WriteRequest;
 
-/// Whether the object, as it is now, may be so because a request was carried out that was rendered from it as it was
-/// `before`; `None` is no object.
+/// Whether the state of an object may be the effect of a request that was rendered from its state `before`; `None` is
+/// no object.
 pub(in crate::apply) fn may_have_caused(
     request: &WriteRequest,
     before: &Value,
@@ -32,7 +32,7 @@ pub(in crate::apply) fn may_have_caused(
     edits.peek().is_none() || edits.all(|it| shows(it, before, live))
 }
 
-/// Whether an object shows what an operation of a JSON patch would have made of it.
+/// Whether an object shows the effect of one operation of a JSON patch.
 fn shows(operation: &Value, before: &Value, live: &Value) -> bool {
     let path = operation["path"].as_str().unwrap_or_default();
     let (parent, last) = path.rsplit_once('/').unwrap_or_default();
@@ -46,7 +46,7 @@ fn shows(operation: &Value, before: &Value, live: &Value) -> bool {
     }
 }
 
-/// Whether an object has everything that a manifest says.
+/// Whether an object contains everything that a manifest contains.
 fn contains(live: &Value, manifest: &Value) -> bool {
     match (live, manifest) {
         (Value::Object(live), Value::Object(manifest)) => {

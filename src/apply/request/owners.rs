@@ -19,7 +19,7 @@ pub(super) fn remove(
     Ok(patch.request())
 }
 
-/// Adds owner references at the end of the list, after those that they replace are removed.
+/// Adds owner references at the end of the list, after the removal of those that they replace.
 pub(super) fn add<'a>(
     claim: &ObjectRef,
     owners: impl Iterator<Item = &'a OwnerReference>,
@@ -62,7 +62,7 @@ fn reference(owner: &OwnerReference) -> Result<Value, UnfitObject> {
 }
 
 impl Patch<'_> {
-    /// Removes references at their places, each of which is tested by its uid.
+    /// Removes references at their positions, each of which is tested by its uid.
     fn remove_owners(&mut self, owners: &[OwnerReference]) -> Result<(), UnfitObject> {
         let mut places = Vec::new();
         for owner in owners {

@@ -1,4 +1,4 @@
-//! Announces volumes: annotates each, then records all of them that were annotated.
+//! Announces volumes: annotates each, then records all that were annotated.
 //!
 //! Only the record announces. Where it cannot be created after all, or the run is killed before, the
 //! annotations are ignored, and no volume is recorded whose users could not see that.
@@ -20,10 +20,9 @@ use crate::model::{
 };
 use crate::plan::{ProposedChange, Purpose};
 
-/// How many bytes a record holds at most: the values of a `ConfigMap` may have 1 MiB (apiserver,
-/// `ValidateConfigMap`).
+/// The most bytes of a record: the values of a `ConfigMap` may have 1 MiB (apiserver, `ValidateConfigMap`).
 const BYTES: usize = 700 * 1024;
-/// What a record says of itself.
+/// Annotation that explains a record.
 const ABOUT: &str = "PersistentVolumes that kubectl storage gc --announced may reclaim after the grace period in \
                      key batch, counted from the creation of this object. Deleting this object takes all of it back.";
 
@@ -40,9 +39,9 @@ struct Marked<'a> {
     candidate: Candidate<'a>,
     entry: u64,
     written: WriteAnswer,
-    /// The time that its annotation shows.
+    /// The time in the annotation.
     shown: Time,
-    /// The veto that was recorded when it was proposed.
+    /// The veto that was recorded when the change was proposed.
     veto: Option<Veto>,
 }
 
@@ -62,8 +61,8 @@ impl<'a> Candidate<'a> {
 }
 
 impl ChangeExecutor<'_> {
-    /// Announces everything that a plan announces. How each change ends is known to
-    /// [`Self::announced_end`]; what an interruption leaves out has no end.
+    /// Announces all volumes that a plan announces. How each change ends is known to [`Self::announced_end`]; what an
+    /// interruption leaves out has no end.
     pub(in crate::apply) async fn announce_all(&self, changes: &[ProposedChange]) {
         let all: Vec<_> = changes.iter().filter_map(Candidate::of).collect();
         for (number, volumes) in batches(&all).into_iter().enumerate() {
@@ -73,7 +72,7 @@ impl ChangeExecutor<'_> {
         }
     }
 
-    /// Returns how a change has ended that announces, if it has.
+    /// Returns the end of a change that announces, if it has ended.
     pub(in crate::apply) fn announced_end(&self, change: &ProposedChange) -> Option<ChangeEnd> {
         Candidate::of(change)?;
         self.announcements.borrow_mut().remove(&change.object.key)
@@ -311,12 +310,12 @@ impl ChangeExecutor<'_> {
     }
 }
 
-/// How messages name a record.
+/// Names a record, for users.
 fn shown(new: &NewConfigMap<'_>) -> String {
     format!("configmap {}/{}", new.namespace, new.name)
 }
 
-/// Groups what is announced into records that the API server stores.
+/// Groups volumes into records that the API server stores.
 fn batches<'a>(all: &[Candidate<'a>]) -> Vec<Vec<Candidate<'a>>> {
     let mut batches: Vec<Vec<Candidate<'a>>> = Vec::new();
     let mut bytes = 0;
@@ -335,13 +334,13 @@ fn batches<'a>(all: &[Candidate<'a>]) -> Vec<Vec<Candidate<'a>>> {
     batches
 }
 
-/// Returns when a record was created, if all of it was stored.
+/// Returns the creation time of a record, if all of it was stored.
 fn is_whole(stored: &StoredConfigMap, new: &NewConfigMap<'_>) -> Option<Time> {
     let whole = new.data.iter().all(|(key, value)| stored.value(key) == Some(value));
     stored.created().filter(|_| whole && stored.is_immutable())
 }
 
-/// Returns how a change ends that could not be recorded.
+/// Returns the end of a change that could not be recorded.
 fn unrecorded(shown: &str, ended: &ConfigMapWrite) -> ChangeEnd {
     let right =
         "requires list and create of configmaps in its namespace; --record-namespace names another";

@@ -18,23 +18,22 @@ use super::{ChangeExecutor, RETRY, exists_already};
 use crate::model::Action;
 use crate::plan::{ProposedChange, Purpose};
 
-/// The end of a change of which only dry runs were sent.
+/// Returns the end of a change of which only dry runs were sent.
 pub(super) fn changes_nothing() -> ChangeEnd {
     ChangeEnd::new(Outcome::Done, "the API server would accept it")
 }
 
 impl ChangeExecutor<'_> {
-    /// Whether a dry run would tell nothing that the request itself does not: it only removes owner
-    /// references, in one patch, and a dry run was accepted in its namespace. A user without the right to
-    /// it, or is refused by admission, is refused before anything is sent; where only other claims
-    /// are refused, the API server refuses the whole patch.
+    /// Whether a dry run would show nothing new: the change only removes owner references, in one patch, and a dry run
+    /// was accepted in its namespace. A user who lacks the permission, or whom admission refuses, is refused before
+    /// anything is sent; where only other claims are refused, the API server refuses the whole patch.
     pub(super) fn is_accepted(&self, change: &ProposedChange) -> bool {
         self.dry_run == DryRun::None
             && change.only_removes_owners()
             && self.accepted.borrow().contains(&change.object.key.namespace)
     }
 
-    /// Sends the request of an action as a dry run, and refuses what the API server would drop.
+    /// Sends the request of an action as a dry run, and refuses it where the API server would drop a part.
     pub(super) async fn dry_run_step(
         &self,
         purpose: &Purpose,
@@ -167,8 +166,7 @@ impl ChangeExecutor<'_> {
 }
 
 impl ChangeExecutor<'_> {
-    /// Waits for as long as expired Leases are valid, and reads them again: one that has changed
-    /// has a holder that is at work.
+    /// Waits for as long as expired Leases are valid, and reads them again: a Lease that changed has a running holder.
     pub(super) async fn read_leases_again(&self, leases: ExpiredLeases) -> Result<(), ChangeEnd> {
         let began = Instant::now();
         while began.elapsed() < leases.wait {

@@ -19,12 +19,12 @@ use crate::model::{
 use crate::plan::ProposedChange;
 use crate::remedies::retention::NEVER_ADDED;
 
-/// How often a removal is rendered anew from the claim as it is then.
+/// Number of times that a removal is rendered anew from the claim as it is then.
 const ATTEMPTS: usize = 5;
 
 impl ChangeExecutor<'_> {
-    /// Adds a reference, verifies that its owner is not being deleted, and removes the guard. Whatever
-    /// does not end so is taken back.
+    /// Adds a reference, verifies that its owner is not being deleted, and removes the guard; after any failure, takes
+    /// the reference back.
     pub(super) async fn add_owner(
         &self,
         change: &ProposedChange,
@@ -66,8 +66,8 @@ impl ChangeExecutor<'_> {
         ended
     }
 
-    /// Verifies that the owner whose reference was added is not being deleted, also after a while: the
-    /// garbage collector acts on what it read before.
+    /// Verifies that the owner whose reference was added is not being deleted, also after a while: the garbage
+    /// collector acts on earlier reads.
     pub(super) async fn confirm_owner(
         &self,
         claim: &ObjectRef,
@@ -116,7 +116,7 @@ impl ChangeExecutor<'_> {
         }
     }
 
-    /// Removes what was added, as far as it is still there, and tells what has become of the claim.
+    /// Removes the added references, as far as they remain, and describes the state of the claim.
     async fn take_back(
         &self,
         change: &ProposedChange,
@@ -160,7 +160,7 @@ impl ChangeExecutor<'_> {
         format!("the references that were added remain, since {why}; {help}")
     }
 
-    /// Sends the removal, with an entry of its own in the journal.
+    /// Sends the removal of references, with its own journal entry.
     async fn send_removal(
         &self,
         change: &ProposedChange,
@@ -206,8 +206,7 @@ impl ChangeExecutor<'_> {
         }
     }
 
-    /// Looks again at a claim whose removal took long to be recorded: nothing is sent that would be rendered otherwise
-    /// now.
+    /// Verifies that a removal which took long to be recorded would still be rendered the same.
     async fn is_still_rendered(
         &self,
         removal: &ProposedChange,
@@ -225,7 +224,7 @@ impl ChangeExecutor<'_> {
         }
     }
 
-    /// Whether the garbage collector was faster.
+    /// Describes the claim after the removal: the garbage collector may have been faster.
     async fn after_removal(&self, claim: &ObjectRef, help: &str) -> String {
         const REMOVED: &str = "the references that were added are removed again";
         tokio::time::sleep(SETTLING).await;

@@ -24,7 +24,7 @@ use crate::plan::{ProposedChange, Purpose};
 use crate::remedies::{Orphan, placeholder};
 
 impl ChangeExecutor<'_> {
-    /// Has the driver delete the backend volume that the step before kept. `Err` is an early end.
+    /// Creates the placeholder volume with which the driver deletes the kept backend volume. `Err` is an early end.
     pub(super) async fn reclaim(
         &self,
         change: &ProposedChange,
@@ -68,8 +68,8 @@ impl ChangeExecutor<'_> {
         Ok(ended)
     }
 
-    /// Sends the creation of the placeholder volume as a dry run before the first step: a user who
-    /// may not create it must not remove the finalizer.
+    /// Sends the creation of the placeholder volume as a dry run before the first step: a user who may not create it
+    /// must not remove the finalizer.
     pub(super) async fn dry_run_reclaim(
         &self,
         change: &ProposedChange,
@@ -264,7 +264,7 @@ impl ChangeExecutor<'_> {
     }
 }
 
-/// Returns how a change ends whose record cannot be written.
+/// Returns the end of a change whose record cannot be written.
 fn unrecorded(error: &RecordError) -> ChangeEnd {
     match error {
         RecordError::Denied(why) => ChangeEnd::new(

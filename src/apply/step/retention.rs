@@ -21,14 +21,14 @@ use crate::model::{Action, ObjectRef, OwnerReference, RetentionPolicy};
 use crate::plan::{ObjectDetails, ProposedChange, Purpose};
 use crate::remedies::{RetentionPart, RetentionRequest, retention_set};
 
-/// How often the patch of the policy is rendered again where only the status of the set has changed,
-/// and how often references are removed that a controller added meanwhile.
+/// Number of times that the patch of the policy is rendered again where only the status of the set has changed, and
+/// that references are removed which a controller added meanwhile.
 const ATTEMPTS: usize = 3;
 
-/// Whether the controller of the set has observed its last change.
+/// Result of waiting for the controller of the set to observe its last change.
 enum Observation {
     Observed,
-    /// Not within the time, and why.
+    /// The change was not observed in time, for this reason.
     Unobserved(String),
     /// The set was deleted, or is Terminating.
     Deleted(String),
@@ -127,8 +127,8 @@ impl ChangeExecutor<'_> {
         })
     }
 
-    /// Proposes the whole change again: only the identical proposal is carried out. What a watch has
-    /// lost is waited for.
+    /// Proposes the whole change again: only the identical proposal is carried out. What a watch has lost is waited
+    /// for.
     async fn propose_whole_again(&self, change: &ProposedChange) -> Result<(), ChangeEnd> {
         let began = Instant::now();
         loop {
@@ -211,8 +211,7 @@ impl ChangeExecutor<'_> {
         Err(ChangeEnd { detail: format!("{claim}: {}", ended.detail), ..ended })
     }
 
-    /// Patches the policy. The status of a set may change at any moment: then the patch is rendered
-    /// again, after all has been judged again.
+    /// Patches the policy; where only the status of the set changed, everything is judged and the patch rendered again.
     async fn patch_policy(
         &self,
         change: &ProposedChange,
@@ -279,8 +278,8 @@ impl ChangeExecutor<'_> {
         }
     }
 
-    /// Removes what contradicts the policy, until nothing does after the controllers had time to act
-    /// on what they had read before.
+    /// Removes the references that contradict the policy, until none does after the controllers had time to act on
+    /// earlier reads.
     async fn resolve_rest(
         &self,
         change: &ProposedChange,
@@ -316,7 +315,7 @@ impl ChangeExecutor<'_> {
         Err(ChangeEnd::new(Outcome::Failed, told))
     }
 
-    /// Returns the removals that the policy still requires, by lists that were read just now.
+    /// Returns the removals that the policy still requires, by new lists.
     async fn rest(
         &self,
         change: &ProposedChange,
@@ -341,7 +340,7 @@ impl ChangeExecutor<'_> {
         }
     }
 
-    /// Fails where a claim of which references were, or might have been, removed was deleted.
+    /// Fails where a claim whose references were, or might have been, removed was deleted.
     fn all_exist(&self, change: &ProposedChange) -> Result<(), ChangeEnd> {
         let claims = change.proposal.steps.iter().filter_map(|it| match it {
             Action::RemoveOwnerReferences { claim, .. } => Some(claim),
@@ -391,10 +390,10 @@ impl ChangeExecutor<'_> {
     }
 }
 
-/// How many claims a message names at most.
+/// Number of claims that a message names at most.
 const NAMED: usize = 5;
 
-/// How far a change is.
+/// Progress of a change of a policy.
 #[derive(Default)]
 struct RetentionProgress {
     /// The claims whose references were removed.
@@ -403,7 +402,7 @@ struct RetentionProgress {
     patched: bool,
     /// Whether the patch was sent, and its effect is unknown.
     unanswered: bool,
-    /// Why owner references remain that contradict the policy: other owners count.
+    /// Reasons why owner references that contradict the policy remain: other owners count.
     remain: Vec<String>,
     /// The journal entry of the last write.
     entry: Option<u64>,
@@ -446,7 +445,7 @@ impl RetentionProgress {
     }
 }
 
-/// What to do after an early end.
+/// Returns advice about the next command after an early end.
 fn again(change: &ProposedChange) -> String {
     let key = &change.object.key;
     let namespace = key.namespace.as_deref().unwrap_or("default");
@@ -461,7 +460,7 @@ fn again(change: &ProposedChange) -> String {
     format!("; {next}; `kubectl storage retention show sts/{name} -n {namespace}` shows the claims")
 }
 
-/// The policies between which a change goes, if it patches the policy.
+/// Returns the policies before and after a change, if it patches the policy.
 fn policies(change: &ProposedChange) -> Option<(RetentionPolicy, RetentionPolicy)> {
     change.proposal.steps.iter().find_map(|it| match it {
         Action::SetRetentionPolicy { from, to, .. } => Some((from.clone(), to.clone())),
@@ -469,7 +468,7 @@ fn policies(change: &ProposedChange) -> Option<(RetentionPolicy, RetentionPolicy
     })
 }
 
-/// One write of a change, which was confirmed with it.
+/// Returns one write of a change, which was confirmed with it, as a change of its own.
 fn part_of(
     change: &ProposedChange,
     request: &RetentionRequest,

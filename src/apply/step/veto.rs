@@ -16,7 +16,7 @@ use crate::journal::announcement::{RECORD, VETO, VETOES, parse_veto, veto_value}
 use crate::model::{Action, Veto};
 use crate::plan::ProposedChange;
 
-/// What the record says of itself.
+/// Annotation that explains the record of vetoes.
 const ABOUT: &str = "PersistentVolumes whose announcement was vetoed, by uid. kubectl storage gc --announce does \
                      not announce them again, unless --include-vetoed is given or their key is removed.";
 
@@ -54,8 +54,8 @@ impl ChangeExecutor<'_> {
         Ok(ended)
     }
 
-    /// Removes the veto of a volume that is announced again, if it is still the one that was read. Why
-    /// one remains, if one does, is returned.
+    /// Removes the veto of a volume that is announced again, if it is still the one that was read. Why one remains, if
+    /// one does, is returned.
     pub(super) async fn take_back_veto(
         &self,
         change: &ProposedChange,
@@ -156,7 +156,7 @@ fn render(
     request
 }
 
-/// Returns how a change ends whose record was not written.
+/// Returns the end of a change whose record was not written.
 fn unwritten(shown: &str, ended: ConfigMapWrite) -> ChangeEnd {
     match ended {
         ConfigMapWrite::Refused(why) => ChangeEnd::new(

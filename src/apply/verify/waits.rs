@@ -1,6 +1,6 @@
-//! Waits for what controllers do after a write: that a volume and a claim are bound to each other, that a
-//! claim is deleted and its volume Released with its data, what follows the creation of a volume object, and
-//! that an object is deleted.
+//! Waits for effects of controllers after a write: that a volume and a claim are bound to each other, that a claim is
+//! deleted and its volume Released with its data, the effects of the creation of a volume object, and that an object is
+//! deleted.
 
 use std::time::{Duration, Instant};
 
@@ -33,11 +33,11 @@ pub(super) fn reserved(claim: &ClaimKey, written: &Value) -> (Outcome, String) {
     (Outcome::Failed, "the API server shows another spec.claimRef".to_owned())
 }
 
-/// What was seen of a volume and of the claim that it is to be bound to.
+/// Result of one look at a volume and the claim to which it is to be bound.
 enum Sight {
     /// Both are bound to each other.
     Bound(String),
-    /// They will not be.
+    /// Volume and claim will not be bound to each other.
     Never(String),
     NotYet(String),
 }
@@ -123,16 +123,16 @@ async fn look(
     }))
 }
 
-/// How long csi-provisioner is given to remove its finalizer: it acts on the update itself. One that
-/// does not remove it leaves it where it should be.
+/// The time that csi-provisioner gets to remove its finalizer: it acts on the update itself. One that does not remove
+/// it leaves it where it should be.
 const SETTLING: Duration = Duration::from_secs(10);
 
 /// The deletion of a claim that the API server has accepted.
 pub(super) struct ClaimDeletion<'a> {
     pub(super) claim: &'a ObjectRef,
-    /// Its volume, which has policy Retain.
+    /// The volume of the claim, which has policy Retain.
     pub(super) released: Option<&'a ObjectRef>,
-    /// Whether the change ends with it: otherwise the volume is reclaimed next.
+    /// Whether the change ends with the deletion: otherwise the volume is reclaimed next.
     pub(super) is_last: bool,
 }
 
@@ -175,12 +175,12 @@ impl ClaimDeletion<'_> {
         }
     }
 
-    /// The pods that use the claim now, or why they are unknown.
+    /// Returns the pods that use the claim now, or why they are unknown.
     async fn users(&self, cluster: &CurrentCluster) -> Result<Vec<String>, String> {
         cluster.users_of(self.claim).await
     }
 
-    /// A volume that was bound to the claim in the last moment is reclaimed by its policy.
+    /// Returns the outcome without a volume: one bound in the last moment is reclaimed by its policy.
     fn without_volume(&self, cluster: &CurrentCluster) -> (Outcome, String) {
         let bound = cluster.volumes_bound_to(self.claim);
         if bound.is_empty() {
@@ -194,10 +194,10 @@ impl ClaimDeletion<'_> {
         (Outcome::Pending, told)
     }
 
-    /// Whether csi-provisioner has removed its finalizer, as it does with policy Retain, where the
-    /// volume is to be reclaimed next. It removes it by a patch without preconditions
-    /// (sig-storage-lib-external-provisioner `controller.go`, `patchPersistentVolumeWithFinalizers`): one that
-    /// came after the policy was set to Delete would remove what protects the deletion (R-2644-29).
+    /// Whether csi-provisioner has removed its finalizer, as it does with policy Retain, or need not have: the volume
+    /// is not reclaimed next, or the time is over. Its patch has no preconditions (sig-storage-lib-external-provisioner
+    /// `controller.go`, `patchPersistentVolumeWithFinalizers`): one that came after the policy was set to Delete would
+    /// remove what protects the deletion (R-2644-29).
     fn is_settled(&self, live: &Value, waited: Duration) -> bool {
         let all = live["metadata"]["finalizers"].as_array();
         let has_it = all.is_some_and(|all| all.iter().any(|it| it == EXTERNAL_PROVISIONER));
@@ -259,7 +259,7 @@ impl ClaimDeletion<'_> {
     }
 }
 
-/// How to get at the data that remains.
+/// Returns advice about access to the data that remains.
 fn rebound(volume: &ObjectRef) -> String {
     format!("and keeps the data; `kubectl storage rebind {volume}` gives it back")
 }
@@ -386,14 +386,14 @@ pub(super) fn unwaited() -> (Outcome, String) {
     (Outcome::Pending, "not verified: --wait=false".to_owned())
 }
 
-/// How often what the watches have brought is checked.
+/// The pause between checks of the changes that watches brought.
 pub(super) const CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// How often the API server is asked where a watch brings nothing.
+/// The pause between reads from the API server where a watch brings nothing.
 pub(super) const ASK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Waits until an object is deleted. `by_policy`: its backend volume is deleted with it, because of
-/// the policy Delete. Where another client changes the policy meanwhile, the provisioner may or may
-/// not have begun, and the deletion of the object proves nothing.
+/// Waits until an object is deleted. `by_policy`: its backend volume is deleted with it, because of the policy Delete.
+/// Where another client changes the policy meanwhile, the provisioner may or may not have begun, and the deletion of
+/// the object proves nothing.
 pub(super) async fn until_gone(
     cluster: &CurrentCluster,
     object: &ObjectRef,
@@ -440,7 +440,7 @@ pub(super) async fn until_gone(
     (Outcome::Pending, format!("it still exists after {waited}{last}"))
 }
 
-/// Waits until an object of which no watch brings anything is deleted.
+/// Waits until an object that no watch covers is deleted.
 pub(super) async fn until_deleted(
     cluster: &CurrentCluster,
     object: &ObjectRef,

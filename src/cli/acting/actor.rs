@@ -1,4 +1,4 @@
-//! Acts: what is done when, within which bounds, and what is told of it.
+//! Actor: does the works for which there are findings, within their bounds, and reports what was done or not.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -42,19 +42,19 @@ use crate::{
     },
 };
 
-/// How soon it is asked again whether anything may be changed.
+/// Wait before the permit is asked again, where nothing may be changed now.
 const NOT_NOW: Duration = Duration::from_secs(3);
-/// The same where something was to be changed, and was not.
+/// Longest wait after a look whose changes were due, but not made.
 const RETRY: Duration = Duration::from_secs(30);
-/// The same after a look that failed.
+/// Wait after a look or a write that failed.
 const FAILED: Duration = Duration::from_secs(60);
-/// Nothing is to be done.
+/// Longest wait, where no work is scheduled.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// Does what is wanted.
+/// Loop that does the wanted works in the background.
 pub(in crate::cli) struct Actor<'a> {
     pub(in crate::cli) connection: &'a ConnectionArgs,
-    /// The work that it does, if that is switched on.
+    /// Works that this actor does while they are switched on.
     pub(in crate::cli) works: &'static [Work],
     pub(in crate::cli) terms: watch::Receiver<Arc<ActingTerms>>,
     pub(in crate::cli) wanted: watch::Receiver<Wanted>,
@@ -63,20 +63,20 @@ pub(in crate::cli) struct Actor<'a> {
     pub(in crate::cli) options: RunOptions,
     pub(in crate::cli) counts: ActingCounts,
     pub(in crate::cli) tell: &'a dyn Fn(ActingNews<'_>),
-    /// Whether changes are being made.
+    /// Counter of runs that make changes now.
     pub(in crate::cli) busy: Busy,
-    /// The room of an hour, which it shares with other actors.
+    /// Room for the changes of an hour, shared with other actors.
     pub(in crate::cli) room: HourRoom,
-    /// What it has seen and done so far.
+    /// Results of earlier looks and changes of this actor.
     pub(in crate::cli) past: ActorPast,
 }
 
-/// What an actor has seen and done so far.
+/// Results of earlier looks and changes of an actor.
 pub(in crate::cli) struct ActorPast {
     begun: Instant,
-    /// Whether the last look at what is to be announced found a flood, or there was none.
+    /// Whether the last look for volumes to announce opened a breaker, or there was no such look.
     breaker_open: bool,
-    /// What was to be changed last time, and was not.
+    /// Objects whose last change by a work did not end as done.
     unchanged: BTreeSet<(Work, ObjectRef)>,
     repeats: Repeats,
 }
@@ -92,21 +92,21 @@ impl Default for ActorPast {
     }
 }
 
-/// What came of a look.
+/// Outcome of one look for a work, which decides when the next look is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
-    /// There is nothing to do, or not now: it is looked at again in a while.
+    /// Nothing to do, or not now: the next look comes after the usual wait.
     Idle,
-    /// Something was changed: there may be more to do.
+    /// Something was changed, and more may be left to do.
     Changed,
-    /// It may not be changed now.
+    /// Changes are not permitted now.
     NotNow,
-    /// Something that was to be changed was not.
+    /// Changes were due, but not made.
     Retry,
 }
 
 impl Actor<'_> {
-    /// Goes on for ever.
+    /// Waits until a work is due and does it, for ever.
     pub(in crate::cli) async fn run(mut self) -> Infallible {
         let mut schedule = WorkSchedule::default();
         loop {
@@ -143,7 +143,7 @@ impl Actor<'_> {
         }
     }
 
-    /// Where nobody looks at announcements any more, nothing is known of them.
+    /// Forgets what is known of announcements as soon as no finding calls for announcing.
     fn forget_what_nobody_looks_at(&mut self, terms: &ActingTerms, wanted: &Wanted) {
         if !self.works.contains(&Work::Announce) || wanted.has(Work::Announce) {
             return;
@@ -237,7 +237,7 @@ impl Actor<'_> {
             return Ok(Ended::Idle);
         }
         let hour = self.room.clone();
-        // What saves data waits for nobody who counts.
+        // What saves data waits for no other work that counts.
         let counting = if work == Work::Rescue { None } else { Some(hour.count().await) };
         let (journal, rate) = self.open_journal(&collected, term.clone()).await?;
         // To record what people object to saves data, and waits for nothing.
@@ -296,7 +296,7 @@ impl Actor<'_> {
         for done in &receipt.done {
             self.counts.count(work, done.outcome);
             let object = &done.change.object;
-            // What somebody has undone before it was verified counts too.
+            // What another client has undone before it was verified counts too.
             if done.outcome == Outcome::Done || done.partly {
                 past.repeats.note(work, object, past.begun.elapsed());
             }
@@ -318,7 +318,7 @@ impl Actor<'_> {
         })
     }
 
-    /// Leaves out what was changed again and again within the hour: somebody else undoes it.
+    /// Removes changes of objects that were changed too often within the hour: another client undoes them.
     fn leave_out_what_is_undone(&self, work: Work, plan: &mut Plan) {
         let at = self.past.begun.elapsed();
         plan.changes.retain(|change| {
@@ -330,7 +330,7 @@ impl Actor<'_> {
         });
     }
 
-    /// Opens the journal, and counts what was changed within the hour. Without it nothing is changed.
+    /// Opens the journal and counts the changes of the last hour; nothing is changed where that fails.
     async fn open_journal(
         &self,
         collected: &Collected,
@@ -351,7 +351,7 @@ impl Actor<'_> {
     }
 }
 
-/// How many changes were made within the hour; `Err` is why that is not known.
+/// Returns how many changes were made within the hour; `Err` says why that is unknown.
 fn made(work: Work, rate: &Rate) -> Result<usize, &str> {
     match (work, &rate.incomplete) {
         // What saves data waits for nothing: a bound would lose what it is there for.
@@ -364,15 +364,15 @@ fn made(work: Work, rate: &Rate) -> Result<usize, &str> {
     }
 }
 
-/// Why something was not done, as it was told of each work since something was done: nothing is told twice.
+/// Reasons for inaction that were told for each work since it last did something, so that none is told twice.
 #[derive(Default)]
 pub(in crate::cli) struct ToldReasons(BTreeMap<Work, BTreeSet<String>>);
 
-/// More reasons of one work are not remembered: some of them name objects.
+/// Number of remembered reasons of a work at which all are forgotten: some name objects.
 const REMEMBERED: usize = 100;
 
 impl ToldReasons {
-    /// Whether this reason was not told yet.
+    /// Remembers a reason, and returns whether it is new.
     pub(in crate::cli) fn is_new(&mut self, work: Work, reason: &str) -> bool {
         let known = self.0.entry(work).or_default();
         if known.len() >= REMEMBERED {
@@ -381,32 +381,32 @@ impl ToldReasons {
         known.insert(reason.to_owned())
     }
 
-    /// Forgets it: something was done.
+    /// Forgets the reasons of a work that has done something.
     pub(in crate::cli) fn forget(&mut self, work: Work) {
         self.0.remove(&work);
     }
 }
 
-/// What is told of what is done in the background.
+/// Report of what was done in the background, or why it was not.
 pub(in crate::cli) enum ActingNews<'a> {
     /// A reconciler that only reports would make these changes.
     Would { work: Work, changes: &'a [ProposedChange] },
-    /// Nothing is announced or reclaimed.
+    /// A breaker forbids to announce and to reclaim.
     BreakerOpen { work: Work, breaker: &'a Breaker },
-    /// Changes wait, since so many were made within the hour.
+    /// Changes wait because the bound on changes within an hour is reached.
     NoRoom { work: Work, waiting: usize, made: usize },
-    /// Changes wait, since it is not known how many were made within the hour.
+    /// Changes wait because it is unknown how many were made within the hour.
     UnknownRate { work: Work, waiting: usize, why: &'a str },
-    /// So many changes at once are refused altogether.
+    /// A plan with more changes than allowed is refused whole.
     TooMany { work: Work, count: usize },
-    /// Somebody else undoes again and again what was done to an object.
+    /// An object is left alone because another client keeps undoing its changes.
     Undone { work: Work, object: &'a ObjectRef },
-    /// It was reclaimed, and somebody has set its reclaim policy back.
+    /// A reclaimed volume is left alone because its reclaim policy was set back.
     TakenBack { work: Work, object: &'a ObjectRef },
     /// Volumes are not announced, although they are old enough.
     LeftAlone { work: Work, left_alone: &'a LeftAlone },
-    /// Changes were made, or were not.
+    /// A plan was carried out, in whole or in part.
     Changed { work: Work, receipt: &'a Receipt, shape: &'a writing::Receipt },
-    /// It could not look, or not write.
+    /// A look or a write failed.
     Failed { work: Work, message: String },
 }

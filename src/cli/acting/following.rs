@@ -1,4 +1,4 @@
-//! `-w` on commands that write: goes on until somebody ends it.
+//! `-w` on commands that write: acts until a signal, a failure, or the end of whatever reads its output.
 
 use std::{cell::RefCell, convert::Infallible, ops::ControlFlow, pin::pin, time::Duration};
 
@@ -27,11 +27,11 @@ use crate::{
     },
 };
 
-/// How long a change may go on after a signal: Kubernetes waits 30 seconds before it kills a pod.
+/// Longest time for a change to end after a signal: Kubernetes waits 30 seconds before it kills a pod.
 const LAST_CHANGE: Duration = Duration::from_secs(20);
 
-/// Waits for a signal, and until the change that is being made is made: no other one begins. Whatever
-/// takes longer is found open in the journal.
+/// Waits for a signal, then for the end of a change that is being made; no other one begins. A change that takes longer
+/// stays open in the journal.
 pub(in crate::cli) async fn ended(interrupt: &Interrupt, busy: &Busy) {
     interrupt.ordered().await;
     if busy.is_busy() {
@@ -39,8 +39,7 @@ pub(in crate::cli) async fn ended(interrupt: &Interrupt, busy: &Busy) {
     }
 }
 
-/// Finishes the change that is being made, whatever else has ended: no other one begins. Only so long as after a
-/// signal.
+/// Lets a change that is being made end, whatever else has ended; no other one begins. The wait is that after a signal.
 pub(in crate::cli) async fn finish(
     acting: impl Future<Output = Infallible>,
     interrupt: &Interrupt,
@@ -56,7 +55,7 @@ pub(in crate::cli) async fn finish(
     }
 }
 
-/// A command that goes on.
+/// Command with `-w`, which acts until it is ended.
 pub(in crate::cli) struct Following<'a> {
     pub(in crate::cli) connection: &'a ConnectionArgs,
     pub(in crate::cli) terms: ActingTerms,
@@ -66,7 +65,7 @@ pub(in crate::cli) struct Following<'a> {
 }
 
 impl Following<'_> {
-    /// Goes on until it is ended.
+    /// Acts until a signal, a failure, or the end of its reader.
     pub(in crate::cli) async fn run(self, interrupt: &Interrupt) -> Result<Exit, Failure> {
         let Self { connection, terms, field_manager, options, format } = self;
         interrupt.order();
@@ -87,7 +86,7 @@ impl Following<'_> {
             let (end, mut ended) = tokio::sync::mpsc::unbounded_channel();
             let told = RefCell::new(ToldReasons::default());
             let show = |news: ActingNews<'_>| {
-                // Whoever reads its output no more has ended it.
+                // The end of its reader ends the command.
                 match tell(&news, format, &mut told.borrow_mut()) {
                     Ok(true) => {}
                     Ok(false) => drop(end.send(Ok(Exit::Done))),
@@ -135,7 +134,7 @@ impl Following<'_> {
     }
 }
 
-/// Prints what was done, and says why something was not, once. Returns whether anybody reads it.
+/// Prints what was done, and tells once why something was not. Returns whether the output is still read.
 fn tell(news: &ActingNews<'_>, format: &Format, told: &mut ToldReasons) -> std::io::Result<bool> {
     if let ActingNews::Changed { work, shape, .. } = news {
         told.forget(*work);
@@ -159,7 +158,7 @@ fn tell(news: &ActingNews<'_>, format: &Format, told: &mut ToldReasons) -> std::
     Ok(true)
 }
 
-/// Why something was not done.
+/// Returns why something was not done; `None` for news that are not about that.
 fn note(news: &ActingNews<'_>) -> Option<(Work, String)> {
     let (work, text) = match news {
         ActingNews::BreakerOpen { work, breaker } => (

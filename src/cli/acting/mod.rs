@@ -32,35 +32,35 @@ use crate::{
     },
 };
 
-/// How soon other findings are looked at after a look.
+/// Shortest wait between two looks, after which other findings than before are looked at.
 const PAUSE: Duration = Duration::from_secs(5);
-/// How often the same findings are looked at again: ages grow, and what was refused may not be any more.
+/// Longest wait before the same findings are looked at again: ages grow, and what was refused may not be any more.
 const AGAIN: Duration = Duration::from_secs(600);
 
-/// What is done, and within which bounds.
+/// Works that are switched on, with their settings and bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ActingTerms {
-    /// The work that is switched on, and whether it acts rather than reports.
+    /// Works that are switched on, each with whether it acts rather than reports.
     pub(super) works: Vec<(Work, bool)>,
     pub(super) terms: WorkTerms,
-    /// The settings of judgements.
+    /// Settings with which findings are judged.
     pub(super) judged: Settings,
     pub(super) bounds: ActingBounds,
 }
 
 impl ActingTerms {
-    /// The work that is switched on.
+    /// Returns the works that are switched on.
     pub(super) fn on(&self) -> Vec<Work> {
         self.works.iter().map(|it| it.0).collect()
     }
 
-    /// Whether anything is changed by it.
+    /// Whether any work makes changes.
     pub(super) fn acts(&self) -> bool {
         self.works.iter().any(|it| it.1)
     }
 
-    /// How soon a work is looked at again for the same findings. A short grace period is looked at more often than
-    /// a long one.
+    /// Returns how soon the same findings of a work are looked at again. A short grace period is looked at more often
+    /// than a long one.
     fn again(&self, work: Work) -> Duration {
         match work {
             Work::Announce => (self.terms.older_than / 6).clamp(PAUSE, AGAIN),
@@ -70,20 +70,20 @@ impl ActingTerms {
     }
 }
 
-/// What a policy says of work.
+/// Function that derives the terms of acting from a policy.
 type TermsOf = Box<dyn Fn(&WatchPolicy) -> ActingTerms + Send>;
 
-/// Hears for what there are findings.
+/// Listener that tells actors which works the findings call for.
 pub(super) struct WantedFindings {
     terms: watch::Sender<Arc<ActingTerms>>,
     wanted: watch::Sender<Wanted>,
-    /// Those that call for any work.
+    /// Present findings that call for any work.
     findings: BTreeSet<(RuleId, ObjectRef)>,
-    /// Where policies come into force while it goes on.
+    /// Derives the terms of a changed policy; `None` where the terms never change.
     terms_of: Option<TermsOf>,
 }
 
-/// What follows them.
+/// Receivers of the terms and the wanted works, for an actor.
 pub(super) struct FollowedFindings {
     pub(super) terms: watch::Receiver<Arc<ActingTerms>>,
     pub(super) wanted: watch::Receiver<Wanted>,
@@ -98,13 +98,13 @@ impl WantedFindings {
         (heard, FollowedFindings { terms: follow_terms, wanted: follow_wanted })
     }
 
-    /// The same, by a policy that may change.
+    /// Begins with no findings, by the terms of a policy that may change.
     pub(super) fn by_policy(policy: &WatchPolicy, terms_of: TermsOf) -> (Self, FollowedFindings) {
         let (heard, follow) = Self::by(terms_of(policy));
         (Self { terms_of: Some(terms_of), ..heard }, follow)
     }
 
-    /// Takes in what the loop tells.
+    /// Takes in findings and policies from the loop.
     pub(super) fn take_in(&mut self, told: &Told) {
         if told.news.findings.is_empty() && told.policy.is_none() {
             return;
@@ -131,7 +131,7 @@ impl WantedFindings {
     }
 }
 
-/// Tells a value, if it is another one.
+/// Sends a value if it differs from the last one.
 fn set<T: PartialEq>(told: &watch::Sender<T>, value: T) {
     told.send_if_modified(|known| {
         let is_new = *known != value;

@@ -1,4 +1,4 @@
-//! Whether anything may be changed now, and how much: this process leads, nobody has paused or ended it, and the hour has room.
+//! Permission to change anything: this process leads, is neither paused nor ended, and the hour has room.
 
 use std::{
     convert::Infallible,
@@ -28,45 +28,45 @@ use crate::{
     },
 };
 
-/// Nothing is written by it.
+/// Field manager of the reader of pause records, which writes nothing.
 const FIELD_MANAGER: &str = "kubectl-storage";
 const UNREAD: &str = "not read yet";
-/// How often it is read whether somebody has paused it.
+/// Interval at which the pause records are read.
 const LOOK: Duration = Duration::from_secs(3);
-/// How long one answer about that may take.
+/// Longest wait for an answer about the pause records.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// For how long an answer holds: another one may come four seconds late. Nothing is sent that much later than somebody
-/// has paused it.
+/// Time for which an answer holds: the next one may come four seconds late. Nothing is sent later than this after a
+/// pause.
 pub(in crate::cli) const HEARD: Duration = Duration::from_secs(12);
 
-/// What was read of the record by which everybody can pause what acts.
+/// State of the records by which acting can be paused, as last read.
 #[derive(Clone)]
 pub(in crate::cli) struct ReadPause {
     pub(in crate::cli) pause: Pause,
-    /// When it was asked for.
+    /// Moment at which the records were asked for.
     asked: Moment,
 }
 
 impl ReadPause {
-    /// Whether it lets anything act, and is not too old for that: this process may have been stopped.
+    /// Whether the records let anything act, and were read recently: this process may have been stopped since.
     fn may_act(&self) -> bool {
         self.pause.may_act() && self.asked.elapsed() < HEARD
     }
 }
 
-/// Whether anything may be changed now.
+/// Permit to change anything, as it stands now.
 #[derive(Clone)]
 pub(in crate::cli) struct Permit {
     /// Whether this process leads.
     pub(in crate::cli) leadership: Leadership,
-    /// Whether somebody has paused it; `None` where nobody can, as at a terminal.
+    /// Pause records as last read; `None` where there are none, as at a terminal.
     pub(in crate::cli) pause: Option<watch::Receiver<ReadPause>>,
-    /// Whether somebody has ended it.
+    /// Whether this process was asked to end.
     pub(in crate::cli) interrupt: Interrupt,
 }
 
 impl Permit {
-    /// Whether it leads.
+    /// Whether this process leads.
     pub(super) fn leads(&self) -> bool {
         self.leadership.leads()
     }
@@ -84,20 +84,20 @@ impl Permit {
         }
     }
 
-    /// What speaks against destroying anything: nobody has led for long, and nobody has resumed since.
+    /// Returns the breaker that forbids destroying anything after a long time without a leader, until a resume.
     pub(super) fn unattended(&self) -> Option<Breaker> {
         let unattended = self.leadership.unattended()?;
         let resumed = self.pause.as_ref()?.borrow().pause.since;
         (resumed.is_none_or(|it| it <= unattended.until)).then_some(Breaker::Unattended(unattended))
     }
 
-    /// Since when announcements count: what was recorded before may be incomplete.
+    /// Returns the time from which on announcements count: earlier records may be incomplete.
     pub(super) fn counts_from(&self) -> Option<Time> {
         self.leadership.restarted()
     }
 
-    /// Why a change that began in a term must not be written any more: the process may have been stopped since. Whoever
-    /// ends it waits for such a change.
+    /// Returns why a change that began in a term must not be written any more: this process may have been stopped
+    /// since. A request to end is no reason, because the end waits for such a change.
     pub(super) fn withdrawn(&self, term: Option<&Term>) -> Option<&'static str> {
         if !self.leads() || self.leadership.term().as_ref() != term {
             Some("it is not certain that this process leads")
@@ -109,7 +109,7 @@ impl Permit {
     }
 }
 
-/// The permit of changes that began in a term.
+/// Permit to send changes that began in one term.
 pub(super) struct TermPermit {
     pub(super) permit: Permit,
     pub(super) term: Option<Term>,
@@ -127,7 +127,7 @@ impl SendPermit for TermPermit {
     }
 }
 
-/// How many runs make changes now. Clones share it.
+/// Number of runs that make changes now. Clones share it.
 #[derive(Clone)]
 pub(in crate::cli) struct Busy(watch::Sender<usize>);
 
@@ -137,7 +137,7 @@ impl Default for Busy {
     }
 }
 
-/// Changes are being made until this is dropped.
+/// Mark that a run makes changes, until it is dropped.
 pub(super) struct Making<'a>(&'a Busy);
 
 impl Drop for Making<'_> {
@@ -147,35 +147,35 @@ impl Drop for Making<'_> {
 }
 
 impl Busy {
-    /// Says that changes are being made.
+    /// Counts one more run that makes changes, until the mark is dropped.
     pub(super) fn begin(&self) -> Making<'_> {
         self.0.send_modify(|runs| *runs += 1);
         Making(self)
     }
 
-    /// Whether changes are being made.
+    /// Whether any run makes changes.
     pub(in crate::cli) fn is_busy(&self) -> bool {
         *self.0.borrow() > 0
     }
 
-    /// Waits until none are.
+    /// Waits until no run makes changes.
     pub(in crate::cli) async fn wait(&self) {
         let _ = self.0.subscribe().wait_for(|runs| *runs == 0).await;
     }
 }
 
-/// Follows the records by which everybody can pause what acts.
+/// Reader of the records by which acting can be paused.
 pub(in crate::cli) struct PauseFollower<'a> {
     connection: &'a Connection,
     /// The namespaces of the records.
     namespaces: Vec<Text>,
-    /// It is read while something acts.
+    /// Current terms: the records are read only while something acts.
     terms: watch::Receiver<Arc<ActingTerms>>,
     tell: watch::Sender<ReadPause>,
 }
 
 impl<'a> PauseFollower<'a> {
-    /// Follows the records in these namespaces, of which the first has to be there. Begins with doubt: paused.
+    /// Builds a reader of the records in these namespaces, of which the first has to exist. It begins as paused.
     pub(in crate::cli) fn new(
         connection: &'a Connection,
         namespaces: Vec<Text>,
@@ -186,7 +186,7 @@ impl<'a> PauseFollower<'a> {
         (Self { connection, namespaces, terms, tell }, pause)
     }
 
-    /// Goes on to.
+    /// Reads the records again and again, for ever.
     pub(in crate::cli) async fn follow(self) -> Infallible {
         let Self { connection, namespaces, mut terms, tell } = self;
         loop {
@@ -207,7 +207,7 @@ impl<'a> PauseFollower<'a> {
     }
 }
 
-/// Tells what was read; whoever waits hears of it if it is another one.
+/// Stores what was read, and wakes its receivers if that is news.
 fn set(tell: &watch::Sender<ReadPause>, pause: Pause, asked: Moment) {
     tell.send_if_modified(|known| {
         let is_new = known.pause != pause;
@@ -216,39 +216,39 @@ fn set(tell: &watch::Sender<ReadPause>, pause: Pause, asked: Moment) {
     });
 }
 
-/// What is not read in time may have changed.
+/// Returns the state of records that were not read in time, and may have changed: paused.
 fn unread(why: String) -> Pause {
     Pause::of(Err(why), Err("it was not read"))
 }
 
-/// What works that go on side by side are about to change. Clones share it.
+/// Room for the changes of an hour, of which works that run side by side take their parts. Clones share it.
 #[derive(Clone, Default)]
 pub(in crate::cli) struct HourRoom(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    /// Held while one of them reads what was changed, and takes its room.
+    /// Held while one work reads what was changed, and takes its room.
     counting: Mutex<()>,
-    /// Changes for which there is room, and which may not be in the journal yet.
+    /// Number of changes that have room, and may not be in the journal yet.
     taken: AtomicUsize,
 }
 
-/// One work counts, and nobody else takes room meanwhile.
+/// Exclusive right of one work to count changes and take room.
 pub(super) struct Counting<'a> {
     shared: &'a Arc<Shared>,
     _alone: MutexGuard<'a, ()>,
-    /// What others had taken before the journal was read.
+    /// Number of changes for which other works had room before the journal was read.
     others: usize,
 }
 
-/// Room that was taken, until this is dropped.
+/// Room for changes of one work, until it is dropped.
 pub(super) struct TakenRoom {
     shared: Arc<Shared>,
     count: usize,
 }
 
 impl HourRoom {
-    /// Waits for whoever is counting, and counts next. The journal has to be read after that.
+    /// Waits for the exclusive right to count. The journal has to be read after that.
     pub(super) async fn count(&self) -> Counting<'_> {
         let alone = self.0.counting.lock().await;
         let others = self.0.taken.load(Ordering::SeqCst);
@@ -257,13 +257,13 @@ impl HourRoom {
 }
 
 impl Counting<'_> {
-    /// What others are about to change. What of that is in the journal by now is counted twice, so that never too
-    /// much is changed.
+    /// Returns how many changes other works are about to make. Those that the journal contains by now are counted
+    /// twice, so that never too much is changed.
     pub(super) fn others(&self) -> usize {
         self.others
     }
 
-    /// Takes room for so many changes.
+    /// Takes room for this number of changes.
     pub(super) fn take(self, count: usize) -> TakenRoom {
         self.shared.taken.fetch_add(count, Ordering::SeqCst);
         TakenRoom { shared: Arc::clone(self.shared), count }
@@ -290,7 +290,7 @@ mod tests {
         let one = room.count().await;
         assert_eq!(one.others(), 0);
         let other = room.clone();
-        // Nobody counts while somebody does.
+        // Only one work counts at a time.
         assert!(timeout(Duration::from_millis(1), other.count()).await.is_err());
         let taken = one.take(7);
         let two = other.count().await;

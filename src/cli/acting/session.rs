@@ -1,4 +1,4 @@
-//! A look of its own before anything is changed: the cluster is listed anew, and judged several times.
+//! Session: before anything is changed, the cluster is listed anew and judged several times.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -24,54 +24,54 @@ use crate::watch::acting::{
 };
 use crate::watch::policy::acting::{OLDEST_LOOK, ReconcilerName};
 
-/// What is looked at, and how often.
+/// Look at the cluster for one work, with its settings and bounds.
 pub(super) struct Session<'a> {
     pub(super) connection: &'a ConnectionArgs,
     pub(super) work: Work,
-    /// Whether it changes anything, and does not only say what it would do.
+    /// Whether the work makes changes, and does not only say what it would do.
     pub(super) acts: bool,
     pub(super) terms: &'a WorkTerms,
     pub(super) settings: Settings,
     pub(super) bounds: &'a ActingBounds,
 }
 
-/// What was seen.
+/// Result of a look: the cluster as it was read, and its judgement.
 pub(super) struct Looked {
     pub(super) collected: Collected,
-    /// The last judgement, with the changes that stood unchanged.
+    /// Last judgement, with only the changes that every judgement proposed.
     pub(super) judged: Judged,
-    /// Whether something is proposed that did not stand unchanged.
+    /// Whether changes are proposed, of which none stood unchanged.
     pub(super) unsettled: bool,
-    /// For how long it may be acted on.
+    /// Time since the look began, which bounds how long it may be acted on.
     pub(super) age: LookAge,
 }
 
-/// One judgement of what was looked at.
+/// Judgement of the cluster by one work.
 pub(super) struct Judged {
     pub(super) plan: Plan,
-    /// Volumes by what is known of their announcement, where that was read.
+    /// Volumes by the state of their announcement, where that was read.
     pub(super) announcements: Option<AnnouncementCounts>,
-    /// Volumes that somebody took back after they were reclaimed.
+    /// Volumes whose reclaim policy was set back after they were reclaimed.
     pub(super) taken_back: Vec<ObjectRef>,
     /// Volumes that are not announced, although they are old enough.
     pub(super) left_alone: Option<LeftAlone>,
-    /// Why nothing is announced or reclaimed.
+    /// Reason to announce and reclaim nothing.
     pub(super) breaker: Option<Breaker>,
 }
 
-/// When a look was begun.
+/// Moment at which a look began.
 #[derive(Clone, Copy)]
 pub(super) struct LookAge(Moment);
 
 impl LookAge {
-    /// Whether it may still be acted on.
+    /// Whether the look is recent enough to act on.
     pub(super) fn is_fresh(self) -> bool {
         self.0.elapsed() < OLDEST_LOOK
     }
 }
 
 impl Session<'_> {
-    /// Looks, and judges so many times. It ends as soon as there is nothing to do.
+    /// Lists the cluster, and judges it as often as the bounds require, or until there is nothing to do.
     pub(super) async fn look(&self) -> Result<Looked, Failure> {
         let age = LookAge(Moment::now());
         let Self { connection, settings, bounds, .. } = self;
@@ -95,7 +95,7 @@ impl Session<'_> {
         }
     }
 
-    /// Judges once.
+    /// Judges the cluster once, as it was read.
     fn judge(&self, cx: &Cx, history: Option<&History>) -> Seen<Judged> {
         let Self { work, terms, bounds, .. } = self;
         let of_reclaim = work.reconciler() == ReconcilerName::Reclaim;
@@ -120,7 +120,7 @@ impl Session<'_> {
         Ok(Judged { plan, announcements, taken_back, left_alone, breaker })
     }
 
-    /// What was recorded of earlier volumes, where a plan rests on that.
+    /// Reads the journal, if the plan of the work rests on it.
     async fn history(&self, collected: &Collected) -> Result<Option<History>, Failure> {
         match self.work {
             // What only reports needs no right to read it.
@@ -131,7 +131,7 @@ impl Session<'_> {
     }
 }
 
-/// Takes in what changes, for so long.
+/// Takes in changes of the cluster for this time.
 async fn follow(collected: &mut Collected, time: Duration) -> Result<(), Failure> {
     let Collected { intake, live, .. } = collected;
     let Some(watches) = live.as_mut().and_then(|live| live.watches.as_mut()) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Reports that were saved: `--baseline`, and `audit diff`.
+//! Saved reports: `--baseline`, and `audit diff`.
 
 use std::{
     collections::BTreeMap,
@@ -45,7 +45,7 @@ pub(super) fn saved<F: DeserializeOwned>(path: &Path) -> Result<SavedDocument<F>
     .map_err(|error| refused(path, error))
 }
 
-/// Reads a report that another one is compared with.
+/// Reads a saved report, to compare another one with it.
 ///
 /// # Errors
 /// When it cannot be read (1), or is none that can be compared (2).
@@ -53,7 +53,7 @@ pub(super) fn compared(path: &Path) -> Result<SavedReport, Failure> {
     SavedReport::try_from(saved(path)?).map_err(|error| refused(path, error))
 }
 
-/// Reads what `--baseline` names.
+/// Reads the report that `--baseline` names.
 ///
 /// # Errors
 /// When it cannot be read (1), or no report can be compared with it (2).
@@ -61,7 +61,7 @@ pub(super) fn baseline(path: &Path) -> Result<SavedReport, Failure> {
     compared(path)?.as_baseline().map_err(|error| refused(path, error))
 }
 
-/// Says of a file that it is no report.
+/// Returns the failure that a file cannot be read, or is no report that can be compared.
 pub(super) fn refused(path: &Path, error: SavedReportError) -> Failure {
     let is_io = error.is_io();
     let hint = match error {
@@ -82,7 +82,7 @@ pub(super) fn refused(path: &Path, error: SavedReportError) -> Failure {
     Failure { exit: Exit::Usage, error, hint: Some(hint.to_owned()) }
 }
 
-/// Holds that two reports can be compared, and tells what else may make them differ. `which` names the earlier one.
+/// Refuses to compare reports of two clusters, and tells what else may make them differ. `which` names the earlier one.
 ///
 /// # Errors
 /// When they are about two clusters.
@@ -137,14 +137,14 @@ pub(super) fn comparable(
     Ok(())
 }
 
-/// This report beside an earlier one.
+/// Comparison of this report with an earlier one.
 pub(super) struct Compared<'a> {
     earlier: &'a SavedReport,
     scope: ReportScope,
     gaps: &'a [Gap],
-    /// The new findings by severity.
+    /// Number of new findings by severity.
     pub(super) new: BTreeMap<Severity, usize>,
-    /// What has become of the findings of the earlier one.
+    /// Result of the comparison, as it is published.
     pub(super) comparison: BaselineComparison,
 }
 
@@ -168,13 +168,13 @@ impl<'a> Compared<'a> {
         Self { earlier, scope, gaps, new, comparison }
     }
 
-    /// A finding, with what it is to the earlier report.
+    /// Returns a finding with its state in the comparison.
     pub(super) fn marked(&self, finding: Finding) -> Finding {
         let state = self.earlier.state(&finding, ReportCoverage::of_all(&self.scope, self.gaps));
         Finding { baseline: Some(state.name().to_owned()), ..finding }
     }
 
-    /// What it adds up to, in one line.
+    /// Returns the numbers of the comparison, in one line.
     pub(super) fn summary(&self) -> String {
         let BaselineComparison { new, known, unseen, cleared, not_seen, .. } = &self.comparison;
         let at = self.comparison.taken_at.as_deref().unwrap_or("at an unknown time");
@@ -257,7 +257,7 @@ impl AuditDiffArgs {
     }
 }
 
-/// What a comparison adds up to, in one line.
+/// Returns the numbers of a comparison, in one line.
 fn summary(compared: &AuditComparison) -> String {
     let count = |change: &str| compared.changes.iter().filter(|it| it.change == change).count();
     let told = format!(

@@ -1,4 +1,4 @@
-//! `audit --watch`: what is found now, and what becomes of it.
+//! `audit --watch`: prints findings, and goes on to print what becomes of them.
 
 use std::{collections::HashSet, ops::ControlFlow};
 
@@ -21,7 +21,7 @@ use crate::{
     watch::{Reconciler, Told},
 };
 
-/// What findings are looked for, and how they are printed.
+/// Settings of a followed audit, and the printer of its findings.
 pub(super) struct Following<'a> {
     pub(super) settings: Settings,
     pub(super) named: Vec<NamedObject>,
@@ -31,7 +31,7 @@ pub(super) struct Following<'a> {
 }
 
 impl AuditArgs {
-    /// Prints what is found now, and what changes, until it is ended.
+    /// Prints present findings, then what changes, until it is ended.
     pub(super) async fn follow(
         &self,
         connection: &ConnectionArgs,
@@ -114,30 +114,30 @@ impl AuditArgs {
     }
 }
 
-/// Where findings are printed.
+/// Printer of findings, with the view that selects them.
 struct FindingScreen {
     printer: EventPrinter,
     view: FindingView,
-    /// What the commands in findings repeat.
+    /// Flags that the commands in findings repeat.
     repeated: RepeatedFlags,
 }
 
-/// Which findings are printed, and which end it.
+/// View that decides which findings are printed, and which end the command.
 pub(super) struct FindingView {
     fail_on: Option<Severity>,
-    /// `--severity`.
+    /// Least severity that is printed (`--severity`).
     view: Option<Severity>,
-    /// The findings that were printed and did not clear, where not all are.
+    /// Findings that were printed and did not clear, where not all are printed.
     shown: HashSet<(RuleId, ObjectRef)>,
 }
 
 impl FindingView {
-    /// Prints findings of a severity or worse, all without one.
+    /// Builds a view of findings of this severity or worse; of all without one.
     pub(super) fn new(fail_on: Option<Severity>, view: Option<Severity>) -> Self {
         Self { fail_on, view, shown: HashSet::new() }
     }
 
-    /// Whether an event is printed: it is about a finding that is severe enough, or was.
+    /// Whether an event is printed: its finding is severe enough, or was.
     fn shows(&mut self, event: &FindingEvent) -> bool {
         let Some(least) = self.view else { return true };
         let finding = match event {
@@ -156,7 +156,7 @@ impl FindingView {
 }
 
 impl FindingScreen {
-    /// Prints findings, and says whether that ends it: one is as bad as `--fail-on` says.
+    /// Prints findings, and ends the command at one as bad as `--fail-on` says.
     fn show(
         &mut self,
         mut events: Vec<FindingEvent>,
@@ -179,7 +179,7 @@ impl FindingScreen {
         })
     }
 
-    /// Prints what is new, and tells the rest on stderr.
+    /// Prints changed findings, and tells gaps, notes and defects on stderr.
     fn tell(&mut self, told: Told, cluster: &Cluster) -> Result<ControlFlow<Exit>, Failure> {
         if told.is_empty() {
             return Ok(ControlFlow::Continue(()));

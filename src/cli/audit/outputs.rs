@@ -1,4 +1,4 @@
-//! `-o` of `audit`: what is printed, and the files that are written beside it.
+//! Outputs of `audit` by `-o`: the one that is printed, and the files that are written beside it.
 
 use std::{
     fs::{self, OpenOptions},
@@ -22,24 +22,24 @@ use crate::{
     platform::sync_folder,
 };
 
-/// What becomes of a report.
+/// Outputs of a report: the one that is printed, and files.
 #[derive(Debug)]
 pub(super) struct ReportOutputs {
     pub(super) printed: Printed,
     pub(super) files: ReportFiles,
 }
 
-/// What is printed.
+/// Format of the report that is printed.
 #[derive(Debug)]
 pub(super) enum Printed {
-    /// What is for people, and what a template makes of a report.
+    /// Format that other commands print too, or a template.
     Screen(Printer),
-    /// What is a file elsewhere.
+    /// Format of files, here printed.
     File(ExportFormat),
 }
 
 impl Printed {
-    /// Whether the summary belongs under it, on stderr.
+    /// Whether the output is for people: then the summary follows on stderr.
     pub(super) fn is_for_people(&self) -> bool {
         matches!(self, Self::Screen(printer) if printer.is_for_people())
     }
@@ -77,7 +77,20 @@ impl ReportOutputs {
         Ok(Self { printed, files })
     }
 
-    /// What `--watch` prints.
+    /// Returns the name of a format that does not tell clusters apart, if there is one.
+    pub(super) fn of_one_cluster(&self) -> Option<&'static str> {
+        let tells =
+            |format: ExportFormat| matches!(format, ExportFormat::Json | ExportFormat::Yaml);
+        let printed = match &self.printed {
+            Printed::Screen(Printer::Name) => return Some("name"),
+            Printed::Screen(_) => None,
+            Printed::File(format) => Some(*format),
+        };
+        let mut formats = self.files.files.iter().map(|it| it.format).chain(printed);
+        formats.find(|it| !tells(*it)).map(ExportFormat::name)
+    }
+
+    /// Returns the printer for `--watch`.
     ///
     /// # Errors
     /// When that is a format of whole reports, or there are files.
@@ -112,7 +125,7 @@ fn parsed(text: &str) -> Result<Printer, Failure> {
     })
 }
 
-/// The files that a report is still to be written to: each becomes whole, or stays as it was.
+/// Files that the report is still to be written to: each becomes whole, or stays as it was.
 #[derive(Debug, Default)]
 pub(super) struct ReportFiles {
     files: Vec<ReportFile>,
@@ -121,11 +134,11 @@ pub(super) struct ReportFiles {
 #[derive(Debug)]
 struct ReportFile {
     format: ExportFormat,
-    /// As it was typed.
+    /// Path as it was typed.
     path: String,
-    /// The file that a link leads to: renaming onto the link would replace the link.
+    /// File that the path leads to: renaming onto a link would replace the link.
     target: PathBuf,
-    /// The report, until it has its name.
+    /// File that holds the report until it is renamed.
     temporary: Option<PathBuf>,
 }
 
@@ -149,7 +162,7 @@ impl ReportFiles {
         Ok(())
     }
 
-    /// Refuses to replace what is read.
+    /// Refuses to replace files that are read.
     ///
     /// # Errors
     /// When a file is one of those.
@@ -164,7 +177,7 @@ impl ReportFiles {
         }
     }
 
-    /// Writes each report beside its place. Between them a signal can end it.
+    /// Writes each report to a file beside its target. Between them a signal can end it.
     ///
     /// # Errors
     /// When one cannot be written.
@@ -193,7 +206,7 @@ impl ReportFiles {
         Ok(())
     }
 
-    /// Gives each report its place.
+    /// Renames each written report to its target.
     ///
     /// # Errors
     /// When one cannot take it.
@@ -229,7 +242,7 @@ impl Drop for ReportFiles {
     }
 }
 
-/// The place of a report, which is a file or none yet.
+/// Returns the target of a report, which is a regular file or does not exist yet.
 fn target(path: &Path) -> io::Result<PathBuf> {
     if path.as_os_str().to_string_lossy().ends_with(std::path::is_separator) {
         return Err(io::Error::other("it is no name of a file"));

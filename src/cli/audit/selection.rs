@@ -1,4 +1,4 @@
-//! Which findings an audit is about: flags, and the objects that are named.
+//! Selection of the findings that an audit is about: by flags, and by named objects.
 
 use std::{collections::BTreeSet, io};
 
@@ -46,7 +46,7 @@ pub(super) struct SelectionArgs {
 }
 
 impl SelectionArgs {
-    /// What can be known of the scope before anything is read: all but the keys of named objects.
+    /// Parses the scope as far as it is known before anything is read: all but the keys of named objects.
     pub(super) fn parse(&self) -> Result<(Scope, Vec<NamedObject>), Failure> {
         let ids = |ids: &[String]| {
             let known = |id: &String| match rules::find(id) {
@@ -72,12 +72,12 @@ impl SelectionArgs {
         Ok((scope, named))
     }
 
-    /// The namespace of the connection, where one is given.
+    /// Returns the namespace of the connection, where one is given.
     pub(super) fn namespace(&self) -> Option<&str> {
         self.namespaces.first().map(String::as_str)
     }
 
-    /// Completes the scope from what was read, and holds that everything named exists. What cannot be known is a gap.
+    /// Completes the scope from what was read; fails if a named thing does not exist. What cannot be known is a gap.
     pub(super) async fn settle(
         &self,
         named: &[NamedObject],
@@ -110,7 +110,7 @@ fn judged(text: &str) -> Result<NamedObject, Failure> {
     }
 }
 
-/// Holds that an object exists; returns the gap where that cannot be known.
+/// Fails if an object does not exist; returns the gap where that cannot be known.
 fn expect(collected: &Collected, key: &ObjectKey) -> Result<Option<UnreadGap>, Failure> {
     let cluster = &collected.intake.cluster;
     let exists = match key.kind {

@@ -83,7 +83,7 @@ impl TrendArgs {
         Ok(Exit::Done)
     }
 
-    /// The reports of the folder, by name.
+    /// Returns the reports in the folder, sorted by name.
     fn files(&self) -> Result<Vec<PathBuf>, Failure> {
         let folder = || format!("failed to read {}", self.folder.display());
         let failed = |error: io::Error| Failure::error(anyhow::Error::new(error).context(folder()));
@@ -108,7 +108,7 @@ impl TrendArgs {
     }
 }
 
-/// Refuses a page where it would be printed to a terminal.
+/// Refuses to print a page to a terminal.
 pub(super) fn refuse_page(hint: &str) -> Result<(), Failure> {
     match terminal::is_terminal() {
         true => Err(Failure::usage("-o html prints a page for a browser, not for a terminal")

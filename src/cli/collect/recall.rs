@@ -1,4 +1,4 @@
-//! What earlier runs recorded, on this machine and in the cluster.
+//! Records of earlier runs, on this machine and in the cluster, and how they are taken in.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,8 +14,7 @@ use crate::{
 };
 
 impl Collected {
-    /// Takes in the backend volumes that were left behind on purpose, and what is announced, by the
-    /// records in the cluster.
+    /// Takes in kept backend volumes and announcements, as the records in the cluster have them.
     pub(super) fn take_in_kept(
         &mut self,
         namespace: &Text,
@@ -32,7 +31,7 @@ impl Collected {
         Ok(())
     }
 
-    /// Notes that it is unknown what is announced, where the user may not read that.
+    /// Notes that announcements are unknown, where the user may not read them.
     pub(super) fn note_unknown_announcements(&mut self, namespace: &Text) {
         let asked = facts::announcements_question(namespace);
         if self.intake.cluster.answers().get(&asked) == Some(&Answer::Forbidden) {
@@ -40,12 +39,12 @@ impl Collected {
         }
     }
 
-    /// Notes in which other namespaces there are records of announcements, as far as that is known.
+    /// Notes other namespaces that have records of announcements, as far as they are known.
     pub(super) fn note_records_elsewhere(&mut self, namespaces: Option<BTreeSet<String>>) {
         self.notes.extend(facts::records_elsewhere(&namespaces.unwrap_or_default()));
     }
 
-    /// Reads the journal of this machine; where it cannot be read, notes what is missing then.
+    /// Reads the journal of this machine; notes what is missing where it cannot be read.
     pub(super) fn history(&mut self, folder: &Path, missing: &str) -> Option<History> {
         match journal::history(folder) {
             Ok(history) => Some(history),
@@ -56,8 +55,7 @@ impl Collected {
         }
     }
 
-    /// Reads the journal in the cluster, if it is there; where it cannot be read, notes what is missing
-    /// then.
+    /// Reads the journal in the cluster, if it exists; notes what is missing where it cannot be read.
     pub(super) async fn cluster_history(&mut self, missing: &str) -> Option<History> {
         let (live, namespace) = self.live.as_ref().zip(self.cluster_journal.as_ref())?;
         match cluster_history(&live.reader, namespace).await {
@@ -73,7 +71,7 @@ impl Collected {
         }
     }
 
-    /// Takes in the finalizers that this tool added, by a journal.
+    /// Takes in the finalizers that this tool added, from a journal.
     pub(super) fn recall_finalizers(&mut self, history: &History) -> Result<(), Failure> {
         let mut added = history.added_finalizers().into_iter();
         added
@@ -83,19 +81,19 @@ impl Collected {
             .map_err(dump_failure)
     }
 
-    /// Takes in the backend volumes that were left behind on purpose, by a journal.
+    /// Takes in the kept backend volumes, from a journal.
     fn recall_kept(&mut self, history: &History) -> Result<(), Failure> {
         history.kept_backends().try_for_each(|it| self.intake.kept(it)).map_err(dump_failure)
     }
 
-    /// The folder of the cluster that was read; `None` where there is none.
+    /// Returns the folder of the records of the cluster that was read; `None` where there is none.
     pub(super) fn journal_folder(&self) -> Option<PathBuf> {
         let LiveConnection { connection, .. } = self.live.as_ref()?;
         let uid = self.intake.cluster.server().and_then(|server| server.cluster_uid.clone());
         journal::folder(uid.as_deref(), &connection.server, &connection.authority)
     }
 
-    /// Takes in what earlier runs recorded; `None` when there is no usable record.
+    /// Takes in the records of earlier runs, and returns their sightings; `None` without a usable record.
     pub(super) async fn recall(&mut self) -> Result<Option<Vec<Sighting>>, Failure> {
         let missing = "backend volumes kept by its entries are not listed";
         if let Some(history) = self.cluster_history(missing).await {
@@ -126,7 +124,7 @@ impl Collected {
         Ok(Some(known))
     }
 
-    /// Records which controllers were not there, for later runs.
+    /// Records which controllers were found to be absent, for later runs.
     pub(super) fn record(&mut self, known: &[Sighting]) {
         let (Some(folder), Some(now)) = (&self.journal, self.intake.cluster.clock()) else {
             return;

@@ -1,4 +1,4 @@
-//! What is told of a look on stderr: in a line that something was not read, with -v what that is, and what else there is to know.
+//! Notes about a look on stderr: one line that something was not read, with -v what that is, and other notes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,15 +11,15 @@ use crate::{
     rules::{REGISTRY, UnreadGap},
 };
 
-/// Reasons of a kind that are told; of more, their number.
+/// Number of reasons that are told for a kind; of more, their number.
 const REASONS: usize = 3;
 
-/// What there is to know besides what was not seen.
+/// Returns the notes about a look, but for its gaps.
 pub(in crate::cli) fn notes(collected: &Collected) -> Vec<String> {
     let cluster = &collected.intake.cluster;
     let words = unknown_words(cluster).into_iter().chain(odd_fields(cluster));
     let words: Vec<_> = words.collect();
-    // Whoever is told that something is missing asks for details with -v.
+    // Where something is missing, details are told with -v.
     let is_whole = collected.blind.is_empty() || terminal::is_verbose();
     let details = collected.details.iter().filter(|_| is_whole);
     // What is a gap as well is told once.
@@ -27,14 +27,14 @@ pub(in crate::cli) fn notes(collected: &Collected) -> Vec<String> {
     collected.notes.iter().chain(details).chain(&words).filter(|it| !is_gap(it)).cloned().collect()
 }
 
-/// Tells what there is to know besides what was not seen, on stderr.
+/// Tells the notes about a look on stderr, but not its gaps.
 pub(in crate::cli) fn tell_notes(collected: &Collected) {
     for note in notes(collected) {
         terminal::note(&format!("note: {}", escape_control(&note)));
     }
 }
 
-/// Names the command that lists missing permissions.
+/// Tells on stderr the commands that list and grant missing permissions.
 pub(in crate::cli) fn tell_permissions(command: &str) {
     terminal::note(&format!(
         "hint: `rbac {command} --check` lists the permissions that you lack, `rbac {command}` \
@@ -42,21 +42,21 @@ pub(in crate::cli) fn tell_permissions(command: &str) {
     ));
 }
 
-/// Tells what was not read, on stderr, in as few lines as possible.
+/// Tells gaps on stderr, in as few lines as possible.
 pub(in crate::cli) fn tell_gaps<'a>(told: &str, gaps: impl Iterator<Item = &'a Gap>) {
     for line in gap_lines(gaps, &kinds()) {
         terminal::note(&format!("{told}: {}", escape_control(&line)));
     }
 }
 
-/// Tells what is read again, on stderr.
+/// Tells on stderr which kinds are read again.
 pub(in crate::cli) fn tell_read_again(gaps: &[Gap]) {
     if !gaps.is_empty() {
         terminal::note(&format!("read again: {}", gap_names(gaps, &kinds())));
     }
 }
 
-/// Tells what there is to know, and last, in one line, what was not seen, on stderr.
+/// Tells the notes about a look on stderr, and last, in one line, that it has gaps.
 pub(in crate::cli) fn tell(collected: &Collected, command: &str) {
     let blind = &collected.blind;
     tell_notes(collected);
@@ -74,8 +74,7 @@ pub(in crate::cli) fn tell(collected: &Collected, command: &str) {
     }
 }
 
-/// What was not read, in one line, and the command with which it would be; `None` if nothing is
-/// missing.
+/// Returns one line about gaps, with the command that closes them; `None` without gaps.
 fn incomplete(
     blind: &[UnreadGap],
     seen: &BTreeSet<Kind>,
@@ -107,7 +106,7 @@ fn incomplete(
     };
     let absent = (!absent.is_empty()).then(|| format!("{} {are} missing", absent.join(" and ")));
     let partial = some(partial.len(), "kind").map(|it| format!("{it} partly read"));
-    // Whoever plans a change does not report what every check found.
+    // A plan does not report what every check found.
     let limited: BTreeSet<_> = blind.iter().flat_map(|it| &it.rules).collect();
     let checks = matches!(command, "audit" | "watch") && !limited.is_empty();
     let checks = checks.then(|| format!("{} of {} checks limited", limited.len(), REGISTRY.len()));
@@ -123,8 +122,8 @@ fn incomplete(
     Some(format!("Incomplete: {}{way}", told.join(", ")))
 }
 
-/// What is told of kinds that were not seen: each kind once, those of which the same is said in one
-/// line. `looked_at` are the kinds of which any could be missed.
+/// Returns lines about gaps: each kind once, those with the same reasons in one line. `looked_at` are the kinds of
+/// which any could be missed.
 pub(in crate::cli) fn gap_lines<'a>(
     gaps: impl Iterator<Item = &'a Gap>,
     looked_at: &[Kind],
@@ -150,7 +149,7 @@ pub(in crate::cli) fn gap_lines<'a>(
     by_reason.into_iter().map(line).collect()
 }
 
-/// Why a kind was not seen, and where.
+/// Returns the reasons why a kind was not read, and where.
 fn reasons(gaps: &[&Gap]) -> String {
     let mut places: Vec<(String, Vec<&str>)> = Vec::new();
     for gap in gaps {
@@ -180,7 +179,7 @@ fn reasons(gaps: &[&Gap]) -> String {
     told.chain(more).collect()
 }
 
-/// What is read again, in one line.
+/// Returns the names of the kinds that are read again, in one line.
 pub(in crate::cli) fn gap_names(gaps: &[Gap], looked_at: &[Kind]) -> String {
     let has = |kind: &Kind| gaps.iter().any(|it| it.kind == *kind && it.namespace.is_none());
     let mut listed = looked_at.iter().filter(|kind| leaves_gaps(**kind));
@@ -190,7 +189,7 @@ pub(in crate::cli) fn gap_names(gaps: &[Gap], looked_at: &[Kind]) -> String {
     gaps.iter().map(named).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether it is told that a kind was not listed.
+/// Whether a kind that was not listed is told as a gap.
 const fn leaves_gaps(kind: Kind) -> bool {
     kind.is_listed() && !kind.is_of_guard()
 }
@@ -202,7 +201,7 @@ fn named(gap: &Gap) -> String {
     }
 }
 
-/// The reason in words that fit other kinds as well, where it is one that comes for many.
+/// Returns the reason of a gap, in words that fit other kinds as well where many have the same.
 fn alike(gap: &Gap) -> String {
     let reason = &gap.reason;
     // `forbidden: User "ann" cannot list resource "pods" at the cluster scope; and what was tried`,
@@ -224,7 +223,7 @@ fn alike(gap: &Gap) -> String {
     denied.unwrap_or_else(|| reason.clone())
 }
 
-/// Sizes and times that cannot be read. They are unknown, and nothing else is.
+/// Returns a note about sizes and times that cannot be read: they count as unknown.
 pub(in crate::cli) fn odd_fields(cluster: &Cluster) -> Option<String> {
     let mut fields = cluster.odd_fields();
     let first = fields.next()?;
@@ -235,8 +234,8 @@ pub(in crate::cli) fn odd_fields(cluster: &Cluster) -> Option<String> {
     })
 }
 
-/// Phases and policies of a later version of Kubernetes: rules about the known ones pass over
-/// such objects, which must not happen in silence.
+/// Returns notes about phases and policies of a later version of Kubernetes: rules about the known ones pass over such
+/// objects, which must not happen in silence.
 pub(in crate::cli) fn unknown_words(cluster: &Cluster) -> Vec<String> {
     let mut words: BTreeMap<String, (String, usize)> = BTreeMap::new();
     let mut note = |what: &str, word: &str, object: String| {

@@ -33,11 +33,11 @@ use crate::{
     watch::ROUNDS,
 };
 
-/// The width of what is printed where there is no terminal.
+/// Width of explanations where there is no terminal.
 const WIDTH: usize = 80;
-/// Longer lines are hard to read.
+/// Greatest width of explanations: longer lines are hard to read.
 const WIDEST: usize = 120;
-/// How many findings about other objects are told.
+/// Number of findings about other objects that are told.
 const RELATED: usize = 200;
 
 /// Arguments of `explain`.
@@ -141,7 +141,7 @@ impl ExplainArgs {
         Ok(self.gaps.settle(print(&collected, &settings, explained, format, source)?))
     }
 
-    /// Lists the drivers that the cluster has, with what is known of them.
+    /// Lists the drivers of the cluster, with what is known of them.
     async fn drivers(&self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
         let settings = self.settings();
         let (from, _) = self.dump.from(connection, self.namespace.as_deref())?;
@@ -156,7 +156,7 @@ impl ExplainArgs {
     }
 }
 
-/// Explains an object; where that raises questions that a server can answer, asks them first.
+/// Explains an object, after asking the server what the explanation needs to know; `None` if it is not found.
 async fn explained(
     collected: &mut Collected,
     settings: &Settings,
@@ -214,7 +214,7 @@ fn print(
     Ok(if whole.gaps.is_empty() { Exit::Done } else { Exit::Incomplete })
 }
 
-/// An explanation with the findings about its object and those beside it.
+/// Returns an explanation with the findings about its object and those beside it.
 fn whole(
     collected: &Collected,
     settings: &Settings,
@@ -273,7 +273,7 @@ fn print_explanation(shape: &explanation::Explanation, format: &Format) -> Resul
     exit.map(drop)
 }
 
-/// Prints a document in a format, of which the text is printed by `text`.
+/// Prints a document in a format; `text` prints the table.
 fn print_document(
     document: &impl Serialize,
     format: &Format,

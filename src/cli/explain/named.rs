@@ -1,4 +1,4 @@
-//! Which object is meant, and which others may have been.
+//! Objects that the user names: which one is meant, and which others may have been.
 
 use std::{collections::BTreeSet, ffi::OsStr, io};
 
@@ -13,23 +13,23 @@ use crate::{
     rules::EXPLAINED,
 };
 
-/// The words for a driver or a provisioner.
+/// Words for the kind of drivers and provisioners.
 pub(super) const DRIVER: [&str; 4] = ["driver", "drivers", "csidriver", "csidrivers"];
-/// A short name that kubectl does not have, and people use.
+/// Short name of a `VolumeAttachment`, which kubectl does not have.
 const ATTACHMENT: &str = "va";
-/// How many namespaces are listed.
+/// Number of namespaces that are listed.
 const LISTED: usize = 10;
 
-/// An object as it was typed.
+/// Object as it was typed.
 #[derive(Debug)]
 pub(in crate::cli) struct NamedObject {
     kind: Kind,
-    /// Typed as KIND/NAMESPACE/NAME, as reports print it.
+    /// Namespace that was typed in KIND/NAMESPACE/NAME, as reports print it.
     namespace: Option<String>,
     name: String,
 }
 
-/// The kind of this name that can be explained.
+/// Returns the kind that a word names, if it can be explained.
 pub(super) fn kind(word: &str) -> Option<Kind> {
     match word.to_ascii_lowercase().as_str() {
         ATTACHMENT => Some(Kind::VolumeAttachment),
@@ -38,7 +38,7 @@ pub(super) fn kind(word: &str) -> Option<Kind> {
     }
 }
 
-/// The name of a kind that is listed to users.
+/// Returns the name of a kind as it is listed to users.
 pub(in crate::cli) const fn short(kind: Kind) -> &'static str {
     match kind {
         Kind::VolumeAttachment => ATTACHMENT,
@@ -48,7 +48,7 @@ pub(in crate::cli) const fn short(kind: Kind) -> &'static str {
     }
 }
 
-/// What can be explained: ids of findings, and kinds of objects; behind `driver/`, the drivers that are known.
+/// Completes ids of findings and kinds of objects; behind `driver/`, the known drivers.
 pub(super) fn complete(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
     let all = if typed.contains('/') { known_drivers() } else { candidates() };
@@ -101,17 +101,17 @@ impl NamedObject {
         Ok(Self { kind, namespace, name: last.to_owned() })
     }
 
-    /// Its name, if it is a driver.
+    /// Returns the name, if the object is a driver.
     pub(super) fn driver(&self) -> Option<&str> {
         (self.kind == Kind::CsiDriver).then_some(&*self.name)
     }
 
-    /// Its kind.
+    /// Returns the kind of the object.
     pub(in crate::cli) const fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// The namespace that was typed with it: before its name, or as its name.
+    /// Returns the namespace that was typed: before the name, or as the name.
     pub(super) fn namespace(&self) -> Option<&str> {
         match self.kind {
             Kind::Namespace => Some(&self.name),
@@ -119,7 +119,7 @@ impl NamedObject {
         }
     }
 
-    /// The key of the object. In a dump, a name that only one namespace has needs no `-n`.
+    /// Returns the key of the object. In a dump, a name that only one namespace has needs no `-n`.
     pub(in crate::cli) fn key(
         &self,
         cluster: &Cluster,
@@ -149,7 +149,7 @@ impl NamedObject {
     }
 }
 
-/// Says that a kind cannot be explained, and which one may have been meant.
+/// Returns the failure that a kind cannot be explained, with the one that may have been meant.
 fn unknown_kind(resource: &str) -> Failure {
     let kinds: Vec<_> = EXPLAINED.into_iter().map(short).collect();
     let list = format!("kinds: {}", kinds.join(", "));
@@ -168,7 +168,7 @@ fn unknown_kind(resource: &str) -> Failure {
         .hint(Some(format!("{meant}{list}")))
 }
 
-/// Says that an object was not found, and which others may have been meant.
+/// Returns the failure that an object was not found, with others that may have been meant.
 pub(in crate::cli) fn not_found(cluster: &Cluster, key: &ObjectKey) -> Failure {
     if let Err(unseen) = cluster.reach(key.kind, key.namespace.as_ref()) {
         let told = format!("{key} was not read, and may exist: {}", unseen.reason);
@@ -187,8 +187,8 @@ pub(in crate::cli) fn not_found(cluster: &Cluster, key: &ObjectKey) -> Failure {
     Failure::error(io::Error::new(io::ErrorKind::NotFound, told)).hint(similar(cluster, key))
 }
 
-/// Says of refused objects that a dump does not hold them, and which others may have been meant. What a cluster holds
-/// may have been there a moment ago.
+/// Rewords refusals of objects that a dump does not hold, and adds which others may have been meant. What a cluster
+/// holds may have been there a moment ago.
 pub(in crate::cli) fn name_absent(cluster: &Cluster, plan: &mut Plan) {
     for refused in plan.refusals.iter_mut().filter(|it| it.named && !it.unseen) {
         let key = &refused.object.key;
@@ -199,7 +199,7 @@ pub(in crate::cli) fn name_absent(cluster: &Cluster, plan: &mut Plan) {
     }
 }
 
-/// A doubt about the name of a driver or a namespace, of which everything can be explained.
+/// Returns a doubt about the name of a driver or a namespace, any of which can be explained.
 pub(super) fn doubt(cluster: &Cluster, key: &ObjectKey) -> Option<String> {
     if !matches!(key.kind, Kind::CsiDriver | Kind::Namespace) {
         return None;
@@ -221,7 +221,7 @@ pub(super) fn doubt(cluster: &Cluster, key: &ObjectKey) -> Option<String> {
     })
 }
 
-/// The same name in other namespaces, else similar names.
+/// Returns a hint at the same name in other namespaces, else at similar names.
 pub(in crate::cli) fn similar(cluster: &Cluster, key: &ObjectKey) -> Option<String> {
     let known = objects(cluster, key.kind);
     let elsewhere: Vec<_> = known
@@ -262,7 +262,7 @@ fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     shown.join(", ")
 }
 
-/// Namespaces and names of all objects of a kind that were read, sorted.
+/// Returns the namespaces and names of all objects of a kind that were read, sorted.
 fn objects(cluster: &Cluster, kind: Kind) -> BTreeSet<(Option<Text>, Box<str>)> {
     let within = |namespace: &Text, name: &str| (Some(Text::clone(namespace)), name.into());
     let wide = |name: &str| (None, name.into());

@@ -1,4 +1,4 @@
-//! Which rights the current user lacks.
+//! Check which rights the current user lacks.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ use crate::{
     watch::policy::{RecordPlaces, WatchPolicy, acting::ReconcilerName},
 };
 
-/// What is asked about.
+/// Command, policy and reconcilers whose rights are checked.
 pub(super) struct Wanted<'a> {
     pub(super) command: &'a Role,
     pub(super) policy: Option<&'a WatchPolicy>,
@@ -146,14 +146,14 @@ pub(super) async fn check(
     Ok(Exit::Incomplete)
 }
 
-/// Where the records are, of a policy or of what acts without one.
+/// Returns the namespaces of the records of a policy, or of what acts without one.
 fn places(policy: Option<&WatchPolicy>, here: &str) -> RecordPlaces {
     let alone =
         || RecordPlaces { records: here.into(), lease: here.into(), pauses: vec![here.into()] };
     policy.map_or_else(alone, |it| it.places(here))
 }
 
-/// Prints which permissions are missing.
+/// Prints the missing permissions.
 fn print(lacking: &[Right<'_>]) -> Result<(), Failure> {
     terminal::print(|out| {
         for right in lacking {

@@ -18,8 +18,7 @@ pub(super) struct NamespacedRights {
     pub(super) rights: BTreeSet<Right<'static>>,
 }
 
-/// The rights of a command in namespaces: in that of the journal, if it is in the cluster, and in that of
-/// `watch`.
+/// Returns the rights of a command in the namespace of the journal, if that is in the cluster, and in that of `watch`.
 ///
 /// # Errors
 /// When the command has no `--cluster-journal`.
@@ -43,7 +42,7 @@ pub(super) fn namespaced(
     Ok(all.map(|(namespace, rights)| NamespacedRights { namespace, rights }).collect())
 }
 
-/// Segments are numbered, and no right names what does not exist yet.
+/// Returns the rights of a command to the journal, whose segments are numbered: no right names what does not exist yet.
 fn of_journal(command: &Role) -> Result<Vec<Right<'static>>, Failure> {
     match command.journal {
         Access::Writes => Ok(journal_writer().collect()),
@@ -55,34 +54,34 @@ fn of_journal(command: &Role) -> Result<Vec<Right<'static>>, Failure> {
     }
 }
 
-/// What writes the journal.
+/// Returns the rights to write the journal.
 pub(super) fn journal_writer() -> impl Iterator<Item = Right<'static>> {
     ["get", "list", "create", "update"].into_iter().map(|verb| Right::config_map(verb, None))
 }
 
-/// What reads whether anything may act.
+/// Returns the right to read whether anything may act.
 pub(super) const fn pause_reader() -> Right<'static> {
     Right::config_map("get", Some(PAUSE))
 }
 
-/// Each verb, and the one object that it is about: records of announcements have names that are not
-/// known before, and no right can be limited to a label.
+/// Verbs for records, each with the one object that it is about: records of announcements have names that are not known
+/// before, and no right can be limited to a label.
 const RIGHTS: [(&str, Option<&str>); 4] =
     [("create", None), ("list", None), ("get", Some(VETOES)), ("update", Some(VETOES))];
 
-/// The rights of a command to records, for a check.
+/// Returns the rights of a command to records.
 pub(super) fn record_rights(command: &Role) -> impl Iterator<Item = Right<'static>> {
     let (announcements, record) = (command.announcements, command.record);
     let has = move |it: &(&str, Option<&str>)| {
         announcements == Access::Writes
             || announcements == Access::Reads && it.0 == "list"
-            // Whoever may create any ConfigMap could also write announcements, or resume `watch`.
+            // A right to create any ConfigMap is also one to write announcements, or to resume `watch`.
             || record == Record::Creates && it.0 == "create"
     };
     RIGHTS.into_iter().filter(has).map(|(verb, name)| Right::config_map(verb, name))
 }
 
-/// The rules of the Role of the records of a command; none where it needs none.
+/// Returns the rules of the Role for a command's records; none where it needs none.
 pub(super) fn record_rules(command: &Role) -> Vec<PolicyRule> {
     let rule = |named: bool| PolicyRule {
         api_groups: vec![""],

@@ -1,5 +1,5 @@
-//! What a policy of `watch` needs: where it reports, to be elected, and where its reconcilers act, of which each has roles
-//! of its own, beside what `watch` reads anyway.
+//! Rights that a policy of `watch` needs to report, to be elected, and for its reconcilers to act, of which each has
+//! roles of its own, beside what `watch` reads anyway.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// What a policy needs where it reports.
+/// Returns the rights that a policy needs to report.
 pub(super) fn rights_of_policy(policy: &WatchPolicy) -> BTreeSet<Right<'_>> {
     let right = |(verb, group, resource)| Right { verb, group, resource, name: None };
     let ReportPolicy { events, metrics, probes: _, webhook: _, open_reports } = &policy.report;
@@ -54,7 +54,7 @@ pub(super) fn rights_of_policy(policy: &WatchPolicy) -> BTreeSet<Right<'_>> {
     rights
 }
 
-/// The rights to the Lease of an election, in its namespace. What does not exist yet cannot be named.
+/// Returns the rights to the Lease of an election. What does not exist yet cannot be named.
 pub(super) fn lease_rights(election: &LeaderElectionPolicy) -> [Right<'_>; 3] {
     let name = Some(election.name());
     [("create", None), ("get", name), ("update", name)].map(|(verb, name)| {
@@ -63,8 +63,7 @@ pub(super) fn lease_rights(election: &LeaderElectionPolicy) -> [Right<'_>; 3] {
     })
 }
 
-/// The role of the Lease of an election. Where the policy names no namespace it has none, so that
-/// kubectl chooses it.
+/// Returns the rules of the Role for the Lease of an election.
 pub(super) fn lease_rules(election: &LeaderElectionPolicy) -> Vec<PolicyRule> {
     let rights = lease_rights(election);
     let rule = |name: Option<&str>| PolicyRule {
@@ -76,7 +75,7 @@ pub(super) fn lease_rules(election: &LeaderElectionPolicy) -> Vec<PolicyRule> {
     vec![rule(None), rule(Some(election.name()))]
 }
 
-/// The name of the roles of a command. Policies with Leases of their own have roles of their own.
+/// Returns the name of the roles of a command. Policies with Leases of their own have roles of their own.
 pub(super) fn role_name(command: &Role, policy: Option<&WatchPolicy>) -> String {
     match policy.and_then(|it| it.leader_election.as_ref()) {
         Some(election) => election.name().to_owned(),
@@ -84,7 +83,7 @@ pub(super) fn role_name(command: &Role, policy: Option<&WatchPolicy>) -> String 
     }
 }
 
-/// The reconcilers that a policy lets act, and those that were asked for.
+/// Returns the reconcilers that a policy lets act, and those that were asked for.
 pub(super) fn acting(
     policy: Option<&WatchPolicy>,
     asked: &[ReconcilerName],
@@ -95,7 +94,7 @@ pub(super) fn acting(
     acting.into_iter().collect()
 }
 
-/// The reconcilers that a policy lets report, and that nobody lets act.
+/// Returns the reconcilers that a policy lets report, without those that act.
 pub(super) fn reporting(
     policy: Option<&WatchPolicy>,
     acting: &[ReconcilerName],
@@ -104,7 +103,7 @@ pub(super) fn reporting(
     report.into_iter().flatten().filter(|it| !acting.contains(it)).collect()
 }
 
-/// The roles of reconcilers, of which each has its own.
+/// Returns the roles of reconcilers, of which each has its own.
 pub(super) fn roles_of(
     acting: &[ReconcilerName],
     policy: Option<&WatchPolicy>,
@@ -114,7 +113,7 @@ pub(super) fn roles_of(
     roles_in(&places, acting, policy, records)
 }
 
-/// The same, where these are the namespaces of the policy.
+/// Returns the roles of reconcilers, for records in these places.
 fn roles_in(
     places: &RecordPlaces<Option<Text>>,
     acting: &[ReconcilerName],
@@ -132,8 +131,8 @@ fn roles_in(
     acting.chain(reporting).collect()
 }
 
-/// A ClusterRole, and a Role in each namespace in which it records something. No Lease has a colon in its name, and so
-/// no other policy a role of this name.
+/// Returns a ClusterRole, and a Role in each namespace in which a reconciler records something. No Lease has a colon in
+/// its name, and so no other policy a role of this name.
 fn roles(
     name: &str,
     cluster: Option<BTreeSet<Right<'static>>>,
@@ -168,12 +167,12 @@ fn roles(
     of_cluster.into_iter().chain(of_namespaces).collect()
 }
 
-/// The roles of `watch` with a policy, as manifests, without those of reconcilers.
+/// Returns the roles of `watch` with a policy, as manifests, without those of reconcilers.
 pub(in crate::cli) fn watch_roles(policy: &WatchPolicy) -> serde_json::Result<Vec<Value>> {
     manifests(&role(&WATCH, Some(policy), &[], Vec::new(), Recording::NAMESPACE))
 }
 
-/// The roles of the reconcilers that a policy lets act in this namespace, and of those that were asked for, as manifests.
+/// Returns the roles of the reconcilers of a policy in this namespace, and of those that were asked for, as manifests.
 pub(in crate::cli) fn acting_roles(
     policy: &WatchPolicy,
     namespace: &str,
@@ -195,15 +194,15 @@ fn manifests(roles: &[RbacRole]) -> serde_json::Result<Vec<Value>> {
 /// A namespace in which a reconciler records something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// That of the journal.
+    /// Namespace of the journal.
     Journal,
-    /// Those of the records that pause.
+    /// Namespaces of the records that pause.
     Pauses,
-    /// That of the records of announcements and of kept backends.
+    /// Namespace of the records of announcements and of kept backends.
     Records,
 }
 
-/// What a reconciler needs in the whole cluster, beside what `watch` reads.
+/// Returns the rights that an acting reconciler needs in the whole cluster, beside those of `watch`.
 pub(super) fn acting_rights(name: ReconcilerName) -> BTreeSet<Right<'static>> {
     let remedies: &[&'static dyn RemedyDeclaration] = match name {
         ReconcilerName::Rescue => &[&RETAIN, &DISOWN, &REMOVE_OWNERS],
@@ -234,7 +233,7 @@ pub(super) fn acting_rights(name: ReconcilerName) -> BTreeSet<Right<'static>> {
     needed.chain(again).chain([events]).chain(users).collect()
 }
 
-/// What a reconciler needs in single namespaces.
+/// Returns the rights that an acting reconciler needs in single namespaces.
 pub(super) fn acting_records(name: ReconcilerName) -> Vec<(Place, BTreeSet<Right<'static>>)> {
     let mut all = vec![
         (Place::Journal, journal_writer().collect()),
@@ -255,7 +254,7 @@ pub(super) fn acting_records(name: ReconcilerName) -> Vec<(Place, BTreeSet<Right
     all
 }
 
-/// What a reconciler needs in single namespaces that only reports.
+/// Returns the rights that a reporting reconciler needs in single namespaces.
 pub(super) fn reporting_records(name: ReconcilerName) -> Vec<(Place, BTreeSet<Right<'static>>)> {
     match name {
         // What it would do rests on which finalizers were added, and which backend volumes kept.
@@ -267,7 +266,7 @@ pub(super) fn reporting_records(name: ReconcilerName) -> Vec<(Place, BTreeSet<Ri
     }
 }
 
-/// What a reconciler needs only on some clusters.
+/// Returns the rights that an acting reconciler needs only on some clusters.
 pub(super) const fn acting_conditional(name: ReconcilerName) -> &'static [ConditionalRight] {
     match name {
         ReconcilerName::Rescue | ReconcilerName::Retention => &[DELETE_TO_DISOWN],
@@ -284,7 +283,7 @@ mod tests {
         crate::cli::rbac::rights(role)
     }
 
-    /// With the rights of `watch`, each reconciler can read what the command reads that does the same.
+    /// Checks that with the rights of `watch`, each reconciler can read what the command reads that does the same.
     #[test]
     fn a_reconciler_reads_what_its_command_reads() {
         let watch = of_command("watch");
@@ -304,7 +303,7 @@ mod tests {
         }
     }
 
-    /// One that reports writes nothing.
+    /// Checks that a reconciler which only reports needs no right to write.
     #[test]
     fn a_reconciler_that_reports_only_reads() {
         for name in ReconcilerName::ALL {
@@ -316,7 +315,7 @@ mod tests {
 
     const EVENTS: &str = "create events";
 
-    /// And none can do what its command could not, nor what needs a flag.
+    /// Checks that no reconciler can do what its command could not, nor what needs a flag.
     #[test]
     fn a_reconciler_writes_less_than_its_command() {
         let text = |name: ReconcilerName| {

@@ -1,4 +1,4 @@
-//! A manifest of a `StatefulSet`, as far as it decides about claims.
+//! Manifest of a `StatefulSet`, as far as it decides about claims.
 
 use std::{
     io::Read as _,
@@ -15,7 +15,7 @@ use crate::{
     model::{Retention, RetentionPolicy, StatefulSet, nearest},
 };
 
-/// What a manifest says of a set; what it does not say is `None`.
+/// `StatefulSet` in a manifest; fields that the manifest leaves out are `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SetManifest {
     pub(super) namespace: Option<String>,
@@ -27,7 +27,7 @@ pub(super) struct SetManifest {
     templates: Vec<String>,
 }
 
-/// Reads the sets of some manifests; other objects are passed over.
+/// Reads the sets in manifests; other objects are passed over. Fails if there is none, or one twice.
 pub(super) fn read(files: &[PathBuf]) -> Result<Vec<SetManifest>, Failure> {
     let mut sets: Vec<SetManifest> = Vec::new();
     for file in files {
@@ -75,7 +75,7 @@ fn parse(text: &str) -> anyhow::Result<Vec<SetManifest>> {
 }
 
 impl SetManifest {
-    /// The set that a document describes, if it is one.
+    /// Returns the set that a document describes, if it is one.
     fn of(document: &Value) -> anyhow::Result<Option<Self>> {
         if document["kind"] != "StatefulSet" || document["apiVersion"] != "apps/v1" {
             return Ok(None);
@@ -135,7 +135,7 @@ impl SetManifest {
         Ok(())
     }
 
-    /// What applying it changes: what it does not say stays as it is.
+    /// Returns what applying the manifest changes, if fields that it leaves out stay as they are.
     pub(super) fn kept(&self, set: &StatefulSet) -> SetChange {
         let live = set.retention.as_ref();
         let policy = live.filter(|_| self.when_deleted.is_some() || self.when_scaled.is_some());
@@ -149,7 +149,7 @@ impl SetManifest {
         }
     }
 
-    /// What applying it changes if an earlier manifest said what it does not: the defaults return.
+    /// Returns what applying the manifest changes, if fields that it leaves out return to their defaults.
     pub(super) fn reset(&self, set: &StatefulSet) -> SetChange {
         let retain = || Retention::Retain;
         SetChange {
@@ -163,7 +163,7 @@ impl SetManifest {
     }
 }
 
-/// What a change changes, in words.
+/// Returns the parts of a change of a set, in words.
 pub(super) fn describe_change(set: &StatefulSet, change: &SetChange) -> Vec<String> {
     let mut words = Vec::new();
     let live = set.replicas.unwrap_or(1);

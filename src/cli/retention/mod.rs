@@ -1,4 +1,4 @@
-//! `kubectl storage retention`: its subcommands, of which `set` is here.
+//! `kubectl storage retention` and its subcommands, of which `set` is here.
 
 mod manifest;
 pub(super) mod named;
@@ -41,7 +41,7 @@ pub struct RetentionArgs {
     show: ShowArgs,
 }
 
-/// The subcommands.
+/// Names of the subcommands.
 const SUBCOMMANDS: [&str; 4] = ["show", "simulate", "set", "reconcile"];
 
 /// What to do.
@@ -75,7 +75,7 @@ impl RetentionArgs {
     }
 }
 
-/// One gap for all that was not read for the same reason, with the rules that could not judge.
+/// Returns one gap for all that was not read for the same reason, with the rules that could not judge.
 fn unread(unseen: BTreeSet<Unseen>, unjudged: &BTreeSet<(Unseen, RuleId)>) -> Vec<Gap> {
     let mut all = unseen;
     all.extend(unjudged.iter().map(|(unseen, _)| unseen.clone()));
@@ -93,7 +93,7 @@ fn unread(unseen: BTreeSet<Unseen>, unjudged: &BTreeSet<(Unseen, RuleId)>) -> Ve
     all.into_iter().map(gap).collect()
 }
 
-/// Tells what a command could not show because it was not read, on stderr.
+/// Tells on stderr what a command could not show because it was not read.
 fn tell_unread(unread: &[Gap]) {
     for gap in unread {
         let line = format!("not read: {}", escape_control(&gap.told()));

@@ -1,4 +1,4 @@
-//! Which sets are meant, by name, namespace and label, and what deleting one does to its claims.
+//! Selection of StatefulSets by name, namespace and label, and what deleting one does to its claims.
 
 use crate::{
     cli::{
@@ -16,12 +16,12 @@ use crate::{
     remedies::delete_with_claims,
 };
 
-/// The sets that were asked for.
+/// Selection of StatefulSets that the user asked for.
 #[derive(Debug)]
 pub(in crate::cli) struct NamedSets {
-    /// Their names; empty for all.
+    /// Names of the sets; empty for all.
     pub(in crate::cli) names: Vec<String>,
-    /// The namespace, and the labels.
+    /// Namespaces and labels of the sets.
     pub(in crate::cli) scope: Scope,
     /// Whether all namespaces are meant.
     everywhere: bool,
@@ -30,7 +30,7 @@ pub(in crate::cli) struct NamedSets {
 }
 
 impl NamedSets {
-    /// Parses what was typed.
+    /// Parses the names, namespaces and selector that were typed.
     pub(in crate::cli) fn parse<'a>(
         names: &[String],
         namespaces: impl IntoIterator<Item = &'a str>,
@@ -49,7 +49,7 @@ impl NamedSets {
         Ok(Self { names, scope, everywhere, doubts: Vec::new() })
     }
 
-    /// Holds that the namespaces that are given exist.
+    /// Fails if a given namespace does not exist, and keeps those that may not as doubts.
     pub(super) async fn expect(&mut self, collected: &mut Collected) -> Result<(), Failure> {
         let given = self.scope.namespaces.iter().map(|it| &**it);
         let doubts = collected.expect_namespaces(given).await?.into_iter();
@@ -66,8 +66,8 @@ impl NamedSets {
         }
     }
 
-    /// The scope of whoever does not look at once: with the namespace of the context, unless another one or
-    /// all are meant.
+    /// Returns the scope for a command that does not read the cluster at once: with the namespace of the context,
+    /// unless another one or all are meant.
     pub(in crate::cli) async fn scope_of(
         mut self,
         connection: &ConnectionArgs,
@@ -79,7 +79,7 @@ impl NamedSets {
         Ok(self.scope)
     }
 
-    /// Whether a set is one of them.
+    /// Whether the selection contains a set.
     pub(super) fn contains(&self, set: &StatefulSet) -> bool {
         let scope = &self.scope;
         scope.includes(&set.namespace)
@@ -87,7 +87,7 @@ impl NamedSets {
             && (scope.selector.is_empty() || scope.selector.matches(&set.metadata.labels))
     }
 
-    /// Fails if there is no set of one of the names.
+    /// Fails if no set has one of the names.
     pub(super) fn found(&self, collected: &Collected) -> Result<(), Failure> {
         let cluster = &collected.intake.cluster;
         for name in &self.names {
@@ -104,7 +104,7 @@ impl NamedSets {
     }
 }
 
-/// The only namespace that has a set of this name, for dumps, which have no current one.
+/// Returns the only namespace that has a set of this name, for dumps, which have no current one.
 pub(super) fn only_namespace(cluster: &Cluster, name: &str) -> Result<String, Failure> {
     let sets = cluster.sets().filter(|(_, set)| *set.metadata.name == *name);
     let mut places: Vec<_> = sets.map(|(_, set)| set.namespace.to_string()).collect();
@@ -121,7 +121,7 @@ pub(super) fn only_namespace(cluster: &Cluster, name: &str) -> Result<String, Fa
     }
 }
 
-/// Shows on stderr what becomes of each claim when a set is deleted: what the plan rests on.
+/// Shows on stderr what becomes of each claim if a set is deleted, as the plan assumes it.
 pub(in crate::cli) async fn show_deletion(
     collected: &mut Collected,
     settings: &Settings,

@@ -72,7 +72,7 @@ pub(super) struct SetJudgementArgs {
 }
 
 impl SetJudgementArgs {
-    /// The settings that they make.
+    /// Returns the settings by these flags.
     pub(super) fn settings(&self) -> Settings {
         let mut settings = Settings::default();
         ThresholdSetting::take_all(&self.threshold, &mut settings);
@@ -81,7 +81,7 @@ impl SetJudgementArgs {
     }
 }
 
-/// The rules about retention, and about owners of claims.
+/// Whether a rule is about retention, or about owners of claims.
 pub(super) fn is_about_retention(id: RuleId) -> bool {
     id.starts_with("sts-") || OF_OWNERS.contains(&id)
 }
@@ -229,7 +229,7 @@ struct RetentionTail<'a> {
     gaps: &'a [Gap],
 }
 
-/// The sets in scope, and what was not read about them.
+/// StatefulSets in scope with their claims, and what was not read about them.
 struct RetentionView<'a> {
     sets: Vec<SetRetention<'a>>,
     others: Vec<OtherClaim<'a>>,
@@ -315,7 +315,7 @@ impl<'a> RetentionView<'a> {
     }
 }
 
-/// The sums in a few lines. What was not read may exist.
+/// Returns the sums of a report in a few lines. What was not read may exist.
 fn summary(summary: &RetentionSummary, named: &NamedSets, all_read: bool) -> Vec<String> {
     let claims = |it: &shown::ClaimTotals| format!("{}, {}", counted(it.count, "claim"), it.size);
     let places: Vec<_> = named.scope.namespaces.iter().map(|it| escape_control(it)).collect();
@@ -343,7 +343,7 @@ fn summary(summary: &RetentionSummary, named: &NamedSets, all_read: bool) -> Vec
     lines
 }
 
-/// What scale-downs and deleted sets left behind, if anything.
+/// Returns the sums of claims that scale-downs and deleted sets left behind, if there are any.
 fn left_behind(
     summary: &RetentionSummary,
     claims: impl Fn(&shown::ClaimTotals) -> String,

@@ -91,13 +91,13 @@ enum Cascade {
     Orphan,
 }
 
-/// Said where a manifest leaves out a field.
+/// Words for an effect that depends on a field which the manifest leaves out.
 const UNDECIDED: &str = "it depends on whether applying the manifest resets fields that it leaves out to their defaults";
 
-/// What is done to a set, with the words for each step.
+/// Operations on a set, with the words for each step.
 struct SetPlan<'a> {
     set: &'a StatefulSet,
-    /// The ways in which it may go.
+    /// Alternative sequences of operations.
     variants: Vec<Vec<Operation>>,
     steps: Vec<String>,
     notes: Vec<String>,
@@ -146,7 +146,7 @@ impl SimulateArgs {
         })
     }
 
-    /// The sets, by namespace and name, each with its manifest if it has one.
+    /// Returns the keys of the sets, by namespace and name, each with its manifest if it has one.
     fn sets(
         &self,
         collected: &Collected,
@@ -263,7 +263,7 @@ impl SimulateArgs {
         Ok((shown, unread(unseen, &BTreeSet::new()), totals))
     }
 
-    /// What is done to a set, in the order in which kubectl would do it.
+    /// Returns the operations on a set, in the order in which kubectl would do them.
     fn plan<'a>(
         &self,
         set: &'a StatefulSet,
@@ -307,7 +307,7 @@ impl SimulateArgs {
         Ok(plan)
     }
 
-    /// Adds the manifest: what a flag decides, it does not.
+    /// Adds the application of a manifest, with the replicas of the flag where that is given.
     fn apply(&self, plan: &mut SetPlan, manifest: &SetManifest) {
         let set = plan.set;
         let decided = |mut change: SetChange| {
@@ -334,7 +334,7 @@ impl SimulateArgs {
         }
     }
 
-    /// The policy that the flags make, if they change one that the server knows.
+    /// Returns the policy with the values of the flags; `None` without flags, or if the server does not know it.
     fn policy(
         &self,
         plan: &mut SetPlan,

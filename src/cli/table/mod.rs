@@ -1,5 +1,5 @@
-//! The commands, each a row: where it stands in the help, its examples, and what it needs, as `rbac` prints it. Help,
-//! `rbac` and completion read it.
+//! Table of the commands, each a row: its place in the help, its examples, and what it needs, as `rbac` prints it.
+//! Help, `rbac` and completion read it.
 //!
 //! - `reading`: the rows of commands that change nothing.
 //! - `writing`: the rows of commands that write.
@@ -16,20 +16,20 @@ pub(super) use writing::GC_ANNOUNCE;
 
 use crate::{model::Kind, remedies::RemedyDeclaration};
 
-/// One command.
+/// Command in the help, with its examples and roles.
 #[derive(Debug)]
 pub(super) struct CommandRow {
-    /// Its name.
+    /// Name of the command.
     pub(super) name: &'static str,
-    /// Under which heading the program's help lists it.
+    /// Heading under which the program's help lists it.
     pub(super) group: Group,
-    /// Its examples.
+    /// Examples of the command, of which its help shows the first.
     pub(super) examples: &'static [Example],
-    /// What it needs, by the names that `rbac` has for its parts.
+    /// Parts of what the command needs, by their names in `rbac`.
     pub(super) roles: &'static [&'static Role],
 }
 
-/// What an example does, and what is typed after the program's name.
+/// Example: what it does, and what is typed after the program's name.
 pub(super) type Example = (&'static str, &'static str);
 
 /// Examples of the program itself, in the order in which a newcomer needs them.
@@ -39,7 +39,7 @@ pub(super) const FIRST_STEPS: &[Example] = &[
     ("Show what would be reclaimed, and what not, and why", "gc --older-than 30d --dry-run"),
 ];
 
-/// A heading of the program's help.
+/// Heading of the program's help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Group {
     Find,
@@ -51,7 +51,7 @@ pub(super) enum Group {
 }
 
 impl Group {
-    /// In the order of the help.
+    /// All headings, in the order of the help.
     pub(super) const ALL: [Self; 6] =
         [Self::Find, Self::Save, Self::Reclaim, Self::Repair, Self::Prevent, Self::SetUp];
 
@@ -67,59 +67,59 @@ impl Group {
     }
 }
 
-/// What a command, or a part of one, needs: one name of `rbac`.
+/// Rights that a command, or a part of one, needs, under one name in `rbac`.
 #[derive(Debug)]
 pub(super) struct Role {
-    /// Its name in `rbac`.
+    /// Name in `rbac`.
     pub(super) name: &'static str,
-    /// What is granted, in the help of `rbac`.
+    /// Description of what is granted, in the help of `rbac`.
     pub(super) about: &'static str,
-    /// What it reads.
+    /// Objects that the command reads.
     pub(super) reads: Reads,
     /// Whether it watches what it has listed: what is about to be changed is watched until it has been.
     pub(super) watches: bool,
-    /// What else it reads in the whole cluster.
+    /// Rights to read other things in the whole cluster.
     pub(super) also: &'static [&'static [Right<'static>]],
-    /// The remedies that it carries out.
+    /// Remedies that the command carries out.
     pub(super) remedies: &'static [&'static dyn RemedyDeclaration],
-    /// What it writes besides.
+    /// Rights to write besides those of the remedies.
     pub(super) writes: &'static [Right<'static>],
     /// Whether it lists the custom resources that may use claims.
     pub(super) custom_users: bool,
-    /// What it does with the record of kept backend volumes.
+    /// Use of the record of kept backend volumes.
     pub(super) record: Record,
-    /// What it does with the records of announcements.
+    /// Use of the records of announcements.
     pub(super) announcements: Access,
-    /// What it does with a journal in the cluster.
+    /// Use of a journal in the cluster.
     pub(super) journal: Access,
-    /// What it needs in the namespace of `watch`.
+    /// Rights in the namespace of `watch`.
     pub(super) beside_watch: &'static [Right<'static>],
-    /// What it needs only on some clusters, and why: not in the role unless you add it.
+    /// Rights that are needed only on some clusters, and why: not in the role unless you add them.
     pub(super) conditional: &'static [ConditionalRight],
 }
 
-/// Which objects a command reads.
+/// Objects that a command reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reads {
-    /// All that an audit reads.
+    /// All objects that an audit reads.
     Cluster,
-    /// Those that the user names.
+    /// Objects that the user names.
     Named,
-    /// Only what its role lists.
+    /// Objects that the role lists, and no others.
     Listed,
 }
 
-/// What a command does with the record of kept backend volumes.
+/// Use of the record of kept backend volumes by a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Record {
     Unread,
     Reads,
     Writes,
-    /// Also creates it: what does not exist yet cannot be named.
+    /// Writes the record, and creates it: what does not exist yet cannot be named.
     Creates,
 }
 
-/// What a command does with records.
+/// Use of records by a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Access {
     None,
@@ -134,7 +134,7 @@ impl PartialEq for Role {
 }
 
 impl Role {
-    /// A part that reads what an audit reads.
+    /// Returns a role that reads what an audit reads.
     const fn reader(name: &'static str, about: &'static str) -> Self {
         Self {
             name,
@@ -153,38 +153,38 @@ impl Role {
         }
     }
 
-    /// A part that reads what an audit reads, and writes.
+    /// Returns a role that reads what an audit reads, and writes.
     const fn writer(name: &'static str, about: &'static str) -> Self {
         Self { watches: true, journal: Access::Writes, ..Self::reader(name, about) }
     }
 
-    /// A part that writes to objects that the user names, and reads no others.
+    /// Returns a role that writes to objects that the user names, and reads no others.
     const fn of_named(name: &'static str, about: &'static str) -> Self {
         Self { reads: Reads::Named, record: Record::Unread, ..Self::writer(name, about) }
     }
 
-    /// A part that touches only what its role lists.
+    /// Returns a role with only the rights that it lists.
     const fn alone(name: &'static str, about: &'static str) -> Self {
         Self { reads: Reads::Listed, record: Record::Unread, ..Self::reader(name, about) }
     }
 
-    /// Whether it changes no object; what `watch` keeps in its own namespace does not count.
+    /// Whether the role changes no object; what `watch` keeps in its own namespace does not count.
     pub(super) fn only_reads(&self) -> bool {
         self.remedies.is_empty() && self.writes.is_empty()
     }
 
-    /// Whether it needs a Role in the namespace of the records.
+    /// Whether a Role in the namespace of the records is needed.
     pub(super) fn has_records(&self) -> bool {
         self.announcements > Access::None || self.record == Record::Creates
     }
 
-    /// What it writes, besides Events and records.
+    /// Returns the rights to write, besides those for Events and records.
     pub(super) fn written(&self) -> impl Iterator<Item = Right<'static>> {
         writes_of(self.remedies).chain(self.writes.iter().copied())
     }
 }
 
-/// What remedies write.
+/// Returns the rights that remedies need to write.
 pub(super) fn writes_of(
     remedies: &[&'static dyn RemedyDeclaration],
 ) -> impl Iterator<Item = Right<'static>> {
@@ -192,29 +192,29 @@ pub(super) fn writes_of(
     writes.filter_map(|(verb, what)| Some(Right::of(verb, Kind::parse_resource(what)?)))
 }
 
-/// One right.
+/// Right to do one thing with objects of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Right<'a> {
     pub(super) verb: &'static str,
     pub(super) group: &'static str,
     pub(super) resource: &'static str,
-    /// The one object of it that matters, in any namespace.
+    /// Name of the one object that matters, in any namespace; `None` for all.
     pub(super) name: Option<&'a str>,
 }
 
 impl Right<'static> {
-    /// A right to all objects of a kind.
+    /// Returns a right to all objects of a kind.
     pub(super) const fn of(verb: &'static str, kind: Kind) -> Self {
         Self { verb, group: kind.group().name, resource: kind.plural(), name: None }
     }
 
-    /// A right to `ConfigMap`s, or to one of this name.
+    /// Returns a right to `ConfigMap`s, or to one of this name.
     pub(super) const fn config_map(verb: &'static str, name: Option<&'static str>) -> Self {
         Self { name, ..Self::of(verb, Kind::ConfigMap) }
     }
 }
 
-/// A right that a command needs only on some clusters or for some objects.
+/// Right that a command needs only on some clusters or for some objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ConditionalRight {
     pub(super) verb: &'static str,
@@ -223,7 +223,7 @@ pub(super) struct ConditionalRight {
     pub(super) reason: &'static str,
 }
 
-/// `gc_admission.go`, `gcPermissionsEnforcement.Validate`.
+/// Right to change owner references (`gc_admission.go`, `gcPermissionsEnforcement.Validate`).
 pub(super) const DELETE_TO_DISOWN: ConditionalRight = ConditionalRight {
     verb: "delete",
     group: "",
@@ -233,7 +233,7 @@ pub(super) const DELETE_TO_DISOWN: ConditionalRight = ConditionalRight {
 };
 
 impl ConditionalRight {
-    /// Writes it as a rule that is commented out, with its reason.
+    /// Writes the right as a rule that is commented out, with its reason.
     pub(super) fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
         writeln!(out, "# Not granted here: {}:", self.reason)?;
         writeln!(out, "# - apiGroups: [{:?}]", self.group)?;
@@ -242,7 +242,7 @@ impl ConditionalRight {
     }
 }
 
-/// All commands, by group.
+/// Returns all commands, by group.
 pub(super) fn rows() -> impl Iterator<Item = &'static CommandRow> {
     let of = |group: Group| {
         reading::ROWS.iter().chain(writing::ROWS).filter(move |it| it.group == group)
@@ -250,7 +250,7 @@ pub(super) fn rows() -> impl Iterator<Item = &'static CommandRow> {
     Group::ALL.into_iter().flat_map(of)
 }
 
-/// Everything that `rbac` has a name for.
+/// Returns everything that `rbac` has a name for.
 pub(super) fn roles() -> impl Iterator<Item = &'static Role> {
     rows().flat_map(|it| it.roles.iter().copied())
 }
@@ -260,10 +260,10 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
     rows().find(|it| it.name == command).map_or(&[], |it| it.examples)
 }
 
-/// So many examples stand in a help; docs/examples.md has all.
+/// Number of examples in a help; docs/examples.md has all.
 const EXAMPLES: usize = 3;
 
-/// Shows the first examples at the end of a help.
+/// Returns the first examples, for the end of a help.
 pub(super) fn shown(examples: &[Example], program: &str) -> String {
     let header = Styles::styled();
     let header = header.get_header();

@@ -1,14 +1,14 @@
-//! The rows of commands that change nothing in the cluster, or only what `watch` keeps for itself.
+//! Rows of commands that change nothing in the cluster, or only what `watch` keeps for itself.
 
 use super::{Access, CommandRow, Group, Reads, Record, Right, Role};
 use crate::{model::Kind, watch::pause::PAUSE};
 
-/// The identity of the cluster, by which a copy of the pause record is known: the only right to an object that is in no
-/// namespace.
+/// Right to read the identity of the cluster, by which a copy of the pause record is known: the only right to an object
+/// that is in no namespace.
 const IDENTITY: &[Right] =
     &[Right { name: Some("kube-system"), ..Right::of("get", Kind::Namespace) }];
 
-/// What `audit --watch` and `watch` read.
+/// Role of `audit --watch` and `watch`.
 pub(in crate::cli) static WATCH: Role = Role {
     watches: true,
     announcements: Access::Reads,

@@ -1,4 +1,4 @@
-//! The rows of commands that write.
+//! Rows of commands that write.
 
 use super::{
     Access, CommandRow, ConditionalRight, DELETE_TO_DISOWN, Group, Reads, Record, Right, Role,
@@ -15,7 +15,7 @@ use crate::{
 const CREATE_VOLUME: Right = Right::of("create", Kind::PersistentVolume);
 const PATCH_VOLUME: Right = Right::of("patch", Kind::PersistentVolume);
 
-/// What repairs of finalizers write.
+/// Rights with which finalizers are repaired.
 const FINALIZERS: &[Right] = &[
     CREATE_VOLUME,
     PATCH_VOLUME,
@@ -24,10 +24,10 @@ const FINALIZERS: &[Right] = &[
     Right::of("delete", Kind::VolumeAttachment),
 ];
 
-/// It is read again before it is changed.
+/// Right to read a `VolumeAttachment` again before it is changed.
 const ATTACHMENT: &[Right] = &[Right::of("get", Kind::VolumeAttachment)];
 
-/// Who owns the owners of a claim: what a StatefulSet is deleted with rests on it.
+/// Rights to read who owns the owners of a claim: with what a StatefulSet is deleted depends on it.
 const OWNERS: &[Right] = &{
     let mut rights = [Right::of("get", Kind::StatefulSet); Kind::WORKLOADS.len()];
     let mut at = 0;
@@ -38,14 +38,14 @@ const OWNERS: &[Right] = &{
     rights
 };
 
-/// `--snapshot-first`: the snapshot is read until it is ready, and before each later step.
+/// Rights of `--snapshot-first`: the snapshot is read until it is ready, and before each later step.
 const SNAPSHOT_FIRST: &[Right] = &[
     Right::of("list", Kind::VolumeSnapshotClass),
     Right::of("watch", Kind::VolumeSnapshotClass),
     Right::of("get", Kind::VolumeSnapshotContent),
 ];
 
-/// `delete sts NAME`.
+/// Right of `delete sts NAME`.
 const DELETE_SETS: ConditionalRight = ConditionalRight {
     verb: "delete",
     group: "apps",
@@ -53,7 +53,7 @@ const DELETE_SETS: ConditionalRight = ConditionalRight {
     reason: "only `delete sts` needs it, which deletes claims with their StatefulSet",
 };
 
-/// `delete ns NAME`.
+/// Right of `delete ns NAME`.
 const DELETE_NAMESPACES: ConditionalRight = ConditionalRight {
     verb: "delete",
     group: "",
@@ -61,7 +61,7 @@ const DELETE_NAMESPACES: ConditionalRight = ConditionalRight {
     reason: "only `delete ns` needs it, which deletes everything in the namespace",
 };
 
-/// `gc_admission.go`, `gcPermissionsEnforcement.Validate`: an owner reference with `blockOwnerDeletion`.
+/// Right to add blocking owner references (`gc_admission.go`, `gcPermissionsEnforcement.Validate`).
 const FINALIZERS_TO_ADD_OWNERS: ConditionalRight = ConditionalRight {
     verb: "update",
     group: "apps",
@@ -73,7 +73,7 @@ const FINALIZERS_TO_ADD_OWNERS: ConditionalRight = ConditionalRight {
 const POLICY: Kind = Kind::ValidatingAdmissionPolicy;
 const BINDING: Kind = Kind::ValidatingAdmissionPolicyBinding;
 
-/// What `gc --announce` and `gc --announced` need. The annotation of an announcement is a patch too.
+/// Role of `gc --announce` and `gc --announced`. The annotation of an announcement is a patch too.
 pub(in crate::cli) static GC_ANNOUNCE: Role = Role {
     remedies: &[&RECLAIM],
     custom_users: true,

@@ -1,4 +1,4 @@
-//! Reconcilers that act or say what they would do: which findings call for them, and what is logged of them.
+//! Reconcilers that act, or say what they would do: by which terms of a policy, and what is logged of them.
 
 use std::{cell::RefCell, convert::Infallible, sync::Arc};
 
@@ -26,14 +26,14 @@ use crate::{
     },
 };
 
-/// The field manager of what is changed in the background.
+/// Field manager of changes in the background.
 const FIELD_MANAGER: &str = "kubectl-storage-watch";
 
-/// How background changes are made.
+/// Options of changes in the background.
 const OPTIONS: RunOptions =
     RunOptions { parallel: None, dry_run: DryRun::None, events: true, wait: true };
 
-/// What a policy says of work. `namespace` is that of the journal.
+/// Returns the terms of acting by a policy. `namespace` is that of the journal.
 pub(super) fn terms(policy: &WatchPolicy, namespace: &str) -> ActingTerms {
     let works =
         Work::ALL.into_iter().filter_map(|work| match policy.reconcilers.mode(work.reconciler()) {
@@ -64,7 +64,7 @@ pub(super) fn terms(policy: &WatchPolicy, namespace: &str) -> ActingTerms {
     }
 }
 
-/// What acts beside the loop.
+/// Actors of `watch`, beside its loop.
 pub(super) struct Acting {
     pub(super) followed: FollowedFindings,
     pub(super) leadership: Leadership,
@@ -83,7 +83,7 @@ impl Acting {
     ) -> Infallible {
         let Self { followed, leadership, interrupt, counts, busy } = self;
         let FollowedFindings { terms, wanted } = followed;
-        // Nobody has to be able to pause what only reports.
+        // Where no work is switched on, no record that pauses has to exist.
         let mut switched = terms.clone();
         while switched.borrow_and_update().works.is_empty() {
             if switched.changed().await.is_err() {
@@ -119,7 +119,7 @@ impl Acting {
     }
 }
 
-/// Says when somebody pauses what acts, and when it goes on.
+/// Logs pauses of the reconcilers, and their ends.
 async fn log_pauses(
     mut terms: watch::Receiver<Arc<ActingTerms>>,
     mut pause: watch::Receiver<ReadPause>,
@@ -152,7 +152,7 @@ async fn log_pauses(
     }
 }
 
-/// Logs, and says nothing twice.
+/// Log of what is done in the background, which tells no reason twice.
 #[derive(Default)]
 struct ActingLog(ToldReasons);
 

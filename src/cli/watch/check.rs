@@ -44,7 +44,7 @@ pub(super) async fn check(connection: &ConnectionArgs, file: &PolicyFile) -> Res
     Ok(if collected.blind.is_empty() { Exit::Done } else { Exit::Incomplete })
 }
 
-/// Prints how many findings there are of each rule and severity, and where each would be reported.
+/// Prints the number of findings of each rule and severity, and where they would be reported.
 fn show(collected: &Collected, settings: &Settings, file: &PolicyFile) -> std::io::Result<()> {
     let cluster = &collected.intake.cluster;
     let mut counts: BTreeMap<(Severity, RuleId), usize> = BTreeMap::new();
@@ -82,16 +82,16 @@ fn show(collected: &Collected, settings: &Settings, file: &PolicyFile) -> std::i
     Ok(())
 }
 
-/// What a policy says in vain.
+/// Part of a policy that has no effect in a cluster.
 #[derive(Debug)]
 pub(super) struct Contradiction {
     /// The namespace that does not exist; `None` for a selector that selects nothing.
     pub(super) namespace: Option<Text>,
-    /// What is wrong.
+    /// Message that says what is wrong.
     pub(super) message: String,
 }
 
-/// What a policy says in vain: namespaces that do not exist, and a selector that selects nothing.
+/// Returns namespaces of a policy that do not exist, and its selector if that selects nothing.
 pub(super) fn contradictions(cluster: &Cluster, settings: &Settings) -> Vec<Contradiction> {
     let scope = &settings.scope;
     let missing = scope.namespaces.iter();
@@ -113,7 +113,7 @@ pub(super) fn contradictions(cluster: &Cluster, settings: &Settings) -> Vec<Cont
     found
 }
 
-/// What a policy says that has had its time.
+/// Returns notes about the exemptions of a policy that have ended.
 pub(super) fn ended(cluster: &Cluster, settings: &Settings) -> Vec<String> {
     let now = cluster.clock();
     let ended = settings.scope.exemptions.iter().filter(|it| !it.applies_at(now));
@@ -131,13 +131,13 @@ fn no_namespace(cluster: &Cluster, name: &str) -> String {
     }
 }
 
-/// What is printed where a policy reports nothing.
+/// Word for a policy that reports nothing.
 pub(super) const NOWHERE: &str = "nowhere";
-/// What that means.
+/// Note about a policy that reports nothing.
 pub(super) const ONLY_COUNTED: &str =
     "the policy reports nowhere: findings are only counted in the log, and printed with -o json";
 
-/// Where findings of a severity are reported; without one, where any are.
+/// Returns where findings of a severity are reported; without one, where any are.
 pub(super) fn reported_to(reports: &ReportPolicy, severity: Option<Severity>) -> String {
     let reaches = |bound: Severity| severity.is_none_or(|it| it <= bound);
     let events = reports.events.as_ref().is_some_and(|it| reaches(it.severity));

@@ -1,4 +1,4 @@
-//! Log lines on stderr, as text or as JSON objects, and what is logged of what the loop tells.
+//! Log lines on stderr, as text or as JSON objects, and which of the loop's news they tell.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(super) enum LogFormat {
     Json,
 }
 
-/// Begins to log. Only what this program itself says: its libraries log bodies of answers.
+/// Begins to log what this program itself says: its libraries would log bodies of answers.
 ///
 /// # Errors
 /// When the thread that writes cannot be started.
@@ -35,7 +35,7 @@ pub(super) fn start(format: LogFormat) -> Result<(), Failure> {
         warn!(lines, "lines of this log were lost: stderr was not read");
     })?;
     let lines = fmt::layer().with_writer(|| terminal::Notes).with_target(false).with_ansi(false);
-    // Where stderr is closed, nobody wants to know.
+    // That stderr is closed is no error.
     let lines = lines.log_internal_errors(false);
     let lines = match format {
         LogFormat::Text => lines.boxed(),
@@ -50,7 +50,7 @@ pub(super) fn start(format: LogFormat) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Logs why it ends.
+/// Logs the failure that ends the command.
 pub(super) fn failed(failure: &Failure) {
     let message = terminal::message(failure);
     let message = escape_control(&message);
@@ -59,7 +59,7 @@ pub(super) fn failed(failure: &Failure) {
     error!(hint = hint.as_deref(), "{message}");
 }
 
-/// Logs everything that is wrong with a policy but the last, which is the failure.
+/// Logs all that is wrong with a policy but the last line, which it returns as the failure.
 pub(super) fn refused(error: &PolicyError) -> Failure {
     let mut lines = error.lines();
     let last = lines.pop().unwrap_or_default();
@@ -69,12 +69,12 @@ pub(super) fn refused(error: &PolicyError) -> Failure {
     Failure { exit: policy_exit(error), ..Failure::usage(last) }
 }
 
-/// Logs what is not read, how many findings there are, and defects; not the findings themselves.
+/// Listener that logs what is not read, how many findings there are, and defects; not the findings themselves.
 #[derive(Debug, Default)]
 pub(super) struct LogLines {
-    /// The policy with which it began.
+    /// Policy with which the command began.
     begun: Option<Arc<WatchPolicy>>,
-    /// How many findings full passes have changed.
+    /// Number of findings that full passes have changed.
     defects: usize,
 }
 

@@ -135,7 +135,7 @@ impl WatchingArgs {
         }))
     }
 
-    /// Watches until it is ended.
+    /// Watches by a policy until it is ended.
     async fn watch(
         &self,
         connection: &ConnectionArgs,
@@ -239,15 +239,15 @@ impl WatchingArgs {
     }
 }
 
-/// How long to wait before an API server that did not answer is asked again; twice as long each time.
+/// First wait before an API server that did not answer is asked again; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest of these pauses.
+/// Longest wait before an API server is asked again.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// How often it is said that it goes on while it waits for the first look.
+/// Interval at which listeners hear that the process goes on while it waits for the first look.
 const TURN: Duration = Duration::from_secs(5);
 
-/// Waits until nobody reads the findings any more, where the user asked for them.
+/// Waits until the findings on stdout are not read any more; for ever without them.
 async fn nobody_reads(stdout: Option<&EventPrinter>) -> Result<Exit, Failure> {
     match stdout {
         Some(stdout) => stdout.ended().await.map(|()| Exit::Done).map_err(Failure::error),
@@ -255,16 +255,16 @@ async fn nobody_reads(stdout: Option<&EventPrinter>) -> Result<Exit, Failure> {
     }
 }
 
-/// Where news go.
+/// Receivers of news: stdout and listeners.
 struct Audience {
-    /// Findings, if the user asked for them.
+    /// Printer of findings, if the user asked for them.
     stdout: Option<EventPrinter>,
     listeners: Vec<Box<dyn Listener>>,
 }
 
 impl Audience {
-    /// Looks until there is an answer: an unattended process does not end because the API
-    /// server is not there yet.
+    /// Reads the cluster as often as it takes: an unattended process does not end because the API server is not there
+    /// yet.
     async fn first_look(
         &mut self,
         connection: &ConnectionArgs,
@@ -287,7 +287,7 @@ impl Audience {
         }
     }
 
-    /// Waits, and says now and then that it does.
+    /// Waits for work, and tells listeners now and then that the process goes on.
     async fn wait_for<T>(&mut self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {
@@ -299,7 +299,7 @@ impl Audience {
         }
     }
 
-    /// Tells all listeners.
+    /// Passes news to all listeners, and findings to stdout.
     fn tell(&mut self, told: Told, cluster: &Cluster, reconciler: &Reconciler) {
         let is_news = !told.is_empty() || told.took.is_some();
         for listener in &mut self.listeners {
@@ -321,10 +321,10 @@ fn json_lines() -> EventStream {
     EventStream::new(Printer::Json, page)
 }
 
-/// How often the file is looked at.
+/// Interval at which the policy file is read.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Looks at the file for ever, hands over each policy that is accepted, and logs what is not.
+/// Reads the policy file again and again, hands over each policy that is accepted, and logs what is not.
 async fn reload(mut file: PolicyFile, policies: mpsc::Sender<Arc<WatchPolicy>>) -> Infallible {
     loop {
         sleep(INTERVAL).await;

@@ -1,4 +1,4 @@
-//! `watch pause` and `watch resume`: stops everything that acts, at once, and lets it go on.
+//! `watch pause` and `watch resume`: stop everything that acts, and let it act again.
 
 use clap::Args;
 
@@ -11,7 +11,7 @@ use crate::{
     watch::pause::{ABOUT_PAUSE, PAUSE, Pause, PauseRecord, foreign_keys, says_resumed},
 };
 
-/// How often it is tried: each conflict means that another client was first.
+/// Number of attempts to write: each conflict means that another client was first.
 const TRIES: usize = 8;
 
 /// Arguments of `watch pause` and `watch resume`.
@@ -24,7 +24,7 @@ pub(super) struct PauseArgs {
     reason: Option<String>,
 }
 
-/// A line that people read.
+/// Parses a reason: a text that people can read.
 fn reason(text: &str) -> Result<String, String> {
     const LONGEST: usize = 1024;
     match !text.trim().is_empty() && text.len() <= LONGEST {
@@ -34,7 +34,7 @@ fn reason(text: &str) -> Result<String, String> {
 }
 
 impl PauseArgs {
-    /// Stops everything that acts.
+    /// Records a pause, which stops everything that acts.
     pub(super) async fn pause(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
         let connected = connect(connection, None).await?;
         let namespace = self.place.records(&connected.namespace)?;
@@ -48,7 +48,7 @@ impl PauseArgs {
         Ok(exit)
     }
 
-    /// Lets it go on.
+    /// Records a resume, which lets everything act again.
     pub(super) async fn resume(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
         let connected = connect(connection, None).await?;
         let namespace = self.place.records(&connected.namespace)?;
@@ -92,7 +92,7 @@ impl PauseArgs {
             refuse_foreign(&place, stored)?;
         }
         let said = of(before.as_ref());
-        // Who resumes says so now: what nobody has watched for long waits for that.
+        // A resume is recorded again: it ends the breaker after a long time without a leader.
         if said.record == wanted && wanted == PauseRecord::Paused && self.reason.is_none() {
             terminal::note(&escape_control(&format!("{}: nothing to do", told(&said, namespace))));
             return Ok(Exit::Done);
@@ -106,7 +106,7 @@ impl PauseArgs {
                 (None, None)
             }
         };
-        // Whoever gives another reason for a pause does not begin it.
+        // Another reason for a pause does not begin it anew.
         let goes_on = said.record == wanted && wanted == PauseRecord::Paused;
         let since = said.since.filter(|_| goes_on).or(now);
         if since.is_none() && wanted == PauseRecord::Resumed {
@@ -173,14 +173,14 @@ impl PauseArgs {
     }
 }
 
-/// What nobody could tell from a copy lets nothing act.
+/// Returns the refusal to resume while the uid of the cluster or the time is unknown.
 fn unknown(why: &str) -> Failure {
     let error = anyhow::anyhow!("nothing is resumed: {why}");
     let hint = "`kubectl storage rbac watch-resume` prints roles with all permissions";
     Failure { exit: Exit::Refused, error, hint: Some(hint.to_owned()) }
 }
 
-/// Where something else is stored under this name, nothing can be resumed.
+/// Refuses to resume where the `ConfigMap` has keys of others.
 fn refuse_foreign(place: &str, stored: &StoredConfigMap) -> Result<(), Failure> {
     let foreign = foreign_keys(stored);
     if foreign.is_empty() {

@@ -41,7 +41,7 @@ pub(super) struct WatchPlaceArgs {
 }
 
 impl WatchPlaceArgs {
-    /// The namespace of the records. `context` is that of the connection.
+    /// Returns the namespace of the records. `context` is that of the connection.
     ///
     /// # Errors
     /// When the policy cannot be read.
@@ -56,8 +56,8 @@ impl WatchPlaceArgs {
     }
 }
 
-/// What is to be known of processes that lead, beside the record in one namespace: which of them read another one, and
-/// what that says.
+/// Returns notes about leading processes that the record in one namespace does not pause, or that another one pauses
+/// too.
 async fn readers(connected: &Connection, namespace: &str) -> Vec<String> {
     let reader = Reader::new(connected);
     let mut notes = Vec::new();
@@ -113,7 +113,7 @@ async fn readers(connected: &Connection, namespace: &str) -> Vec<String> {
     notes
 }
 
-/// Tells what is to be known of processes that lead.
+/// Tells notes about leading processes and the records that pause them.
 pub(super) async fn tell_readers(connected: &Connection, namespace: &str) {
     for note in readers(connected, namespace).await {
         terminal::note(&escape_control(&note));
@@ -175,7 +175,7 @@ impl StatusArgs {
         Ok(if unread { Exit::Incomplete } else { Exit::Done })
     }
 
-    /// The journal, and the namespaces that hold others, as far as that is known.
+    /// Returns the journal, and the namespaces that hold others, as far as that is known.
     async fn journal(&self, reader: &Reader, namespace: &str) -> (WatchJournal, BTreeSet<String>) {
         // `watch` has it beside the record that pauses it.
         let likely = [namespace, JOURNAL_NAMESPACE];
@@ -209,7 +209,7 @@ fn shown(pause: Pause) -> WatchPause {
     }
 }
 
-/// Who leads, by the Leases of all elections: each policy may have one of its own.
+/// Returns the leaders by the Leases in a namespace: each policy may have an election of its own.
 async fn leaders(reader: &Reader, namespace: &str) -> WatchLeaders {
     match leases(reader, Some(namespace)).await {
         Err(error) => WatchLeaders { unread: Some(error.to_string()), leases: Vec::new() },
@@ -234,7 +234,7 @@ fn leader(lease: &StoredLease) -> WatchLeader {
     }
 }
 
-/// The first that is likely to hold the journal and does, or else the only one that does.
+/// Returns the first likely namespace that holds a journal, else the only one that does.
 fn chosen<'a>(found: &'a BTreeSet<String>, likely: &[&'a str]) -> &'a str {
     let first = likely.iter().copied().find(|it| found.contains(*it));
     let mut all = found.iter().map(String::as_str);

@@ -63,7 +63,7 @@ impl ApplyArgs {
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 
-    /// The file of the plan, of which clap requires one.
+    /// Returns the file of the plan, of which clap requires one.
     fn path(&self) -> &Path {
         self.plan.as_deref().or(self.filename.as_deref()).unwrap_or(Path::new(""))
     }
@@ -90,7 +90,7 @@ impl ApplyArgs {
             .hint(Some("create a new plan with --plan-out"))
     }
 
-    /// Only where it was made for, and only while it is fresh.
+    /// Refuses a plan that was made for another cluster, or is not fresh.
     fn check(&self, saved: &SavedPlan, collected: &Collected) -> Result<(), Failure> {
         let refuse = |reason: String| Err(self.unfit(std::io::Error::other(reason)));
         let server = collected.intake.cluster.server();
@@ -127,7 +127,7 @@ impl ApplyArgs {
     }
 }
 
-/// Makes the plan again from what is seen now: only what comes out the same is kept.
+/// Makes a saved plan again from what was read now: only what comes out the same is kept.
 fn again(cx: &Cx, settings: &Settings, saved: &SavedPlan) -> Plan {
     const COMMANDS: [&str; 8] = [
         "gc",
@@ -168,13 +168,13 @@ fn again(cx: &Cx, settings: &Settings, saved: &SavedPlan) -> Plan {
     plan
 }
 
-/// The claim to which a volume is given, where the plan names one.
+/// Returns the claim to which a volume is given, where the plan names one.
 fn given_to(change: &PlannedChange) -> Option<ClaimKey> {
     let to = change.to.as_ref()?;
     Some(ClaimKey { namespace: to.namespace.as_deref()?.into(), name: to.name.as_str().into() })
 }
 
-/// The retention policy that a set is to have, where the plan names one.
+/// Returns the retention policy that a set is to have, where the plan names one.
 fn policy(change: &PlannedChange) -> (Option<Retention>, Option<Retention>) {
     let parsed = |text: &Option<String>| text.as_deref().map(Retention::parse);
     let policy = change.policy.as_ref();
@@ -191,7 +191,7 @@ fn object(change: &PlannedChange) -> Option<ObjectRef> {
     Some(ObjectRef { key, uid: Some(uid) })
 }
 
-/// Whether what would be done now is what the plan says, its age apart.
+/// Refuses a change that is no longer the one in the saved plan, its age apart.
 fn same(saved: &PlannedChange, fresh: &crate::plan::ProposedChange) -> Result<(), String> {
     let fresh = PlannedChange {
         age: saved.age.clone(),

@@ -1,4 +1,4 @@
-//! Asks for confirmation at a terminal, of what may be asked about, after telling what earlier runs left unfinished.
+//! Confirmation at a terminal, after a note about what earlier runs left unfinished.
 
 use std::io::{self, IsTerminal as _};
 
@@ -17,18 +17,18 @@ use crate::{
     watch::acting::Breaker,
 };
 
-/// What the user said.
+/// Answer of the user to a plan.
 pub(super) enum Confirmation {
     Yes(Box<Plan>),
     No,
 }
 
-/// Whether there is somebody to ask.
+/// Whether stdin and stderr are terminals, so that the user can be asked.
 pub(super) fn somebody_there() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks a question that has no plan.
+/// Asks a yes-or-no question that has no plan.
 ///
 /// # Errors
 /// When the terminal goes away.
@@ -37,8 +37,8 @@ pub(super) async fn agrees(question: &'static str) -> Result<bool, Failure> {
     tokio::task::spawn_blocking(ask).await.map_err(Failure::error)?.map_err(Failure::error)
 }
 
-/// Asks whether a plan may be carried out at a place. Every change that relies on a danger flag is
-/// asked about by itself; a no takes it out of the plan.
+/// Asks whether a plan may be carried out at a place. Every change that relies on a danger flag is asked about by
+/// itself; a no removes it from the plan.
 ///
 /// # Errors
 /// When the terminal goes away.
@@ -87,7 +87,7 @@ fn blocking(mut plan: Plan, place: &str) -> Result<Confirmation, dialoguer::Erro
     Ok(if yes { Confirmation::Yes(Box::new(plan)) } else { Confirmation::No })
 }
 
-/// The finalizer of somebody else that a change removes.
+/// Returns the third-party finalizer that a change removes.
 fn foreign_finalizer(change: &ProposedChange) -> Option<&str> {
     if !change.proposal.relies_on.contains(&"--remove-finalizer") {
         return None;
@@ -98,7 +98,7 @@ fn foreign_finalizer(change: &ProposedChange) -> Option<&str> {
     })
 }
 
-/// Skipping somebody's clean-up takes more than a letter.
+/// Asks the user to type the finalizer: skipping another controller's clean-up takes more than a letter.
 fn typed_again(question: &str, finalizer: &str) -> Result<bool, dialoguer::Error> {
     let finalizer = escape_control(finalizer);
     let typed: String = Input::new()
@@ -108,7 +108,7 @@ fn typed_again(question: &str, finalizer: &str) -> Result<bool, dialoguer::Error
     Ok(typed.trim() == finalizer)
 }
 
-/// What a plan does, in numbers: `Reclaim 2 volumes (800Gi, data destroyed)`.
+/// Returns what a plan does, in numbers: `Reclaim 2 volumes (800Gi, data destroyed)`.
 fn effect(plan: &Plan) -> String {
     let losses: Loss = plan.changes.iter().map(ProposedChange::loses).sum();
     let all = plan.changes.len();
@@ -150,8 +150,8 @@ fn effect(plan: &Plan) -> String {
     format!("{verb} {}{parts}", counted(all, noun))
 }
 
-/// Refuses what removes something because that is old, where the API server and this machine do not agree what time it
-/// is: one answer with a wrong date makes everything old.
+/// Refuses changes that rest on an age where the clocks of the API server and this machine differ: one answer with a
+/// wrong date makes everything old.
 pub(super) fn by_the_same_clock(plan: &Plan, server: Option<Time>) -> Result<(), Failure> {
     let Some(differ) = server.and_then(|it| Breaker::of_clocks(it, Utc::now())) else {
         return Ok(());
@@ -168,8 +168,8 @@ pub(super) fn by_the_same_clock(plan: &Plan, server: Option<Time>) -> Result<(),
     Err(Failure { exit: Exit::Refused, error: anyhow::anyhow!(told), hint: Some(help) })
 }
 
-/// Tells of every open entry of the journal about an object that a plan changes or refuses. Nothing
-/// is sent again on its account: what is there now was judged anew.
+/// Notes every open entry of the journal about an object that a plan changes or refuses. Nothing is sent again on its
+/// account: the present state was judged anew.
 pub(super) async fn tell_unfinished(collected: &Collected, plan: &Plan) {
     let history = match read(collected).await {
         Ok((_, history)) => history,

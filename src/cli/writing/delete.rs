@@ -98,7 +98,7 @@ impl DeleteArgs {
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 
-    /// The names, as kubectl takes them: the kind once, or before each name.
+    /// Returns the names of claims, as kubectl takes them: with the kind once, or before each name.
     fn names(&self) -> Result<Vec<Text>, Failure> {
         const EXPECTED: &str = "expected pvc NAME…, pvc/NAME…, sts NAME… or ns NAME…";
         const KIND: Kind = Kind::PersistentVolumeClaim;
@@ -135,7 +135,7 @@ impl DeleteArgs {
         Ok(names)
     }
 
-    /// What clap cannot tell about the flags: claims are named, or selected.
+    /// Refuses flags that clap accepts: claims are either named or selected.
     fn selects(&self, names: &[Text]) -> Result<(), Failure> {
         let by_filter = self.all || self.selector.is_some();
         if names.is_empty() && !by_filter {
@@ -194,12 +194,12 @@ pub(super) struct SnapshotFirstArgs {
 }
 
 impl SnapshotFirstArgs {
-    /// Whether a snapshot is asked for.
+    /// Whether a snapshot is taken first.
     pub(super) const fn is_given(&self) -> bool {
         self.snapshot_first
     }
 
-    /// Puts them into the settings. `waits` is `--wait`.
+    /// Puts the flags into the settings. `waits` is `--wait`.
     pub(super) fn take_into(&self, settings: &mut Settings, waits: bool) -> Result<(), Failure> {
         if self.snapshot_first && !waits {
             let told = "--snapshot-first waits until the snapshot is ready to use, which \

@@ -21,7 +21,7 @@ use crate::{
     watch::acting::{Work, WorkTerms},
 };
 
-/// What it repairs.
+/// Kinds of objects that the command repairs.
 const KINDS: [Kind; 3] =
     [Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::VolumeAttachment];
 
@@ -124,7 +124,7 @@ impl FixFinalizersArgs {
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 
-    /// What clap cannot tell about the flags.
+    /// Refuses flags that clap accepts, and that do not fit together.
     fn fits(&self, named: &[(Kind, String)]) -> Result<(), Failure> {
         if let Some(finalizer) = &self.remove_finalizer {
             if named.len() != 1 {
@@ -168,7 +168,7 @@ impl FixFinalizersArgs {
         Ok(settings)
     }
 
-    /// What the journal knows; of a dump, nothing is known of what was done.
+    /// Reads the journal; returns `None` for a dump, of which nothing is known to have been done.
     async fn history(&self, collected: &Collected) -> Result<Option<History>, Failure> {
         match self.saved.is_given() {
             true => Ok(None),
@@ -183,7 +183,7 @@ impl FixFinalizersArgs {
     }
 }
 
-/// A finalizer that there could be (`ValidateFinalizerName`): a name, with or without a prefix.
+/// Whether a finalizer is valid (`ValidateFinalizerName`): a name, with or without a prefix.
 fn is_qualified(finalizer: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
     !finalizer.is_empty() && finalizer.len() <= 317 && finalizer.chars().all(plain)

@@ -23,9 +23,9 @@ use crate::{
     watch::acting::{Work, WorkTerms},
 };
 
-/// The shortest age: what was announced needs no other.
+/// Shortest age, for announced volumes, which were old enough then.
 const YOUNGEST: Duration = Duration::from_secs(1);
-/// The longest grace period: years that are no dates count as never.
+/// Longest grace period: years that are no dates count as never.
 const LONGEST_GRACE: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
 
 /// Arguments of `gc`.
@@ -146,7 +146,7 @@ impl GcArgs {
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 
-    /// Announces and reclaims until it is ended.
+    /// Announces and reclaims volumes until it is ended.
     async fn follow(
         self,
         connection: &ConnectionArgs,
@@ -211,7 +211,7 @@ impl GcArgs {
         })
     }
 
-    /// Whether announcements are read or written.
+    /// Whether announcements are read or written; refuses a grace period that is too long.
     fn announces(&self) -> Result<bool, Failure> {
         if self.announce.is_some_and(|it| it.0 > LONGEST_GRACE) {
             return Err(Failure::usage("--announce is longer than ten years")
@@ -221,8 +221,7 @@ impl GcArgs {
     }
 }
 
-/// Refuses the whole run where announcements could not be read: then nothing is known to be announced
-/// or vetoed.
+/// Refuses the whole run where announcements could not be read: then it is unknown what is announced or vetoed.
 fn known(collected: &Collected, settings: &Settings) -> Result<(), Failure> {
     let namespace = &settings.recording.namespace;
     let answers = collected.intake.cluster.answers();
@@ -234,7 +233,7 @@ fn known(collected: &Collected, settings: &Settings) -> Result<(), Failure> {
         None if collected.live.is_none() => {
             "unknown what is announced: the dump does not contain the records".to_owned()
         }
-        // Where no volume is selected, nobody has asked.
+        // Where no volume is selected, it was not asked.
         None => return Ok(()),
     };
     let role = "`kubectl storage rbac gc-announce` prints the Role that is needed";

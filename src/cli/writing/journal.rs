@@ -135,7 +135,7 @@ impl JournalArgs {
         }
         let mut found = vec![(file, history)];
         let mut elsewhere = namespaces(&collected).await;
-        // Whoever names none means all that there are.
+        // Where no journal is named, all are meant.
         if self.place.namespace().is_none() && wanted.is_none() {
             found.extend(in_cluster(&collected, &mut elsewhere).await);
         }
@@ -168,7 +168,7 @@ impl JournalArgs {
     }
 }
 
-/// Reads the journal of the cluster that was looked at, and names it.
+/// Reads the journal of the cluster that was collected, and returns it with its name.
 pub(in crate::cli) async fn read(collected: &Collected) -> Result<(String, History), Failure> {
     if let Some((live, namespace)) = collected.live.as_ref().zip(collected.cluster_journal.as_ref())
     {
@@ -185,7 +185,7 @@ pub(in crate::cli) async fn read(collected: &Collected) -> Result<(String, Histo
     Ok((journal::file(&folder).display().to_string(), history))
 }
 
-/// The namespaces that hold journals, as far as that is known, besides the one that is read.
+/// Returns the namespaces that hold journals, as far as that is known, besides the one that is read.
 async fn namespaces(collected: &Collected) -> BTreeSet<String> {
     let Some(live) = &collected.live else { return BTreeSet::new() };
     let mut found = journal_namespaces(&live.reader, &JOURNAL_NAMESPACES).await;
@@ -195,8 +195,8 @@ async fn namespaces(collected: &Collected) -> BTreeSet<String> {
     found
 }
 
-/// Reads the journals in the namespaces in which they are by default, and leaves the others. Whoever may create
-/// `ConfigMap`s anywhere else can forge one there.
+/// Reads the journals in their default namespaces, and removes these from `found`. A journal in another namespace can
+/// be forged by all who may create `ConfigMap`s there.
 async fn in_cluster(collected: &Collected, found: &mut BTreeSet<String>) -> Vec<(String, History)> {
     let Some(live) = &collected.live else { return Vec::new() };
     let mut read = Vec::new();
@@ -211,7 +211,7 @@ async fn in_cluster(collected: &Collected, found: &mut BTreeSet<String>) -> Vec<
     read
 }
 
-/// Reads it for whoever goes on to write, and tells what is wrong with it. Nothing rests on what was
+/// Reads the journal for a command that goes on to write, and tells what is wrong with it. Nothing rests on what was
 /// recorded in another cluster.
 pub(super) async fn recall(collected: &Collected) -> Result<History, Failure> {
     let (own, others) = futures::join!(read(collected), others(collected));
@@ -228,8 +228,8 @@ pub(super) async fn recall(collected: &Collected) -> Result<History, Failure> {
     Ok(history)
 }
 
-/// Reads the journals that are not used: the file of this machine, and those in the cluster that are where they are by
-/// default. What they record can forbid something. Tells where one cannot be read.
+/// Reads the journals that the command does not use: the file of this machine, and those in the cluster at their
+/// defaults. What they record can forbid something. Tells where one cannot be read.
 async fn others(collected: &Collected) -> Vec<History> {
     let Some(live) = &collected.live else { return Vec::new() };
     let mut found = Vec::new();
@@ -253,14 +253,14 @@ async fn others(collected: &Collected) -> Vec<History> {
     found.into_iter().filter_map(|it| it.1.ok()).collect()
 }
 
-/// Our folder for the cluster that was looked at.
+/// Returns the folder of this machine's records of the cluster that was read.
 pub(super) fn folder(collected: &Collected) -> Option<std::path::PathBuf> {
     let live = collected.live.as_ref()?;
     let uid = collected.intake.cluster.server().and_then(|it| it.cluster_uid.clone());
     journal::folder(uid.as_deref(), &live.connection.server, &live.connection.authority)
 }
 
-/// Complains that there is no such entry.
+/// Returns the failure that the journal has no such entry, or two of them.
 pub(super) fn no_entry(history: &History, wanted: u64) -> Failure {
     let twice = history.entries.iter().any(|it| it.sequence == wanted);
     let wanted = history.numbered(wanted);
@@ -282,7 +282,7 @@ fn no_home() -> Failure {
         .hint(Some("set XDG_STATE_HOME to the folder that contains it"))
 }
 
-/// Asks for the objects of entries, by name.
+/// Asks whether the objects of entries exist, by name.
 pub(super) async fn ask(
     collected: &mut Collected,
     entries: impl Iterator<Item = &Entry>,
@@ -293,7 +293,7 @@ pub(super) async fn ask(
     answers::ask(&live.reader, questions, &mut collected.intake).await.map_err(dump_failure)
 }
 
-/// What to look at where it is not known what became of an entry.
+/// Returns what to check where the outcome of an entry is unknown.
 pub(super) fn to_look_at(entry: &Entry, state: &str) -> String {
     let known = match entry.last() {
         None => "the run ended before it recorded whether the request was sent",
@@ -307,7 +307,7 @@ fn unknown(why: &str) -> String {
     format!("its present state is unknown, since {why}")
 }
 
-/// What the object of an entry is now, as far as it bears on the entry.
+/// Returns the state of the object of an entry, as far as it bears on the entry.
 pub(super) fn now(cluster: &Cluster, entry: &Entry) -> String {
     let object = &entry.intent.object;
     let volume = match object.key.kind {

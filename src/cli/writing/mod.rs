@@ -1,4 +1,4 @@
-//! What all writing commands share: flags, confirmation, execution, receipt.
+//! Common parts of all writing commands: flags, confirmation, execution, receipt.
 
 pub(super) mod apply;
 mod confirm;
@@ -52,12 +52,12 @@ pub(super) struct SavedArgs {
 }
 
 impl SavedArgs {
-    /// Whether there is one.
+    /// Whether a dump is given.
     fn is_given(&self) -> bool {
         !self.filename.is_empty()
     }
 
-    /// Where to look: there, or at a cluster that is about to be changed.
+    /// Returns the source to read: the dump, or a cluster that is about to be changed.
     pub(super) fn or_watched<'a>(
         &self,
         connection: &'a ConnectionArgs,
@@ -80,7 +80,7 @@ fn saved_manifest(path: &Path) -> Result<serde_json::Value, Failure> {
     serde_yaml::from_str(&text).map_err(|error| unread_manifest(path, error.into()))
 }
 
-/// A manifest could not be read, or is none.
+/// Returns the failure that a manifest could not be read, or is none.
 fn unread_manifest(path: &Path, error: anyhow::Error) -> Failure {
     Failure::error(error.context(format!("failed to read {}", path.display())))
 }
@@ -116,7 +116,7 @@ pub(super) struct SecretArgs {
 }
 
 impl SecretArgs {
-    /// What was said.
+    /// Returns what the flags assert about the secret.
     pub(super) fn word(&self) -> Result<SecretAssertion, Failure> {
         let Some(secret) = &self.secret else {
             return Ok(if self.no_secret {
@@ -194,7 +194,7 @@ enum DryRunFlag {
     Server,
 }
 
-/// The API server's own limit (apimachinery, `FieldManagerMaxLength`).
+/// Parses a field manager, within the API server's own limit (apimachinery, `FieldManagerMaxLength`).
 fn field_manager(name: &str) -> Result<String, String> {
     const LONGEST: usize = 128;
     let printable = !name.is_empty() && name.chars().all(|c| c.is_ascii_graphic());
@@ -214,8 +214,8 @@ impl WriteArgs {
         })
     }
 
-    /// Takes over how long to wait for what follows a change, where the user said so, and where the
-    /// journal is. Nothing is judged by it.
+    /// Puts the place of the journal, and a given time to wait for the effect of a change, into the settings. Neither
+    /// affects what is judged.
     fn take_into(&self, settings: &mut Settings) {
         self.journal.take_into(settings);
         if let Some(timeout) = self.timeout.and_then(|it| it.0) {
@@ -223,7 +223,7 @@ impl WriteArgs {
         }
     }
 
-    /// Refuses a flag of whose effect a later step waits, if nothing is to be waited for.
+    /// Refuses a flag that needs to wait for an effect, where nothing is to be waited for.
     pub(super) fn must_wait(&self, flag: &str, until: &str) -> Result<(), Failure> {
         match self.wait {
             true => Ok(()),
@@ -232,14 +232,14 @@ impl WriteArgs {
         }
     }
 
-    /// Settings of a command that has no others.
+    /// Returns the settings of a command that has no others.
     pub(super) fn settings(&self) -> Settings {
         let mut settings = Settings::default();
         self.take_into(&mut settings);
         settings
     }
 
-    /// A command that reads only named objects does not know how many volumes there are.
+    /// Refuses `--max-percent`: a command that reads only named objects does not know how many volumes there are.
     fn bounds_no_share(&self, reads: &str) -> Result<(), Failure> {
         match self.max_percent {
             None => Ok(()),
@@ -249,7 +249,7 @@ impl WriteArgs {
         }
     }
 
-    /// Does such work until it is ended.
+    /// Does these works in the background until it is ended.
     async fn follow(
         &self,
         connection: &ConnectionArgs,
@@ -274,7 +274,7 @@ impl WriteArgs {
         Box::pin(following.run(interrupt)).await
     }
 
-    /// How changes are made.
+    /// Returns the options with which changes are made.
     pub(super) fn options(&self) -> RunOptions {
         RunOptions {
             parallel: self.parallel.map(usize::from),
@@ -293,13 +293,13 @@ impl WriteArgs {
     }
 }
 
-/// The exit code of a plan that is only shown.
+/// Returns the exit code of a plan that is only shown.
 fn exit_of_plan(plan: &Plan, gaps: bool) -> Exit {
     let nothing_else = plan.changes.iter().all(ProposedChange::only_records);
     exit_of_refusals(&plan.refusals, nothing_else, gaps)
 }
 
-/// The exit code of what was done. Of several that apply, the first: 130, 1, 6, 5, 4, 0.
+/// Returns the exit code of a receipt. Of several that apply, the first: 130, 1, 6, 5, 4, 0.
 fn exit_of_receipt(receipt: &Receipt, gaps: bool) -> Exit {
     if receipt.interrupted {
         return Exit::Interrupted;
@@ -324,8 +324,8 @@ fn exit_of_receipt(receipt: &Receipt, gaps: bool) -> Exit {
     }
 }
 
-/// What was named must not be refused; what a filter chose may be. A refusal because something was
-/// not seen is never fine.
+/// Returns the exit code of refusals: an object that was named must not be refused, one that a filter chose may be. A
+/// refusal because something was not read is never fine.
 fn exit_of_refusals(refusals: &[RefusedObject], nothing_else: bool, gaps: bool) -> Exit {
     let named = refusals.iter().any(|it| it.named);
     let unseen = refusals.iter().any(|it| it.unseen);
@@ -348,7 +348,7 @@ mod tests {
         fix_finalizers::FixFinalizersArgs, gc::GcArgs, retention_reconcile::RetentionReconcileArgs,
     };
 
-    /// What may be said beside `--watch`: which objects, when, and how changes are made. Whatever else there is must
+    /// Flags that go with `--watch`: which objects, when, and how changes are made. Whatever else there is must
     /// conflict with it, or require what does: no danger is accepted for what is found later.
     const BESIDE: [&str; 18] = [
         "all-namespaces",
@@ -371,7 +371,7 @@ mod tests {
         "yes",
     ];
 
-    /// Whether a call is refused because of what is said beside `--watch`.
+    /// Whether a call is refused because of a flag beside `--watch`.
     fn is_refused(command: &Command, arg: &Arg) -> bool {
         let long = arg.get_long().unwrap_or_default();
         let mut call = vec!["x".to_owned(), "--watch".to_owned(), "--yes".to_owned()];

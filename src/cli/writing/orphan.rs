@@ -46,8 +46,8 @@ pub struct OrphanArgs {
 }
 
 impl OrphanArgs {
-    /// Returns its usage, a line for each way to name the backend volume: clap would print one line
-    /// that is wider than a terminal.
+    /// Returns the usage, with a line for each way to name the backend volume: clap would print one line that is wider
+    /// than a terminal.
     pub(in crate::cli) fn usage(program: &str) -> String {
         format!(
             "{program} destroy-orphan [OPTIONS] --from-journal <ENTRY>\n       \

@@ -34,7 +34,7 @@ use crate::{
     remedies::RECORD_VETO_ID,
 };
 
-/// Shows a plan, asks, and carries it out.
+/// Shows a plan, asks for confirmation, and carries it out.
 pub(in crate::cli) async fn perform(
     mut collected: Collected,
     mut plan: Plan,
@@ -102,7 +102,7 @@ pub(in crate::cli) async fn perform(
     Box::pin(carry_out(collected, confirmed, &journal, args, format, interrupt)).await
 }
 
-/// Asks, and meanwhile takes in what changes: a terminal may stand open for hours.
+/// Asks for confirmation, and meanwhile keeps the cluster current: a terminal may stand open for hours.
 async fn ask(collected: &mut Collected, plan: Plan) -> Result<Confirmation, Failure> {
     let live = collected.live.as_ref().map(|live| &live.connection);
     let place = live.map_or_else(String::new, |it| match &it.context {
@@ -120,19 +120,19 @@ async fn ask(collected: &mut Collected, plan: Plan) -> Result<Confirmation, Fail
     }
 }
 
-/// How a plan is carried out.
+/// Circumstances in which a plan is carried out.
 pub(in crate::cli) struct Execution<'a> {
     pub(in crate::cli) journal: &'a OpenJournal,
     pub(in crate::cli) field_manager: &'a str,
     pub(in crate::cli) options: RunOptions,
-    /// Whether no other change begins.
+    /// Tells whether no other change may begin.
     pub(in crate::cli) interrupted: &'a dyn Fn() -> bool,
-    /// In the background, where nobody has named or seen the objects: whether it may be sent, asked before each write.
+    /// Permit for changes in the background, asked before each write: the user has not named or seen the objects.
     pub(in crate::cli) in_background: Option<Arc<dyn SendPermit>>,
     pub(in crate::cli) progress: &'a dyn Fn(RunProgress<'_>),
 }
 
-/// Carries out a plan. What was looked at stays current meanwhile, and no longer.
+/// Carries out a plan. The cluster as it was read is kept current meanwhile, and no longer.
 pub(in crate::cli) async fn execute(
     collected: &mut Collected,
     confirmed: Confirmed,
@@ -184,7 +184,7 @@ pub(in crate::cli) fn shape(
     writing::receipt(receipt, &collected.intake.cluster, &context).repeating(&collected.repeated)
 }
 
-/// The objects that were changed.
+/// Returns the objects that were changed, without those of recorded vetoes.
 pub(in crate::cli) fn changed(
     receipt: &writing::Receipt,
 ) -> impl Iterator<Item = &ObjectReference> {
@@ -244,7 +244,7 @@ async fn carry_out(
     Ok(args.gaps.settle(exit_of_receipt(&receipt, !collected.blind.is_empty())))
 }
 
-/// The cluster or the dump that a plan is for, and the namespaces that it is about.
+/// Returns the name of the cluster or the dump that a plan is for, and of the namespaces that it is about.
 fn place(collected: &Collected, plan: &Plan) -> String {
     let of_objects = plan.changes.iter().map(|it| &it.object);
     let objects = of_objects.chain(plan.refusals.iter().map(|it| &it.object));
@@ -266,13 +266,13 @@ fn place(collected: &Collected, plan: &Plan) -> String {
     format!("{}{scope}", collected.place())
 }
 
-/// How a plan is printed, without colour.
+/// Returns how a plan is printed, without colour.
 fn plan_screen<'a>(place: &'a str, collected: &'a Collected) -> PlanScreen<'a> {
     let width = terminal::width().map_or(80, usize::from);
     PlanScreen { place, width, colour: false, repeated: &collected.repeated }
 }
 
-/// Prints a plan as data.
+/// Prints a plan in a format.
 fn show(
     shape: &writing::Plan,
     screen: PlanScreen,
@@ -324,7 +324,7 @@ fn totals(shape: &writing::Plan, gaps: bool) -> String {
     }
 }
 
-/// Whoever carries out a plan makes it again, which nobody can from the journal of another machine.
+/// Refuses to save a plan that rests on the journal or a file of this machine: no other machine could make it again.
 fn can_be_saved(plan: &Plan) -> Result<(), Failure> {
     let bound = plan.changes.iter().find(|it| it.purpose.rests_on_this_machine());
     match bound {
@@ -359,7 +359,7 @@ fn save(path: &Path, shape: &writing::Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-/// `--max` and `--max-percent`.
+/// Refuses a plan beyond `--max` or `--max-percent`.
 fn within_bounds(plan: &Plan, args: &WriteArgs, volumes: usize) -> Result<(), Failure> {
     let refuse = |told: String| {
         Err(refusal(&told).hint(Some("nothing was changed; --dry-run=client shows the plan")))
@@ -384,8 +384,8 @@ fn within_bounds(plan: &Plan, args: &WriteArgs, volumes: usize) -> Result<(), Fa
     Ok(())
 }
 
-/// Opens the journal before the question is asked: without it, nothing is written.
-/// `leading` is the leader that appends to one in the cluster.
+/// Opens the journal before the question is asked: without it, nothing is written. `leading` is the leader that appends
+/// to one in the cluster.
 pub(in crate::cli) async fn open_journal(
     collected: &Collected,
     field_manager: &str,
@@ -421,7 +421,7 @@ pub(super) async fn cluster_journal(
     Ok(journal)
 }
 
-/// Nothing is written without a journal.
+/// Returns the refusal to write anything without a journal.
 pub(super) fn unopened(error: anyhow::Error) -> Failure {
     Failure { exit: Exit::Refused, error, hint: None }
 }

@@ -40,7 +40,7 @@ pub struct RebindArgs {
     write: WriteArgs,
 }
 
-/// A claim as the user names it, with or without its namespace.
+/// Claim as the user names it, with or without its namespace.
 struct NamedClaim {
     namespace: Option<String>,
     name: String,
@@ -84,7 +84,7 @@ impl RebindArgs {
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 
-    /// The claim that is named.
+    /// Returns the claim that `--to` names.
     fn target(&self) -> Result<Option<NamedClaim>, Failure> {
         let Some(text) = &self.to else { return Ok(None) };
         // `pvc/NAME` is what other commands call a claim.

@@ -25,7 +25,7 @@ pub struct UndoArgs {
     write: WriteArgs,
 }
 
-/// So many later entries that cannot be undone are named.
+/// Number of later entries, which cannot be undone, that are named.
 const NAMED: usize = 5;
 
 impl UndoArgs {
@@ -55,7 +55,7 @@ impl UndoArgs {
     }
 }
 
-/// The last entry that can be undone; says why later ones cannot.
+/// Returns the last entry that can be undone, and tells why later ones cannot.
 fn last_undoable(history: &History) -> Option<u64> {
     let undoable = plan::undoable(history);
     for (entry, reason) in undoable.passed.iter().take(NAMED) {
@@ -66,7 +66,7 @@ fn last_undoable(history: &History) -> Option<u64> {
     undoable.entry
 }
 
-/// Says where else there is something to undo: whoever does not name a journal may mean that one.
+/// Tells where else there is something to undo: without a named journal, another one may be meant.
 fn tell_of_others(history: &History) {
     for other in &history.others {
         if let Some(entry) = plan::undoable(other).entry.filter(|_| other.distrusted.is_none()) {
@@ -84,12 +84,12 @@ fn tell_of_others(history: &History) {
 }
 
 impl WriteArgs {
-    /// A plan that is made from the journal of this machine cannot be carried out by another.
+    /// Refuses to save a plan that is made from the journal of this machine: no other could carry it out.
     pub(super) fn rests_on_the_journal(&self, command: &str) -> Result<(), Failure> {
         self.rests_on(command, "the journal")
     }
 
-    /// A plan that is made from what only this machine has cannot be carried out by another.
+    /// Refuses to save a plan that is made from what only this machine has: no other could carry it out.
     pub(super) fn rests_on(&self, command: &str, what: &str) -> Result<(), Failure> {
         match self.plan_out {
             None => Ok(()),

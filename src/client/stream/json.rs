@@ -1,4 +1,4 @@
-//! `JsonList`: decodes `{"kind": …, "metadata": …, "items": […]}`, with its keys in any order.
+//! `JsonList`, which decodes `{"kind": …, "metadata": …, "items": […]}`, with its keys in any order.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use super::{
     Decoding, ExpectedList, ItemPosition, ItemSink, ListDecodeError, ListEnd, ListMeta, joined,
 };
 
-/// Decodes a JSON list item by item from chunks of any size.
+/// Decoder of a JSON list, item by item from chunks of any size.
 ///
 /// Holds at most one item and one chunk in memory. Bytes after the closing brace are left to the
 /// caller, so that documents may follow each other.
@@ -21,7 +21,7 @@ pub struct JsonList<T> {
     partial: Vec<u8>,
     scan: ValueScan,
     end: ListEnd,
-    /// How many bytes of the document were pushed, those in `partial` included.
+    /// Number of bytes of the document that were pushed, those in `partial` included.
     offset: u64,
     decoding: Decoding<T>,
     expected: ExpectedList,
@@ -31,7 +31,7 @@ pub struct JsonList<T> {
 enum JsonListState {
     Start,
     KeyOrEnd,
-    /// After a comma, where the object must not end.
+    /// State after a comma, where the object must not end.
     NextKey,
     Key,
     Colon,
@@ -245,7 +245,7 @@ impl<T> JsonList<T> {
         Ok(used.unwrap_or(bytes.len()))
     }
 
-    /// Returns what an item is that is not of the kind that was requested.
+    /// Describes an item that is not of the kind that was requested; `None` if it is.
     fn other_type(&self, text: &str) -> Option<String> {
         let JsonType { api_version, kind } = match serde_json::from_str(text) {
             Ok(found) => found,
@@ -284,13 +284,13 @@ fn name(text: &str) -> Option<String> {
     joined(namespace.as_deref().unwrap_or_default(), name.as_deref()?)
 }
 
-/// Scans one JSON value in chunks of any size.
+/// Scanner of one JSON value in chunks of any size.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ValueScan {
     depth: u32,
     quoted: bool,
     escaped: bool,
-    /// Inside a number, `true`, `false` or `null` at depth zero, which ends before the next
+    /// Whether the scan is inside a number, `true`, `false` or `null` at depth zero, which ends before the next
     /// delimiter.
     bare: bool,
 }

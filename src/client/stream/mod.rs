@@ -14,13 +14,13 @@ use super::Decoding;
 pub use json::JsonList;
 pub use protobuf::ProtobufList;
 
-/// Receives the items that a decoder hands over, in the order of the list.
+/// Receiver of the items that a decoder hands over, in the order of the list.
 pub type ItemSink<'a, T> = dyn FnMut(Result<T, ItemError>) + 'a;
 
-/// How the bytes of a list are encoded.
+/// Encoding of the bytes of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// The API server's own: the `k8s\0` envelope.
+    /// Protobuf, in the API server's own `k8s\0` envelope.
     Protobuf,
     /// JSON.
     Json,
@@ -33,7 +33,7 @@ pub struct ListMeta {
     pub resource_version: String,
     /// The token of the next page; empty on the last one.
     pub continue_token: String,
-    /// How many items the next pages hold, as far as the server says.
+    /// Number of items on the next pages, as far as the server says.
     pub remaining: i64,
 }
 
@@ -42,14 +42,14 @@ pub struct ListMeta {
 pub struct ExpectedList {
     /// `apiVersion` of the list and of its items.
     pub api_version: String,
-    /// The kind of its items.
+    /// The kind of the items.
     pub item: String,
-    /// Kind; `None` for a custom resource, whose definition chooses it.
+    /// The kind of the list; `None` for a custom resource, whose definition chooses it.
     pub kind: Option<String>,
 }
 
 impl ExpectedList {
-    /// Whether this is what the list says that it is.
+    /// Whether a list says that it is this one.
     fn is_list(&self, api_version: &str, kind: &str) -> bool {
         let of_kind = match &self.kind {
             Some(wanted) => wanted == kind,
@@ -84,20 +84,20 @@ impl ExpectedList {
 pub struct ListEnd {
     /// Kind, such as `PodList`, or `List`.
     pub kind: String,
-    /// Its API version.
+    /// API version of the list.
     pub api_version: String,
     /// Metadata.
     pub meta: ListMeta,
-    /// How many items it held, broken ones included.
+    /// Number of items in the list, broken ones included.
     pub items: u64,
 }
 
-/// An item that could not be decoded. It does not end the list.
+/// Error of an item that could not be decoded. It does not end the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemError {
-    /// Index in the list, from zero.
+    /// Index of the item in the list, from zero.
     pub index: u64,
-    /// Where it begins, in bytes of the decompressed document.
+    /// Offset at which the item begins, in bytes of the decompressed document.
     pub offset: u64,
     /// `namespace/name` or `name`, if that could be read.
     pub name: Option<String>,
@@ -117,23 +117,23 @@ impl fmt::Display for ItemError {
 
 impl std::error::Error for ItemError {}
 
-/// Why a list as a whole could not be read.
+/// Reason for which a list as a whole could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ListDecodeError {
     /// The bytes ended before the list did.
     #[error("the list was truncated after {items} items ({offset} bytes)")]
     Truncated {
-        /// How many whole items came before the end.
+        /// Number of whole items before the end.
         items: u64,
-        /// How many bytes came.
+        /// Number of bytes before the end.
         offset: u64,
     },
     /// The bytes are not in the expected encoding, so the next item cannot be found.
     #[error("the list is malformed at byte {offset}, after {items} items: {detail}")]
     Malformed {
-        /// How many items came before.
+        /// Number of items before the fault.
         items: u64,
-        /// How many bytes came before.
+        /// Number of bytes before the fault.
         offset: u64,
         /// The fault.
         detail: String,
@@ -149,7 +149,7 @@ pub enum ListDecodeError {
     /// The list says that there are more items, and not how to get them.
     #[error("the list leaves out {remaining} items")]
     LeftOut {
-        /// How many.
+        /// Number of items that remain.
         remaining: i64,
     },
 }
@@ -176,7 +176,7 @@ fn joined(namespace: &str, name: &str) -> Option<String> {
     }
 }
 
-/// Decodes one list in either encoding.
+/// Decoder of one list in either encoding.
 #[derive(Debug)]
 pub enum ListDecoder<T> {
     /// Protobuf.

@@ -1,5 +1,4 @@
-//! `ProtobufList`: decodes a list in the `k8s\0` envelope, which holds the type and, as bytes, the
-//! list.
+//! `ProtobufList`, which decodes a list in the `k8s\0` envelope, which holds the type and, as bytes, the list.
 
 use std::fmt;
 
@@ -11,16 +10,16 @@ use super::{
     Decoding, ExpectedList, ItemPosition, ItemSink, ListDecodeError, ListEnd, ListMeta, joined,
 };
 
-/// Decodes a protobuf list item by item from chunks of any size.
+/// Decoder of a protobuf list, item by item from chunks of any size.
 ///
 /// Holds at most one item and one chunk in memory.
 pub struct ProtobufList<T> {
     state: ProtobufListState,
     /// Bytes that were pushed and not used yet.
     pending: Vec<u8>,
-    /// How many bytes of the list message are left, while inside it.
+    /// Number of bytes of the list message that are left, while inside it.
     rest: u64,
-    /// How many bytes of an unknown field are left to be dropped.
+    /// Number of bytes of an unknown field that are left to be dropped.
     skip: u64,
     end: ListEnd,
     offset: u64,
@@ -31,19 +30,19 @@ pub struct ProtobufList<T> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ProtobufListState {
     Magic,
-    /// Between the fields of the envelope that precede the list.
+    /// State between the fields of the envelope that precede the list.
     Envelope,
     List,
-    /// Between the fields of the envelope that follow the list.
+    /// State between the fields of the envelope that follow the list.
     Trailer,
 }
 
 /// The key of one field, and the length of its value.
 struct FieldHead {
     number: u64,
-    /// Bytes of key and length.
+    /// Number of bytes of key and length.
     head: usize,
-    /// Bytes of the value.
+    /// Number of bytes of the value.
     body: u64,
     delimited: bool,
 }
@@ -123,7 +122,7 @@ impl<T> ProtobufList<T> {
         })
     }
 
-    /// Reads as many whole fields as there are; returns how many bytes they took.
+    /// Reads as many whole fields as have arrived; returns how many bytes they took.
     fn walk(&mut self, bytes: &[u8], sink: &mut ItemSink<'_, T>) -> Result<usize, ListDecodeError> {
         let mut at = 0;
         loop {

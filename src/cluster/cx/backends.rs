@@ -1,5 +1,5 @@
-//! Lookups by place: what overlaps with the storage that a volume names, under whatever name, and
-//! volumes that share storage.
+//! Lookups by place: rows that overlap with the storage of a volume, under whatever name, and volumes that share
+//! storage.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, HashMap};
@@ -21,14 +21,13 @@ use crate::model::{
     Workload,
 };
 
-/// How many volumes that share an id are compared.
+/// Number of volumes that are compared of those that share an id.
 const COMPARED: usize = 64;
 
-/// Of more volumes than this that may overlap with places, only the first ones that do are looked at.
+/// Number of candidates for places beyond which a search ends with the first volumes that may overlap.
 const LOOKED_AT: usize = 256;
 
-/// How many sharing volumes are kept: more than a sentence names, besides those that a caller leaves
-/// out.
+/// Number of sharing volumes that are kept: more than a sentence names, besides those that a caller leaves out.
 const KEPT: usize = 16;
 
 static NAMES: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
@@ -50,8 +49,8 @@ impl<'a> Cx<'a> {
         self.overlapping(|it| &it.volumes_by_place, places)
     }
 
-    /// Returns the first volumes besides these that may overlap with places, without any that does
-    /// for certain, and whether these are all: where very many may, it looks no further.
+    /// Returns the first other volumes that may overlap with places, without those that certainly do, and whether these
+    /// are all: where candidates are very many, it stops after a few.
     ///
     /// # Errors
     /// When volumes were not read.
@@ -85,10 +84,9 @@ impl<'a> Cx<'a> {
         Ok((found, are_all))
     }
 
-    /// Returns the other volumes that share storage with what a volume names: certainly, or a device
-    /// that differs from its own in nothing that is known. Others that cannot be compared are left
-    /// out: they are a reason to refuse, and none to warn; so are LUNs of one number at different
-    /// targets.
+    /// Returns the other volumes that share storage with a volume: certainly, or a device that differs from its own in
+    /// nothing that is known. Others that cannot be compared are left out: they are a reason to refuse, and none to
+    /// warn; so are LUNs of one number at different targets.
     ///
     /// # Errors
     /// When volumes were not read.
@@ -156,10 +154,9 @@ impl<'a> Cx<'a> {
         self.lookups.borrow().is_some()
     }
 
-    /// Returns what else may name the storage of a volume by an id that both have, as reports name it, and
-    /// the id: another volume, a volume that a pod, a template or an attachment describes, or a backend
-    /// volume that was kept. Of very many that share an id only the first are compared: they share what
-    /// tells nothing.
+    /// Returns other objects that may name the storage of a volume by an id that both have, as reports name them, each
+    /// with the id: another volume, a volume that a pod, a template or an attachment describes, or a kept backend
+    /// volume. Of very many that share an id only the first are compared: they share what tells nothing.
     ///
     /// # Errors
     /// When one of these kinds was not read.
@@ -244,7 +241,7 @@ impl<'a> Cx<'a> {
         self.overlapping(|it| &it.nodes_by_place, places)
     }
 
-    /// Returns the pods, in any phase, with a volume of their own that overlaps with places, or may.
+    /// Returns the pods, in any phase, with an inline volume that overlaps with places, or may.
     ///
     /// # Errors
     /// When pods were not read.
@@ -254,8 +251,8 @@ impl<'a> Cx<'a> {
         self.overlapping(|it| &it.pods_by_place, places)
     }
 
-    /// Returns the workloads, at any number of replicas, whose template has a volume of its own that
-    /// overlaps with places, or may.
+    /// Returns the workloads, at any number of replicas, whose template has an inline volume that overlaps with places,
+    /// or may.
     ///
     /// # Errors
     /// When a kind of workloads was not read.
@@ -295,12 +292,12 @@ pub(super) struct Crowd<'a> {
     members: Vec<(&'a Volume, Overlap)>,
     certain: usize,
     on_one_node: usize,
-    /// How many have the same driver and handle.
+    /// Number of members with the same driver and handle.
     handles: HashMap<(&'a Text, &'a str), usize>,
     destroyers: OnceCell<Destroyers>,
 }
 
-/// Members whose policies may destroy what all share.
+/// Members whose policies may destroy the storage that all share.
 #[derive(Debug)]
 struct Destroyers {
     members: Vec<usize>,
@@ -311,7 +308,7 @@ struct Destroyers {
 #[derive(Debug, Clone)]
 pub struct Others<'a> {
     crowd: Rc<Crowd<'a>>,
-    /// Index in the crowd of the volume itself.
+    /// Index of the volume itself in the crowd.
     own: Option<usize>,
 }
 
@@ -336,7 +333,7 @@ impl<'a> Crowd<'a> {
         self.members.len()
     }
 
-    /// Members besides the volume of this name.
+    /// Returns the members without the volume of this name.
     pub(super) fn besides(self: Rc<Self>, name: &str) -> Others<'a> {
         let own = self.members.binary_search_by(|(volume, _)| volume.name().cmp(name)).ok();
         Others { crowd: self, own }
@@ -344,43 +341,43 @@ impl<'a> Crowd<'a> {
 }
 
 impl<'a> Others<'a> {
-    /// Number of other members.
+    /// Number of other volumes.
     pub fn len(&self) -> usize {
         self.crowd.len() - usize::from(self.own.is_some())
     }
 
-    /// Whether there are none.
+    /// Whether no other volume shares the storage.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Each of them, and how it lies to the volume.
+    /// The other volumes, each with its overlap.
     pub fn iter(&self) -> impl Iterator<Item = &(&'a Volume, Overlap)> {
         let members = self.crowd.members.iter().enumerate();
         members.filter(|(index, _)| Some(*index) != self.own).map(|(_, member)| member)
     }
 
-    /// How many of them share storage for certain.
+    /// Number of other volumes that certainly share the storage.
     pub fn certain(&self) -> usize {
         let own = self.own().is_some_and(|(_, overlap)| overlap.is_certain());
         self.crowd.certain - usize::from(own)
     }
 
-    /// Whether several nodes may mount each of them.
+    /// Whether several nodes may mount each of the other volumes.
     pub fn are_shared(&self) -> bool {
         let own = self.own().is_some_and(|(volume, _)| !volume.is_shared);
         self.crowd.on_one_node == usize::from(own)
     }
 
-    /// Whether one of them has the driver and the handle of a CSI volume.
+    /// Whether one of the other volumes has the driver and the handle of a CSI volume.
     pub fn have_handle_of(&self, volume: &Volume) -> bool {
         let of = |it| self.crowd.handles.get(&it).copied().unwrap_or_default();
         let own = self.own().and_then(|(own, _)| csi(own));
         csi(volume).is_some_and(|handle| of(handle) > usize::from(own == Some(handle)))
     }
 
-    /// Members that may destroy what they share, as the caller says: it is asked once for each member.
-    /// With them, how many of them share it for certain.
+    /// Returns how many of the other volumes that may destroy the storage certainly share it, and all of these volumes;
+    /// `may_destroy` is asked once for each member.
     pub fn destroyers(
         &self,
         may_destroy: impl Fn(&Volume) -> bool,

@@ -12,7 +12,7 @@ use crate::model::{
 };
 
 impl<'a> Cx<'a> {
-    /// Returns a fact about a driver, deriving it at most once.
+    /// Returns a fact about a driver, derived at most once.
     pub fn fact(&self, key: FactKey, derive: impl FnOnce() -> Fact) -> Arc<Fact> {
         self.note(|| Lookup::Fact(key.clone()));
         let known = self.facts.borrow().get(&key).cloned();
@@ -28,7 +28,7 @@ impl<'a> Cx<'a> {
         fact
     }
 
-    /// Derives a fact with records of its own, and returns it with its wake time.
+    /// Derives a fact with its own wake time and without recorded lookups, and returns it with the wake time.
     fn derive_apart<T>(&self, derive: impl FnOnce() -> T) -> (T, Option<Time>) {
         let (lookups, wake) = (self.lookups.take(), self.wake.take());
         let fact = derive();
@@ -37,7 +37,7 @@ impl<'a> Cx<'a> {
         (fact, own_wake)
     }
 
-    /// Returns as what a driver or a provisioner is recognised: by its name, else by what runs it.
+    /// Returns the recognition of a driver or a provisioner: by its name, else by the images of its pods and workloads.
     pub fn recognition(&self, driver: &str) -> Recognition {
         if is_open(driver) {
             self.note(|| Lookup::Recognition(driver.into()));
@@ -45,7 +45,7 @@ impl<'a> Cx<'a> {
         self.cluster.recognition(driver)
     }
 
-    /// Returns what is known of a driver or a provisioner.
+    /// Returns the family of a driver or a provisioner.
     pub fn family(&self, driver: &str) -> &'static Family {
         match self.recognition(driver) {
             Recognition::As(id) => family_with(id),
@@ -135,7 +135,7 @@ impl<'a> Cx<'a> {
         self.cluster.added_finalizers.contains(&(uid.clone(), finalizer.into()))
     }
 
-    /// Returns since when earlier runs found no trace of a controller. Only for facts.
+    /// Returns the time since which earlier runs found no trace of a controller. Only for facts.
     pub fn sighting(&self, role: ControllerRole, driver: &Text) -> Option<Time> {
         self.cluster.sightings.get(&(role, Text::clone(driver))).copied()
     }

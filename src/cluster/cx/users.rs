@@ -1,4 +1,4 @@
-//! Lookups of what uses claims, volumes and classes, and of what `StatefulSet`s own.
+//! Lookups of the users of claims, volumes and classes, and of the claims and pods of `StatefulSet`s.
 
 use super::super::Seen;
 use super::{Cx, Lookup};
@@ -247,8 +247,8 @@ impl<'a> Cx<'a> {
         Ok(self.cluster.tables.claims.named(kind, namespace, &name))
     }
 
-    /// Returns a pod of which a row is kept, by name: one that uses claims, belongs to a set, or
-    /// runs a storage sidecar. `Ok(None)` if none of these has the name.
+    /// Returns a pod by name, if its row is kept: it uses claims, belongs to a set, or runs a storage sidecar.
+    /// `Ok(None)` if none of these has the name.
     ///
     /// # Errors
     /// When pods of that namespace were not read.

@@ -39,7 +39,7 @@ pub(super) static ALIBABA_NAS: Family = Family {
     ..BASE
 };
 
-/// The server that a node mounts.
+/// Returns the server that a node mounts.
 fn mounted<'a>(reference: &Reference<'a>) -> Option<Part<'a>> {
     let value = |key| reference.attribute(key).filter(|it| !it.is_empty());
     let named = value("containerNetworkFileSystem").map(|it| server(format!("CNFS {it}"), None));
@@ -85,7 +85,7 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
     }
 }
 
-/// The driver only marks the directory, and another controller archives or deletes it.
+/// Returns what becomes of a directory, which the driver only marks: another controller archives or deletes it.
 fn subpath(deletion: &Deletion<'_>, path: &str) -> Destruction {
     let places = owned(used(&deletion.reference));
     match (deletion.flag("ENABLE_NAS_SUBPATH_FINALIZER"), deletion.parameter("archiveOnDelete")) {

@@ -133,7 +133,8 @@ pub(super) static HPE: Family = Family {
     ..BASE
 };
 
-/// The NFS server of a volume for several nodes has the uid of its claim, and exports one directory.
+/// Returns the volume, and the export of its NFS server where it is for several nodes: that server has the uid of its
+/// claim, and exports one directory.
 fn hpe_used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     let mut places = named("HPE volume", reference);
     if is_uuid(reference.handle) {
@@ -214,7 +215,7 @@ pub(super) static PORTWORX: Family = Family {
 /// The space of volumes.
 const PORTWORX_SPACE: &str = "Portworx volume";
 
-/// Names are told apart from each other, and not from ids.
+/// Returns the places of a Portworx volume: names are told apart from each other, and not from ids.
 fn portworx_used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     match reference.handle {
         "" | INLINE => vec![undecided(PORTWORX_SPACE, reference)],

@@ -52,7 +52,7 @@ pub(super) fn deletion(deletion: &Deletion<'_>) -> Destruction {
     }
 }
 
-/// The id `vol-…`, with the zone that in-tree volumes write before it.
+/// Returns the id `vol-…`, without the zone that in-tree volumes write before it.
 fn volume(handle: &str) -> Option<&str> {
     let id = match handle.strip_prefix("aws://") {
         Some(rest) => rest.split_once('/')?.1.trim_matches('/'),

@@ -38,7 +38,7 @@ pub(super) static AWS_EFS: Family = Family {
 /// The space of access points.
 const ACCESS_POINT: &str = "EFS access point";
 
-/// Why the directory of an access point is not known.
+/// Reason for which the directory of an access point is unknown.
 const SOMEWHERE: &str = "the directory of its access point is known to AWS only";
 
 /// A handle, split as the driver does.

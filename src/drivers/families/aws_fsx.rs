@@ -32,7 +32,7 @@ pub(super) static AWS_FSX_LUSTRE: Family = Family {
     ..BASE
 };
 
-/// The id at the beginning of a name such as `fs-1.fsx.eu-west-1.amazonaws.com`.
+/// Returns the id at the beginning of a name such as `fs-1.fsx.eu-west-1.amazonaws.com`.
 pub(super) fn file_system(name: &str) -> Option<&str> {
     let (id, rest) = name.split_once('.')?;
     (lustre_is_id(id) && rest.starts_with("fsx.")).then_some(id)
@@ -43,7 +43,7 @@ fn lustre_is_id(text: &str) -> bool {
     !hex.is_empty() && hex.bytes().all(|it| it.is_ascii_alphanumeric())
 }
 
-/// Everything in a file system.
+/// Returns the place of everything in a file system.
 fn whole<'a>(id: &str, name: Option<&'a str>) -> Place<'a> {
     Place::directory(LUSTRE, "/").of(server(format!("FSx {id}"), name))
 }

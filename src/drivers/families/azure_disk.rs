@@ -34,7 +34,7 @@ pub(super) static AZURE_DISK: Family = Family {
 /// The space of managed disks.
 const SPACE: &str = "Azure disk";
 
-/// The id of a disk, whose parts have these names in any case.
+/// Returns the id of a disk, whose parts have these names in any case.
 fn disk(handle: &str) -> Option<&str> {
     let handle = handle.trim_matches('/');
     let [a, subscription, b, group, c, provider, d, name] =

@@ -49,15 +49,15 @@ pub(super) static AZURE_FILE: Family = Family {
 /// The space of shares.
 const FILE_SPACE: &str = "Azure file share";
 
-/// Why an account is not known.
+/// Reason for which an account is unknown.
 const SECRET: &str = "the storage account is in a Secret";
 
-/// Whether a name is that of a VHD, as the driver tells it.
+/// Whether a name is that of a VHD, by the suffix that the driver uses.
 fn is_disk(name: &str) -> bool {
     name.get(name.len().saturating_sub(4)..) == Some(".vhd")
 }
 
-/// The account and the share of a handle, and the VHD in the share.
+/// Returns the account and the share of a handle, and the VHD in the share.
 fn file_read(handle: &str) -> Option<(&str, &str, &str)> {
     let fields: Vec<&str> = handle.split('#').collect();
     match fields[..] {
@@ -69,14 +69,14 @@ fn file_read(handle: &str) -> Option<(&str, &str, &str)> {
     }
 }
 
-/// The account of an address `ACCOUNT.[privatelink.]file.core.windows.net`, also in other clouds.
+/// Returns the account of an address `ACCOUNT.[privatelink.]file.core.windows.net`, also in other clouds.
 pub(super) fn account_of<'a>(address: &'a str, service: &str) -> Option<&'a str> {
     let (account, rest) = address.split_once('.')?;
     let rest = rest.strip_prefix("privatelink.").unwrap_or(rest);
     rest.strip_prefix(service)?.starts_with(".core.").then_some(account)
 }
 
-/// The storage account that a node mounts: that of the server, if there is one.
+/// Returns the storage account that a node mounts: that of the server, if there is one.
 pub(super) fn account<'a>(
     address: Option<&'a str>,
     service: &str,
@@ -93,7 +93,7 @@ pub(super) fn account<'a>(
     }
 }
 
-/// A directory of a share, in its own space and as other drivers would mount it.
+/// Returns a directory of a share, in its own space and as other drivers would mount it.
 fn file_places<'a>(
     account: Part<'a>,
     address: Option<&str>,
@@ -215,7 +215,7 @@ pub(super) static AZURE_BLOB: Family = Family {
 /// The space of containers.
 const BLOB_SPACE: &str = "Azure container";
 
-/// The account and the container of a handle.
+/// Returns the account and the container of a handle.
 fn blob_read(handle: &str) -> Option<(&str, &str)> {
     match handle.split('#').collect::<Vec<_>>()[..] {
         [_, account, container, ..] => Some((account, container)),
@@ -223,7 +223,7 @@ fn blob_read(handle: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// A directory of a container, in its own space and as other drivers would mount it.
+/// Returns a directory of a container, in its own space and as other drivers would mount it.
 fn blob_places<'a>(
     account: Part<'a>,
     address: Option<&str>,

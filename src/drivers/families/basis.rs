@@ -1,4 +1,4 @@
-//! What families share: disks that are named by an id, servers with an identity, and paths.
+//! Common parts of families: disks that are named by an id, servers with an identity, and paths.
 
 use std::borrow::Cow;
 
@@ -8,8 +8,8 @@ use crate::drivers::{
     Reach, Reference, Snapshots, UNREAD, own_space, used,
 };
 
-/// What most families have in common. A family writes down everything that is its own: an empty
-/// sentence fails a test.
+/// Base of all families, with what most of them have in common. A family writes down everything that is its own: an
+/// empty sentence fails a test.
 pub(super) const BASE: Family = Family {
     id: "",
     title: "",
@@ -51,27 +51,27 @@ pub(super) const UNKNOWN_SNAPSHOTS: Snapshots =
 pub(super) const UNKNOWN_FATE: Snapshots =
     Snapshots::all(Fate::Unknown, "unknown what happens to them");
 
-/// What deleting the object does where a provisioner of directories sets no finalizer.
+/// Effect of deleting the object where a provisioner of directories sets no finalizer.
 pub(super) const DIRECTORY_REMAINS: ObjectDropped = ObjectDropped::Notice(
     "its provisioner sets no finalizer: the directory remains, and no PersistentVolume references it",
 );
 
-/// A place in a space that the handle does not identify.
+/// Returns a place in a space that the handle does not identify.
 pub(super) fn undecided<'a>(space: &'static str, reference: &Reference<'a>) -> Place<'a> {
     Place::undecided(space, reference.handle, "its handle does not identify a backend volume")
 }
 
-/// The device with this id, in a space whose ids have only lower case, or tell no case apart.
+/// Returns the device with this id, in a space whose ids have only lower case, or tell no case apart.
 pub(super) fn device<'a>(space: &'static str, id: impl Into<Cow<'a, str>>) -> Place<'a> {
     Place::device(space, id).letters(Letters::Alike)
 }
 
-/// A path on an NFS server.
+/// Returns a path on an NFS server.
 pub(super) fn nfs<'a>(server: &'a str, path: &'a str) -> Place<'a> {
     Place::directory(NFS, path).of(nfs_server(server))
 }
 
-/// A server: an EFS file system by its id, any other one by this address.
+/// Returns a server: an EFS file system by its id, any other one by this address.
 pub(super) fn nfs_server(server: &str) -> Part<'_> {
     let server = server.trim_matches(['[', ']']).trim_end_matches('.');
     // fs-1.efs.eu-west-1.amazonaws.com, also eu-west-1a.fs-1.efs.eu-west-1.amazonaws.com
@@ -92,7 +92,7 @@ pub(super) fn join(share: &str, directory: &str) -> String {
     format!("{}/{directory}", share.trim_end_matches('/'))
 }
 
-/// What a driver destroys that deletes exactly what the volume uses.
+/// Returns the destruction by a driver that deletes exactly what the volume uses.
 pub(super) fn what_it_uses(
     deletion: &Deletion<'_>,
     what: impl Into<Cow<'static, str>>,
@@ -110,7 +110,7 @@ pub(super) fn what_it_uses(
     Destruction::Storage { places, what: what.into() }
 }
 
-/// The device of a driver whose handles are ids, and nothing else.
+/// Returns the device of a driver whose handles are ids, and nothing else.
 pub(super) fn named<'a>(space: &'static str, reference: &Reference<'a>) -> Vec<Place<'a>> {
     vec![match reference.handle {
         "" | INLINE => undecided(space, reference),
@@ -118,28 +118,28 @@ pub(super) fn named<'a>(space: &'static str, reference: &Reference<'a>) -> Vec<P
     }]
 }
 
-/// What a driver destroys that deletes the one thing that its handle names.
+/// Returns the destruction by a driver that deletes the one thing that its handle names.
 pub(super) fn deletes_named(deletion: &Deletion<'_>, what: &str) -> Destruction {
     what_it_uses(deletion, format!("{what} {}", deletion.reference.handle))
 }
 
-/// The last component of a path.
+/// Returns the last component of a path.
 pub(super) fn last_component(path: &str) -> &str {
     path.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
 }
 
-/// What csi-driver-nfs and csi-driver-smb do with the directory of a volume: as its handle says, or
-/// else the flag of the controller.
+/// Action of csi-driver-nfs and csi-driver-smb on the directory of a deleted volume: as its handle says, or else the
+/// flag of the controller.
 pub(super) enum OnDelete {
     Delete,
     Retain,
     Archive,
-    /// A variable decides it.
+    /// A variable decides the action.
     Unread,
 }
 
 impl OnDelete {
-    /// Any word that the drivers do not know deletes.
+    /// Reads the action; any word that the drivers do not know deletes.
     pub(super) fn of(handle: &str, deletion: &Deletion<'_>) -> Self {
         let mut defaults = deletion.flags("default-ondelete-policy");
         // Where two controllers differ, either may act.
@@ -153,7 +153,7 @@ impl OnDelete {
         }
     }
 
-    /// What becomes of a directory of a share; without one, of the whole share.
+    /// Returns the destruction of a directory of a share; without one, of the whole share.
     pub(super) fn destruction(
         &self,
         share: &str,
@@ -178,11 +178,11 @@ impl OnDelete {
     }
 }
 
-/// The space of everything that is reached as a Lustre file system, whichever driver mounts it.
+/// The space of everything that is reached as a Lustre file system, with any driver.
 pub(super) const LUSTRE: &str = "Lustre";
 
-/// The disk that a handle names by its id. The volume that a pod describes itself is a new disk, and
-/// names none.
+/// Returns the disk that a handle names by its id. The volume that a pod describes itself is a new disk, and names
+/// none.
 pub(super) fn disk<'a>(space: &'static str, reference: &Reference<'a>) -> Vec<Place<'a>> {
     match reference.handle {
         INLINE => Vec::new(),
@@ -191,7 +191,7 @@ pub(super) fn disk<'a>(space: &'static str, reference: &Reference<'a>) -> Vec<Pl
     }
 }
 
-/// The disk with the id that was found in a handle.
+/// Returns the disk with the id that was found in a handle.
 pub(super) fn disk_with<'a>(
     space: &'static str,
     id: Option<&'a str>,
@@ -204,8 +204,8 @@ pub(super) fn disk_with<'a>(
     }
 }
 
-/// What a driver destroys that deletes the disk with the id that was found in a handle; `otherwise`
-/// is what it does where there is none.
+/// Returns the destruction by a driver that deletes the disk with the id that was found in a handle; `otherwise` is
+/// that without an id.
 pub(super) fn deletes_disk_with(
     space: &'static str,
     id: Option<&str>,
@@ -217,22 +217,22 @@ pub(super) fn deletes_disk_with(
     })
 }
 
-/// A server that is known by an identity, and by the address at which it is mounted.
+/// Returns a server that is known by an identity, and by the address at which it is mounted.
 pub(super) fn server(identity: String, address: Option<&str>) -> Part<'_> {
     Part::Server { identity: Some(Cow::Owned(identity)), address: address.map(Cow::Borrowed) }
 }
 
-/// A server that is known by an identity, and by an address that was put together.
+/// Returns a server that is known by an identity, and by an address that was put together.
 pub(super) fn server_at(identity: String, address: String) -> Part<'static> {
     Part::Server { identity: Some(Cow::Owned(identity)), address: Some(Cow::Owned(address)) }
 }
 
-/// A server of which only the address is known.
+/// Returns a server of which only the address is known.
 pub(super) fn address(address: &str) -> Part<'_> {
     Part::Server { identity: None, address: Some(Cow::Borrowed(address)) }
 }
 
-/// A directory in a share; nodes fill in names of the claim where it has variables.
+/// Returns a directory in a share; nodes fill in names of the claim where it has variables.
 pub(super) fn folder(space: &'static str, share: &str, folder: &str) -> Place<'static> {
     let whole = format!("{share}/{folder}");
     let place = match whole.split_once("${") {
@@ -245,7 +245,7 @@ pub(super) fn folder(space: &'static str, share: &str, folder: &str) -> Place<'s
     place.into_owned()
 }
 
-/// Owned places, for what a driver destroys.
+/// Returns places without borrowed texts, for a destruction.
 pub(super) fn owned(places: Vec<Place<'_>>) -> Vec<Place<'static>> {
     places.into_iter().map(Place::into_owned).collect()
 }

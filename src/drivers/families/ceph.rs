@@ -45,7 +45,7 @@ pub(super) struct Composed<'a> {
 }
 
 impl<'a> Composed<'a> {
-    /// Reads it (`internal/util/volid.go`, `DecomposeCSIID`).
+    /// Reads a composed handle (`internal/util/volid.go`, `DecomposeCSIID`).
     pub(super) fn read(handle: &'a str) -> Option<Self> {
         let length = usize::from_str_radix(handle.get(5..9)?, 16).ok()?;
         let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -125,7 +125,7 @@ fn deletion(deletion: &Deletion<'_>) -> Destruction {
     }
 }
 
-/// What deleting a subvolume of CephFS does, by whatever it is served.
+/// Common part of the families that delete a subvolume of CephFS, however it is served.
 const SUBVOLUME: Family = Family {
     answers_ok: &[
         "a file system that does not exist",
@@ -174,7 +174,7 @@ const CEPHFS_SPACE: &str = "CephFS";
 /// The space of subvolumes.
 const SUBVOLUMES: &str = "CephFS subvolume";
 
-/// The subvolume of a composed handle, and the directory: as far as each is known.
+/// Returns the subvolume of a composed handle, and the directory: as far as each is known.
 pub(super) fn cephfs_used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     if reference.driver == "cephfs" {
         return vec![cephfs_in_tree(reference)];
@@ -198,8 +198,8 @@ fn subvolume<'a>(handle: &Composed<'a>) -> Place<'a> {
         .of(Part::Named(handle.location.into()))
 }
 
-/// The directory of a volume. Without a path it is that of the subvolume in the default group: a
-/// static volume of all subvolumes contains it at least.
+/// Returns the directory of a volume. Without a path it is that of the subvolume in the default group: a static volume
+/// of all subvolumes contains it at least.
 fn directory<'a>(
     reference: &Reference<'a>,
     handle: Option<&Composed<'a>>,
@@ -238,7 +238,7 @@ fn cephfs_in_tree<'a>(reference: &Reference<'a>) -> Place<'a> {
     }
 }
 
-/// What ceph-csi destroys: it reads the handle alone.
+/// Returns the destruction by ceph-csi, which reads the handle alone.
 pub(super) fn destroyed(deletion: &Deletion<'_>, what: &str) -> Destruction {
     let reference = &deletion.reference;
     if reference.driver == "cephfs" {

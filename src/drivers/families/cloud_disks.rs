@@ -163,7 +163,7 @@ pub(super) static SCALEWAY: Family = Family {
 /// The space of volumes.
 const SCALEWAY_SPACE: &str = "Scaleway volume";
 
-/// The UUID, after a zone or alone.
+/// Returns the UUID, after a zone or alone.
 fn scaleway_uuid(handle: &str) -> Option<&str> {
     let id = handle.split_once('/').map_or(handle, |(_zone, id)| id);
     is_uuid(id).then_some(id)
@@ -261,7 +261,7 @@ pub(super) static TENCENT_CBS: Family = Family {
 /// The space of disks.
 const TENCENT_SPACE: &str = "Tencent disk";
 
-/// The disks of a list; the driver drops what is none.
+/// Returns the disks of a list; the driver drops fields that are none.
 fn disks(handle: &str) -> impl Iterator<Item = &str> {
     handle.split(',').map(str::trim).filter(|part| part.starts_with("disk-"))
 }
@@ -331,7 +331,7 @@ pub(super) static EXOSCALE: Family = Family {
 /// The space of volumes.
 const EXOSCALE_SPACE: &str = "Exoscale volume";
 
-/// The UUID after its zone.
+/// Returns the UUID after its zone.
 fn exoscale_uuid(handle: &str) -> Option<&str> {
     let (_zone, id) = handle.split_once('/')?;
     is_uuid(id).then_some(id)

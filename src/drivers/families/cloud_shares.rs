@@ -44,7 +44,7 @@ pub(super) static MANILA: Family = Family {
 /// The space of shares.
 const MANILA_SPACE: &str = "Manila share";
 
-/// A share by its id.
+/// Returns a share by its id.
 fn by_id<'a>(driver: &str, id: &'a str) -> Vec<Place<'a>> {
     let mut places = vec![device(MANILA_SPACE, id)];
     if driver.contains("nfs.manila") {
@@ -110,8 +110,8 @@ pub(super) static OCI_FSS: Family = Family {
     ..BASE
 };
 
-/// The OCID, the address and the export: between the first and the last colon, since an address may
-/// have colons.
+/// Returns the OCID, the address and the export: between the first and the last colon, since an address may have
+/// colons.
 fn read(handle: &str) -> Option<(&str, &str, &str)> {
     let (ocid, rest) = handle.split_once(':')?;
     let (address, export) = rest.rsplit_once(':')?;
@@ -167,7 +167,7 @@ pub(super) static IBM_VPC_FILE: Family = Family {
 /// The space of shares.
 const IBM_SPACE: &str = "IBM file share";
 
-/// The share of a handle.
+/// Returns the share of a handle.
 fn share(handle: &str) -> Option<&str> {
     let separator = if handle.contains('#') { '#' } else { ':' };
     match handle.split(separator).collect::<Vec<_>>()[..] {
@@ -262,7 +262,7 @@ fn id(handle: &str) -> Option<&str> {
     handle.starts_with("cfs-").then_some(handle)
 }
 
-/// The path of the volume, and the file system where the handle is its id.
+/// Returns the path of the volume, and the file system where the handle is its id.
 fn places<'a>(reference: &Reference<'a>, path: &'a str) -> Vec<Place<'a>> {
     let host = reference.attribute("host").filter(|host| !host.is_empty());
     let server = match (id(reference.handle), host) {

@@ -124,10 +124,10 @@ pub(super) static POWERSTORE: Family = Family {
 /// The space of volumes and file systems.
 const POWERSTORE_SPACE: &str = "PowerStore volume";
 
-/// The attribute with the name under which it was made.
+/// The attribute with the name under which the volume was made.
 const PV_NAME: &str = "csi.storage.k8s.io/pv/name";
 
-/// The UUIDs that a handle names, and whether it is that of a file system.
+/// Returns the UUIDs that a handle names, and whether it is that of a file system.
 fn powerstore_read(handle: &str) -> Option<(Vec<&str>, bool)> {
     let (local, remote) = handle.split_once(':').map_or((handle, None), |(it, at)| (it, Some(at)));
     let mut fields = local.split('/');

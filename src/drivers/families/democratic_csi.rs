@@ -49,7 +49,7 @@ pub(super) static DEMOCRATIC_CSI: Family = Family {
     ..BASE
 };
 
-/// The space of its datasets and directories.
+/// The space of the driver's datasets and directories.
 const SPACE: &str = "democratic-csi volume";
 
 fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {

@@ -40,7 +40,7 @@ pub(super) static GCE_PD: Family = Family {
 /// The space of disks.
 const SPACE: &str = "GCE disk";
 
-/// What stands for a part that an in-tree volume does not contain.
+/// The placeholder of a part that an in-tree volume does not contain.
 const UNSPECIFIED: &str = "UNSPECIFIED";
 
 /// A handle, split into project, location and disk.
@@ -62,7 +62,7 @@ impl<'a> Handle<'a> {
         }
     }
 
-    /// Whether a regional disk is meant: it has other names than zonal ones.
+    /// Returns the place of the disk, with its project and location where these are known.
     fn place(&self) -> Place<'a> {
         let part = |text: &'a str, why| match text {
             UNSPECIFIED | "multi-zone" => Part::Unknown(why),

@@ -1,4 +1,4 @@
-//! Lustre file systems of clouds, but for that of Amazon.
+//! Lustre file systems of clouds other than Amazon's.
 
 use std::borrow::Cow;
 
@@ -32,7 +32,7 @@ pub(super) static GCP_LUSTRE: Family = Family {
     ..BASE
 };
 
-/// The instance, without what may follow it.
+/// Returns the instance, without what may follow it.
 fn instance(handle: &str) -> Option<&str> {
     let instance = handle.split(':').next()?;
     let parts: Vec<&str> = instance.split('/').collect();
@@ -164,12 +164,12 @@ pub(super) static OCI_LUSTRE: Family = Family {
     ..BASE
 };
 
-/// The OCID, as deletion reads it, and what follows it.
+/// Returns the OCID, as deletion reads it, and what follows it.
 fn ocid(handle: &str) -> Option<(&str, &str)> {
     handle.split_once(':').filter(|(ocid, _)| ocid.starts_with("ocid"))
 }
 
-/// Everything in a file system: a volume in one directory of it counts as all of it.
+/// Returns everything in a file system: a volume in one directory of it counts as all of it.
 fn oci_used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     let whole = Place::directory(LUSTRE, "/");
     let mounted = |text: &'a str| text.split_once(":/").map(|(mounted, _)| mounted);

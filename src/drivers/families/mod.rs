@@ -1,4 +1,4 @@
-//! The families, in files of those that are read together.
+//! All families of drivers, in one file for those that are read together.
 
 mod basis;
 mod cloud_disks;

@@ -79,7 +79,7 @@ fn csi_used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     vec![place]
 }
 
-/// The directory of a share; nodes fill in names of the claim where it has variables.
+/// Returns the directory of a share; nodes fill in names of the claim where it has variables.
 fn directory_of<'a>(server: &'a str, share: &'a str, directory: &'a str) -> Place<'a> {
     let share = nfs(server, share);
     match directory.contains("${") {
@@ -138,7 +138,7 @@ pub(super) static NFS_SUBDIR: Family = Family {
     ..BASE
 };
 
-/// What it does with the directory, as the class says.
+/// Action of the provisioner on the directory, as the class says.
 enum Fashion {
     Delete,
     Archive,

@@ -42,12 +42,12 @@ pub(super) fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     }]
 }
 
-/// The path in `PATH@NODES`.
+/// Returns the path in `PATH@NODES`.
 pub(super) fn path(handle: &str) -> &str {
     handle.rsplit_once('@').map(|(path, _)| path).unwrap_or_default()
 }
 
-/// What a provisioner of directories on nodes destroys.
+/// Returns the destruction by a provisioner of directories on nodes.
 pub(super) fn deletes_directory(deletion: &Deletion<'_>) -> Destruction {
     let path = path(deletion.reference.handle);
     what_it_uses(deletion, format!("the directory {path} on its node"))
@@ -203,7 +203,8 @@ pub(super) static OPENEBS_HOSTPATH: Family = Family {
     ..BASE
 };
 
-/// A path that does not end in the name of the volume is a device, or somebody else made it.
+/// Returns the destruction by OpenEBS: a path that does not end in the name of the volume is a device, or was not made
+/// by it.
 fn openebs_deletion(deletion: &Deletion<'_>) -> Destruction {
     if last_component(path(deletion.reference.handle)) != deletion.volume {
         let why = "its path does not end in the name of the volume, as OpenEBS makes it";

@@ -37,7 +37,7 @@ fn directory<'a>(driver: &str, path: &str) -> Place<'a> {
     Place::directory(SPACE, path).of(filer).into_owned()
 }
 
-/// The directory that deletion reads from a handle.
+/// Returns the directory that deletion reads from a handle.
 fn by_handle(handle: &str) -> Option<String> {
     match handle {
         "" | INLINE => None,

@@ -53,7 +53,7 @@ impl<'a> Handle<'a> {
     }
 }
 
-/// A directory of a share `//SERVER/SHARE`, also as Windows writes it.
+/// Returns a directory of a share `//SERVER/SHARE`, also as Windows writes it.
 pub(super) fn share(source: &str, directory: &str) -> Option<Place<'static>> {
     let source = source.replace('\\', "/");
     let (server, path) = source.trim_start_matches('/').split_once('/')?;

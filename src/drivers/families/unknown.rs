@@ -1,4 +1,4 @@
-//! Drivers of which nothing is known.
+//! Family of the drivers of which nothing is known.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::drivers::{
 /// The family of every driver that no other family names.
 ///
 /// Whether its handles identify anything depends on the other volumes of the driver; see
-/// `facts::identity`.
+/// `facts::undecided_identity`.
 pub static UNKNOWN: Family = Family {
     id: "unknown",
     title: "Unknown drivers",
@@ -61,15 +61,15 @@ const SHARES: [[&str; 2]; 7] = [
     ["nfsServer", "exportPath"],
 ];
 
-/// The server and the path of a handle that is an export itself: `nas:/export/a`.
+/// Returns the server and the path of a handle that is an export itself: `nas:/export/a`.
 fn in_handle(handle: &str) -> Option<(&str, &str)> {
     let (server, path) = handle.split_once(":/")?;
     let is_server = !server.is_empty() && !server.contains('/') && !path.starts_with('/');
     is_server.then_some((server, path))
 }
 
-/// The share that its attributes name, as csi-driver-nfs and csi-driver-smb do: whether it is
-/// mounted is not known, nor from which server.
+/// Returns the share that the volume's attributes name, as csi-driver-nfs and csi-driver-smb do: whether it is mounted
+/// is not known, nor from which server.
 fn share(reference: &Reference<'_>) -> Option<Place<'static>> {
     let attribute = |key: &str| reference.attribute(key).filter(|it| !it.is_empty());
     let why = "unknown whether its driver mounts the share that its attributes name";

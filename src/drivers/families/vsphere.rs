@@ -49,8 +49,8 @@ fn is_path(handle: &str) -> bool {
     handle.to_ascii_lowercase().contains(".vmdk") || handle.starts_with('[')
 }
 
-/// Paths are told apart from each other, and not from ids: the path is the realm, which ids do not
-/// have.
+/// Returns the places of a volume: paths are told apart from each other, and not from ids, since the path is the realm,
+/// which ids do not have.
 fn used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
     match reference.handle {
         INLINE => Vec::new(),

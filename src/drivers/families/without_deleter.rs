@@ -1,4 +1,4 @@
-//! Volumes that nobody deletes: the sources `iscsi`, `fc`, `glusterfs` and `flexVolume`, and secrets.
+//! Volumes that no controller deletes: the sources `iscsi`, `fc`, `glusterfs` and `flexVolume`, and secrets.
 
 use std::borrow::Cow;
 
@@ -35,7 +35,7 @@ const ISCSI: &str = "iSCSI LUN";
 /// The space of LUNs that are reached through Fibre Channel.
 const FC: &str = "Fibre Channel LUN";
 
-/// A LUN of a target: targets have one name everywhere, portals may have several.
+/// Returns a LUN of a target: targets have one name everywhere, portals may have several.
 pub(super) fn lun<'a>(portal: &'a str, target: &str, lun: &str) -> Place<'a> {
     let portal = portal.strip_suffix(":3260").unwrap_or(portal);
     let portal = match portal {

@@ -10,29 +10,29 @@ use hashbrown::DefaultHashBuilder;
 
 use super::{ANY_NODE, Extent, Letters, Part, Place, one_value, tails};
 
-/// The hasher of names. It is made anew by each process: whoever names volumes cannot make them
+/// The hasher of names. It is made anew by each process: a user who names volumes cannot make them
 /// collide.
 static NAMES: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
 
-/// The label by which nodes are told apart: what differs in it is another node.
+/// The label by which nodes are told apart: another value is another node.
 const HOST: &str = "kubernetes.io/hostname";
 
 /// A key of the index of places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PlaceKey {
-    /// What is exactly here.
+    /// Places that are exactly here.
     At(u64),
-    /// What is in this directory, at any depth.
+    /// Places in this directory, at any depth.
     Beneath(u64),
-    /// What is somewhere in this directory, where is not known.
+    /// Places somewhere in this directory, where is not known.
     Somewhere(u64),
-    /// What NFSv4 may show exactly here, without the directory that is its root.
+    /// Places that NFSv4 may show exactly here, without the directory that is its root.
     TailAt(u64),
-    /// What NFSv4 may show in this directory.
+    /// Places that NFSv4 may show in this directory.
     TailBeneath(u64),
-    /// What is undecided in this space.
+    /// Undecided places in this space.
     Undecided(u64),
-    /// Everything in this space.
+    /// All places in this space.
     Space(u64),
 }
 
@@ -45,17 +45,17 @@ pub struct ExactKey {
     pub own: Option<u64>,
 }
 
-/// What the first part of a realm says about other places: a name such as `/` is that of very many places, which are
-/// filed apart by it.
+/// Scope of a key, by the first part of a realm: a name such as `/` is that of very many places, which are filed apart
+/// by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Scope {
-    /// It agrees with everything.
+    /// The part agrees with everything.
     Open,
-    /// It may be another name of what others name.
+    /// The part may be another name of what others name.
     Loose,
-    /// One of two known things of a kind, which are two if they have no mark in common.
+    /// The part is one of two known things of a kind, which are two if they have no mark in common.
     Known(Known),
-    /// By this hash of a name: two that agree for certain have one in common, unless one is open.
+    /// The part has this hash of a name: two that agree for certain have one in common, unless one is open.
     Marked(u64),
 }
 
@@ -66,12 +66,12 @@ enum Known {
     Host,
 }
 
-/// How far a search goes.
+/// Range of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Search {
-    /// To everything that may overlap.
+    /// Everything that may overlap.
     Possible,
-    /// To what overlaps for certain.
+    /// Only what overlaps for certain.
     Certain,
 }
 
@@ -84,7 +84,7 @@ impl Scope {
         Self::Known(Known::Host),
     ];
 
-    /// Adds it to the hash of a name.
+    /// Returns the hash of a name within this scope.
     fn on(self, hash: u64) -> u64 {
         match self {
             Self::Open => hash,
@@ -114,7 +114,8 @@ struct Keys {
 }
 
 impl Keys {
-    /// Adds what is in each directory around the last one, and at that.
+    /// Adds the keys of a place by the hashes of its directories: `beneath` for each one around the last, `at` for
+    /// that.
     fn file(&mut self, hashes: &[u64], beneath: fn(u64) -> PlaceKey, at: fn(u64) -> PlaceKey) {
         if let [around @ .., whole] = hashes {
             for hash in around {
@@ -130,7 +131,7 @@ impl Keys {
 }
 
 impl Place<'_> {
-    /// The keys under which a place is found: itself, and each directory around it.
+    /// Returns the keys under which a place is found: itself, and each directory around it.
     pub fn keys(&self) -> Vec<PlaceKey> {
         let mut keys = Keys { scopes: self.filed(), found: Vec::new() };
         keys.add(PlaceKey::Space, self.space_hash());
@@ -151,9 +152,9 @@ impl Place<'_> {
         keys.found
     }
 
-    /// The keys under which places are found that overlap with it, or may: those at the same place,
-    /// in it, and around it, and the undecided ones of its space. An undecided place may overlap with
-    /// everything in its space.
+    /// Returns the keys under which places are found that overlap with this one, or may: those at the same place, in
+    /// it, and around it, and the undecided ones of its space. An undecided place may overlap with everything in its
+    /// space.
     pub fn searches(&self) -> Vec<PlaceKey> {
         let mut keys = Keys { scopes: self.asked(Search::Possible), found: Vec::new() };
         if matches!(self.extent, Extent::Undecided(..)) {
@@ -182,9 +183,9 @@ impl Place<'_> {
         keys.found
     }
 
-    /// The keys under which every place is found that overlaps with it for certain, and every device
-    /// that may be this one: without those that are only somewhere in the same directory, of which
-    /// there may be very many. `by_number` leaves out devices elsewhere that have the same number.
+    /// Returns the keys under which every place is found that overlaps with this one for certain, and every device that
+    /// may be this one: without those that are only somewhere in the same directory, of which there may be very many.
+    /// `by_number` leaves out devices elsewhere that have the same number.
     pub fn certain_searches(&self, by_number: bool) -> Vec<PlaceKey> {
         let scopes = match (&self.extent, self.tells_by_realm()) {
             (_, false) => vec![Scope::Open],
@@ -263,7 +264,7 @@ impl Place<'_> {
         }
     }
 
-    /// The scopes of what agrees with its realm, or may.
+    /// Returns the scopes of places whose realm agrees with this one, or may.
     fn asked(&self, search: Search) -> Vec<Scope> {
         let mut scopes = self.filed();
         let own = scopes.remove(0);
@@ -280,7 +281,7 @@ impl Place<'_> {
         scopes
     }
 
-    /// The scopes under which it is filed: the first one is not a mark.
+    /// Returns the scopes under which the place is filed: the first one is not a mark.
     fn filed(&self) -> Vec<Scope> {
         let mark = |name: &str| {
             let mut hash = NAMES.build_hasher();
@@ -309,7 +310,7 @@ impl Place<'_> {
         }
     }
 
-    /// Whether its realm tells it from others of its name. The names of devices mostly do so alone.
+    /// Whether the place is told from others of its name by its realm. The names of devices mostly do so alone.
     fn tells_by_realm(&self) -> bool {
         !matches!(&self.extent, Extent::Device(name) if !is_number(name))
     }
@@ -318,7 +319,7 @@ impl Place<'_> {
         NAMES.hash_one(&*self.space)
     }
 
-    /// The hashes of the directories around it, the root first, and at last its own. Names that are
+    /// Returns the hashes of the directories around the place, the root first, and at last its own. Names that are
     /// compared loosely have one hash.
     fn hashes(&self) -> Vec<u64> {
         match &self.extent {
@@ -336,7 +337,7 @@ impl Place<'_> {
         }
     }
 
-    /// The hash of the directory that contains all others of its space, to be continued.
+    /// Returns the hash of the directory that contains all others of the space, to be continued.
     fn root_hash(&self) -> impl Hasher + use<> {
         let mut hash = NAMES.build_hasher();
         self.space.hash(&mut hash);
@@ -344,7 +345,7 @@ impl Place<'_> {
         hash
     }
 
-    /// The hashes of the directories of a path beneath the root, and at last its own.
+    /// Returns the hashes of the directories of a path beneath the root, and at last its own.
     fn directories(&self, path: &[Cow<'_, str>]) -> Vec<u64> {
         let mut hash = self.root_hash();
         let continued = path.iter().map(|name| {

@@ -1,5 +1,5 @@
-//! Probes for a controller: pods, workloads, registration, and which driver the containers of a pod or
-//! a workload serve.
+//! Probes for a controller: pods, workloads and registration; also the driver that the containers of a pod or a
+//! workload serve.
 
 use std::collections::BTreeSet;
 
@@ -84,7 +84,7 @@ impl ControllerSearch<'_, '_> {
         (first.replicas == Some(0) && own.all(|it| it.replicas == Some(0))).then(|| first.object())
     }
 
-    /// `CSIDriver` and `CSINode`: a driver that is registered is not absent.
+    /// Looks for the driver's `CSIDriver` and `CSINode`: a driver that is registered is not absent.
     pub(super) fn registration(&mut self) -> ProbeOutcome {
         if matches!(self.role, ControllerRole::ControllerManager | ControllerRole::Snapshotter) {
             return ProbeOutcome::Nothing;
@@ -127,13 +127,13 @@ impl ControllerSearch<'_, '_> {
     }
 }
 
-/// The sidecars of a pod or a workload, and where they run.
+/// The sidecars of a pod or a workload, with the place where they run.
 #[derive(Clone, Copy)]
 pub(super) struct Host<'a> {
     namespace: &'a Text,
-    /// The name of the workload, also of a pod.
+    /// The name of the workload: for a pod, of the one that controls it.
     workload: &'a str,
-    /// The node of a pod.
+    /// The node, if it is a pod's.
     node: Option<&'a Text>,
     pub(super) sidecars: &'a Sidecars,
 }
@@ -149,7 +149,7 @@ impl<'a> Host<'a> {
         Some(Self { namespace, workload, node, sidecars: pod.sidecars.as_deref()? })
     }
 
-    /// The same, whatever its node.
+    /// Returns the same sidecars without their node.
     pub(super) fn anywhere(self) -> Self {
         Self { node: None, ..self }
     }
@@ -166,7 +166,7 @@ impl<'a> Host<'a> {
     }
 }
 
-/// The name of a Deployment by that of its `ReplicaSet`.
+/// Returns the name of the Deployment of a `ReplicaSet`.
 fn of_revision(name: &str) -> &str {
     name.rsplit_once('-').map_or(name, |(deployment, _)| deployment)
 }
@@ -211,7 +211,7 @@ impl ControllerSearch<'_, '_> {
         matches!(self.role, ControllerRole::ControllerManager | ControllerRole::Snapshotter)
     }
 
-    /// The drivers that sidecars mention.
+    /// Returns the drivers that sidecars mention.
     fn named<'s>(&self, sidecars: &'s Sidecars) -> BTreeSet<&'s str> {
         let mut named: BTreeSet<_> =
             sidecars.mentions.iter().filter_map(|it| named_driver(it)).collect();
@@ -245,7 +245,7 @@ impl ControllerSearch<'_, '_> {
         registered.len() == 1 && registered.contains(&**self.driver)
     }
 
-    /// Whether a provisioner that is not CSI is configured to be this one; `None` where a variable
+    /// Whether a provisioner that is not CSI is configured with the name of this driver; `None` where a variable
     /// decides it.
     fn configured(&self, host: Host) -> Option<bool> {
         let mut found = Some(false);
@@ -278,8 +278,8 @@ impl ControllerSearch<'_, '_> {
         found
     }
 
-    /// Whether a provisioner of a family that runs on each node, under a name of that node, has this
-    /// name on a node: that of the node, with or without its uid. `None` where the node was not read.
+    /// Whether a per-node provisioner of a family has this driver's name on a node: the name of the node, with or
+    /// without its uid. `None` where the node was not read.
     fn is_of_node(&self, family: &drivers::Family, node: Option<&Text>) -> Option<bool> {
         let mut names = family.names.iter();
         let rest = names.find_map(|name| match name {
@@ -320,8 +320,8 @@ impl ControllerSearch<'_, '_> {
     }
 }
 
-/// The driver of the family in whose workload sidecars are, or beside whose controller. Only where
-/// that family has one driver, of one name.
+/// Returns the driver of the family in whose workload sidecars run, or beside whose controller. Only where that family
+/// has one driver, of one name.
 fn driver_of_family(host: Host) -> Option<&'static str> {
     // Longhorn, among others, calls its Deployment like the sidecar.
     let generic = ControllerRole::ALL.into_iter().any(|role| role.is_called(host.workload));
@@ -339,7 +339,7 @@ fn driver_of_family(host: Host) -> Option<&'static str> {
 enum Configured {
     Nothing,
     Name(String),
-    /// A variable, or several.
+    /// A variable decides the name, or there are several names.
     Unclear,
 }
 

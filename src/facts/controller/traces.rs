@@ -19,14 +19,14 @@ const RANDOM_LENGTH: usize = 5;
 /// The latest act of one sort.
 struct Act {
     time: Time,
-    /// What was done.
+    /// What the controller did.
     what: &'static str,
-    /// What it was done to, how and when.
+    /// The object, the way and the time of the act.
     latest: String,
 }
 
 impl ControllerSearch<'_, '_> {
-    /// Its last acts: writes to volumes, and events.
+    /// Looks for the last acts of the controller: writes to volumes, and events.
     ///
     /// An act proves that a controller ran when it acted. It is history where something that was
     /// read shows that the controller has ended since.
@@ -83,7 +83,7 @@ impl ControllerSearch<'_, '_> {
         }
     }
 
-    /// Its last write to a volume. `managedFields` name no host.
+    /// Returns the last write of the controller to a volume. `managedFields` name no host.
     fn last_write(&self) -> Option<Act> {
         let writes = driver_volumes(self.cx, self.driver).last_writes;
         let LastWrite { time, manager, volume, .. } =
@@ -92,7 +92,7 @@ impl ControllerSearch<'_, '_> {
         Some(Act { time, what: "it wrote to one of its volumes", latest })
     }
 
-    /// Its last event; those of pods that do not exist any more are left out.
+    /// Returns the last event of the controller, without those of pods that do not exist any more.
     fn last_event(&self) -> Option<Act> {
         let own = self.cx.events().filter(|event| self.is_event_source(&event.component));
         let own = own.filter(|event| !self.is_of_a_former_pod(event));
@@ -103,7 +103,7 @@ impl ControllerSearch<'_, '_> {
         Some(Act { time, what: "it wrote an Event", latest })
     }
 
-    /// Returns what shows that the controller has ended since an act.
+    /// Returns the evidence that the controller has ended since an act.
     fn end_after(&self, act: &Act) -> Option<String> {
         if let Some(lease) = self.lease.as_ref().filter(|it| it.outlasts(act.time)) {
             return Some(lease.describe());
@@ -121,8 +121,8 @@ impl ControllerSearch<'_, '_> {
         gone.then(|| "no pod or workload that would run it exists".to_owned())
     }
 
-    /// Whether only the user can know if the controller acts somewhere out of sight: it has no
-    /// Lease, nothing that would run it was found, and the user says that it is gone.
+    /// Whether only the user can know if the controller acts elsewhere: it has no Lease, nothing that would run it was
+    /// found, and the user asserts that it is absent.
     fn word_decides(&self) -> bool {
         let declared = self.cx.settings().absent_drivers.contains(self.name());
         declared && self.lease.is_none() && self.runs_in.is_empty() && self.all_read()
@@ -171,7 +171,7 @@ impl ControllerSearch<'_, '_> {
     }
 }
 
-/// Whether a workload gives its pods such names.
+/// Whether this host has a name like the pods of a workload.
 fn names_pod(workload: &Workload, host: &str) -> bool {
     let random = |text: &str| {
         text.len() == RANDOM_LENGTH && text.chars().all(|letter| RANDOM.contains(letter))
@@ -190,31 +190,31 @@ fn names_pod(workload: &Workload, host: &str) -> bool {
     }
 }
 
-/// A Lease counts as renewed for this many times its own duration.
+/// Number of its durations for which a Lease counts as renewed.
 const LEASE_PERIODS: u32 = 3;
-/// How long the newest of some Leases may have been renewed before the time of a dump.
+/// Age of the newest of some Leases, at the time of a dump, from which they prove no running control plane.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
-/// The duration of a Lease without one.
+/// The duration of a Lease that states none.
 const LEASE_DEFAULT: Duration = Duration::from_secs(15);
 
 /// The Lease of a controller that was renewed last, and is not fresh.
 #[derive(Debug)]
 pub(super) struct LastLease {
-    /// Its object, as reports name it.
+    /// The Lease as reports name it.
     object: String,
-    /// When it was renewed or released.
+    /// Time at which the Lease was renewed or released.
     renewed: Option<Time>,
-    /// Its duration.
+    /// Duration of the Lease.
     pub(super) duration: Duration,
-    /// Whether it has a holder: one that ends properly releases it.
+    /// Whether the Lease has a holder: one that ends properly releases it.
     pub(super) held: bool,
-    /// What its last renewal proves.
+    /// Weight of the last renewal as evidence.
     sign: SignOfLife,
     latest: String,
 }
 
 impl LastLease {
-    /// Whether a holder stopped renewing it.
+    /// Whether a holder stopped renewing the Lease.
     pub(super) fn expired(&self) -> bool {
         self.held && self.sign == SignOfLife::Old
     }
@@ -229,7 +229,7 @@ impl LastLease {
         }
     }
 
-    /// In words that stand by themselves.
+    /// Describes the Lease and its last renewal, in words that stand alone.
     pub(super) fn describe(&self) -> String {
         let since = self.renewed.map_or_else(
             || "was never renewed".to_owned(),
@@ -238,7 +238,7 @@ impl LastLease {
         format!("{} {since}", self.object)
     }
 
-    /// Whether an act was done while the Lease was still valid: it shows no more than the Lease.
+    /// Whether an act was done while the Lease was still valid, so that it shows no more than the Lease.
     pub(super) fn outlasts(&self, act: Time) -> bool {
         if self.sign == SignOfLife::Odd {
             return false;
@@ -249,13 +249,13 @@ impl LastLease {
     }
 }
 
-/// The duration of a Lease.
+/// Returns the duration of a Lease, or the default.
 fn duration(lease: &Lease) -> Duration {
     let seconds = lease.duration_seconds;
     seconds.map_or(LEASE_DEFAULT, |seconds| Duration::from_secs(seconds.into()))
 }
 
-/// The last renewal of a Lease, in words.
+/// Describes the last renewal of a Lease.
 fn last_renewed(time: Option<Time>, holder: Option<&str>) -> String {
     let by = holder.map_or_else(String::new, |holder| format!(" by {holder}"));
     match time {
@@ -293,7 +293,7 @@ impl ControllerSearch<'_, '_> {
         }
     }
 
-    /// Its Leases: of all with its name, in all namespaces, the youngest counts.
+    /// Looks for the Leases of the controller: of all with its name, in all namespaces, the youngest counts.
     pub(super) fn lease(&mut self) -> ProbeOutcome {
         let names = names(self.role, self.driver);
         let mut odd = None;
@@ -371,7 +371,7 @@ impl ControllerSearch<'_, '_> {
     }
 }
 
-/// The names of the Leases of a controller.
+/// Returns the names of the Leases of a controller.
 fn names(role: ControllerRole, driver: &str) -> Vec<String> {
     let mut names = match role {
         ControllerRole::Provisioner => provisioner_leases(driver),

@@ -12,8 +12,8 @@ use crate::model::{Claim, ClaimKey, Kind, PodUse, Volume, Workload};
 
 pub use unsafe_to_delete::{SetTemplate, Unsafe, UnsafeReason, template_of, unsafe_to_delete};
 
-/// Lists the kinds that were checked for users, and what was not: custom resources may use a claim
-/// without a pod now.
+/// Describes the kinds that were checked for users, and what was not: custom resources may use a claim without a pod
+/// now.
 pub fn checked_kinds() -> String {
     let kinds: Vec<_> = [Kind::Pod].into_iter().chain(Kind::WORKLOADS).map(Kind::plural).collect();
     format!("{}; custom resources not checked", kinds.join(", "))
@@ -24,11 +24,11 @@ pub fn checked_kinds() -> String {
 pub struct PodUser<'a> {
     /// The pod, in any phase, scheduled or not.
     pub pod: &'a PodUse,
-    /// How it uses the claim.
+    /// The way in which the pod uses the claim.
     pub usage: PodUsage,
 }
 
-/// How a pod uses a claim.
+/// Way in which a pod uses a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PodUsage {
     /// A volume of the pod references the claim (`persistentVolumeClaim.claimName`).
@@ -86,7 +86,7 @@ pub fn conflicting_pods<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Vec<&'a PodUse>>
     Ok(pods)
 }
 
-/// Returns how a pod uses a claim, if it does.
+/// Returns the pod as a user of a claim, if it uses the claim.
 fn user<'a>(pod: &'a PodUse, claim: &Claim) -> Option<PodUser<'a>> {
     let mut mounted = pod.claims.iter().filter(|it| it.claim == claim.metadata.name);
     if mounted.clone().any(|it| !it.ephemeral) {
@@ -121,10 +121,10 @@ fn controlled(pod: &PodUse, claim: &Claim) -> bool {
 /// The workloads whose templates reference a claim.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClaimWorkloads<'a> {
-    /// Those that start pods with it, now or when they are scaled up, resumed or triggered.
+    /// Workloads that start pods with the claim, now or when they are scaled up, resumed or triggered.
     pub active: Vec<&'a Workload>,
-    /// Those that start none: finished Jobs, and `ReplicaSet`s of earlier revisions of a Deployment
-    /// whose template does not reference the claim any more. Only a rollback needs these.
+    /// Workloads that start no such pods: finished Jobs, and `ReplicaSet`s of earlier revisions of a Deployment whose
+    /// template does not reference the claim any more. Only a rollback needs these.
     pub dormant: Vec<&'a Workload>,
 }
 
@@ -145,7 +145,7 @@ pub fn claim_workloads<'a>(cx: &Cx<'a>, claim: &ClaimKey) -> Seen<ClaimWorkloads
     Ok(ClaimWorkloads { active, dormant })
 }
 
-/// Whether it is a `ReplicaSet` without replicas whose Deployment references the claim no more.
+/// Whether a workload is a `ReplicaSet` without replicas whose Deployment references the claim no more.
 fn is_earlier_revision(cx: &Cx, workload: &Workload, all: &[&Workload]) -> bool {
     let Some(owner) = deployment_of(workload) else { return false };
     workload.replicas == Some(0)
@@ -153,7 +153,7 @@ fn is_earlier_revision(cx: &Cx, workload: &Workload, all: &[&Workload]) -> bool 
         && !all.iter().any(|it| it.kind == Kind::Deployment && &*it.name == owner)
 }
 
-/// The name of the Deployment that controls a `ReplicaSet`.
+/// Returns the name of the Deployment that controls a `ReplicaSet`.
 pub fn deployment_of(workload: &Workload) -> Option<&str> {
     let owner = workload.controller.as_ref().filter(|_| workload.kind == Kind::ReplicaSet)?;
     (&*owner.kind == Kind::Deployment.name()).then_some(&*owner.name)
@@ -176,7 +176,7 @@ fn describe(workload: &Workload) -> String {
     }
 }
 
-/// What ends the use of a claim by a workload.
+/// Returns what ends the use of a claim by a workload.
 fn ended_by(workload: &Workload) -> String {
     match deployment_of(workload) {
         Some(deployment) => {
@@ -191,22 +191,22 @@ fn ended_by(workload: &Workload) -> String {
 /// The effect on the data of a claim when the claim is deleted, with its volume as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimDataEffect<'a> {
-    /// It is destroyed, or may be.
+    /// The data is destroyed, or may be.
     Destroyed(&'a Volume),
-    /// The policy is Recycle: its files are removed.
+    /// The policy is Recycle: the files are removed.
     Scrubbed(&'a Volume),
-    /// It remains: the policy is Retain, or no controller can act on another policy.
+    /// The data remains: the policy is Retain, or no controller can act on another policy.
     Kept(&'a Volume),
-    /// It remains, and no volume references it any more.
+    /// The data remains, and no volume references it any more.
     Forgotten(&'a Volume),
-    /// None: there is no volume, or it belongs to another claim.
+    /// No data is affected: there is no volume, or it belongs to another claim.
     NoVolume,
     /// The volume was not read, for this reason.
     Unseen(String),
 }
 
 impl<'a> ClaimDataEffect<'a> {
-    /// The claim's volume.
+    /// Returns the claim's volume, where the effect is on one.
     pub const fn volume(&self) -> Option<&'a Volume> {
         match self {
             Self::Destroyed(volume)
@@ -222,12 +222,12 @@ impl<'a> ClaimDataEffect<'a> {
         matches!(self, Self::Destroyed(_) | Self::Scrubbed(_))
     }
 
-    /// Whether data is lost, or nobody knows that it is not.
+    /// Whether data is lost, or that is unknown.
     pub const fn may_lose_data(&self) -> bool {
         self.loses_data() || matches!(self, Self::Unseen(_))
     }
 
-    /// In words, after the event that triggers it: "the last of these pods is deleted".
+    /// Describes the effect, with the event that triggers it: "the last of these pods is deleted".
     pub fn words(&self, when: &str) -> String {
         match self {
             Self::Destroyed(volume) => {
@@ -267,7 +267,7 @@ pub fn data_effect<'a>(cx: &Cx<'a>, claim: &Claim) -> ClaimDataEffect<'a> {
     data_effect_with(cx, volume)
 }
 
-/// The same, for a claim that this volume belongs to.
+/// Returns the effect on the data of a claim to which this volume belongs, when the claim is deleted.
 pub fn data_effect_with<'a>(cx: &Cx<'a>, volume: &'a Volume) -> ClaimDataEffect<'a> {
     match data_effect_without_claim(cx, volume) {
         // Data that may be destroyed counts as destroyed.

@@ -1,4 +1,4 @@
-//! Why a claim must not be deleted (R-PVCP-9).
+//! The reasons for which a claim must not be deleted (R-PVCP-9).
 
 use super::super::in_use;
 use super::{
@@ -14,35 +14,34 @@ use crate::model::{
     StatefulSet, Text, Volume, VolumeSnapshot, Workload, split_ordinal,
 };
 
-/// Conditions during changes of the volume.
+/// Conditions of a claim during changes of its volume.
 const CHANGING: [&str; 3] = ["Resizing", "FileSystemResizePending", "ModifyingVolume"];
 
 /// A reason not to delete a claim, with the object that proves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnsafeReason<'a> {
-    /// A pod uses it, in any phase, scheduled or not.
+    /// A pod uses the claim, in any phase, scheduled or not.
     Pod(PodUser<'a>),
-    /// The template of a workload references it, at any number of replicas, suspended or not.
+    /// The template of a workload references the claim, at any number of replicas, suspended or not.
     Workload(&'a Workload),
-    /// By its name it is a claim of the template of a `StatefulSet`.
+    /// The name of the claim is that of a claim of the template of a `StatefulSet`.
     Template(SetTemplate<'a>),
-    /// A clone of it is still Pending.
+    /// A clone of the claim is still Pending.
     Clone(&'a Claim),
-    /// Its snapshot is not ready.
+    /// A snapshot of the claim is not ready.
     Snapshot(&'a VolumeSnapshot),
-    /// Its volume is attached to a node.
+    /// The volume of the claim is attached to a node.
     Attached(&'a Attachment),
-    /// A custom resource uses it, with or without a pod ([`other_users`](crate::facts::other_users)
-    /// asks for them).
+    /// A custom resource uses the claim, with or without a pod ([`other_users`](crate::facts::other_users) asks for
+    /// them).
     Other(OtherUser),
-    /// It is controlled by an object that exists, and that uses it or would recreate it.
+    /// The claim is controlled by an object that exists, and that uses it or would recreate it.
     Owned(OwnerReference),
-    /// Its protection finalizer is missing: a deletion would be immediate, also under a running
-    /// pod.
+    /// The protection finalizer of the claim is missing: a deletion would be immediate, also under a running pod.
     Unprotected,
-    /// The policy of its volume does not keep it. The only reason that a flag overrides.
+    /// The policy of the claim's volume does not keep the data. The only reason that a flag overrides.
     DataLost(&'a Volume),
-    /// Its size or its attributes are being changed.
+    /// The size or the attributes of the claim are being changed.
     Changing(ClaimCondition),
 }
 
@@ -65,7 +64,7 @@ impl SetTemplate<'_> {
         Ordinals::of(self.set).contains(self.ordinal)
     }
 
-    /// Where the ordinal lies, if the set has no pod of it.
+    /// Describes where the ordinal lies, if the set has no pod of it.
     fn beyond(&self) -> String {
         match (self.is_in_range(), self.set.replicas) {
             (true, _) => String::new(),
@@ -86,9 +85,9 @@ impl SetTemplate<'_> {
 pub struct Unsafe<'a> {
     /// The reasons that were found, pods first.
     pub reasons: Vec<UnsafeReason<'a>>,
-    /// What was not read, and might contain further reasons.
+    /// Gaps that might contain further reasons.
     pub unseen: Vec<Unseen>,
-    /// What references the claim and is no reason: finished Jobs, and earlier revisions.
+    /// References to the claim that are no reason: from finished Jobs, and earlier revisions.
     pub notices: Vec<String>,
 }
 
@@ -109,12 +108,12 @@ impl Unsafe<'_> {
 }
 
 impl UnsafeReason<'_> {
-    /// Whether a flag about the data overrides it.
+    /// Whether a flag about the data overrides this reason.
     pub const fn is_lifted_by_choice(&self) -> bool {
         matches!(self, Self::DataLost(_))
     }
 
-    /// The object that proves it; `None` if that is the claim itself.
+    /// Returns the object that proves this reason; `None` if that is the claim itself.
     pub fn object(&self) -> Option<ObjectRef> {
         match self {
             Self::Pod(user) => Some(user.pod.object()),
@@ -128,7 +127,7 @@ impl UnsafeReason<'_> {
         }
     }
 
-    /// In the words of a refusal.
+    /// Returns this reason in the words of a refusal.
     pub fn words(&self) -> String {
         match self {
             Self::Pod(PodUser { pod, usage }) => {
@@ -171,7 +170,7 @@ impl UnsafeReason<'_> {
         }
     }
 
-    /// What ends this use.
+    /// Returns what ends this use of the claim.
     pub fn ended_by(&self) -> String {
         match self {
             Self::Pod(PodUser { pod, .. }) => match &pod.controller {
@@ -273,8 +272,8 @@ pub fn unsafe_to_delete<'a>(cx: &Cx<'a>, claim: &Claim) -> Unsafe<'a> {
     Unsafe { reasons, unseen, notices }
 }
 
-/// Whether an owner is the `StatefulSet` whose claim it is: whether the set wants the claim, its
-/// ordinal tells, and the reference stays on claims without pods (R-1847-8).
+/// Whether an owner is the `StatefulSet` of a claim: whether the set wants the claim, its ordinal tells, and the
+/// reference stays on claims without pods (R-1847-8).
 fn is_its_set(cx: &Cx, claim: &Claim, owner: &OwnerReference) -> bool {
     // What was not read is reported with the template.
     let set = membership(cx, claim).ok().and_then(|it| it.decided);

@@ -6,7 +6,7 @@ use crate::facts;
 use crate::model::{Age, Attachment, Kind, Liveness, Node, PodUse, Text, Threshold, Volume};
 
 impl<'a> PodClaim<'a> {
-    /// Takes the attachments of its volume, for a pod on this node.
+    /// Sets the attachments of the claim's volume, for a pod on this node.
     pub(super) fn attach(&mut self, attachments: Vec<&'a Attachment>, node: &Text) {
         let (here, elsewhere): (Vec<_>, Vec<_>) =
             attachments.into_iter().partition(|attachment| attachment.node == *node);
@@ -22,7 +22,7 @@ impl<'a> PodClaim<'a> {
         }
     }
 
-    /// What prevents the volume of a pod on this node from being attached and mounted there.
+    /// Returns what prevents the volume of a pod on this node from being attached and mounted there.
     pub(super) fn attachment(&self, cx: &Cx, node: &Text) -> Option<Obstacle> {
         let (claim, volume) = (self.claim?, self.volume?);
         let obstacle = match self.here {
@@ -32,7 +32,7 @@ impl<'a> PodClaim<'a> {
         Some(obstacle.relates([claim.object()]))
     }
 
-    /// The node that has the volume, and why it is not detached there.
+    /// Returns the obstacle of a volume that another node has, with the reason why it is not detached there.
     fn held_elsewhere(&self, cx: &Cx, volume: &Volume) -> Option<Obstacle> {
         let attachment = self.elsewhere.first()?;
         let name = &attachment.node;
@@ -70,7 +70,7 @@ impl<'a> PodClaim<'a> {
     }
 }
 
-/// What has the volume detached from another node.
+/// Returns the advice that gets the volume detached from another node.
 fn advice(
     cx: &Cx,
     attachment: &Attachment,
@@ -113,7 +113,7 @@ fn advice(
     }
 }
 
-/// Why a volume is not attached although its attachment to the pod's node exists.
+/// Returns why a volume is not attached although its attachment to the pod's node exists.
 fn not_attached(cx: &Cx, here: &Attachment, volume: &Volume, node: &Text) -> Option<Obstacle> {
     let (pv, attacher) = (volume.object(), &here.attacher);
     let old = cx.older_than(&Age::stamped(here.metadata.created), Threshold::Detach);

@@ -1,4 +1,4 @@
-//! What a Pending pod waits for, if that is a volume (F98).
+//! The volume that a Pending pod waits for, and why it does not get it (F98).
 
 mod attached;
 
@@ -10,45 +10,45 @@ use crate::model::{
     PodUse, Text, Threshold, Volume, VolumeSource,
 };
 
-/// Why a pod does not get a volume.
+/// The reason for which a pod does not get a volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodWait<'a> {
     /// The cause, as a state: "pvc/shop/data does not exist".
     pub cause: String,
-    /// Who has to act, and how.
+    /// The advice: who has to act, and how.
     pub advice: String,
     /// Other objects that are involved.
     pub related: Vec<ObjectRef>,
     /// The claims of the pod.
     pub claims: Vec<PodClaim<'a>>,
-    /// The events that report it, if there are any.
+    /// The events that report the cause, if there are any.
     pub events: Option<EventSeries<'a>>,
 }
 
-/// A claim of a pod, with its volume and the attachments of that.
+/// A claim of a pod, with its volume and the attachments of that volume.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PodClaim<'a> {
-    /// Its namespace and name.
+    /// The namespace and name of the claim.
     pub key: ClaimKey,
-    /// Whether it is created for an ephemeral volume of the pod.
+    /// Whether the claim is created for an ephemeral volume of the pod.
     pub ephemeral: bool,
-    /// `None` if it does not exist.
+    /// The claim; `None` if it does not exist.
     pub claim: Option<&'a Claim>,
-    /// Its volume; `None` if it has none, or if that does not exist.
+    /// The volume of the claim; `None` if it has none, or if that does not exist.
     pub volume: Option<&'a Volume>,
-    /// The attachment to the pod's own node.
+    /// The attachment of the volume to the pod's own node.
     here: Option<&'a Attachment>,
     /// Other nodes to which the volume may be attached.
     elsewhere: Vec<&'a Attachment>,
 }
 
-/// What prevents a pod from getting one of its volumes.
+/// A cause that prevents a pod from getting one of its volumes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Obstacle {
     cause: String,
     advice: String,
     related: Vec<ObjectRef>,
-    /// Whether the objects alone prove it; otherwise an event has to report it too.
+    /// Whether the objects alone prove the cause; otherwise an event has to report it too.
     certain: bool,
 }
 
@@ -96,11 +96,11 @@ pub fn pod_wait<'a>(cx: &Cx<'a>, pod: &PodUse) -> Seen<Option<PodWait<'a>>> {
     }))
 }
 
-/// A finding, with the events that report it.
+/// An obstacle, with the events that report it.
 type Reported<'a> = (Obstacle, Option<EventSeries<'a>>);
 
-/// What claims alone prove, whatever was read of volumes, attachments and events: somebody who may
-/// read one namespace reads none of these.
+/// Returns what claims alone prove, whatever was read of volumes, attachments and events: a user who may read one
+/// namespace reads none of these.
 fn of_claims<'a>(cx: &Cx<'a>, pod: &PodUse, claims: &[PodClaim<'a>]) -> Seen<Option<Reported<'a>>> {
     for it in claims {
         if let Some(found) = it.unbound(cx, pod.node.as_ref())? {
@@ -114,7 +114,7 @@ fn of_claims<'a>(cx: &Cx<'a>, pod: &PodUse, claims: &[PodClaim<'a>]) -> Seen<Opt
     Ok(None)
 }
 
-/// What a pod on a node waits for.
+/// Returns what a pod on a node waits for.
 fn scheduled<'a>(
     cx: &Cx<'a>,
     pod: &PodUse,
@@ -146,7 +146,7 @@ fn scheduled<'a>(
     }
 }
 
-/// What a pod without a node waits for.
+/// Returns what a pod without a node waits for.
 fn unscheduled<'a>(
     cx: &Cx<'a>,
     pod: &PodUse,
@@ -164,8 +164,8 @@ fn unscheduled<'a>(
     Ok(obstacle.map(|it| (it, events)))
 }
 
-/// Two volumes of one driver and handle in one pod: kubelet regards them as one, and mounts only one
-/// of them (kubernetes/kubernetes#132921).
+/// Finds two volumes of one driver and handle in one pod: kubelet regards them as one, and mounts only one of them
+/// (kubernetes/kubernetes#132921).
 fn one_volume_twice(claims: &[PodClaim]) -> Option<Obstacle> {
     let handle = |it: &PodClaim| match &it.volume?.source {
         VolumeSource::Csi { driver, handle, .. } => {
@@ -203,7 +203,7 @@ impl<'a> PodClaim<'a> {
         Ok(Self { key, ephemeral, claim, volume: None, here: None, elsewhere: Vec::new() })
     }
 
-    /// Takes its volume and the attachments of that.
+    /// Sets the volume of the claim, and the attachments of that volume.
     fn bind(&mut self, cx: &Cx<'a>, pod: &PodUse) -> Seen<()> {
         let Some(name) = self.claim.and_then(|claim| claim.volume_name.as_deref()) else {
             return Ok(());
@@ -217,7 +217,7 @@ impl<'a> PodClaim<'a> {
 }
 
 impl PodClaim<'_> {
-    /// What is wrong with the claim, whatever the node. `node`: that of the pod, once it has one.
+    /// Returns what is wrong with the claim, whatever the node. `node`: that of the pod, once it has one.
     ///
     /// # Errors
     /// When the class of the claim, or the node that was selected for it, was not read.
@@ -274,7 +274,7 @@ impl PodClaim<'_> {
         })
     }
 
-    /// Whether the volume that the claim is bound to does not exist.
+    /// Returns the obstacle of a claim that is bound to a volume that does not exist.
     fn without_volume(&self) -> Option<Obstacle> {
         let claim = self.claim?;
         let name = claim.volume_name.as_ref().filter(|_| self.volume.is_none())?;
@@ -285,7 +285,7 @@ impl PodClaim<'_> {
     }
 }
 
-/// What the objects show of why a pod has no node.
+/// Returns what the objects show of why a pod has no node.
 fn blocking_volume(cx: &Cx, claims: &[PodClaim]) -> Seen<Option<Obstacle>> {
     for it in claims {
         if let Some(found) = it.without_volume() {
@@ -307,8 +307,8 @@ fn blocking_volume(cx: &Cx, claims: &[PodClaim]) -> Seen<Option<Obstacle>> {
     Ok(None)
 }
 
-/// What the scheduler reports, if it blames volumes: it knows more than the objects show here, such
-/// as limits of nodes.
+/// Returns what the scheduler reports, if it blames volumes: it knows more than the objects show here, such as limits
+/// of nodes.
 fn reported_by_scheduler(message: &str, claims: &[PodClaim]) -> Option<Obstacle> {
     if !is_about_volumes(message) {
         return None;
@@ -335,8 +335,7 @@ fn is_about_volumes(message: &str) -> bool {
     ["volume", "persistentvolumeclaim", "pvc("].iter().any(|it| message.contains(it))
 }
 
-/// Why no node can run pods with a volume: none matches its node affinity, or none of those is
-/// usable.
+/// Returns why no node can run pods with a volume: none matches its node affinity, or none of those is usable.
 fn unreachable(cx: &Cx, volume: &Volume) -> Seen<Option<Obstacle>> {
     let Some(affinity) = &volume.node_affinity else { return Ok(None) };
     if cx.node_matching(affinity, |node| node.ready && !node.unschedulable)?.is_some() {
@@ -379,7 +378,7 @@ fn unreachable(cx: &Cx, volume: &Volume) -> Seen<Option<Obstacle>> {
     Ok(Some(Obstacle::certain(cause, advice).relates([pv])))
 }
 
-/// The hosts that an affinity requires by name; `None` if it requires something else.
+/// Returns the hosts that an affinity requires by name; `None` if it requires something else.
 fn hosts(affinity: &NodeAffinity) -> Option<Vec<String>> {
     let mut hosts = Vec::new();
     for term in &affinity.terms {
@@ -394,7 +393,7 @@ fn hosts(affinity: &NodeAffinity) -> Option<Vec<String>> {
     (!hosts.is_empty()).then_some(hosts)
 }
 
-/// An event that is emitted only once and holds as long as the volume is attached elsewhere
+/// The beginning of an event that is emitted only once and holds as long as the volume is attached elsewhere
 /// (`reportMultiAttachError`).
 const ELSEWHERE: &str = "Multi-Attach error";
 
@@ -429,7 +428,7 @@ fn event_of_scheduler<'a>(cx: &Cx<'a>, pod: &PodUse) -> Seen<Option<EventSeries<
     Ok(facts::event_series(cx, &pod.object())?.into_iter().find(told))
 }
 
-/// The reasons of the attach/detach controller and of kubelet.
+/// The reasons of events of the attach/detach controller and of kubelet.
 const REASONS: [&str; 2] = ["FailedAttachVolume", "FailedMount"];
 
 /// Whether an event may still hold: a failure that lasts is reported repeatedly.
@@ -440,7 +439,7 @@ fn is_still_so(cx: &Cx, event: &Event, claims: &[PodClaim]) -> bool {
             && claims.iter().any(|claim| claim.here.is_none() && claim.is_held())
 }
 
-/// What an event reports, where no object shows the cause.
+/// Returns what an event reports, where no object shows the cause.
 fn reported_by_event(series: &EventSeries, node: &Text) -> Obstacle {
     let (who, what) = match &*series.newest.reason {
         "FailedMount" => (format!("kubelet on node {node}"), "mount"),
@@ -451,7 +450,7 @@ fn reported_by_event(series: &EventSeries, node: &Text) -> Obstacle {
 }
 
 impl PodClaim<'_> {
-    /// Whether an event may be about it. A volume that kubelet cannot mount need not be a claim.
+    /// Whether an event may be about the volume of the claim. A volume that kubelet cannot mount need not be a claim.
     fn is_meant(&self, event: &Event) -> bool {
         &*event.reason == "FailedAttachVolume"
             || self.is_named(event)
@@ -460,7 +459,7 @@ impl PodClaim<'_> {
                 && self.is_held()
     }
 
-    /// Whether an event mentions it.
+    /// Whether an event mentions the claim or its volume.
     fn is_named(&self, event: &Event) -> bool {
         let ClaimKey { namespace, name } = &self.key;
         let volume = self.claim.and_then(|claim| claim.volume_name.as_deref());

@@ -1,5 +1,5 @@
-//! The `StatefulSet` and template that a claim belongs to (R-1847-2, R-1847-3), the range of ordinals of
-//! a set (R-1847-4), claims that are out of that range, for how long at least (I.6 of the design;
+//! Membership of claims in `StatefulSet`s: the set and template that a claim belongs to (R-1847-2, R-1847-3), the range
+//! of ordinals of a set (R-1847-4), claims that are out of that range, for how long at least (I.6 of the design;
 //! semantics#retention), and who sets the number of replicas by itself.
 
 use std::{borrow::Cow, fmt};
@@ -18,7 +18,7 @@ pub struct TemplateClaim<'a> {
     pub set: &'a StatefulSet,
     /// The name of the template.
     pub template: &'a Text,
-    /// The ordinal.
+    /// The ordinal of the claim.
     pub ordinal: i32,
 }
 
@@ -39,7 +39,7 @@ pub struct Membership<'a> {
 /// A label of a claim that its set would have written otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContradictingLabel<'a> {
-    /// The key.
+    /// The key of the label.
     pub key: &'a str,
     /// The value that the claim has.
     pub value: &'a str,
@@ -48,22 +48,22 @@ pub struct ContradictingLabel<'a> {
 }
 
 impl<'a> TemplateClaim<'a> {
-    /// The name of the pod that uses the claim.
+    /// Returns the name of the pod that uses the claim.
     pub fn pod_name(&self) -> String {
         format!("{}-{}", self.set.metadata.name, self.ordinal)
     }
 
-    /// Whether its ordinal is in the range of the set.
+    /// Whether the ordinal of the claim is in the range of the set.
     pub fn is_wanted(&self) -> bool {
         Ordinals::of(self.set).contains(self.ordinal)
     }
 
-    /// The name and uid of the set, to compare with owner references.
+    /// Returns the name and uid of the set, to compare with owner references.
     pub fn owner(&self) -> OwnerIdentity<'a> {
         OwnerIdentity { name: &self.set.metadata.name, uid: self.set.metadata.uid.as_ref() }
     }
 
-    /// The pod of that name, if it belongs to the set.
+    /// Returns the pod that uses the claim, if it belongs to the set.
     ///
     /// # Errors
     /// When pods of that namespace were not read.
@@ -99,7 +99,7 @@ impl<'a> TemplateClaim<'a> {
             && labels.iter().all(|(key, wanted)| claim.metadata.label(key) == Some(&**wanted))
     }
 
-    /// The state of its pod, in the view of the `StatefulSet` controller.
+    /// Returns the state of the claim's pod, in the view of the `StatefulSet` controller.
     pub fn pod_state<'b>(&self, name: &'b str, pod: Option<&'b PodUse>) -> ClaimPod<'b> {
         let Some(pod) = pod else { return ClaimPod::Podless };
         let identity = OwnerIdentity { name, uid: pod.uid.as_ref() };
@@ -191,13 +191,13 @@ pub struct Ordinals {
 }
 
 impl Ordinals {
-    /// The range with this start and number of replicas, of which the default is one.
+    /// Returns the range with this start and number of replicas, of which the default is one.
     pub fn new(start: i32, replicas: Option<i32>) -> Self {
         let first = i64::from(start);
         Self { first, last: first + i64::from(replicas.unwrap_or(1)) - 1 }
     }
 
-    /// The range of a set.
+    /// Returns the range of a set.
     pub fn of(set: &StatefulSet) -> Self {
         Self::new(set.start, set.replicas)
     }
@@ -210,9 +210,9 @@ impl Ordinals {
     /// Returns the ordinal after the batch in which a set that is not ordered visits an ordinal:
     /// one pod, then two, four and so on (`stateful_set_control.go`, `slowStartBatch`).
     pub(super) fn end_of_batch(self, ordinal: i64) -> i64 {
-        /// `MaxBatchSize`.
+        /// Number of pods in the largest batch: `MaxBatchSize`.
         const LARGEST: i64 = 500;
-        /// Pods in all smaller batches: 1 to 256.
+        /// Number of pods in all smaller batches: 1 to 256.
         const SMALLER: i64 = 511;
         let index = ordinal - self.first;
         let end = if index < SMALLER {
@@ -237,14 +237,14 @@ impl fmt::Display for Ordinals {
 /// The condition of a claim that no pod uses, on servers that write it.
 const UNUSED: &str = "Unused";
 
-/// Whether a set has no replicas, and retains its claims: it was scaled to nothing for a while.
+/// Whether a set has no replicas, and retains its claims, so that it may be scaled to nothing only for a while.
 pub fn is_paused(set: &StatefulSet) -> bool {
     set.replicas == Some(0)
         && set.metadata.deleting.is_none()
         && !wanted_owners(set.retention.as_ref(), true).pod
 }
 
-/// Whether the ordinal of a claim is out of range, it has no pod and nothing deletes it.
+/// Whether the ordinal of a claim is out of range, and the claim has no pod and is not about to be deleted.
 ///
 /// # Errors
 /// When pods of its namespace were not read.
@@ -285,8 +285,8 @@ pub fn leftover_age(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen<Age>
     })
 }
 
-/// Since when the claim has certainly been out of range: each of both is a lower bound of its age. It
-/// is no older than the set: a restored one has the managers of an earlier one, with their times.
+/// Returns since when the claim has certainly been out of range, the earlier of two lower bounds. It is no older than
+/// the set: a restored one has the managers of an earlier one, with their times.
 fn range_unchanged_since(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen<Option<Time>> {
     let Some(made) = member.set.metadata.created else { return Ok(None) };
     let made = claim.metadata.created.map_or(made, |created| made.max(created));
@@ -294,17 +294,16 @@ fn range_unchanged_since(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen
     Ok(bounds.into_iter().flatten().min().map(|since| since.max(made)))
 }
 
-/// Since when the whole `spec` of a set has certainly not changed: every change has a generation, and
-/// its controller writes the generation that it has observed with its status, after the change. Each
-/// later write of the status only makes the bound younger. It is the only one after `kubectl scale`:
-/// for the subresource, the API server notes a manager without a time (apimachinery,
-/// `ScaleHandler.ToParent`).
+/// Returns since when the whole `spec` of a set has certainly not changed: every change has a generation, and its
+/// controller writes the generation that it has observed with its status, after the change. Each later write of the
+/// status only makes the bound younger. It is the only one after `kubectl scale`: for the subresource, the API server
+/// notes a manager without a time (apimachinery, `ScaleHandler.ToParent`).
 fn spec_observed_since(set: &StatefulSet) -> Option<Time> {
     let observed = set.generation > 0 && set.observed_generation == set.generation;
     set.metadata.last_change(&ManagedField::ObservedGeneration).filter(|_| observed)
 }
 
-/// Since when the managers of the range have not changed it.
+/// Returns since when the managers of the range have not changed it.
 fn range_managed_since(cx: &Cx, member: &TemplateClaim) -> Seen<Option<Time>> {
     let set = member.set;
     // What is managed by nobody may have been removed at any time, and the default taken its place.
@@ -323,9 +322,8 @@ fn range_managed_since(cx: &Cx, member: &TemplateClaim) -> Seen<Option<Time>> {
     Ok(created.map(|created| replicas.max(created)))
 }
 
-/// When a field was changed last, if the time of every manager of it is known. That of an entry into
-/// which the API server has merged older ones says nothing about those (apimachinery,
-/// `capManagersManager`).
+/// Returns when a field was changed last, if the time of every manager of it is known. That of an entry into which the
+/// API server has merged older ones says nothing about those (apimachinery, `capManagersManager`).
 fn changed(set: &StatefulSet, field: &ManagedField) -> Option<Time> {
     let untold = |it: Managed<'_>| it.time.is_none() || it.manager == "ancient-changes";
     match set.metadata.managers_of(field).any(untold) {
@@ -334,7 +332,7 @@ fn changed(set: &StatefulSet, field: &ManagedField) -> Option<Time> {
     }
 }
 
-/// KEDA names its autoscalers so, unless it is told another name.
+/// Prefix of the names of KEDA's autoscalers, unless KEDA is told another name.
 const KEDA_AUTOSCALER: &str = "keda-hpa-";
 /// Managers of `spec.replicas` that scale by themselves, with the name of the tool.
 const MANAGERS: [(&str, &str); 6] = [
@@ -346,14 +344,14 @@ const MANAGERS: [(&str, &str); 6] = [
     ("sablier", "Sablier"),
 ];
 
-/// What sets the number of replicas of a set by itself.
+/// A controller or tool that sets the number of replicas of a set by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scaler {
-    /// A `HorizontalPodAutoscaler`; of KEDA, if its name says so.
+    /// A `HorizontalPodAutoscaler`; KEDA's, if its name says so.
     Autoscaler {
         /// The autoscaler.
         object: ObjectRef,
-        /// Whether it is one of KEDA's.
+        /// Whether the autoscaler is one of KEDA's.
         of_keda: bool,
     },
     /// A tool that has set `spec.replicas`, by the managers of the field.

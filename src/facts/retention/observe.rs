@@ -149,8 +149,8 @@ pub fn is_held(cx: &Cx, claim: &Claim, besides: impl Fn(&OwnerReference) -> bool
     others.into_iter().any(|it| presence(cx, &claim.namespace, it) == Presence::Present)
 }
 
-/// Returns the effect on the volume of a claim when the claim is deleted, and the volume, if it is
-/// really bound to this claim.
+/// Returns the effect on the volume of a claim when the claim is deleted, with the volume, if it is really bound to
+/// this claim.
 pub fn volume_effect<'a>(cx: &Cx<'a>, claim: &Claim) -> (VolumeEffect, Option<&'a Volume>) {
     let Some(name) = &claim.volume_name else { return (VolumeEffect::None, None) };
     let Ok(Some(volume)) = cx.volume(name) else { return (VolumeEffect::Unknown, None) };
@@ -172,15 +172,15 @@ pub const OBSERVED: &[Kind] = &[
     Kind::PartialObjectMetadata,
 ];
 
-/// How far owners of owners are followed.
+/// Largest distance to which owners of owners are followed.
 const DEPTH: usize = 8;
-/// How many owners of owners of one object are followed.
+/// Largest number of owners of owners that are followed for one object.
 const OWNERS: usize = 100;
 
-/// What is known of an owner: whether it exists, its own owners, and why more is not known.
+/// Knowledge about an owner: whether it exists, its own owners, and why more is not known.
 type KnownOwner = (Presence, Vec<OwnerReference>, Option<OwnerDoubt>);
 
-/// What is known of an owner that exists.
+/// Returns the knowledge about an owner that exists.
 fn existing(terminating: bool, owners: &[OwnerReference]) -> KnownOwner {
     match terminating {
         true => (Presence::Unknown, owners.to_vec(), Some(OwnerDoubt::Terminating)),
@@ -188,8 +188,8 @@ fn existing(terminating: bool, owners: &[OwnerReference]) -> KnownOwner {
     }
 }
 
-/// Returns what is known of the owners of an object in this namespace, and asks what is not. The
-/// owners of `set` do not matter: it is what is deleted.
+/// Returns the states of the owners of an object in this namespace, and asks for those that are unknown. The owners of
+/// `set` do not matter: it is what is deleted.
 pub(super) fn owner_states(
     cx: &Cx,
     namespace: &Text,
@@ -205,7 +205,7 @@ struct OwnerWalk<'w, 'a> {
     cx: &'w Cx<'a>,
     namespace: &'w Text,
     set: Option<&'w Uid>,
-    /// The owners that led here.
+    /// The owners on the way to the current one.
     path: Vec<Uid>,
     left: usize,
 }
@@ -230,9 +230,9 @@ impl OwnerWalk<'_, '_> {
         OwnerState { owners, doubt, ..state(presence) }
     }
 
-    /// What the lists show of an owner. Of a pod they show the managing controller only. That
-    /// suffices if it has one: an owner that remains keeps the pod, whichever others it has, and
-    /// with one that is deleted the pod counts as deleted.
+    /// Returns what the lists show of an owner. Of a pod they show the managing controller only. That suffices if it
+    /// has one: an owner that remains keeps the pod, whichever others it has, and with one that is deleted the pod
+    /// counts as deleted.
     fn listed(&self, reference: &OwnerReference, uid: &Uid) -> Option<KnownOwner> {
         let (cx, name) = (self.cx, &reference.name);
         let (found, terminating, owners) = match (&*reference.api_version, &*reference.kind) {
@@ -258,7 +258,7 @@ impl OwnerWalk<'_, '_> {
         })
     }
 
-    /// What an answer shows of an owner of any kind.
+    /// Returns what an answer shows of an owner of any kind.
     fn asked(&self, reference: &OwnerReference, uid: &Uid) -> KnownOwner {
         let key = OwnerKey {
             api_version: Text::clone(&reference.api_version),
@@ -300,15 +300,15 @@ impl OwnerWalk<'_, '_> {
 pub struct DependentClaim<'a> {
     /// The claim.
     pub claim: &'a Claim,
-    /// What becomes of it.
+    /// The fate of the claim.
     pub fate: DependentFate,
-    /// Whether every pod that uses it has it as an ephemeral volume, so that its data ends with its
-    /// pod by design.
+    /// Whether every pod that uses the claim has it as an ephemeral volume, so that its data ends with its pod by
+    /// design.
     pub ephemeral: bool,
 }
 
 impl DependentClaim<'_> {
-    /// The reason for its fate, in words that begin a sentence.
+    /// Returns the reason for the claim's fate, in words that begin a sentence.
     pub fn reason(&self) -> String {
         match (&self.fate, self.ephemeral) {
             (DependentFate::Kept(reason), _) => reason.to_string(),
@@ -323,22 +323,22 @@ impl DependentClaim<'_> {
     }
 }
 
-/// What becomes of an object when one of its owners is deleted. The garbage collector deletes what
-/// has owners, but none that remains: of several fates of owners the greatest counts.
+/// Fate of an object when one of its owners is deleted. The garbage collector deletes what has owners, but none that
+/// remains: of several fates of owners the greatest counts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DependentFate {
-    /// It is deleted.
+    /// The object is deleted.
     Deleted,
-    /// It may be deleted: what is unknown, in words.
+    /// The object may be deleted: this is unknown.
     Unknown(String),
-    /// It is kept, for this reason.
+    /// The object is kept, for this reason.
     Kept(OutcomeReason),
 }
 
-/// The claims and pods whose fate is known by their uid, and the set itself.
+/// The set that is deleted, and the fates of claims and pods by their uid.
 struct DeletedOwners<'a> {
     set: &'a Uid,
-    /// Whether its dependents are orphaned.
+    /// Whether the dependents of the set are orphaned.
     orphans: bool,
     by_uid: HashMap<&'a Uid, DependentFate>,
 }
@@ -421,7 +421,7 @@ fn is_pod_of(set: &StatefulSet, pod: &PodUse) -> bool {
 }
 
 impl DeletedOwners<'_> {
-    /// What becomes of a claim; `None` where the deletion of the set does not concern it.
+    /// Returns the fate of a claim; `None` where the deletion of the set does not concern it.
     fn fate_of_claim(&self, claim: &Claim, owners: &[OwnerState]) -> Option<DependentFate> {
         if !owners.iter().any(|it| self.concerns(it)) {
             return None;
@@ -452,14 +452,14 @@ impl DeletedOwners<'_> {
         self.orphans && owner.reference.uid.as_ref() == Some(self.set)
     }
 
-    /// What becomes of an object that has these owners.
+    /// Returns the fate of an object that has these owners.
     fn fate_with(&self, owners: &[OwnerState]) -> DependentFate {
         let left = owners.iter().filter(|it| !self.is_orphaned(it));
         let fates = left.map(|it| self.fate_of(it));
         fates.max().unwrap_or(DependentFate::Kept(OutcomeReason::Orphaned))
     }
 
-    /// What becomes of an owner, as one of a claim.
+    /// Returns the fate of an object as far as this one of its owners decides it.
     fn fate_of(&self, owner: &OwnerState) -> DependentFate {
         let Some(uid) = &owner.reference.uid else { return DependentFate::Deleted };
         match self.by_uid.get(uid) {
@@ -482,5 +482,5 @@ impl DeletedOwners<'_> {
     }
 }
 
-/// An owner that is not deleted keeps its claims.
+/// Fate of an object one of whose owners is not deleted.
 const REMAINS: DependentFate = DependentFate::Kept(OutcomeReason::HeldByOwner);

@@ -12,17 +12,17 @@ use crate::model::{Claim, OwnerReference, RetentionPolicy, Server, Uid};
 /// The form of the owner references that the controller of a server writes (R-1847-6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReferenceForm {
-    /// With `controller` and `blockOwnerDeletion`, and without changes to references of other
-    /// controllers: from 1.31 on.
+    /// The references have `controller` and `blockOwnerDeletion`, and references of other controllers are not changed:
+    /// from 1.31 on.
     Controller,
-    /// Without both, whatever other controllers wrote: up to 1.29.
+    /// The references have neither, whatever other controllers wrote: up to 1.29.
     Plain,
-    /// 1.30, in which a patch release changed the form, or a server whose version was not read.
+    /// The form is unknown: of 1.30, in which a patch release changed it, or of a server whose version was not read.
     Unknown,
 }
 
 impl ReferenceForm {
-    /// The form that a server uses.
+    /// Returns the form that a server uses.
     pub fn of(server: Option<&Server>) -> Self {
         let at_least = |minor| server.and_then(|server| server.at_least(1, minor));
         match (at_least(31), at_least(30)) {
@@ -36,9 +36,9 @@ impl ReferenceForm {
 /// The name and uid of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OwnerIdentity<'a> {
-    /// Its name.
+    /// The name of the owner.
     pub name: &'a str,
-    /// Its uid; `None` if the object does not exist.
+    /// The uid of the owner; `None` if the object does not exist.
     pub uid: Option<&'a Uid>,
 }
 
@@ -64,19 +64,19 @@ pub fn names_pod(reference: &OwnerReference, name: &str) -> bool {
 /// The pod of a claim, in the view of the `StatefulSet` controller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimPod<'a> {
-    /// It does not exist: the controller does not visit the claim (R-1847-8).
+    /// The pod does not exist: the controller does not visit the claim (R-1847-8).
     Podless,
-    /// Its ordinal is in range.
+    /// The ordinal of the pod is in range.
     InRange(OwnerIdentity<'a>),
-    /// The controller does not handle it now: it waits until a pod in range that is Terminating or
-    /// has ended is deleted (R-1847-12), or has not got this far.
+    /// The controller does not handle the pod now: it waits until a pod in range that is Terminating or has ended is
+    /// deleted (R-1847-12), or has not got this far.
     Leaving(OwnerIdentity<'a>),
-    /// Its ordinal is out of range.
+    /// The ordinal of the pod is out of range.
     Condemned(OwnerIdentity<'a>),
 }
 
 impl<'a> ClaimPod<'a> {
-    /// The pod, if there is one.
+    /// Returns the pod, if there is one.
     pub fn pod(&self) -> Option<OwnerIdentity<'a>> {
         match self {
             Self::Podless => None,
@@ -85,27 +85,27 @@ impl<'a> ClaimPod<'a> {
     }
 }
 
-/// When the controller does not get as far as a claim, in words: it goes through the pods of a set in
-/// order, and stops at the first one that is not ready (R-1847-8).
+/// The reservation that the controller may not get as far as a claim: it goes through the pods of a set in order, and
+/// stops at the first one that is not ready (R-1847-8).
 pub const UNLESS_IT_WAITS: &str = "unless it waits for a pod of the set that is not ready";
 
-/// What the controller does next to the owner references of a claim.
+/// The next change of the owner references of a claim by the controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReferenceUpdate {
-    /// Nothing, for this reason.
+    /// The controller changes nothing, for this reason.
     Leaves(NoUpdateReason),
-    /// It replaces all references by these.
+    /// The controller replaces all references by these.
     Writes(Vec<OwnerReference>),
 }
 
-/// Why the controller does nothing.
+/// The reason for which the controller changes no references.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoUpdateReason {
     /// The references are as the policy requires.
     Matches,
     /// The controller does not visit a claim without a pod.
     Podless,
-    /// It waits until the Terminating pod is deleted.
+    /// The controller waits until the Terminating pod is deleted.
     Waits,
     /// A reference is to an earlier set or pod of that name.
     Stale,
@@ -119,9 +119,9 @@ pub enum NoUpdateReason {
 /// The owners that a policy requires for a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WantedOwners {
-    /// A reference to the set.
+    /// Whether a reference to the set is required.
     pub set: bool,
-    /// A reference to the pod.
+    /// Whether a reference to the pod is required.
     pub pod: bool,
 }
 
@@ -146,7 +146,7 @@ pub fn wanted_owners(policy: Option<&RetentionPolicy>, condemned: bool) -> Wante
     }
 }
 
-/// Returns what the `StatefulSet` controller does next to the owner references of a claim.
+/// Returns the next change of the owner references of a claim by the `StatefulSet` controller.
 pub fn expected_ownership(
     references: &[OwnerReference],
     set: OwnerIdentity,
@@ -264,32 +264,32 @@ pub struct OwnerAgreement<'a> {
     /// The references because of which the claim is deleted although the policy retains it, or
     /// whose owner is an earlier set or pod; in their order.
     pub surplus: Vec<(&'a OwnerReference, SurplusReason)>,
-    /// The owners that the policy requires, and that the claim has not.
+    /// The owners that the policy requires, and that the claim lacks.
     pub missing: WantedOwners,
     /// The other managing controller, because of which the policy is not applied.
     pub foreign: Option<&'a OwnerReference>,
-    /// What the `StatefulSet` controller does next about it.
+    /// The next change of the references by the `StatefulSet` controller.
     pub next: ReferenceUpdate,
-    /// Whether the policy required its deletion when its pod was scaled away: its ordinal is out of
-    /// range, it has no pod, and `whenScaled` is Delete.
+    /// Whether the policy required the claim's deletion when its pod was scaled away: its ordinal is out of range, it
+    /// has no pod, and `whenScaled` is Delete.
     pub outlived: bool,
 }
 
-/// Why an owner reference should not exist.
+/// The reason for which an owner reference should not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SurplusReason {
-    /// It is to the set, and `whenDeleted` retains claims (F60).
+    /// The reference is to the set, and `whenDeleted` retains claims (F60).
     SetRetains,
-    /// It is to the pod, whose ordinal is in range (F67), or `whenScaled` retains claims.
+    /// The reference is to the pod, whose ordinal is in range (F67), or `whenScaled` retains claims.
     PodRetains,
-    /// It is to an earlier set of that name (F65).
+    /// The reference is to an earlier set of that name (F65).
     EarlierSet,
-    /// It is to an earlier pod of that name, or to a pod that does not exist (F65).
+    /// The reference is to an earlier pod of that name, or to a pod that does not exist (F65).
     EarlierPod,
 }
 
 impl SurplusReason {
-    /// As reports write it.
+    /// Returns the name of the reason in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::SetRetains => "set-retains",

@@ -8,7 +8,7 @@ use crate::model::{OwnerReference, RetentionPolicy, Text, Uid};
 
 use super::{Ordinals, ReferenceForm};
 
-/// A `StatefulSet`, its pods and its claims.
+/// Situation of a `StatefulSet`: the set, its pods and its claims.
 ///
 /// Built by [`SetSituation::of`] from a cluster, and by tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,12 +21,12 @@ pub struct SetSituation {
     pub claims: Vec<SetClaimState>,
 }
 
-/// A set.
+/// State of a `StatefulSet`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetState {
-    /// Its name.
+    /// The name of the set.
     pub name: Box<str>,
-    /// Its uid.
+    /// The uid of the set.
     pub uid: Option<Uid>,
     /// `spec.replicas`; absent means one.
     pub replicas: Option<i32>,
@@ -34,7 +34,7 @@ pub struct SetState {
     pub start: i32,
     /// `spec.persistentVolumeClaimRetentionPolicy`; absent retains.
     pub policy: Option<RetentionPolicy>,
-    /// The propagation of its deletion, if that was requested.
+    /// The propagation of the set's deletion, if that was requested.
     pub deleting: Option<Propagation>,
     /// Whether `spec.podManagementPolicy` is `OrderedReady`, if that is known.
     pub ordered: Option<bool>,
@@ -43,24 +43,24 @@ pub struct SetState {
 }
 
 impl SetState {
-    /// The ordinals within its range.
+    /// Returns the ordinals within the range of the set.
     pub fn ordinals(&self) -> Ordinals {
         Ordinals::new(self.start, self.replicas)
     }
 }
 
-/// A pod called `<set>-<ordinal>`.
+/// State of a pod called `<set>-<ordinal>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetPodState {
-    /// Its uid.
+    /// The uid of the pod.
     pub uid: Option<Uid>,
-    /// Whether it belongs to the set: controlled by it, or free for adoption by it.
+    /// Whether the pod belongs to the set: controlled by it, or free for adoption by it.
     pub member: bool,
-    /// Whether it is Terminating.
+    /// Whether the pod is Terminating.
     pub terminating: bool,
-    /// Whether its phase is `Succeeded` or `Failed`.
+    /// Whether the phase of the pod is `Succeeded` or `Failed`.
     pub finished: bool,
-    /// Whether it is ready, or becomes so.
+    /// Whether the pod is ready, or becomes so.
     pub readiness: Readiness,
 }
 
@@ -68,57 +68,57 @@ pub struct SetPodState {
 /// the claims behind one that is not ready (R-1847-8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readiness {
-    /// It is running and ready.
+    /// The pod is running and ready.
     Ready,
-    /// It is not ready, and may become so.
+    /// The pod is not ready, and may become so.
     NotReady,
-    /// It is known never to become ready.
+    /// The pod is known never to become ready.
     Never,
 }
 
-/// A claim of the set.
+/// State of a claim of the set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetClaimState {
-    /// The name of its template.
+    /// The name of the claim's template.
     pub template: Text,
-    /// Its ordinal.
+    /// The ordinal of the claim.
     pub ordinal: i32,
     /// Whether another set creates claims of the same name, so that its controller may write owner
     /// references too.
     pub contested: bool,
-    /// Its owner references, in their order.
+    /// The owner references of the claim, in their order.
     pub owners: Vec<OwnerState>,
-    /// Whether it is Terminating already.
+    /// Whether the claim is Terminating already.
     pub deleting: bool,
-    /// Its finalizers.
+    /// The finalizers of the claim.
     pub finalizers: Vec<Text>,
-    /// The pods that use it besides the set's pod of its ordinal.
+    /// The pods that use the claim besides the set's pod of its ordinal.
     pub other_users: Vec<Box<str>>,
-    /// The effect on its volume.
+    /// The effect of the claim's deletion on its volume.
     pub volume: VolumeEffect,
 }
 
-/// One owner reference of a claim, or of an owner of it.
+/// State of the owner in one owner reference, of a claim or of another owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnerState {
     /// The reference.
     pub reference: OwnerReference,
-    /// Whether its owner exists. Read only for owners other than the set and the pods of
-    /// [`SetSituation::pods`], which are known.
+    /// Whether the owner exists. Read only for owners other than the set and the pods of [`SetSituation::pods`], which
+    /// are known.
     pub presence: Presence,
     /// The owners of the owner: without any of them the garbage collector deletes it too.
     pub owners: Vec<Self>,
-    /// Why it is unknown whether the owner remains: its presence is unknown, or its owners are.
+    /// The reason for which it is unknown whether the owner remains: its presence is unknown, or its owners are.
     pub doubt: Option<OwnerDoubt>,
 }
 
 impl OwnerState {
-    /// An owner of this presence which nothing owns.
+    /// Returns the state of an owner with this presence and without owners.
     pub const fn new(reference: OwnerReference, presence: Presence) -> Self {
         Self { reference, presence, owners: Vec::new(), doubt: None }
     }
 
-    /// Whether it is unknown of this owner, or of an owner of it, if it exists.
+    /// Whether it is unknown if this owner, or an owner of it, exists.
     pub fn is_uncertain(&self) -> bool {
         self.presence == Presence::Unknown
             || self.doubt.is_some()
@@ -126,23 +126,23 @@ impl OwnerState {
     }
 }
 
-/// Why it is unknown whether an owner remains.
+/// The reason for which it is unknown whether an owner remains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OwnerDoubt {
-    /// It is Terminating: when it is deleted depends on its finalizers.
+    /// The owner is Terminating: when it is deleted depends on its finalizers.
     Terminating,
-    /// The user may not read it.
+    /// The user may not read the owner.
     Forbidden,
-    /// Its kind is not served in the version of the reference.
+    /// The owner's kind is not served in the version of the reference.
     NotServed,
-    /// It was not read: the server did not answer, or there is only a dump.
+    /// The owner was not read: the server did not answer, or there is only a dump.
     NotRead,
-    /// It has more owners of owners than are followed.
+    /// The owner has more owners of owners than are followed.
     TooMany,
 }
 
 impl OwnerDoubt {
-    /// In words, about an owner of this name.
+    /// Describes the doubt about an owner of this name.
     pub fn describe(self, owner: &OwnerReference) -> String {
         let name = format!("{} {}", owner.kind, owner.name);
         match self {
@@ -158,11 +158,11 @@ impl OwnerDoubt {
 /// Whether an owner exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// It exists, with the uid of the reference.
+    /// The owner exists, with the uid of the reference.
     Present,
-    /// It does not exist, or only with another uid.
+    /// The owner does not exist, or only with another uid.
     Absent,
-    /// Unknown.
+    /// Its existence is unknown.
     Unknown,
 }
 
@@ -171,22 +171,21 @@ pub enum Presence {
 pub enum VolumeEffect {
     /// The claim has no volume.
     None,
-    /// The data is destroyed, by its policy `Delete`.
+    /// The data is destroyed, by the policy `Delete`.
     Destroyed,
-    /// The backend volume remains, and the volume stays Released: by its policy `Retain`, or because
-    /// it cannot be deleted.
+    /// The backend volume remains, and the volume stays Released: by the policy `Retain`, or because it cannot be
+    /// deleted.
     Released,
-    /// The data remains, and no volume references it any more: so its driver does with its policy
-    /// `Delete`.
+    /// The data remains, and no volume references it any more: so the driver does with the policy `Delete`.
     Forgotten,
-    /// Its policy is `Recycle`: the data is scrubbed, and any claim can bind the volume.
+    /// The policy is `Recycle`: the data is scrubbed, and any claim can bind the volume.
     Scrubbed,
-    /// It was not read, or what happens to it is unknown.
+    /// The volume was not read, or what happens to it is unknown.
     Unknown,
 }
 
 impl VolumeEffect {
-    /// The effect of an effect on the data.
+    /// Returns the effect on the volume that follows from an effect on the data.
     pub const fn of(effect: DataEffect) -> Self {
         match effect {
             DataEffect::Destroyed | DataEffect::Waiting => Self::Destroyed,
@@ -197,7 +196,7 @@ impl VolumeEffect {
         }
     }
 
-    /// In words that follow "if the claim is deleted".
+    /// Describes the effect, in words that follow "if the claim is deleted".
     pub const fn describe(self) -> &'static str {
         match self {
             Self::None => "it has no volume",
@@ -225,7 +224,7 @@ pub enum Propagation {
 /// An operation of the user on a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
-    /// None: only what the controllers do anyway.
+    /// Nothing is done: only what the controllers do anyway happens.
     Wait,
     /// The set is deleted.
     DeleteSet(Propagation),
@@ -250,35 +249,35 @@ pub struct SetChange {
     pub policy: Option<RetentionPolicy>,
 }
 
-/// What Kubernetes will do to one claim.
+/// Predicted outcome of an operation for one claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prediction {
     /// The claim's name.
     pub claim: Box<str>,
     /// The name of its template.
     pub template: Text,
-    /// Its ordinal.
+    /// The ordinal of the claim.
     pub ordinal: i32,
-    /// The outcome.
+    /// The predicted outcome.
     pub outcome: ClaimOutcome,
-    /// Whether it is deleted in any way that what is unknown leaves open.
+    /// Whether the claim is deleted in any way that what is unknown leaves open.
     pub may_be_deleted: bool,
     /// The reason.
     pub reason: OutcomeReason,
-    /// The effect that its deletion has on the volume, also if it is not deleted.
+    /// The effect that the claim's deletion has on the volume, also if it is not deleted.
     pub volume: VolumeEffect,
-    /// What blocks the deletion of the claim: third-party finalizers, and other pods that use it.
+    /// The obstacles to the deletion of the claim: third-party finalizers, and other pods that use it.
     pub held_by: Vec<String>,
 }
 
 /// The outcome of an operation for a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClaimOutcome {
-    /// It is kept, and its owners do not change.
+    /// The claim is kept, and its owners do not change.
     Kept,
-    /// It is kept, with these owners.
+    /// The claim is kept, with these owners.
     Reowned(Vec<OwnerReference>),
-    /// It is deleted.
+    /// The claim is deleted.
     Deleted {
         /// The cause of its deletion.
         by: DeletionCause,
@@ -288,7 +287,7 @@ pub enum ClaimOutcome {
         /// Whether the controller then creates an empty claim of the same name.
         recreated: bool,
     },
-    /// It depends on something unknown, or on which controller is faster.
+    /// The outcome depends on something unknown, or on which controller is faster.
     Unknown(String),
 }
 
@@ -299,14 +298,14 @@ pub enum DeletionCause {
     Set,
     /// The pod was deleted.
     Pod,
-    /// The owners did not exist already before.
+    /// The owners did not exist already before the operation.
     Dangling,
     /// The deletion of the claim itself was requested before.
     Somebody,
 }
 
 impl DeletionCause {
-    /// In words that begin a sentence.
+    /// Describes the cause, in words that begin a sentence.
     pub const fn describe(self) -> &'static str {
         match self {
             Self::Set => "the garbage collector deletes it with its set",
@@ -320,34 +319,34 @@ impl DeletionCause {
 /// The reason for the outcome of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OutcomeReason {
-    /// The policy retains it, and it has no owner.
+    /// The policy retains the claim, and the claim has no owner.
     Unowned,
-    /// It has the owners that its policy requires.
+    /// The claim has the owners that its policy requires.
     Matrix,
-    /// It has no pod, so that the controller does not update its owners.
+    /// The claim has no pod, so that the controller does not update its owners.
     Podless,
-    /// The controller waits for a pod of the set, and does not update its owners before.
+    /// The controller waits for a pod of the set, and does not update the claim's owners before.
     NotVisited,
-    /// One of its owners is not deleted.
+    /// One of the claim's owners is not deleted.
     HeldByOwner,
-    /// The controller does not update it: a reference is to an earlier set or pod.
+    /// The controller does not update the claim: a reference is to an earlier set or pod.
     Stale,
-    /// The controller does not update it: it has another managing controller.
+    /// The controller does not update the claim, which has another managing controller.
     ForeignController,
     /// References to an owner that is deleted with `--cascade=orphan` are removed.
     Orphaned,
-    /// None of its owners exists any more.
+    /// None of the claim's owners exists any more.
     OwnersGone,
-    /// It is owned by a pod that is being deleted, although its ordinal is in range again.
+    /// The claim is owned by a pod that is being deleted, although its ordinal is in range again.
     ScaleFlap,
-    /// Its deletion was requested before.
+    /// The claim's deletion was requested before.
     DeletedBefore,
     /// The outcome is unknown.
     Depends,
 }
 
 impl OutcomeReason {
-    /// The id of the rule in docs/semantics.
+    /// Returns the id of the rule in docs/semantics.
     pub const fn rule(self) -> &'static str {
         match self {
             Self::Unowned | Self::Matrix => "R-1847-5",

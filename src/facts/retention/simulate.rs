@@ -62,7 +62,7 @@ pub fn simulate_steps(situation: &SetSituation, operations: &[Operation]) -> Vec
     (0..situation.claims.len()).map(predict).collect()
 }
 
-/// All combinations of assumptions about what is unknown; the likeliest first.
+/// Returns all combinations of assumptions about what is unknown; the likeliest first.
 fn assumptions(situation: &SetSituation) -> Vec<Assumptions> {
     let owners = || situation.claims.iter().flat_map(|claim| &claim.owners);
     let ordered = situation.set.ordered.map_or_else(|| vec![true, false], |known| vec![known]);
@@ -98,7 +98,7 @@ fn assumptions(situation: &SetSituation) -> Vec<Assumptions> {
 
 const OWNER_UNKNOWN: &str = "whether one of its owners remains is unknown";
 
-/// What is unknown of the first owner of which something is.
+/// Returns the first doubt about these owners, or about their owners.
 fn doubt(owners: &[OwnerState]) -> Option<String> {
     owners.iter().find_map(|owner| {
         let own = owner.doubt.map(|it| it.describe(&owner.reference));
@@ -106,7 +106,7 @@ fn doubt(owners: &[OwnerState]) -> Option<String> {
     })
 }
 
-/// Turns one assumption round.
+/// A change of one assumption into its opposite.
 type Flip = fn(&mut Assumptions);
 
 /// Returns the unknown on which the outcome depends, if the simulations differ.
@@ -213,7 +213,7 @@ fn settled(
     )
 }
 
-/// What blocks the deletion of a claim.
+/// Returns the obstacles to the deletion of a claim.
 fn held_by(situation: &SetSituation, index: usize, simulated: &SimulatedOutcome) -> Vec<String> {
     const PROTECTION: &str = crate::facts::PVC_PROTECTION;
     let claim = &situation.claims[index];

@@ -16,19 +16,19 @@ use super::{
 use crate::facts::PVC_PROTECTION;
 use crate::model::{OwnerReference, Retention, RetentionPolicy, Text, Uid};
 
-/// Assumptions about what is unknown.
+/// Assumptions about what is unknown of a set, of which each simulation makes one choice.
 #[expect(clippy::struct_excessive_bools, reason = "each is one thing that is not known")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Assumptions {
-    /// `podManagementPolicy` is `OrderedReady`.
+    /// Assumption that `podManagementPolicy` is `OrderedReady`.
     pub ordered: bool,
-    /// Owners that were not read exist.
+    /// Assumption that owners that were not read exist.
     pub owners_exist: bool,
-    /// The controllers have caught up before the operation.
+    /// Assumption that the controllers have caught up before the operation.
     pub caught_up: bool,
-    /// Terminating pods are deleted before the controllers act.
+    /// Assumption that Terminating pods are deleted before the controllers act.
     pub gone_first: bool,
-    /// Pods that are not ready become ready.
+    /// Assumption that pods that are not ready become ready.
     pub become_ready: bool,
 }
 
@@ -39,13 +39,13 @@ pub(super) struct SimulatedOutcome {
     pub owners: Vec<OwnerReference>,
     pub deleted: Option<(DeletionCause, u32)>,
     pub recreated: bool,
-    /// Why the controller last left its owners unchanged.
+    /// The reason for which the controller last left the claim's owners unchanged.
     pub left: NoUpdateReason,
     /// Whether a deletion with `--cascade=orphan` removed a reference.
     pub orphaned: bool,
-    /// Whether it was deleted with a pod whose ordinal is in range.
+    /// Whether the claim was deleted with a pod whose ordinal is in range.
     pub flapped: bool,
-    /// Whether the pod of its ordinal exists at the end.
+    /// Whether the pod of the claim's ordinal exists at the end.
     pub has_pod: bool,
 }
 
@@ -56,12 +56,12 @@ struct SimulatedClaim<'a> {
 }
 
 impl SimulatedClaim<'_> {
-    /// Whether it exists, be it only as Terminating.
+    /// Whether the claim exists, be it only as Terminating.
     fn exists(&self) -> bool {
         self.outcome.deleted.is_none() || self.is_held(false)
     }
 
-    /// Whether its deletion is blocked, with or without a pod of its own that uses it.
+    /// Whether finalizers block the claim's deletion; `by_its_pod` if the pod of its own uses it.
     fn is_held(&self, by_its_pod: bool) -> bool {
         let known = self.known;
         let protected = |it: &Text| &**it == PVC_PROTECTION;
@@ -77,9 +77,9 @@ struct SimulatedPod {
     member: bool,
     leaving: bool,
     finished: bool,
-    /// It is ready, or becomes so.
+    /// Whether the pod is ready, or becomes so.
     ready: bool,
-    /// It waits for its claims, which wait for the pod: a deadlock.
+    /// Whether the pod waits for its claims, which wait for the pod: a deadlock.
     locked: bool,
 }
 
@@ -107,7 +107,7 @@ pub(super) struct Simulation<'a> {
     changed: bool,
 }
 
-/// More rounds than any simulation needs: only a bug could make it go on for ever.
+/// Largest number of rounds, more than any simulation needs: only a bug could make it go on for ever.
 const ROUNDS: usize = 16;
 
 impl<'a> Simulation<'a> {
@@ -186,7 +186,7 @@ impl<'a> Simulation<'a> {
         self.outcomes()
     }
 
-    /// Has the controllers act until none has anything to do.
+    /// Makes the controllers act until none has anything to do.
     fn settle(&mut self) {
         for _ in 0..ROUNDS {
             self.changed = false;
@@ -351,7 +351,7 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// Keeps what is known of an owner when references are replaced.
+/// Returns the known state of the owner of a new reference; one that was not known exists.
 fn keep_presence(known: &[OwnerState], reference: OwnerReference) -> OwnerState {
     match known.iter().find(|it| it.reference == reference) {
         Some(known) => known.clone(),
@@ -359,7 +359,7 @@ fn keep_presence(known: &[OwnerState], reference: OwnerReference) -> OwnerState 
     }
 }
 
-/// Why the controller cannot create a pod.
+/// The reason for which the controller cannot create a pod.
 enum PodObstacle {
     /// A claim is owned by an earlier pod of its name (`PodClaimIsStale`): the controller waits.
     Stale,
@@ -368,23 +368,23 @@ enum PodObstacle {
     Error,
 }
 
-/// How far the controller gets.
+/// The ordinals that the controller reaches.
 struct ControllerProgress {
-    /// The ordinal in range at which it stops, if it does.
+    /// The ordinal in range at which the controller stops, if it does.
     first: Option<i64>,
-    /// The first ordinal that it does not visit.
+    /// The first ordinal that the controller does not visit.
     end: i64,
 }
 
 impl ControllerProgress {
     const NONE: Self = Self { first: None, end: i64::MAX };
 
-    /// Whether it handles an ordinal; ordinals out of range only if nothing stops it.
+    /// Whether the controller handles an ordinal; ordinals out of range only if nothing stops it.
     fn reaches(&self, ordinal: i32, wanted: bool) -> bool {
         if wanted { i64::from(ordinal) < self.end } else { self.first.is_none() }
     }
 
-    /// Whether it begins to handle an ordinal in range.
+    /// Whether the controller begins to handle an ordinal in range.
     fn begins(&self, ordinal: i32) -> bool {
         self.reaches(ordinal, true) || self.first == Some(i64::from(ordinal))
     }
@@ -456,11 +456,10 @@ impl Simulation<'_> {
         self.turn += u32::from(!gone.is_empty() && !one_by_one);
     }
 
-    /// Finds deadlocks. If a set is deleted in the foreground, its pods are deleted in the
-    /// foreground too, if they own anything (garbagecollector.go, `attemptToDeleteItem`). Such a
-    /// pod waits for the claims that block it, and these are protected as long as the pod exists:
-    /// neither is ever deleted (observed on 1.36.3). As owners such pods count as absent, since the
-    /// garbage collector deletes their dependents.
+    /// Finds deadlocks of pods and their claims. If a set is deleted in the foreground, its pods are deleted in the
+    /// foreground too, if they own anything (garbagecollector.go, `attemptToDeleteItem`). Such a pod waits for the
+    /// claims that block it, and these are protected as long as the pod exists: neither is ever deleted (observed on
+    /// 1.36.3). As owners such pods count as absent, since the garbage collector deletes their dependents.
     fn lock_pods(&mut self) {
         if self.deleting != Some(Propagation::Foreground) {
             return;

@@ -7,26 +7,26 @@ use unicode_width::UnicodeWidthStr as _;
 use crate::model::{Severity, begins_command, escape_control, in_own_name, shorten};
 use crate::output::lines::{Paint, readable, wrapped};
 
-/// How much of a text from the cluster is shown, in characters; the whole is in `-o json`.
+/// Largest number of characters of a text from the cluster that is shown; the whole is in `-o json`.
 const LONGEST: usize = 600;
-/// What is left for text is never less than this, however narrow the terminal.
+/// Least width of the text beside a label, however narrow the terminal.
 const NARROWEST: usize = 30;
 
-/// Writes labelled lines.
+/// Writer of labelled lines.
 pub(super) struct LabelledLines<'a> {
     out: &'a mut dyn Write,
     width: usize,
     paint: Paint,
 }
 
-/// Where a label stands, and how wide it is with the space after it.
+/// The position of labels, and their width with the space after them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LabelColumn {
     pub(super) indent: usize,
     pub(super) width: usize,
 }
 
-/// The labels that are about the object as a whole.
+/// The column of labels that are about the object as a whole.
 pub(super) const BOTTOM: LabelColumn = LabelColumn { indent: 0, width: 12 };
 
 impl<'a> LabelledLines<'a> {
@@ -189,10 +189,10 @@ fn shown(text: &str) -> String {
     escape_control(&shorten(text, LONGEST)).into_owned()
 }
 
-/// What stands around a command in a text.
+/// The character around a command in a text.
 const QUOTE: char = '`';
 
-/// The first command of a text that is longer than a line, with what stands before and after it.
+/// Returns the first command of a text that is longer than a line, with what stands before and after it.
 fn long_command(text: &str, room: usize) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     while let Some(at) = text[from..].find(QUOTE).map(|it| from + it) {

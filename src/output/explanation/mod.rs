@@ -1,4 +1,4 @@
-//! The public shape of what `explain` says about one object, and its text for people.
+//! The public shape of the explanation of one object by `explain`, and its text for people.
 
 mod lines;
 mod rule;
@@ -74,12 +74,12 @@ pub struct Explanation {
     screen: Screen,
 }
 
-/// What only the text shows: the same as other fields, in fewer words.
+/// Parts of an explanation that only the text shows: the same as other fields, in fewer words.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Screen {
     fields: Vec<(&'static str, String)>,
     notes: Vec<String>,
-    /// Whether any rule is about such objects.
+    /// Whether any rule is about objects of this kind.
     judged: bool,
 }
 
@@ -144,18 +144,18 @@ pub struct Outcome {
 /// The findings that belong to an explanation.
 #[derive(Debug, Default)]
 pub struct ExplainedFindings {
-    /// Those of the object, worst first.
+    /// The findings about the object, worst first.
     pub own: Vec<Finding>,
-    /// What could not be judged about it, with the rules that could not.
+    /// The gaps for which the object could not be judged, with the rules that could not.
     pub unseen: Vec<(RuleId, Unseen)>,
-    /// Those of objects that it hangs on, worst first.
+    /// The findings about objects on which it depends, worst first.
     pub related: Vec<Finding>,
-    /// How many there are of these.
+    /// The number of findings about such objects.
     pub related_total: usize,
 }
 
 impl Explanation {
-    /// Puts an explanation and the findings about its object into their public shape.
+    /// Returns the public shape of an explanation and the findings about its object.
     pub fn new(
         explanation: rules::Explanation,
         metadata: ReportMetadata,
@@ -194,7 +194,7 @@ impl Explanation {
         }
     }
 
-    /// The same, with these flags in the commands beside its findings, which have them already.
+    /// Returns the explanation with these flags in its commands, apart from its findings, which have them already.
     #[must_use]
     pub fn repeating(mut self, flags: &RepeatedFlags) -> Self {
         let Screen { fields, notes, judged: _ } = &mut self.screen;
@@ -205,7 +205,7 @@ impl Explanation {
     }
 }
 
-/// What to do about a finding: its command, else the advice of its verdict.
+/// Returns the next step for a finding: its command, else the advice of its verdict.
 fn next_step(finding: &Finding) -> Option<String> {
     let command = finding.remedy.as_ref().and_then(|it| it.command.clone());
     let advice = || {
@@ -216,7 +216,7 @@ fn next_step(finding: &Finding) -> Option<String> {
     command.filter(|_| finding.verdict.state == "fixable").or_else(advice)
 }
 
-/// One gap for all that was not read for the same reason, with the rules that could not judge.
+/// Returns one gap for all that was not read for the same reason, with the rules that could not judge.
 fn gaps(unseen: Vec<Unseen>, unjudged: Vec<(RuleId, Unseen)>) -> Vec<Gap> {
     let mut order: Vec<Unseen> = Vec::new();
     let mut ids: BTreeMap<Unseen, Vec<String>> = BTreeMap::new();
@@ -272,12 +272,12 @@ impl Outcome {
     }
 }
 
-/// How many objects of one group are named.
+/// Largest number of objects of one group that are named.
 const NAMED: usize = 5;
-/// From how many effects of one operation on they are shown in groups.
+/// Number of effects of one operation from which they are shown in groups.
 const MANY: usize = 4;
 
-/// The operation that is always told by itself.
+/// The operation that always has a line of its own.
 const DELETED: &str = "it is deleted";
 
 /// Prints the effects of every operation. Those that destroy nothing share a line: their reasons are
@@ -356,7 +356,7 @@ fn in_groups(outcomes: &[Outcome]) -> Vec<String> {
     texts
 }
 
-/// An effect in words. Scripts rely on the words of `then`, people on Kubernetes' own.
+/// Returns an effect in words. Scripts rely on the words of `then`, people on Kubernetes' own.
 fn words(then: &str) -> &str {
     match then {
         // The reason says it.

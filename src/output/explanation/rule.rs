@@ -1,4 +1,4 @@
-//! The public shape of what `explain` says of a finding, whichever object has it.
+//! The public shape of what `explain` says about a rule, whichever object has its finding.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ pub struct FindingExplanationList {
 }
 
 impl FindingExplanation {
-    /// Explains a rule.
+    /// Returns the explanation of a rule.
     pub fn of(rule: &Rule) -> Self {
         // Owners of claims are of any kind.
         let read = |kind: Kind| match kind {
@@ -63,7 +63,7 @@ impl FindingExplanation {
 }
 
 impl FindingExplanationList {
-    /// Explains rules.
+    /// Returns the explanations of rules.
     pub fn of<'a>(rules: impl Iterator<Item = &'a Rule>) -> Self {
         Self {
             api_version: API_VERSION.to_owned(),

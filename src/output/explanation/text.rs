@@ -16,19 +16,19 @@ use crate::{
     },
 };
 
-/// The labels under a finding.
+/// The column of labels under a finding.
 const UNDER: LabelColumn = LabelColumn { indent: 2, width: 13 };
-/// How many errors are shown.
+/// Largest number of errors that are shown.
 const ERRORS: usize = 3;
-/// How many groups of findings about other objects are shown.
+/// Largest number of groups of findings about other objects that are shown.
 const RELATED: usize = 8;
-/// How many users are shown.
+/// Largest number of users that are shown.
 const USERS: usize = 8;
-/// How much of a summary of another object is shown, in characters.
+/// Largest number of characters of a summary of another object that are shown.
 const SUMMARY: usize = 160;
 
 impl Explanation {
-    /// Prints it for people, no wider than `width` where words allow it, in colour if that is wanted.
+    /// Prints the explanation for people, no wider than `width` where words allow it, in colour if that is wanted.
     ///
     /// # Errors
     /// When writing fails.
@@ -97,7 +97,7 @@ impl Explanation {
         Ok(())
     }
 
-    /// The last errors, the controllers that have to act, and the open questions.
+    /// Writes the last errors, the controllers that have to act, and the open questions.
     fn details(&self, lines: &mut LabelledLines, column: LabelColumn) -> io::Result<()> {
         let (errors, progress): (Vec<_>, Vec<_>) = self.errors.iter().partition(|it| it.is_error);
         let more = errors.len().saturating_sub(ERRORS);
@@ -115,7 +115,7 @@ impl Explanation {
         Ok(())
     }
 
-    /// An error in its own words, with count and times; whose it is, if it is not the object's.
+    /// Returns an error in its own words, with count and times; with its object, if that is another one.
     fn error(&self, error: &LastError) -> String {
         let whose = match error.object == self.object {
             true => String::new(),
@@ -129,7 +129,7 @@ impl Explanation {
         format!("{whose}{reason}{message}{}", times(error))
     }
 
-    /// A finding that explains another: about the object itself, or with the summary of its own.
+    /// Returns a finding that explains another: its id, and its object and summary if it is about another object.
     fn cause(&self, cause: &CausedBy) -> String {
         if cause.object == self.object {
             return cause.id.clone();
@@ -193,7 +193,7 @@ impl Explanation {
         lines.list(BOTTOM, "Used by:", self.used_by.iter().take(USERS).map(user).chain(left))
     }
 
-    /// What was not read: one line for each reason.
+    /// Writes the resources that were not read: one line for each reason.
     fn unread(&self, lines: &mut LabelledLines) -> io::Result<()> {
         let mut by_reason: Vec<(&str, Vec<&Gap>)> = Vec::new();
         for gap in &self.gaps {
@@ -223,7 +223,7 @@ fn unread_line((reason, gaps): (&str, Vec<&Gap>)) -> String {
     format!("{}: {reason}", what.join(", "))
 }
 
-/// The name of a resource for people, where its API name is not about what was asked.
+/// Returns the name of a resource for people, where its API name is not about what was asked.
 fn spoken(resource: &str) -> &str {
     match resource {
         "partialobjectmetadata" => "owners of claims",
@@ -232,7 +232,7 @@ fn spoken(resource: &str) -> &str {
     }
 }
 
-/// What to do about a finding, unless that was said before.
+/// Writes what to do about a finding, unless that was said before.
 fn next(
     lines: &mut LabelledLines,
     column: LabelColumn,
@@ -270,17 +270,17 @@ fn is_urgent(finding: &Finding) -> bool {
     finding.severity == Severity::Critical.name() && finding.verdict.state == "fixable"
 }
 
-/// Whether a finding is the one that explains another.
+/// Whether a finding is the given cause of another.
 fn is(finding: &Finding, cause: &CausedBy) -> bool {
     finding.id == cause.id && finding.object == cause.object
 }
 
-/// Whether two findings are told in one line.
+/// Whether two findings are reported in one line.
 fn alike(one: &Finding, other: &Finding) -> bool {
     one.id == other.id && one.severity == other.severity && one.object.kind == other.object.kind
 }
 
-/// How often something was reported, and when: `(37 times, first …, last …)`.
+/// Returns the number and times of an error: `(37 times, first …, last …)`.
 fn times(error: &LastError) -> String {
     let count = error.count.filter(|count| *count > 1).map(|count| format!("{count} times"));
     let first = error.first.as_ref().filter(|_| error.first != error.last);
@@ -296,7 +296,7 @@ fn times(error: &LastError) -> String {
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
-/// A summary as a sentence: with a capital, unless its first word is a name, and a full stop.
+/// Returns a summary as a sentence: with a capital, unless its first word is a name, and a full stop.
 fn sentence(summary: &str) -> String {
     let first = summary.split_whitespace().next().unwrap_or_default();
     let is_word = first.trim_end_matches([',', ';']).chars().all(|c| c.is_ascii_lowercase());

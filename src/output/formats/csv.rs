@@ -1,4 +1,4 @@
-//! `-o csv`: one line a finding, by RFC 4180, harmless to a spreadsheet.
+//! Format `-o csv`: one line a finding, by RFC 4180, harmless to a spreadsheet.
 
 use std::io::{self, Write};
 
@@ -36,7 +36,8 @@ const HEADERS: [&str; 21] = [
     "baseline",
 ];
 
-/// With what a spreadsheet begins a formula, also in the full width of East Asian keyboards, or leaves the cell.
+/// Characters with which a spreadsheet begins a formula, also in the full width of East Asian keyboards, or leaves the
+/// cell.
 const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
 /// Writes a line for each finding, beneath the names of the columns.
@@ -93,7 +94,7 @@ fn cells(finding: Finding) -> [String; HEADERS.len()] {
     ]
 }
 
-/// A cell that is text wherever it is opened, also where cells are taken to end at a semicolon.
+/// Returns a cell that is text wherever it is opened, also where cells are taken to end at a semicolon.
 fn cell(text: &str) -> String {
     let mark = |part: &str| if part.starts_with(FORMULA) { "'" } else { "" };
     let parts = text.split(';').map(|part| format!("{}{}", mark(part), escape_control(part)));

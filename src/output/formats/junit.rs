@@ -1,5 +1,5 @@
-//! `-o junit`: a failing case for each finding, a passing one for each check without findings, a skipped one for each
-//! check that something limited. What Jenkins reads (`junit-10.xsd`), others do too.
+//! Format `-o junit`: a failing case for each finding, a passing one for each check without findings, a skipped one for
+//! each check that something limited. What Jenkins reads (`junit-10.xsd`), others do too.
 
 use std::{
     borrow::Cow,
@@ -69,7 +69,7 @@ pub fn write(
     writeln!(out, "</testsuite>\n</testsuites>")
 }
 
-/// A finding, with what proves it and what to do.
+/// Writes the case of a finding, with its evidence and its next step.
 fn failed(out: &mut dyn Write, finding: &Finding) -> io::Result<()> {
     let (id, severity) = (xml(&finding.id), xml(&finding.severity));
     let (name, summary) = (name(&finding.object), xml(&finding.summary));
@@ -88,19 +88,19 @@ fn failed(out: &mut dyn Write, finding: &Finding) -> io::Result<()> {
     writeln!(out, "</testcase>")
 }
 
-/// `kind/namespace/name`.
+/// Returns the name of an object: `kind/namespace/name`.
 fn name(object: &ObjectReference) -> String {
     let namespace = object.namespace.iter().map(|it| format!("{it}/"));
     let place: String = namespace.collect();
     xml(&format!("{}/{place}{}", object.kind, object.name)).into_owned()
 }
 
-/// What limits a check.
+/// Returns the reasons that limit a check.
 fn reasons(gaps: &[&Gap]) -> String {
     gaps.iter().map(|it| it.told()).collect::<Vec<_>>().join("; ")
 }
 
-/// Text in an element or an attribute. What XML 1.0 cannot hold is shown as an escape.
+/// Returns text for an element or an attribute. What XML 1.0 cannot hold is shown as an escape.
 fn xml(text: &str) -> Cow<'_, str> {
     let text = escape_control(text);
     let marks = ['&', '<', '>', '"', '\'', '\u{fffe}', '\u{ffff}'];

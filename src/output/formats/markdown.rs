@@ -1,4 +1,4 @@
-//! `-o markdown`: a table for an issue or the summary of a pipeline, short enough for both.
+//! Format `-o markdown`: a table for an issue or the summary of a pipeline, short enough for both.
 //!
 //! Text of the cluster stands in code spans, in which nothing is a link, a mention, HTML or emphasis.
 
@@ -18,13 +18,13 @@ use crate::{
     },
 };
 
-/// GitHub takes comments of 65,536 characters.
+/// Greatest size of a table: GitHub takes comments of 65,536 characters.
 const MOST: usize = 60_000;
-/// Room for what stands beneath the table.
+/// Room for the text beneath the table.
 const REST: usize = 8_000;
 /// The longest text in a cell: one error of a driver is no report.
 const LONGEST: usize = 400;
-/// How many kinds that were not read are named.
+/// Largest number of kinds that were not read which are named.
 const GAPS: usize = 10;
 
 /// Writes a report: what it adds up to, its worst findings, and what it leaves out.
@@ -91,7 +91,7 @@ fn row(finding: &Finding) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// What was not read, and how much of that is not named.
+/// Returns the list of what was not read, with the number of those that are not named.
 fn unread(gaps: &[Gap]) -> String {
     if gaps.is_empty() {
         return String::new();
@@ -108,7 +108,7 @@ fn unread(gaps: &[Gap]) -> String {
     format!("\nNot read, or only in part:\n\n{lines}{more}")
 }
 
-/// Text as it is where nothing in it means anything, else as code.
+/// Returns text as it is where nothing in it means anything, else as code.
 fn cell(text: &str) -> String {
     if is_plain(text) { shorten(text, LONGEST) } else { code(text) }
 }
@@ -135,7 +135,7 @@ fn is_plain(text: &str) -> bool {
         && !text.split(|c: char| !c.is_alphanumeric()).any(hash)
 }
 
-/// Text as code, which ends where the text ends, and not in another cell.
+/// Returns text as code, which ends where the text ends, and not in another cell.
 fn code(text: &str) -> String {
     let text = shorten(&escape_control(text), LONGEST);
     if text.is_empty() {

@@ -1,4 +1,4 @@
-//! Formats of a report that other programs read: one file a format.
+//! Formats of a report that other programs read, with one file for each format.
 //!
 //! What they contain of the cluster is text of others: each neutralises what its readers would take for more than text.
 
@@ -22,34 +22,34 @@ pub enum ExportFormat {
     Csv,
     /// A page for a browser.
     Html,
-    /// The whole report.
+    /// The whole report, as JSON.
     Json,
     /// Cases of a test run.
     Junit,
-    /// For an issue or the summary of a pipeline.
+    /// A table for an issue or the summary of a pipeline.
     Markdown,
-    /// Gauges.
+    /// Gauges of metrics.
     OpenMetrics,
-    /// For code scanning.
+    /// Results for code scanning.
     Sarif,
-    /// The whole report.
+    /// The whole report, as YAML.
     Yaml,
 }
 
 /// A report without its findings, which are written one by one.
 #[derive(Clone, Copy)]
 pub struct ReportFrame<'a> {
-    /// Its beginning.
+    /// The beginning of the report.
     pub head: &'a ReportHead,
-    /// Its end.
+    /// The end of the report.
     pub tail: &'a ReportTail,
-    /// How many checks were made.
+    /// The number of checks that were made.
     pub checks: Checks,
-    /// How many findings are listed.
+    /// The number of findings that are listed.
     pub listed: usize,
-    /// Makes metrics of its numbers.
+    /// Function that makes metrics of the report's numbers.
     pub metrics: &'a dyn Fn() -> String,
-    /// Whether columns have their names above them.
+    /// Whether columns have headers.
     pub headers: bool,
 }
 
@@ -66,7 +66,7 @@ impl ExportFormat {
         Self::Yaml,
     ];
 
-    /// As it is typed.
+    /// Returns the name of the format, as it is typed.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Csv => "csv",
@@ -85,12 +85,13 @@ impl ExportFormat {
         Self::ALL.into_iter().find(|it| it.name().eq_ignore_ascii_case(name))
     }
 
-    /// Whether it lists findings in the order in which it gets them, all of them.
+    /// Whether the format lists all findings in the order in which it gets them.
     pub const fn keeps_order(self) -> bool {
         matches!(self, Self::Csv | Self::Html | Self::Json | Self::Yaml)
     }
 
-    /// Whether it also lists, with `--new-only`, what is not new, and says which is: code scanning closes what an upload lacks.
+    /// Whether the format also lists, with `--new-only`, what is not new, and says which is: code scanning closes what
+    /// an upload lacks.
     pub const fn marks_new(self) -> bool {
         matches!(self, Self::Sarif)
     }
@@ -119,7 +120,7 @@ impl ExportFormat {
     }
 }
 
-/// The cluster of a report, as files call it.
+/// Returns the cluster of a report, as files name it.
 fn cluster(head: &ReportHead) -> &str {
     let cluster = &head.metadata.cluster;
     cluster.uid.as_deref().or(cluster.server.as_deref()).unwrap_or("cluster")

@@ -1,4 +1,4 @@
-//! `-o sarif`: SARIF 2.1.0, as GitHub's code scanning takes it.
+//! Format `-o sarif`: SARIF 2.1.0, as GitHub's code scanning takes it.
 //!
 //! GitHub refuses a whole upload for one result without a file. No object is in a file, so each result names one that
 //! tells the object: `CLUSTER/KIND/NAMESPACE/NAME.yaml`.
@@ -24,7 +24,7 @@ use crate::{
     rules::{REGISTRY, Rule},
 };
 
-/// GitHub shows no more results of one run.
+/// Largest number of results: GitHub shows no more of one run.
 const MOST: usize = 5_000;
 const SCHEMA: &str =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -91,7 +91,7 @@ fn notification(told: &str) -> Value {
     json!({ "level": "warning", "message": { "text": text(told) } })
 }
 
-/// A rule, with what makes it dangerous and what the tool does about it.
+/// Returns a rule, with what makes it dangerous and what the tool does about it.
 fn described(rule: &Rule) -> Value {
     json!({
         "id": rule.id,
@@ -154,7 +154,8 @@ fn result(cluster: &str, index: &HashMap<&str, usize>, finding: &Finding) -> Val
     result
 }
 
-/// What remains the same as long as it is the finding of this rule about the object of this name, however it is worded.
+/// Returns the fingerprint of a finding: the same for one rule and one name of an object, however the finding is
+/// worded.
 fn fingerprint(cluster: &str, id: &str, object: &ObjectReference) -> String {
     let namespace = object.namespace.as_deref().unwrap_or_default();
     let parts = [cluster, id, &object.kind, namespace, &object.name];
@@ -168,14 +169,14 @@ fn fingerprint(cluster: &str, id: &str, object: &ObjectReference) -> String {
     digest.iter().take(16).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
-/// The relative URI of the file that tells the object.
+/// Returns the relative URI of the file that stands for the object.
 fn path(cluster: &str, object: &ObjectReference) -> String {
     let namespace = object.namespace.iter().map(|it| format!("{}/", segment(it)));
     let place: String = namespace.collect();
     format!("{}/{}/{place}{}.yaml", segment(cluster), segment(&object.kind), segment(&object.name))
 }
 
-/// A segment of a path (RFC 3986), which leads nowhere else.
+/// Returns a segment of a path (RFC 3986), which leads nowhere else.
 fn segment(text: &str) -> String {
     if matches!(text, "" | "." | "..") {
         return format!("_{text}");
@@ -192,7 +193,7 @@ fn segment(text: &str) -> String {
     })
 }
 
-/// One line of a message, in which no brackets are a link.
+/// Returns one line of a message, in which no brackets are a link.
 fn text(text: &str) -> String {
     escape_control(text).replace("](", "] (")
 }

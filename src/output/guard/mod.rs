@@ -1,5 +1,5 @@
-//! `kind: GuardStatus` and `kind: GuardChanges`: what a cluster has of the guard, what `guard` writes there, and
-//! both as text.
+//! Documents `kind: GuardStatus` and `kind: GuardChanges`: what a cluster has of the guard, what `guard` writes there,
+//! and both as text.
 //!
 //! Scripts rest on the shapes: fields are added, never renamed.
 
@@ -247,7 +247,7 @@ pub struct GuardOthers {
     pub bindings: Vec<String>,
 }
 
-/// Puts writes into their public shape.
+/// Returns the public shape of writes.
 pub fn changes(steps: &[Step]) -> Vec<GuardChange> {
     steps.iter().map(change).collect()
 }
@@ -273,7 +273,7 @@ fn difference(Difference { field, live, wanted }: &Difference) -> GuardChangeDif
     GuardChangeDifference { field: field.clone(), live: live.clone(), wanted: wanted.clone() }
 }
 
-/// Puts options into their public shape.
+/// Returns the public shape of options.
 fn rules(options: &GuardOptions) -> GuardRules {
     let accounts = options.denied_accounts.iter();
     GuardRules {
@@ -284,7 +284,7 @@ fn rules(options: &GuardOptions) -> GuardRules {
     }
 }
 
-/// Shows writes: one line for each object, and one for each field that changes. All objects record the same
+/// Writes the differences: one line for each object, and one for each field that changes. All objects record the same
 /// options: what was shown of one is not repeated.
 pub fn difference_lines(out: &mut dyn Write, steps: &[Step]) -> io::Result<()> {
     let mut shown: Vec<GuardChangeDifference> = Vec::new();
@@ -314,7 +314,7 @@ fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Returns the line that says how a write ended.
+/// Returns the line about the outcome of a write.
 pub fn ended(step: &Step, change: &GuardChange) -> String {
     let past = match (change.outcome.as_deref(), step) {
         (Some("done"), Step::Create(_)) => "created",

@@ -1,4 +1,4 @@
-//! What a cluster has of the guard, in its public shape and as text.
+//! Status of the guard of a cluster, in its public shape and as text.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,25 +19,25 @@ use crate::{
     output::{publish::tool, wire::API_VERSION},
 };
 
-/// What a status is made of.
+/// Inputs of a status of the guard.
 pub struct StatusContext<'a> {
-    /// What the cluster has.
+    /// The objects of the guard that the cluster has.
     pub installed: &'a Installed,
-    /// Its options, as far as they are readable.
+    /// The options of the guard, as far as they are readable.
     pub options: Option<&'a GuardOptions>,
-    /// What would repair it.
+    /// The writes that would repair the guard.
     pub steps: &'a [Step],
-    /// What dry runs proved.
+    /// The results of dry runs.
     pub proof: Option<GuardProof>,
     /// The labels of namespaces, or why they were not read.
     pub namespaces: Result<GuardNamespaces, String>,
-    /// The volumes whose controllers it refuses, or why Events were not read.
+    /// The volumes whose controllers the guard refuses, or why Events were not read.
     pub refused: Result<Vec<GuardRefused>, String>,
     /// The server's time.
     pub now: Option<Time>,
 }
 
-/// Puts the guard of a cluster into its public shape.
+/// Returns the public shape of the guard of a cluster.
 pub fn status(context: StatusContext<'_>) -> GuardStatus {
     let StatusContext { installed, options, steps, proof, namespaces, refused, now } = context;
     let names = |all: Vec<&str>| all.into_iter().map(str::to_owned).collect();
@@ -81,7 +81,7 @@ fn metadata(command: &str, now: Option<Time>) -> GuardMetadata {
 }
 
 impl GuardChanges {
-    /// Begins the document of a command. `options` are those that the guard is to have.
+    /// Returns the document of a command, without its writes. `options` are those that the guard is to have.
     pub fn new(
         command: &str,
         now: Option<Time>,
@@ -99,7 +99,7 @@ impl GuardChanges {
     }
 }
 
-/// Puts what dry runs proved into its public shape.
+/// Returns the public shape of the results of dry runs.
 pub fn proof<'a>(
     probed: impl IntoIterator<Item = &'a (Probe, ProbeVerdict)>,
     user_passes: Option<String>,
@@ -129,7 +129,7 @@ pub fn proof<'a>(
     GuardProof { user_passes, user_unknown, bindings }
 }
 
-/// Reads what kube-controller-manager has written into the status of the policies.
+/// Returns the result of kube-controller-manager's type check, from the status of the policies.
 fn types(installed: &Installed) -> GuardTypes {
     let mut types = GuardTypes::default();
     for (_, policy) in installed.ours().filter(|(kind, _)| *kind == GuardKind::Policy) {
@@ -232,7 +232,7 @@ fn type_lines(types: &GuardTypes) -> Vec<String> {
     lines
 }
 
-/// Says what dry runs proved.
+/// Returns the lines about the results of dry runs.
 pub fn proof_lines(proof: &GuardProof) -> Vec<String> {
     if let Some(passes) = &proof.user_passes {
         return vec![format!("not proven: you pass the guard ({passes}); ask as a person")];
@@ -249,8 +249,8 @@ pub fn proof_lines(proof: &GuardProof) -> Vec<String> {
     lines
 }
 
-/// Returns the volumes whose controllers the guard refuses, each once, as these Events have it. A user
-/// that passes by now is refused no more, whatever remains of earlier Events.
+/// Returns the volumes whose controllers the guard refuses, each once, according to these Events. A user that passes by
+/// now is refused no more, whatever remains of earlier Events.
 pub fn refused(events: &[Value], options: Option<&GuardOptions>) -> Vec<GuardRefused> {
     let mut newest: BTreeMap<String, GuardRefused> = BTreeMap::new();
     for event in events {
@@ -313,7 +313,7 @@ fn namespace_lines(labels: &GuardNamespaces) -> Vec<String> {
     lines
 }
 
-/// Names the namespaces whose label the guard does not know.
+/// Returns the lines about namespaces whose label the guard does not know.
 pub fn unknown_label_lines(labels: &[GuardLabel]) -> Vec<String> {
     let line = |GuardLabel { name, value }: &GuardLabel| {
         format!(

@@ -1,11 +1,11 @@
-//! kubectl's JSONPath templates: `-o jsonpath=…`, and the paths of `--sort-by` and `-o custom-columns=…`.
+//! Templates in kubectl's JSONPath: `-o jsonpath=…`, and the paths of `--sort-by` and `-o custom-columns=…`.
 //!
 //! The dialect looks like RFC 9535 and is another language: `.items` without `$`, `$` that means `@`, `a\.b`, `{range}…{end}`,
 //! `['metadata.name','spec']` naming two paths, slices and indexes that fail out of bounds, comparisons that fail between types.
 //! An RFC engine agrees with it on chains of plain fields only, and where it differs it is silent. So paths are evaluated here,
 //! by one set of rules, compared one by one with `kubectl get`.
 //!
-//! Where kubectl 1.32 prints something that nobody can have meant, this is stricter or kinder, never different in a result that was right:
+//! Where kubectl 1.32 prints something that no user can have meant, this is stricter or kinder, never different in a result that was right:
 //! an empty list among several does not end `[*]` early, an index out of bounds does not count as existing in `[?(…)]`, integers compare with
 //! fractions, a comma or bracket inside a quoted key belongs to the key; words, empty names, `[]` and a stray `{end}` are refused when
 //! parsed, and `"\\"` ends where it should.
@@ -30,32 +30,32 @@ pub struct JsonPath {
     steps: Vec<PathStep>,
 }
 
-/// Says where a template stops making sense, and why.
+/// Error in a template, with its position.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("invalid jsonpath at character {at}: {problem}")]
 pub struct TemplateError {
-    /// The character, counted from 1.
+    /// The position in characters, counted from 1.
     pub at: usize,
-    /// What is wrong there.
+    /// The problem at that position.
     pub problem: TemplateProblem,
 }
 
-/// What can be wrong with a template.
+/// Problem of a template.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum TemplateProblem {
-    /// `{` without `}`.
+    /// A `{` has no `}`.
     #[error("unclosed action, expected `}}`")]
     UnclosedAction,
-    /// `[` without `]`.
+    /// A `[` has no `]`.
     #[error("unterminated array, expected `]`")]
     UnclosedArray,
-    /// `[?(` without `)]`.
+    /// A `[?(` has no `)]`.
     #[error("unterminated filter, expected `)]`")]
     UnclosedFilter,
-    /// A quote without its partner.
+    /// A quote has no partner.
     #[error("unterminated quoted string")]
     UnclosedQuote,
-    /// `{end}` with nothing to end.
+    /// An `{end}` has nothing to end.
     #[error("not in range, nothing to end")]
     NothingToEnd,
     /// A character that begins nothing.
@@ -64,75 +64,75 @@ pub enum TemplateProblem {
     /// A word that is neither a keyword nor a field, which would begin with a dot.
     #[error("unrecognized identifier `{0}`, fields begin with a dot")]
     Word(String),
-    /// A dot or a pair of quotes with no name.
+    /// A dot or a pair of quotes has no name.
     #[error("field name is missing")]
     NoName,
-    /// Neither an index, a slice, a key in single quotes nor a filter.
+    /// An index is neither a number, a slice, a key in single quotes nor a filter.
     #[error("invalid array index `{0}`")]
     Index(String),
-    /// `["key"]`, which kubectl knows with single quotes only.
+    /// A key is in double quotes (`["key"]`), while kubectl knows only single ones.
     #[error("keys are quoted with single quotes, as in ['key']")]
     DoubleQuotedKey,
-    /// A step that would never arrive.
+    /// A slice has a step of zero, which would never arrive.
     #[error("step must be > 0")]
     ZeroStep,
-    /// Digits that are no number.
+    /// A number has digits that are no number.
     #[error("cannot parse number `{0}`")]
     Number(String),
     /// A backslash before something that cannot be escaped.
     #[error("invalid escape in quoted string")]
     Escape,
-    /// `....`.
+    /// Four dots: a descent within a descent.
     #[error("invalid multiple recursive descent")]
     DoubleDescent,
     /// An operator that no filter knows.
     #[error("unrecognized filter operator `{0}`")]
     Operator(String),
-    /// `=~`, which kubectl lacks as well.
+    /// The operator `=~`, which kubectl lacks as well.
     #[error("regular expressions are not supported, `=~` cannot be used")]
     Regex,
-    /// A comparison with nothing.
+    /// A comparison has only one side.
     #[error("comparison has no right side")]
     NoOperand,
-    /// `&&` and `||`, which kubectl lacks as well.
+    /// The operators `&&` and `||`, which kubectl lacks as well.
     #[error("a filter holds one comparison, `&&` and `||` are not supported")]
     Logic,
-    /// Filters within filters within filters.
+    /// Filters are nested too deep.
     #[error("filters are nested too deeply")]
     TooDeep,
-    /// Braces where one path was expected.
+    /// Braces or text stand where one path was expected.
     #[error(
         "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{{name1.name2}}' or '{{.name1.name2}}'"
     )]
     NotOnePath,
 }
 
-/// Says why a template could not be applied to an object.
+/// Reason for which a template could not be applied to an object.
 #[derive(Debug, Error)]
 pub enum RenderError {
-    /// The output failed.
+    /// Writing the output failed.
     #[error("failed to write")]
     Io(#[from] io::Error),
     /// An index, slice or filter met something else than a list.
     #[error("{found} is not an array")]
     NotAnArray {
-        /// What it met.
+        /// Type of the value that it met.
         found: &'static str,
     },
     /// An index or the end of a slice lies outside the list.
     #[error("array index out of bounds: index {index}, length {length}")]
     OutOfBounds {
-        /// As it was written.
+        /// The index, as it was written.
         index: i64,
-        /// How long the list is.
+        /// Length of the list.
         length: usize,
     },
     /// A slice ends before it begins.
     #[error("starting index {from} is greater than ending index {to}")]
     Reversed {
-        /// Its begin.
+        /// Begin of the slice.
         from: i64,
-        /// Its end.
+        /// End of the slice.
         to: i64,
     },
     /// The sides of a comparison are of different types, or of types that do not compare so.
@@ -200,7 +200,7 @@ impl JsonPath {
         parse::path(text)
     }
 
-    /// Returns the fields on its way, each behind a dot, as far as they are named one by one.
+    /// Returns the named fields of the path, each behind a dot, up to the first wildcard, descent, union or literal.
     pub fn fields(&self) -> Vec<String> {
         let mut fields = Vec::new();
         for step in &self.steps {
@@ -218,7 +218,7 @@ impl JsonPath {
         fields
     }
 
-    /// Returns what the path leads to: nothing, where a field is missing.
+    /// Returns the values to which the path leads: none, where a field is missing.
     pub fn find<'a>(&'a self, value: &'a Value) -> Result<Vec<&'a Value>, RenderError> {
         find(self, vec![value])
     }
@@ -244,7 +244,7 @@ fn each(
     Ok(())
 }
 
-/// Returns what a path leads to from each of the given values.
+/// Returns the values to which a path leads from each of the given values.
 fn find<'a>(path: &'a JsonPath, from: Vec<&'a Value>) -> Result<Vec<&'a Value>, RenderError> {
     let mut values = from;
     for step in &path.steps {
@@ -308,7 +308,8 @@ fn children(value: &Value) -> Box<dyn Iterator<Item = &Value> + '_> {
     }
 }
 
-/// Lists a value and all beneath it, parents first. Empty things, numbers and the like are left out, as kubectl leaves them out.
+/// Collects a value and all beneath it, parents first. Empty things, numbers and the like are left out, as kubectl
+/// leaves them out.
 fn descend<'a>(value: &'a Value, found: &mut Vec<&'a Value>) {
     let something = match value {
         Value::Array(items) => !items.is_empty(),

@@ -1,4 +1,4 @@
-//! Parses templates by recursive descent over one cursor, so that every error has its position.
+//! Parser of templates, by recursive descent over one cursor, so that every error has its position.
 
 use std::num::ParseIntError;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{JsonPath, Operator, PathStep, TemplateError, TemplatePart, TemplateProblem};
 
-/// Nobody nests filters; a bound keeps the stack out of the user's reach.
+/// Largest depth of filters within filters, a bound that keeps the stack out of the user's reach.
 const DEEPEST: usize = 32;
 
 /// Parses text with expressions in braces.
@@ -72,7 +72,7 @@ struct Parser<'t> {
 }
 
 impl Parser<'_> {
-    /// Parses what stands between braces, the second included.
+    /// Parses the content of braces, with the closing one.
     fn action(&mut self) -> Result<TemplateAction, TemplateError> {
         self.cursor.skip_spaces();
         let action = if self.cursor.eat_word("range") {
@@ -244,18 +244,18 @@ impl Parser<'_> {
     }
 }
 
-/// What surrounds the steps, and so what ends them.
+/// Context of steps, which decides what ends them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenContext {
-    /// Braces.
+    /// Within braces.
     Braces,
-    /// `[?(…)]`.
+    /// Within a filter: `[?(…)]`.
     Filter,
-    /// Nothing: the text ends.
+    /// Within nothing: the text ends them.
     WholeText,
 }
 
-/// A place in the text. What a cursor reads may end before the text does, so that errors still count from its begin.
+/// A position in the text. What a cursor reads may end before the text does, so that errors still count from its begin.
 pub(super) struct Cursor<'t> {
     text: &'t str,
     at: usize,
@@ -266,7 +266,7 @@ impl<'t> Cursor<'t> {
         Self { text, at: 0 }
     }
 
-    /// Reads a part of the text only; both ends are places between characters.
+    /// Returns a cursor over a part of the text only; both ends are places between characters.
     pub(super) fn between(text: &'t str, start: usize, end: usize) -> Self {
         Self { text: &text[..end], at: start }
     }
@@ -397,7 +397,8 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Returns a cursor over what single quotes enclose, and steps past them. There are no escapes here: a backslash belongs to the key.
+    /// Returns a cursor over the content of single quotes, and steps past them. There are no escapes here: a backslash
+    /// belongs to the key.
     pub(super) fn quoted_span(&mut self) -> Result<Cursor<'t>, TemplateError> {
         let quote = self.at;
         let length = self.text[quote + 1..]

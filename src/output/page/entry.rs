@@ -1,4 +1,4 @@
-//! A finding on the page: what the script reads, and how it looks without the script.
+//! Entry of a finding on the page: what the script reads, and how it looks without the script.
 
 use std::io::{self, Write};
 
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// A finding in the words that people read. What is empty is absent.
+/// Entry of a finding, in the words that people read. What is empty is absent.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct PageEntry {
     id: String,
@@ -49,17 +49,17 @@ pub(super) struct PageEntry {
     effect: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     risk: String,
-    /// Object, if it is another one, field and value.
+    /// Pieces of evidence: the object, if it is another one, the field and the value.
     evidence: Vec<[String; 3]>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     related: Vec<String>,
-    /// Rule and object.
+    /// Causes of the finding: rule and object.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     causes: Vec<[String; 2]>,
 }
 
 impl PageEntry {
-    /// Takes a finding apart.
+    /// Returns the entry of a finding.
     pub(super) fn of(finding: Finding) -> Self {
         let group = |by: Grouping| by.of(&finding).map(|it| text(&it)).unwrap_or_default();
         let named = |object: &ObjectReference| text(&short_name(object));
@@ -108,7 +108,7 @@ impl PageEntry {
         }
     }
 
-    /// Writes it as it looks without the script: `page.js` makes the same row, and more of what it opens to.
+    /// Writes the entry as it looks without the script: `page.js` makes the same row, and more of what it opens to.
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let Self { id, severity, object, summary, size, age, .. } = self;
         writeln!(out, "<li><details><summary>")?;

@@ -14,7 +14,7 @@ use crate::output::lines::readable;
 const FRAME: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 
-/// Writes a document. Without a script it allows none.
+/// Writes a document with its head and its policy. Without a script it allows none.
 ///
 /// # Errors
 /// When writing fails.
@@ -40,7 +40,7 @@ pub(super) fn document(
     out.write_all(after.as_bytes())
 }
 
-/// What allows one inline script or style: its hash.
+/// Returns the source that allows one inline script or style: its hash.
 fn source(text: &str) -> String {
     let digest = ByteString(Sha256::digest(text.as_bytes()).to_vec());
     // The base64 of a crate that is here anyway.
@@ -48,7 +48,8 @@ fn source(text: &str) -> String {
     format!("'sha256-{}'", digest.as_str().unwrap_or_default())
 }
 
-/// A text from anywhere as HTML, in content as in a quoted attribute: what people read, without control and bidi characters.
+/// A text from any origin as HTML, in content as in a quoted attribute: what people read, without control and bidi
+/// characters.
 pub(super) struct Escaped<'t>(pub &'t str);
 
 impl fmt::Display for Escaped<'_> {
@@ -67,7 +68,7 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// Passes JSON on so that no text in it can end the element around it. These letters only stand in strings.
+/// Writer of JSON in an element, which no text in it can end. These letters only stand in strings.
 pub(super) struct Island<'o>(pub &'o mut dyn Write);
 
 impl Write for Island<'_> {

@@ -1,4 +1,5 @@
-//! `-o html`: a report as one page that needs no network. `page.html`, `page.css` and `page.js` are the page itself.
+//! Format `-o html`: a report as one page that needs no network. `page.html`, `page.css` and `page.js` are the page
+//! itself.
 //!
 //! Findings are written as they come, as JSON that the script lists, before everything else, so that they need not be kept.
 //! Without the script, the first hundred can be read.
@@ -19,7 +20,7 @@ use super::wire::{Finding, Gap, ReportHead, ReportMetadata, ReportTail, Source};
 use crate::model::counted;
 
 const SCRIPT: &str = include_str!("page.js");
-/// Findings that can be read without the script.
+/// Number of findings that can be read without the script.
 const FIRST: usize = 100;
 
 /// Prints a report as a page.
@@ -45,7 +46,7 @@ pub fn print(
     })
 }
 
-/// Writes all findings as JSON, and returns how many they are, and the first.
+/// Writes all findings as JSON, and returns their number and the first of them.
 fn island(
     out: &mut dyn Write,
     findings: &mut dyn Iterator<Item = Finding>,
@@ -85,7 +86,7 @@ fn list(out: &mut dyn Write, listed: usize, first: &[PageEntry]) -> io::Result<(
     writeln!(out, "</div>\n</section>")
 }
 
-/// Writes what was not read.
+/// Writes the resources that were not read.
 fn gaps(out: &mut dyn Write, gaps: &[Gap]) -> io::Result<()> {
     if gaps.is_empty() {
         return Ok(());
@@ -111,14 +112,14 @@ fn gaps(out: &mut dyn Write, gaps: &[Gap]) -> io::Result<()> {
     writeln!(out, "</tbody></table></div>\n</section>")
 }
 
-/// What it is about, in few words.
+/// Returns the name of the cluster that the report is about.
 fn place(metadata: &ReportMetadata) -> String {
     let cluster = &metadata.cluster;
     let known = cluster.server.as_ref().or(cluster.uid.as_ref());
     known.map_or_else(|| "a cluster that is not named".to_owned(), Clone::clone)
 }
 
-/// When, of what and by what it was made.
+/// Returns the cluster, the time and the tool of the report in few words.
 fn origin(place: &str, metadata: &ReportMetadata) -> String {
     let mut parts = vec![place.to_owned()];
     parts.extend(metadata.cluster.version.as_ref().map(|it| format!("Kubernetes {it}")));

@@ -1,4 +1,4 @@
-//! What is wasted, where and whose: the figures and bars at the top of the page.
+//! Overview of waste, by place and owner: the figures and bars at the top of the page.
 
 use std::io::{self, Write};
 
@@ -8,14 +8,14 @@ use crate::{
     output::wire::{ReportHead, StorageAmounts, StorageShare, Summary},
 };
 
-/// Places of a panel that have a bar of their own.
+/// Number of places of a panel that have a bar of their own.
 const SHOWN: usize = 8;
 
-/// The columns of a panel: a name, what is drawn, and two figures.
+/// The columns of a panel: a name, a drawing, and two figures.
 pub(super) const COLUMNS: &str =
     r#"<colgroup><col class="place"><col><col class="bytes"><col class="bytes"></colgroup>"#;
 
-/// A kind of waste: its class on the page, its name, what that means, and its bytes.
+/// A kind of waste: its class on the page, its name, its meaning, and its bytes.
 type Waste = (&'static str, &'static str, &'static str, fn(&StorageAmounts) -> Bytes);
 
 const WASTES: [Waste; 3] = [
@@ -31,10 +31,10 @@ const WASTES: [Waste; 3] = [
     ),
 ];
 
-/// What names the places of a panel.
+/// Function that returns the place of a share, by which a panel groups.
 type Place = fn(&StorageShare) -> Option<&String>;
 
-/// What each panel says, and by which name its places filter the list.
+/// The panels: the heading, the place, and the name by which places filter the list.
 const PANELS: [(&str, Place, &str); 3] = [
     ("By namespace", |it| it.namespace.as_ref(), "namespace"),
     ("By storage class", |it| it.storage_class.as_ref(), "class"),
@@ -109,7 +109,7 @@ pub(super) fn overview(out: &mut dyn Write, head: &ReportHead, gaps: usize) -> i
     writeln!(out, "</section>")
 }
 
-/// Released bytes by age, the oldest first.
+/// Returns released bytes by age, the oldest first.
 fn by_age(storage: &[StorageShare]) -> Vec<(Option<String>, StorageAmounts)> {
     let ages = StorageAmounts::by(storage, |it| it.released_days);
     let released = |(days, it): (Option<u32>, StorageAmounts)| {
@@ -192,7 +192,7 @@ fn figures(out: &mut dyn Write, amounts: &StorageAmounts) -> io::Result<()> {
     )
 }
 
-/// Draws the kinds of waste side by side, as long as they are beside the most there is. Its figures stand beside it.
+/// Draws the kinds of waste side by side, to the scale of the largest place. Its figures stand beside it.
 fn bar(out: &mut dyn Write, amounts: &StorageAmounts, most: Bytes, class: &str) -> io::Result<()> {
     write!(out, r#"<svg class="{class}" aria-hidden="true" focusable="false">"#)?;
     let mut start = 0.0;
@@ -212,7 +212,7 @@ fn bar(out: &mut dyn Write, amounts: &StorageAmounts, most: Bytes, class: &str) 
     writeln!(out, "</svg>")
 }
 
-/// Says how bytes were counted.
+/// Writes how bytes were counted.
 fn counting(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
     let Summary { reclaimable, exempted, .. } = summary;
     let exempted = match exempted {

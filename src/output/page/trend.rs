@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// Columns and lines of a drawing, which the page stretches.
+/// Width of a drawing, which the page stretches.
 const WIDE: f64 = 1000.0;
 const HIGH: f64 = 100.0;
 
@@ -28,7 +28,7 @@ const LINES: [Line; 4] = [
     ("at-risk", "Data at risk", |it| it.at_risk_bytes),
 ];
 
-/// Prints what reports say over time as a page.
+/// Prints the trend as a page.
 ///
 /// # Errors
 /// When writing fails.
@@ -150,7 +150,7 @@ fn groups(
     writeln!(out, "</tbody></table></div>")
 }
 
-/// Writes what is drawn as a table.
+/// Writes a table of the drawn values.
 fn reports(out: &mut dyn Write, series: &TrendSeries, index: usize) -> io::Result<()> {
     writeln!(
         out,

@@ -1,4 +1,4 @@
-//! The public shape of what `retention` shows, filled from what was judged, and its text for people.
+//! The public shape of the output of `retention`, filled from what was judged, and its text for people.
 
 mod rows;
 mod screen;
@@ -230,7 +230,7 @@ pub struct RetentionOther {
 }
 
 impl Effect {
-    /// The effect in one word: of the claim, or of its data if these are not kept.
+    /// Returns the effect in one word: of the claim, or of its data if these are not kept.
     pub(super) fn word(&self) -> &str {
         match (&*self.claim, &self.data) {
             ("deleted" | "recreated", Some(data)) => data,
@@ -239,7 +239,7 @@ impl Effect {
     }
 }
 
-/// The claims added up, while sets are shown.
+/// Sums of claims, added up while sets are shown.
 #[derive(Debug, Default)]
 pub(crate) struct RetentionTotals {
     summary: RetentionSummary,
@@ -280,7 +280,7 @@ impl RetentionTotals {
         add(totals, other.claim);
     }
 
-    /// The sums.
+    /// Returns the sums.
     pub(crate) fn finish(mut self) -> RetentionSummary {
         let summary = &mut self.summary;
         for totals in [
@@ -338,7 +338,7 @@ pub(crate) fn set(
     }
 }
 
-/// A set in a word.
+/// Returns the state of a set in a word.
 fn state(set: &StatefulSet) -> &'static str {
     match set.metadata.deleting {
         Some(_) => "terminating",
@@ -347,7 +347,7 @@ fn state(set: &StatefulSet) -> &'static str {
     }
 }
 
-/// The managers of some fields, with their times.
+/// Returns the managers of some fields, with their times.
 fn evidence(
     object: &ObjectRef,
     metadata: &Metadata,

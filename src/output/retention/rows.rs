@@ -1,4 +1,4 @@
-//! Claims for scripts, one line for each, and groups of claims that say the same.
+//! Rows of claims for scripts, one line for each, and groups of claims that say the same.
 
 use std::io::{self, Write};
 
@@ -126,24 +126,24 @@ struct GroupKey<'a> {
 }
 
 impl ClaimGroup<'_> {
-    /// The first of its claims, whose words are those of all.
+    /// Returns the first claim of the group, whose words are those of all.
     pub(super) fn first(&self) -> &RetentionClaim {
         self.claims[0]
     }
 
-    /// The size of all together, in bytes.
+    /// Returns the size of all claims together, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.claims.iter().map(|it| it.bytes).fold(0, u64::saturating_add)
     }
 
-    /// The names of its claims.
+    /// Returns the names of the claims.
     pub(super) fn names(&self) -> Vec<String> {
         runs(self.claims.iter().map(|it| (&*it.object.name, it.ordinal)))
     }
 }
 
-/// The names of claims of the templates of a set, those of consecutive ordinals as the shell reads
-/// them: `data-web-{0..2}`.
+/// Returns the names of claims of the templates of a set, those of consecutive ordinals as the shell reads them:
+/// `data-web-{0..2}`.
 pub(super) fn runs<'a>(claims: impl Iterator<Item = (&'a str, i32)>) -> Vec<String> {
     let mut runs: Vec<(&str, i32, i32)> = Vec::new();
     for (name, ordinal) in claims {
@@ -185,7 +185,7 @@ pub(super) fn groups(set: &RetentionSet) -> Vec<ClaimGroup<'_>> {
     groups
 }
 
-/// Who owns a claim now, in a word for each owner.
+/// Returns the current owners of a claim, in a word for each.
 pub(super) fn owner_word(claim: &RetentionClaim) -> String {
     let mut words: Vec<&str> = Vec::new();
     for owner in &claim.owners {
@@ -202,7 +202,7 @@ pub(super) fn owner_word(claim: &RetentionClaim) -> String {
     if words.is_empty() { "none".to_owned() } else { words.join("+") }
 }
 
-/// Who should own a claim, in a word for each owner.
+/// Returns the owners that a claim should have, in a word for each.
 pub(super) fn should_word(claim: &RetentionClaim) -> String {
     let word = |kind: &String| if kind == "Pod" { "pod" } else { "set" };
     let words: Vec<_> = claim.should_be_owned_by.iter().map(word).collect();

@@ -1,5 +1,4 @@
-//! The sets and their claims for somebody who reads them at a terminal: a few lines for each set,
-//! claims that say the same together.
+//! Text about sets and their claims at a terminal: a few lines for each set, claims that say the same together.
 
 use std::io::{self, Write};
 
@@ -22,12 +21,12 @@ use crate::{
 /// The columns before the names of claims, with their widths.
 const COLUMNS: [(&str, usize); 6] =
     [("STATE", 12), ("AGE", 6), ("SIZE", 8), ("OWNER", 7), ("IF DELETED", 12), ("IF SCALED", 11)];
-/// Names of claims of one group that are printed; of more, their number.
+/// Number of names of claims of one group that are printed; of more, their number.
 const NAMED: usize = 8;
-/// Before what is said of a group.
+/// Indent of the lines about a group.
 const INDENT: usize = 6;
 
-/// Prints sets, and the claims that none certainly has.
+/// Prints sets, and the claims that certainly belong to none.
 ///
 /// # Errors
 /// When writing fails.
@@ -59,7 +58,7 @@ struct RetentionPage<'a> {
 }
 
 impl RetentionPage<'_> {
-    /// An empty line, but before the first paragraph.
+    /// Writes an empty line, but not before the first paragraph.
     fn begin(&mut self) -> io::Result<()> {
         if self.begun {
             writeln!(self.out)?;
@@ -177,7 +176,7 @@ impl RetentionPage<'_> {
         Ok(())
     }
 
-    /// A finding, and what to do about it: the command, if it is the same for all that it is about.
+    /// Writes a finding and its next step: the command, if it is the same for all claims of the group.
     fn finding(&mut self, finding: &Finding, same: bool) -> io::Result<()> {
         let severity = Severity::parse(&finding.severity);
         let word = self.paint.severity(severity, 0);
@@ -215,7 +214,7 @@ impl RetentionPage<'_> {
         Ok(())
     }
 
-    /// The claims that no set certainly has, those that say the same together.
+    /// Writes the claims that certainly belong to no set, those that say the same together.
     fn others(&mut self, others: &[RetentionOther]) -> io::Result<()> {
         if others.is_empty() {
             return Ok(());
@@ -260,7 +259,7 @@ impl RetentionPage<'_> {
     }
 }
 
-/// The policy, and who else changes the set.
+/// Returns the policy of a set, and what else changes the set.
 fn about(set: &RetentionSet) -> String {
     let mut parts = vec![match &set.policy {
         Some(policy) => {
@@ -280,12 +279,12 @@ fn about(set: &RetentionSet) -> String {
     parts.join("; ")
 }
 
-/// Whether a finding says more than its line: that a claim was left by a scale-down, its state does.
+/// Whether a finding says more than the line of its claim: that a claim was left by a scale-down, its state does.
 fn is_told(finding: &Finding) -> bool {
     !matches!(Severity::parse(&finding.severity), Some(Severity::Low | Severity::Info))
 }
 
-/// An effect in a word that has room in its column.
+/// Returns an effect in a word that has room in its column.
 pub(super) fn effect_word(effect: &Effect) -> &str {
     match (effect.word(), effect.data.as_deref()) {
         ("destroyed-later", _) => "destroyed",
@@ -294,7 +293,7 @@ pub(super) fn effect_word(effect: &Effect) -> &str {
     }
 }
 
-/// A cell, and at least one space.
+/// Returns a cell and at least one space.
 fn padded(cell: &str, width: usize) -> String {
     let gap = width.saturating_sub(cell.width()).max(1);
     format!("{cell}{:gap$}", "")

@@ -1,4 +1,4 @@
-//! The public shape of what `retention simulate` foretells, and its text for people.
+//! The public shape of the prediction by `retention simulate`, and its text for people.
 
 use std::io::{self, Write};
 
@@ -104,7 +104,7 @@ pub struct SimulatedClaimEffect {
     pub effect: Effect,
 }
 
-/// The claims added up, while sets are simulated.
+/// Sums of claims, added up while sets are simulated.
 #[derive(Debug, Default)]
 pub(crate) struct SimulationTotals {
     summary: SimulationSummary,
@@ -143,7 +143,7 @@ impl SimulationTotals {
 }
 
 impl SimulationSummary {
-    /// In a line.
+    /// Returns the sums in one line.
     pub(crate) fn words(&self) -> String {
         let part = |totals: &ClaimTotals, what: &str| {
             let count = totals.count;
@@ -196,7 +196,7 @@ impl RetentionSimulation {
 }
 
 impl SimulatedSet {
-    /// A set that does not exist: applying its manifest creates it.
+    /// Returns the result for a set that does not exist: applying its manifest creates it.
     pub(crate) fn of_none(key: &ObjectKey) -> Self {
         Self {
             object: reference(&ObjectRef { key: key.clone(), uid: None }),
@@ -353,7 +353,7 @@ pub(crate) fn print_screen(
     Ok(())
 }
 
-/// The names of claims, those of consecutive ordinals as the shell reads them.
+/// Returns the names of claims, those of consecutive ordinals as the shell reads them.
 fn runs(claims: &[&SimulatedClaimEffect]) -> Vec<String> {
     let of_template = claims.iter().filter_map(|it| Some((&*it.object.name, it.ordinal?)));
     let mut names = super::rows::runs(of_template);

@@ -1,4 +1,4 @@
-//! Findings sorted into entries: what explains others first, findings that say the same together.
+//! Entries of the screen, into which findings are sorted: causes first, findings that say the same together.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use crate::{
     rules::{self, CapacityRisk, find},
 };
 
-/// A finding, as much of it as decides where it stands.
+/// A finding, reduced to what decides its place.
 #[derive(Debug, Clone)]
 pub struct Listed {
     pub severity: Severity,
@@ -20,22 +20,23 @@ pub struct Listed {
     pub explain: Option<String>,
     pub age: String,
     pub size: String,
-    /// The findings that explain it: id and object.
+    /// The findings that explain this one: id and object.
     pub causes: Vec<(String, String)>,
-    /// Which text it has.
+    /// Index of the finding's text.
     pub text: usize,
 }
 
-/// One entry of the screen. Every finding is in exactly one: as an object or as a follower.
+/// Entry of the screen, with findings that say the same and those that follow from them. Every finding is in exactly
+/// one: as an object or as a follower.
 #[derive(Debug, Default)]
 pub struct Entry {
-    /// The worst severity of its findings.
+    /// The worst severity of the entry's findings.
     pub severity: Option<Severity>,
     /// Findings that say the same, each about its object.
     pub objects: Vec<usize>,
-    /// Findings that these explain, directly or by way of others.
+    /// Findings that `objects` explain, directly or by way of others.
     pub followers: Vec<usize>,
-    /// Causes beneath which it is not folded: out of scope, or less dangerous than the entry.
+    /// Causes beneath which the entry is not folded: out of scope, or less dangerous than the entry.
     pub unfolded_causes: Vec<String>,
 }
 
@@ -81,8 +82,8 @@ pub fn entries(listed: &[Listed]) -> Vec<Entry> {
     entries
 }
 
-/// The finding at the end of a chain of causes. Rules do not explain each other in a circle; a
-/// report that claims so ends somewhere.
+/// Returns the finding at the end of a chain of causes. Rules do not explain each other in a circle; a report that
+/// claims so ends somewhere.
 fn root(above: &[Option<usize>], start: usize) -> usize {
     let mut at = start;
     for _ in 0..above.len().min(16) {

@@ -1,21 +1,21 @@
-//! What a finding says, apart from its object: findings that say the same are one entry.
+//! Text of a finding, apart from its object: findings that say the same are one entry.
 
 use super::super::wire::{Evidence, Finding};
 use crate::model::escape_control;
 
-/// So much of each text is kept: no screen shows more.
+/// Number of bytes that are kept at each end of a text: no screen shows more.
 const KEPT: usize = 2_000;
 
-/// How a summary quotes the last error.
+/// The beginning of the quotation of the last error in a summary.
 pub const QUOTED_ERROR: &str = " (last error: ";
 
-/// Stand for the finding's object in the ways in which texts name it. Cluster text cannot hold
-/// them: they are control characters.
+/// Characters that stand for the finding's object in the ways in which texts name it. Cluster text cannot hold them:
+/// they are control characters.
 const MARKS: [char; 3] = ['\u{1}', '\u{2}', '\u{3}'];
 
-/// Objects that one command names.
+/// Number of objects that one command names.
 pub const TOGETHER: usize = 5;
-/// Commands that take several objects, by how they begin.
+/// Beginnings of commands that take several objects.
 const TAKES_SEVERAL: [&str; 6] = [
     "kubectl delete ",
     "kubectl storage delete ",
@@ -29,7 +29,7 @@ const TAKES_SEVERAL: [&str; 6] = [
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FindingText {
     id: String,
-    /// What is wrong.
+    /// The problem, in one sentence.
     pub summary: String,
     /// The last error in a controller's own words.
     pub error: Option<String>,
@@ -45,7 +45,7 @@ pub struct FindingText {
 pub type Named<'a> = (&'a str, &'a str);
 
 impl FindingText {
-    /// The text of a finding; `object` is how people name its object.
+    /// Returns the text of a finding; `object` is the name that people use for its object.
     pub fn of(finding: &Finding, object: &str) -> Self {
         let kind = &finding.object.kind;
         let own = names(object, kind);
@@ -89,7 +89,7 @@ impl FindingText {
         }
     }
 
-    /// What the verdict's reason is: a next step, or why there is none.
+    /// Returns the label of the verdict's reason: a next step, or why there is none.
     pub fn label(&self) -> &'static str {
         match &*self.state {
             "blocked" => "Blocked:",
@@ -98,7 +98,7 @@ impl FindingText {
         }
     }
 
-    /// A sentence about one object, or about many of one kind. Commands in it name the objects.
+    /// Returns a sentence about one object, or about many of one kind. Commands in it name the objects.
     pub fn spoken(&self, text: &str, objects: &[Named]) -> String {
         let (Some(first), [_, _, ..]) = (objects.first(), objects) else {
             return objects.first().map_or_else(|| text.to_owned(), |it| about(text, *it));
@@ -128,7 +128,7 @@ impl FindingText {
         spoken
     }
 
-    /// The commands that are offered for these objects: as few as there can be.
+    /// Returns the commands that are offered for these objects, as few as possible.
     pub fn commands(&self, objects: &[Named]) -> Vec<String> {
         let Some(command) = &self.command else { return Vec::new() };
         let several = || together(command, objects);
@@ -138,8 +138,8 @@ impl FindingText {
         commands
     }
 
-    /// The offered command for objects whose names follow it, and the namespace of all; `None` if it takes only one,
-    /// or if they are of several namespaces.
+    /// Returns the offered command for objects whose names follow it, and the namespace of all; `None` if it takes only
+    /// one, or if they are of several namespaces.
     pub fn command_before_names<'a>(
         &self,
         objects: &[Named<'a>],
@@ -157,7 +157,7 @@ impl FindingText {
         Some((before + &space, first))
     }
 
-    /// What one of several objects is called in a sentence.
+    /// Returns the noun for one of several objects in a sentence.
     fn noun(&self) -> &'static str {
         match &*self.kind {
             "PersistentVolume" => "the volume",
@@ -170,7 +170,7 @@ impl FindingText {
     }
 }
 
-/// A text about one object.
+/// Returns a text about one object.
 fn about(text: &str, (object, kind): Named) -> String {
     let mut spoken = text.to_owned();
     for (mark, name) in MARKS.iter().zip(names(object, kind)) {
@@ -181,8 +181,7 @@ fn about(text: &str, (object, kind): Named) -> String {
     spoken
 }
 
-/// A command about the first objects, or one for each of their namespaces; `None` if it can be about
-/// one only.
+/// Returns a command about the first objects, or one for each of their namespaces; `None` if it can be about one only.
 fn together(command: &str, objects: &[Named]) -> Option<Vec<String>> {
     if !takes_several(command) {
         return None;
@@ -210,13 +209,13 @@ fn takes_several(command: &str) -> bool {
     is_word && words.next().is_none() && TAKES_SEVERAL.iter().any(|it| command.starts_with(it))
 }
 
-/// The namespace of an object.
+/// Returns the namespace of an object.
 fn place((object, _): Named<'_>) -> Option<&str> {
     let mut parts = object.splitn(3, '/');
     parts.nth(1).filter(|_| parts.next().is_some())
 }
 
-/// How texts name an object: `pvc/NAMESPACE/NAME`, `pvc/NAME -n NAMESPACE` and
+/// Returns the ways in which texts name an object: `pvc/NAMESPACE/NAME`, `pvc/NAME -n NAMESPACE` and
 /// `persistentvolumeclaim/NAME`.
 fn names(object: &str, kind: &str) -> [String; 3] {
     let mut parts = object.splitn(3, '/');
@@ -231,7 +230,7 @@ fn names(object: &str, kind: &str) -> [String; 3] {
     }
 }
 
-/// A text with marks where it names the object.
+/// Returns a text with marks where it names the object.
 fn marked(text: &str, names: &[String; 3]) -> String {
     let mut text = escape_control(&beginning(text)).into_owned();
     for (mark, name) in MARKS.iter().zip(names) {
@@ -262,7 +261,7 @@ fn replaced(text: &str, name: &str, mark: char) -> String {
     result
 }
 
-/// The beginning of a text, and its end if it is very long.
+/// Returns the beginning of a text, and its end if it is very long.
 fn beginning(text: &str) -> String {
     if text.len() <= 2 * KEPT {
         return text.to_owned();
@@ -276,13 +275,13 @@ fn beginning(text: &str) -> String {
     format!("{}…{}", &text[..boundary(KEPT)], &text[boundary(text.len() - KEPT)..])
 }
 
-/// The last error that the evidence shows, in the words of whoever reported it, without the time.
+/// Returns the last error that the evidence shows, in the words of its reporter, without the time.
 fn last_error(evidence: &[Evidence]) -> Option<String> {
     let error = evidence.iter().filter_map(error_of).find(|it| !it.is_empty())?;
     Some(plain(&error))
 }
 
-/// The error in one piece of evidence, if it is one.
+/// Returns the error in one piece of evidence, if it is one.
 fn error_of(evidence: &Evidence) -> Option<String> {
     let Evidence { field, value, .. } = evidence;
     // What stands where there is no value, or where it was not read.
@@ -312,7 +311,7 @@ fn error_of(evidence: &Evidence) -> Option<String> {
     (word && failed).then(|| text.to_owned())
 }
 
-/// An event's text without the times at its end, and whether it had any.
+/// Returns an event's text without the times at its end, and whether it had any.
 fn without_time(value: &str) -> (&str, bool) {
     const TIME: usize = "2026-01-01T00:00:00Z".len();
     let text = value.trim_end_matches(')');
@@ -330,7 +329,7 @@ fn without_time(value: &str) -> (&str, bool) {
     (cut.trim_end(), true)
 }
 
-/// A reason without the error that it quotes, which stands above it.
+/// Returns a reason without the error that it quotes, which stands above it.
 fn without(reason: &str, error: &str) -> String {
     if error.len() < 20 {
         return reason.to_owned(); // It takes no more room than to say so.
@@ -338,7 +337,7 @@ fn without(reason: &str, error: &str) -> String {
     reason.replace(&format!(": {error}"), " (see Error)").replace(error, "(see Error)")
 }
 
-/// An error without the wrapping of gRPC: `NotFound: no such volume`.
+/// Returns an error without the wrapping of gRPC: `NotFound: no such volume`.
 fn plain(error: &str) -> String {
     const WRAPPED: &str = "rpc error: code = ";
     const TEXT: &str = " desc = ";

@@ -1,5 +1,5 @@
-//! The table of findings at a terminal: what explains others first, what follows from it folded
-//! beneath, findings that say the same together.
+//! The table of findings at a terminal: causes first, what follows from them folded beneath, findings that say the same
+//! together.
 //!
 //! To a pipe, `report` prints one line per finding instead, and every finding.
 
@@ -30,45 +30,45 @@ use crate::{
     rules::{self, EXPLAINED},
 };
 
-/// The finding about a record of a volume that was deleted.
+/// The rule about a record of a volume that was deleted.
 const KEPT_BACKEND: &str = "journal-kept-backend";
-/// Objects of one entry that are listed; of more, so many and their number.
+/// Number of objects of one entry that are listed; of more, this many and their number.
 const LISTED: usize = 10;
-/// Objects that wait for a finding and are named; of more, their number.
+/// Number of objects that wait for a finding and are named; of more, their number.
 const NAMED: usize = 3;
-/// Columns of an error: three lines of a narrow screen.
+/// Number of columns of an error: three lines of a narrow screen.
 const LONGEST_ERROR: usize = 200;
-/// Lines of a next step, or of a refusal.
+/// Number of lines of a next step, or of a refusal.
 const ADVICE: usize = 5;
-/// Columns of a severity, and at least of an age and a size.
+/// Number of columns of a severity, and least number of those of an age and a size.
 const COLUMNS: [usize; 3] = [10, 7, 8];
-/// Commands with which to begin.
+/// Number of commands with which to begin.
 const FIRST: usize = 3;
 
-/// How it is printed.
+/// Style of the screen.
 #[derive(Debug, Clone, Copy)]
 pub struct ScreenStyle {
-    /// Print the line of headers.
+    /// Whether the line of headers is printed.
     pub headers: bool,
-    /// Columns of the terminal.
+    /// Number of columns of the terminal.
     pub width: u16,
-    /// Colour severities and verdicts.
+    /// Whether severities and verdicts are coloured.
     pub colour: bool,
-    /// Print the worst last.
+    /// Whether the worst finding is printed last.
     pub reverse: bool,
 }
 
 /// The command that reports the same once more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SameReport {
-    /// The namespaces that it is about; all if empty.
+    /// The namespaces that the report is about; all if empty.
     pub namespaces: Vec<String>,
-    /// Its other flags, as they can be typed.
+    /// The other flags of the command, as they can be typed.
     pub flags: String,
 }
 
 impl SameReport {
-    /// The command that lists the objects of one finding, of which all are in this place.
+    /// Returns the command that lists the objects of one finding, of which all are in this place.
     fn names(&self, id: &str, place: Option<&str>) -> String {
         let namespaces = place.map_or_else(|| self.namespaces.join(","), str::to_owned);
         let within = match &*namespaces {
@@ -79,17 +79,16 @@ impl SameReport {
     }
 }
 
-/// How the commands that are offered begin and end.
+/// Beginning and end of the commands that are offered.
 #[derive(Debug, Clone, Copy)]
 pub struct OfferedCommands<'a> {
-    /// What reports the same once more, if that is short.
+    /// The command that reports the same once more, if that is short.
     pub again: Option<&'a SameReport>,
-    /// What each of them repeats.
+    /// The flags that each command repeats.
     pub repeated: &'a RepeatedFlags,
 }
 
-/// Prints findings for somebody who reads them at a terminal, and returns the commands with which to
-/// begin.
+/// Prints findings for people at a terminal, and returns the commands with which to begin.
 ///
 /// # Errors
 /// When writing fails.
@@ -146,7 +145,7 @@ pub fn print(
     Ok(first)
 }
 
-/// How people name an object, on one line.
+/// Returns the name that people use for an object, on one line.
 fn name(object: &ObjectReference) -> String {
     bounded(&escape_control(&short_name(object)), LONGEST_NAME)
 }
@@ -168,7 +167,7 @@ fn listed(finding: Finding, object: String, text: usize) -> Listed {
     }
 }
 
-/// The command that explains an object, if it can be explained.
+/// Returns the command that explains an object, if it can be explained.
 fn explain(object: &ObjectReference) -> Option<String> {
     let group = object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
     let kind = Kind::parse(group, &object.kind).filter(|kind| EXPLAINED.contains(kind))?;
@@ -178,7 +177,7 @@ fn explain(object: &ObjectReference) -> Option<String> {
     Some(format!("kubectl storage explain {}", escape_control(&named)))
 }
 
-/// The objects of an entry.
+/// Returns the objects of an entry.
 fn named<'l>(listed: &'l [Listed], entry: &Entry) -> Vec<Named<'l>> {
     let objects = entry.objects.iter().map(|it| &listed[*it]);
     objects.map(|it| (&*it.object, &*it.kind)).collect()
@@ -194,7 +193,7 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// The commands that are offered for an entry, and for how many of its objects.
+    /// Returns the commands that are offered for an entry, and the number of its objects that they cover.
     fn commands(&self, entry: &Entry, text: &FindingText) -> (Vec<String>, usize) {
         let objects = named(self.listed, entry);
         if objects.len() > TOGETHER
@@ -213,7 +212,7 @@ impl Page<'_> {
         (text.commands(&objects), objects.len().min(TOGETHER))
     }
 
-    /// The command with which to begin: what is offered, else what explains the first object.
+    /// Returns the command with which to begin: what is offered, else what explains the first object.
     fn start(&self, entry: &Entry, text: &FindingText) -> Option<String> {
         let first = &self.listed[*entry.objects.first()?];
         let explained = || first.explain.clone();
@@ -228,7 +227,7 @@ impl Page<'_> {
         usize::from(self.style.width).max(40) - 4
     }
 
-    /// A line per object.
+    /// Writes a line per object.
     fn objects(&mut self, entry: &Entry) -> io::Result<()> {
         // One more would take no more room than to say so.
         let shown = match entry.objects.len() {
@@ -250,7 +249,7 @@ impl Page<'_> {
         }
     }
 
-    /// The age of a finding, or of one that follows from it about the same object.
+    /// Returns the age of a finding, or of one that follows from it about the same object.
     fn age(&self, entry: &Entry, index: usize) -> String {
         let it = &self.listed[index];
         let followers = if entry.objects.len() == 1 { &entry.followers[..] } else { &[] };
@@ -300,7 +299,7 @@ impl Page<'_> {
         }
     }
 
-    /// A label and what it is about.
+    /// Writes a label and its text.
     fn labelled(&mut self, label: &str, text: &str) -> io::Result<()> {
         let indent = label.len().max(6) + 1;
         let width = self.width().saturating_sub(indent).max(20);
@@ -316,7 +315,7 @@ impl Page<'_> {
         Ok(())
     }
 
-    /// What follows from an entry: by name if it is little, else by kind.
+    /// Returns what follows from an entry: by name if it is little, else by kind.
     fn followers(&self, entry: &Entry) -> Vec<String> {
         let own = |object: &str| entry.objects.iter().any(|it| self.listed[*it].object == object);
         let mut others: Vec<&Listed> = Vec::new();
@@ -366,7 +365,7 @@ impl Page<'_> {
     }
 }
 
-/// So many objects of a kind, in a word that people use.
+/// Returns a number of objects of a kind, in a word that people use.
 fn of_kind(kind: &str, count: usize) -> String {
     let word = match kind {
         "PersistentVolume" => "volume",

@@ -1,4 +1,4 @@
-//! `kind: Plan`: what would be changed, as it is shown, saved and read back.
+//! Document `kind: Plan`: the changes of a plan, as they are shown, saved and read back.
 
 use std::collections::BTreeMap;
 
@@ -287,7 +287,7 @@ pub fn plan(plan: &inner::Plan, cluster: &Cluster) -> Plan {
 }
 
 impl Plan {
-    /// The same, with these flags in all of its commands, to be shown: its digest is that of what was planned.
+    /// Returns the plan with these flags in all of its commands, to be shown: its digest is that of what was planned.
     pub(super) fn repeating(&self, flags: &RepeatedFlags) -> Self {
         let mut plan = self.clone();
         for change in &mut plan.changes {
@@ -298,13 +298,13 @@ impl Plan {
         plan
     }
 
-    /// Writes the digest.
+    /// Returns the plan with its digest.
     fn sealed(mut self) -> Self {
         self.metadata.digest = self.digest();
         self
     }
 
-    /// Computes the digest over everything but itself.
+    /// Returns the digest over everything but itself.
     pub(super) fn digest(&self) -> String {
         use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! `kind: Receipt` and `kind: Journal`: the outcome of every change of a plan, and what is recorded of it.
+//! Documents `kind: Receipt` and `kind: Journal`: the outcome of every change of a plan, and its records.
 
 use std::io::{self, Write};
 
@@ -113,7 +113,7 @@ pub struct DoneChange {
     pub undo: Option<String>,
 }
 
-/// What a receipt says besides what became of the changes.
+/// Context of a receipt, besides the outcomes of the changes.
 #[derive(Debug, Clone)]
 pub struct ReceiptContext<'a> {
     /// The command.
@@ -122,12 +122,12 @@ pub struct ReceiptContext<'a> {
     pub journal: String,
     /// Whether nothing was really written.
     pub dry_run: bool,
-    /// What was not seen.
+    /// The resources that were not read.
     pub blind: &'a [UnreadGap],
 }
 
 impl Receipt {
-    /// The same, with these flags in all of its commands.
+    /// Returns the receipt with these flags in all of its commands.
     #[must_use]
     pub fn repeating(mut self, flags: &RepeatedFlags) -> Self {
         for change in &mut self.changes {
@@ -331,8 +331,8 @@ pub fn journal(journals: Vec<ClusterJournal>) -> Journal {
     }
 }
 
-/// Puts an entry into its public shape; `whole` with its request and what the object was before.
-/// `look` says what there is to look at where it is open.
+/// Puts an entry into its public shape; `whole` with its request and its object before it. `look` says what there is to
+/// look at where it is open.
 pub fn journal_entry(
     entry: &Entry,
     history: &History,
@@ -389,7 +389,7 @@ pub fn leader_term(term: &Term) -> LeaderTerm {
     LeaderTerm { lease: term.lease.clone(), transitions: term.transitions }
 }
 
-/// Prints what was done, the newest last.
+/// Prints the entries of a journal, the newest last.
 ///
 /// # Errors
 /// When writing fails.

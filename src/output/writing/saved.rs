@@ -1,4 +1,4 @@
-//! Reads a saved plan back.
+//! Reading of a saved plan.
 
 use super::super::publish::thresholds;
 use super::plan::{Plan, SavedSettings};
@@ -8,24 +8,24 @@ use crate::model::{
 };
 use crate::output::wire::API_VERSION;
 
-/// Why a saved plan is not carried out.
+/// Reason for which a saved plan is not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// It is no plan, or only a part of one.
+    /// The file is no plan, or only a part of one.
     #[error("it is not a whole plan: {0}")]
     NotAPlan(String),
-    /// Another version made it.
+    /// Another version made the plan.
     #[error("it is a {kind} of {version}, and this version reads a Plan of {API_VERSION}")]
     OtherVersion { kind: String, version: String },
-    /// It was changed.
+    /// The plan was edited.
     #[error("it was edited after it was made: its digest does not fit")]
     Edited,
-    /// A setting in it means nothing to this version.
+    /// A setting in the plan means nothing to this version.
     #[error("its setting {0} cannot be read")]
     Setting(String),
 }
 
-/// Reads a plan.
+/// Reads a saved plan.
 ///
 /// # Errors
 /// When it is not whole, of another version, or edited.
@@ -49,14 +49,14 @@ pub fn read(text: &str) -> Result<Plan, PlanError> {
 }
 
 impl Plan {
-    /// When it was made.
+    /// Returns the time at which the plan was made.
     pub fn made(&self) -> Option<Time> {
         self.metadata.made_at.as_deref().and_then(|text| parse_time(text).ok().flatten())
     }
 }
 
 impl SavedSettings {
-    /// Saves what a plan was judged under.
+    /// Returns the saved form of the settings of a plan.
     pub(super) fn of(settings: &Settings) -> Self {
         Self {
             thresholds: thresholds(settings),
@@ -99,7 +99,7 @@ impl SavedSettings {
         }
     }
 
-    /// What it was judged under.
+    /// Returns the settings of the plan.
     ///
     /// # Errors
     /// When a threshold is not one that this version has.

@@ -1,4 +1,4 @@
-//! One write of a plan: what it does, and what its request tests.
+//! One write of a plan: its effect, and the conditions that its request tests.
 
 use serde::{Deserialize, Serialize};
 
@@ -159,7 +159,7 @@ fn step(action: &Action) -> PlannedStep {
     PlannedStep { action: action.name().to_owned(), what, preconditions }
 }
 
-/// In words, and what is tested.
+/// Describes a change of a retention policy, and the conditions that are tested.
 fn retention_changed(from: &RetentionPolicy, to: &RetentionPolicy) -> (String, Vec<String>) {
     let fields = [
         ("whenDeleted", &from.when_deleted, &to.when_deleted),
@@ -175,7 +175,7 @@ fn retention_changed(from: &RetentionPolicy, to: &RetentionPolicy) -> (String, V
     (format!("patch {}", changed.join(" and ")), std::iter::once(alive).chain(tests).collect())
 }
 
-/// In words, and what is tested.
+/// Describes the removal of owner references, and the conditions that are tested.
 fn owners_removed(claim: &ObjectRef, owners: &[OwnerReference]) -> (String, Vec<String>) {
     let named = owners.iter().map(named).collect::<Vec<_>>().join(", ");
     let uid = |it: &OwnerReference| it.uid.as_ref().map_or_else(String::new, Uid::to_string);
@@ -186,7 +186,7 @@ fn owners_removed(claim: &ObjectRef, owners: &[OwnerReference]) -> (String, Vec<
     (format!("patch owner references of {claim} out: {named}"), tests)
 }
 
-/// In words, and what is tested.
+/// Describes the addition or replacement of an owner reference, and the conditions that are tested.
 fn owner_added(
     owner: &OwnerReference,
     replaces: &[OwnerReference],
@@ -212,7 +212,7 @@ fn named(owner: &OwnerReference) -> String {
     format!("{} {}", owner.kind, owner.name)
 }
 
-/// What the same patch does about the deletion-protection finalizer.
+/// Describes the change of the deletion-protection finalizer by the same patch.
 fn protection(edit: FinalizerEdit) -> String {
     match edit {
         FinalizerEdit::Untouched => String::new(),

@@ -11,24 +11,24 @@ use super::plan::{HeldFinalizer, Plan, PlannedChange, RefusedChange};
 use super::receipt::{DoneChange, Receipt};
 use crate::model::{escape_control, format_age};
 
-/// So much of a sentence is printed. None is longer, but for messages in status fields, which may have any length.
+/// Greatest length of a sentence that is printed. None is longer, but for messages in status fields, which may have any
+/// length.
 const LONGEST: usize = 2_000;
 
-/// How a plan is printed.
+/// Screen on which a plan is printed.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanScreen<'a> {
-    /// The cluster and the namespaces that it is about, or the dump.
+    /// The cluster and the namespaces that the plan is about, or the dump.
     pub place: &'a str,
-    /// Columns of the terminal.
+    /// Number of columns of the terminal.
     pub width: usize,
-    /// Print in red what destroys data, in green what keeps it.
+    /// Whether what destroys data is printed in red, and what keeps it in green.
     pub colour: bool,
-    /// What the commands in it repeat.
+    /// The flags that the plan's commands repeat.
     pub repeated: &'a RepeatedFlags,
 }
 
-/// Prints what would be changed, and first where: changes with the same risk and the same undo
-/// together.
+/// Prints the planned changes, and first their cluster: changes with the same risk and the same undo together.
 ///
 /// # Errors
 /// When writing fails.
@@ -80,7 +80,7 @@ pub fn plan_table(out: &mut dyn Write, plan: &Plan, screen: PlanScreen) -> io::R
     refusals(out, &plan.refusals, width, paint)
 }
 
-/// An object or an effect, in the colour of what becomes of its data.
+/// Returns an object or an effect, in the colour of the fate of its data.
 fn by_fate(paint: Paint, change: &PlannedChange, text: &str) -> String {
     match change.data.as_deref() {
         Some("destroyed" | "at-risk") => paint.alarm(text),
@@ -89,7 +89,7 @@ fn by_fate(paint: Paint, change: &PlannedChange, text: &str) -> String {
     }
 }
 
-/// The size in its column, of what has one.
+/// Returns the size of an object for its column, empty for kinds without one.
 fn size(change: &PlannedChange) -> &str {
     if matches!(&*change.object.kind, "StatefulSet" | "Namespace") {
         return "";
@@ -97,7 +97,7 @@ fn size(change: &PlannedChange) -> &str {
     change.volume.as_ref().and_then(|it| it.capacity.as_deref()).unwrap_or("?")
 }
 
-/// What all changes of a plan have in common; `None` where they differ.
+/// Outcomes that all changes of a plan have in common; `None` where they differ.
 struct Shared<'a> {
     effect: Option<&'a str>,
     risk: Option<&'a str>,
@@ -124,7 +124,7 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// Risk and undo of a change, where these are not the same for all.
+    /// Returns the risk and undo of a change, where these are not the same for all.
     fn own_outcomes<'c>(
         &self,
         change: &'c PlannedChange,
@@ -135,7 +135,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Changes with the same risk and undo, in the order of the first of each.
+/// Returns groups of changes with the same risk and undo, in the order of the first of each.
 fn groups(changes: &[PlannedChange]) -> Vec<Vec<&PlannedChange>> {
     let mut groups: Vec<Vec<&PlannedChange>> = Vec::new();
     let mut known: HashMap<(&str, &str), usize> = HashMap::new();
@@ -192,7 +192,7 @@ fn one_change(
     Ok(())
 }
 
-/// A sentence at the margin, after its label.
+/// Writes a sentence at the margin, after its label.
 fn labelled(
     out: &mut dyn Write,
     label: &str,
@@ -212,7 +212,7 @@ fn is_removed(change: &PlannedChange, held: &HeldFinalizer) -> bool {
     change.steps.iter().any(|step| step.what.contains(&held.finalizer))
 }
 
-/// Who should have removed a finalizer.
+/// Returns the controller that should have removed a finalizer, with its state.
 fn remover(held: &HeldFinalizer) -> String {
     let HeldFinalizer { finalizer, by, state, because, .. } = held;
     match held.probes.is_empty() {
@@ -221,7 +221,7 @@ fn remover(held: &HeldFinalizer) -> String {
     }
 }
 
-/// Prints what is not changed, and why: objects that share a reason share its lines.
+/// Prints the refused objects with the reasons; objects that share a reason share its lines.
 ///
 /// # Errors
 /// When writing fails.
@@ -247,7 +247,7 @@ pub fn refusals(
     Ok(())
 }
 
-/// Prints what became of every change.
+/// Prints the outcome of every change.
 ///
 /// # Errors
 /// When writing fails.
@@ -296,7 +296,7 @@ pub fn names(
     Ok(())
 }
 
-/// Returns what became of all changes, in a line.
+/// Returns the numbers of outcomes of all changes, in a line.
 pub fn receipt_totals(receipt: &Receipt) -> String {
     let summary = &receipt.summary;
     let counts = [
@@ -335,7 +335,7 @@ fn indented_lines(text: &str, width: usize) -> Vec<String> {
     wrap(&shortened(&escape_control(text), LONGEST), width.max(40) - 4)
 }
 
-/// The age, marked when it is a bound.
+/// Returns the age, marked when it is a bound.
 fn age(change: &PlannedChange) -> String {
     let Some(age) = &change.age else { return String::new() };
     match age.seconds {

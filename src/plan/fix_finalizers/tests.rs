@@ -1,4 +1,4 @@
-//! Which manifest is used for the missing volume of an attachment.
+//! Choice of the manifest for the missing volume of an attachment.
 
 use std::cell::RefCell;
 

@@ -1,4 +1,4 @@
-//! What blocks the deletion of a backend volume that no volume references.
+//! Tests of what blocks the deletion of a backend volume that no volume references.
 
 use std::cell::RefCell;
 
@@ -115,7 +115,7 @@ fn planned(
     orphan(&Cx::new(&cluster, &settings, &facts), history, which, secret)
 }
 
-/// Returns what would be created, or why nothing is.
+/// Returns the manifest that would be created, or why none is.
 fn said(
     history: &History,
     which: &OrphanSource,

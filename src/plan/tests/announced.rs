@@ -8,15 +8,15 @@ use crate::facts::announced_volume;
 use crate::model::{AnnouncedBatch, Announcements, Veto};
 use crate::remedies::Announcing;
 
-/// What has become of the announcement of a volume.
+/// Fate of the announcement of a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Story {
     NotAnnounced,
     Running,
     Due,
-    /// Due by an annotation that was forged, not by the record.
+    /// The annotation was forged to be due; the record is not.
     Forged,
-    /// Recorded again without an annotation of its own.
+    /// The volume was recorded again, without an annotation for that record.
     Earlier,
     /// The annotation was removed.
     Unmarked,
@@ -53,7 +53,7 @@ const STORIES: [Story; 15] = [
 ];
 
 impl Story {
-    /// Whether the volume may be announced, with `--include-vetoed` or without.
+    /// Whether a volume with this story may be announced, with `--include-vetoed` or without.
     fn may_be_announced(self, include_vetoed: bool) -> bool {
         match self {
             Self::Running | Self::Due | Self::Forged | Self::Lengthened => false,
@@ -63,8 +63,8 @@ impl Story {
     }
 }
 
-/// A cluster with these volumes and what was announced of them, and the volumes that `gc` would reclaim
-/// with what there is to know of each.
+/// Returns a cluster with these volumes and their announcements, and the volumes that `gc` would reclaim with what
+/// there is to know of each.
 fn told(
     all: &[(Traits, Story)],
     settings: &Settings,
@@ -133,7 +133,7 @@ fn told(
 }
 
 fn stories() -> impl Strategy<Value = Vec<(Traits, Story)>> {
-    // Half of them nobody has anything to do with: otherwise few would be reclaimed.
+    // Nothing speaks against reclaiming half of them: otherwise few would be reclaimed.
     let plain = traits().prop_map(|it| Traits {
         against: A::Nothing,
         phase: Phase::Released,
@@ -210,8 +210,7 @@ proptest! {
         prop_assert!(plan.changes.iter().all(|it| !it.purpose.destroys()));
     }
 
-    /// Whatever is not seen at the moment, as while it is listed again, announcements are asked for
-    /// again before the write.
+    /// Asks for announcements again before each write, whatever is not read at the moment, as while it is listed again.
     #[test]
     fn every_decision_looks_at_announcements(
         all in stories(), settings in settings(), lost in option::of(select(&ALWAYS[1..])),

@@ -1,4 +1,4 @@
-//! The properties.
+//! Promises that every plan keeps, as properties.
 
 use super::*;
 
@@ -14,8 +14,8 @@ fn may_go(traits: &Traits, settings: &Settings) -> bool {
     untouched && is_old_and_kept(traits, settings)
 }
 
-/// Whether `gc --keep-backend` may delete its object: no controller is required, and another volume
-/// may reference the backend volume.
+/// Whether `gc --keep-backend` may delete the object of a volume: no controller is required, and another volume may
+/// reference the backend volume.
 fn may_be_dropped(traits: &Traits, settings: &Settings) -> bool {
     let of_deletion =
         [A::SharedHandle, A::NodeGone, A::SecretMissing, A::SecretForbidden, A::Driver];
@@ -66,7 +66,7 @@ fn carried_out(mut volume: Volume, change: &ProposedChange) -> Volume {
     volume
 }
 
-/// Returns a change apart from the finalizer, which is only added where enough is known.
+/// Returns a change without the added finalizer, which is only there where enough is known.
 fn apart_from_protection(change: &ProposedChange) -> ProposedChange {
     let mut change = change.clone();
     let added = format!(" and adds finalizer {}", crate::facts::EXTERNAL_PROVISIONER);
@@ -85,8 +85,7 @@ fn apart_from_protection(change: &ProposedChange) -> ProposedChange {
     change
 }
 
-/// Whether a change is one of a plan that was made with more knowledge; it adds no finalizer that
-/// that one does not add.
+/// Whether a change is part of a plan that was made with more knowledge, and adds no finalizer that the plan does not.
 fn is_among(change: &ProposedChange, whole: &Plan) -> bool {
     let adds =
         |it: &ProposedChange| it.proposal.steps.iter().any(|step| step.added_finalizer().is_some());
@@ -244,7 +243,7 @@ proptest! {
     }
 }
 
-/// The properties above would hold for a `gc` that never proposes anything.
+/// Checks that `gc` proposes anything: the properties above would hold for one that never does.
 #[test]
 fn a_volume_that_nothing_speaks_against_is_planned() {
     let all = [Traits {

@@ -1,4 +1,4 @@
-//! Rows of other kinds than volumes.
+//! Rows of other kinds than volumes, for random clusters.
 
 use super::*;
 
@@ -14,7 +14,7 @@ pub(super) fn claim(traits: &Traits, index: usize, uid: &str, volume: Option<Str
     }))
 }
 
-/// A pod that runs the csi-provisioner of the driver that is alive.
+/// Returns a pod that runs the csi-provisioner of the driver that is alive.
 pub(super) fn provisioner() -> Row {
     let args: Box<[Text]> = [format!("--drivername={ALIVE}").as_str().into()].into();
     Row::Pod(Box::new(PodUse {

@@ -18,7 +18,7 @@ use crate::model::{
     Action, Claim, ClaimPhase, Effect, Loss, Phase, Proposal, ReclaimPolicy, Refusal, Undo, Volume,
 };
 
-/// P-DELETE of a claim, after P-POLICY of its volume where its data is kept.
+/// Deletes a claim (P-DELETE), after its volume is set to Retain (P-POLICY) where its data is kept.
 pub static REMEDY: Remedy<Claim> = Remedy {
     id: "delete-claim",
     needs: facts::needs![controller: PersistentVolumeClaim, Node, VolumeAttachment, StorageClass, VolumeSnapshot, VolumeSnapshotContent, VolumeGroupSnapshotContent, Secret, ReplicationController, Job, CronJob, HorizontalPodAutoscaler, PartialObjectMetadata],
@@ -31,11 +31,10 @@ pub static REMEDY: Remedy<Claim> = Remedy {
     propose: |cx, claim| propose(cx, claim, ClaimDeletionProgress::default()),
 };
 
-/// How far the deletion of a claim is: what its earlier steps did is not refused as if another
-/// client had done it.
+/// Progress of the deletion of a claim: the effect of its earlier steps is not refused as that of another client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClaimDeletionProgress {
-    /// Its volume was set to Retain.
+    /// Whether the volume of the claim was set to Retain.
     pub retained: bool,
 }
 
@@ -130,7 +129,7 @@ fn proposal(
     }
 }
 
-/// P-POLICY to Retain. While the volume is Bound, no controller acts on its policy.
+/// Returns the P-POLICY step to Retain. While the volume is Bound, no controller acts on its policy.
 fn retain(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -> Action {
     Action::SetReclaimPolicy {
         volume: volume.object(),
@@ -141,7 +140,7 @@ fn retain(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -> Action {
     }
 }
 
-/// What the deletion does; `None` where it is refused.
+/// Returns the effect of the deletion; `outcome` is `None` where it is refused.
 fn effect(claim: &Claim, outcome: Option<&DataOutcome>) -> Effect {
     let (what, risk) = match outcome {
         None => (format!("deletes {}", claim.object()), "users of the claim lose it"),
@@ -174,8 +173,8 @@ fn effect(claim: &Claim, outcome: Option<&DataOutcome>) -> Effect {
     Effect { what, risk: risk.to_owned() }
 }
 
-/// Decides what becomes of the data: `Err` refuses the deletion. `retained`: an earlier step has set
-/// the volume to Retain.
+/// Decides about the data of a claim; `Err` refuses the deletion. `retained`: an earlier step has set the volume to
+/// Retain.
 ///
 /// # Errors
 /// When an object was not read on which this rests.
@@ -277,17 +276,17 @@ fn is_bound_to(claim: &Claim, volume: &Volume) -> checks::Checked {
     }
 }
 
-/// What becomes of the data of a claim.
+/// The decision about the data of a claim.
 #[derive(Debug)]
 enum DataOutcome<'a> {
     /// No volume is bound to the claim.
     NoVolume,
-    /// The policy of its volume is Retain, or is set to it first.
+    /// The data is kept: the policy of the volume is Retain, or is set to it first.
     Kept(&'a Volume),
-    /// The policy is Delete, and its controller acts on it.
+    /// The data is destroyed: the policy is Delete, and its controller acts on it.
     Destroyed {
         volume: &'a Volume,
-        /// What the controller does, with its name.
+        /// The action of the controller, with its name.
         what: String,
         /// The risk.
         risk: &'static str,
@@ -326,8 +325,8 @@ fn no_other_volume(cx: &Cx, claim: &Claim) -> Seen<checks::Checked> {
     })
 }
 
-/// Refuses unless the controller of a volume with policy Delete would destroy what the claim uses,
-/// and nothing else. Returns what it does, with its name, and the risk.
+/// Refuses unless the controller of a volume with policy Delete would destroy the storage that the claim uses, and
+/// nothing else. Returns what it does, with its name, and the risk.
 ///
 /// # Errors
 /// When an object was not read on which this rests.

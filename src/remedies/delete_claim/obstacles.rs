@@ -1,5 +1,5 @@
-//! What forbids the deletion of a claim whatever becomes of its data: its users, its owners, and
-//! whatever would leave it Terminating.
+//! Checks of a claim that hold whatever the decision about its data: its users, its owners, and obstacles that would
+//! leave it Terminating.
 //!
 //! Claims without a volume: Pending ones, which can be bound at any moment, and Lost ones, which may
 //! be the last record of their data.
@@ -13,9 +13,9 @@ use crate::facts::{
 };
 use crate::model::{Claim, ControllerRole, Kind, Liveness, ReclaimPolicy, Volume};
 
-/// How many users of a claim a reason names at most.
+/// Number of users of a claim that a reason names at most.
 const NAMED: usize = 20;
-/// How many finalizers and pods a reason names of a Terminating claim.
+/// Number of finalizers and pods of a Terminating claim that a reason names at most.
 const FEW: usize = 3;
 
 /// The flag that allows the deletion of a claim that its set retains out of range.
@@ -82,7 +82,7 @@ pub(super) fn not_used(
     Ok(Ok(()))
 }
 
-/// The template of a set that retains the claim although it has no pod of its ordinal now.
+/// Returns the template of a set that retains the claim although it has no pod of its ordinal now.
 fn leftover_of<'a, 'b>(reason: &'b UnsafeReason<'a>) -> Option<&'b SetTemplate<'a>> {
     match reason {
         UnsafeReason::Template(it) if it.decided && !it.is_in_range() => Some(it),
@@ -90,8 +90,8 @@ fn leftover_of<'a, 'b>(reason: &'b UnsafeReason<'a>) -> Option<&'b SetTemplate<'
     }
 }
 
-/// Refuses while the set is being scaled or deleted: what its range is, its controller has not seen.
-/// A set at replicas 0 is paused, and all its data is out of range: it may only be kept.
+/// Refuses while the set is being scaled or deleted: its controller has not observed its range. A set at replicas 0 is
+/// paused, and all its data is out of range: it may only be kept.
 fn settled(cx: &Cx, it: &SetTemplate) -> Checked {
     let set = it.set;
     checks::set_is_settled(set)?;
@@ -105,7 +105,7 @@ fn settled(cx: &Cx, it: &SetTemplate) -> Checked {
     Ok(())
 }
 
-/// What ends a use, or which flag allows it.
+/// Returns the way to end a use, or the flag that allows it.
 fn ended_by(cx: &Cx, reason: &UnsafeReason) -> String {
     let Some(leftover) = leftover_of(reason) else { return reason.ended_by() };
     match settled(cx, leftover) {
@@ -118,7 +118,7 @@ fn ended_by(cx: &Cx, reason: &UnsafeReason) -> String {
     }
 }
 
-/// Tells that a set can want the claim again, and who may scale it.
+/// Adds the notices that a set can want the claim again, and about its autoscalers.
 fn notice_scale_up(cx: &Cx, it: &SetTemplate, notices: &mut Vec<String>) {
     let (set, template) = (it.set.object(), it.template);
     notices.push(format!(
@@ -192,7 +192,7 @@ pub(super) fn no_finalizer_blocks(cx: &Cx, claim: &Claim) -> Seen<Checked> {
     Ok(Ok(()))
 }
 
-/// Refuses unless kube-controller-manager runs: nothing else removes kubernetes.io/pvc-protection.
+/// Requires that kube-controller-manager runs: nothing else removes kubernetes.io/pvc-protection.
 pub(super) fn protection_is_removed(cx: &Cx, relies_on: &mut ReliedFlags) -> Seen<Checked> {
     let name = ControllerRole::ControllerManager.name();
     let state = facts::controller_manager(cx);
@@ -206,7 +206,7 @@ pub(super) fn protection_is_removed(cx: &Cx, relies_on: &mut ReliedFlags) -> See
     Ok(checked.map_err(|reason| because(&reason)))
 }
 
-/// Tells which tools may revert what is done.
+/// Adds notices about tools that may revert the changes.
 pub(super) fn notice_keepers(claim: &Claim, outcome: &DataOutcome, notices: &mut Vec<String>) {
     if let Some(keeper) = facts::keeper_of(&claim.metadata) {
         notices.push(format!("{keeper} manages the claim, and may recreate it, empty"));
@@ -220,7 +220,7 @@ pub(super) fn notice_keepers(claim: &Claim, outcome: &DataOutcome, notices: &mut
     }
 }
 
-/// Says what is unknown because something was not read.
+/// Adds to a gap the question that it leaves open.
 pub(super) fn with_consequence(unseen: Unseen) -> Unseen {
     let unknown = match unseen.kind {
         Kind::PersistentVolume => "what happens to its data",
@@ -243,11 +243,11 @@ pub(super) fn with_consequence(unseen: Unseen) -> Unseen {
     Unseen { reason, ..unseen }
 }
 
-/// What is decided about a claim without a volume.
+/// The decision about a claim without a volume.
 type Decided<'a> = Seen<Result<DataOutcome<'a>, String>>;
 
-/// A claim that is Pending has no data; but a volume that is bound to it at the same moment is
-/// reclaimed by its policy when the claim is deleted.
+/// Decides about a Pending claim: it has no data, but a volume that is bound to it at the same moment is reclaimed by
+/// its policy when the claim is deleted.
 pub(super) fn pending<'a>(
     cx: &Cx<'a>,
     claim: &Claim,
@@ -298,7 +298,7 @@ fn may_become_its_own(volume: &Volume, claim: &Claim) -> bool {
     uid.is_none() || uid == claim.metadata.uid.as_ref()
 }
 
-/// A claim that is Lost may be the last record of its data. It is deleted only where that affects no
+/// Decides about a Lost claim, which may be the last record of its data: it is deleted only where that affects no
 /// volume, and only if the user decided to keep what remains.
 pub(super) fn lost<'a>(
     cx: &Cx<'a>,

@@ -1,4 +1,4 @@
-//! A cluster of a set, its pod, and what they own.
+//! Fixture for tests: a cluster of a set, its pod, and the objects that they own.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::model::{
 };
 use crate::objects::whole_cluster::{cluster_of, key};
 
-/// A set `web` without claim templates, its pod, and what else there is in the namespace.
+/// A set `web` without claim templates, its pod, and further objects of the namespace.
 #[derive(Default)]
 pub(crate) struct Shop {
     pub(crate) objects: Vec<Value>,
-    /// What is known of `ConfigMap`s, by name.
+    /// Answers about `ConfigMap`s, by name.
     pub(crate) config_maps: Vec<(String, Answer)>,
     pub(crate) unread: Vec<Kind>,
     pub(crate) destroy_data: bool,

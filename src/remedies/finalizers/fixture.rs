@@ -1,5 +1,5 @@
-//! A small cluster for tests of finalizers: claim `shop/data`, its volume `pv-1`, and their
-//! controllers, each of which is alive, absent or unknown.
+//! Fixture for tests of finalizers: claim `shop/data`, its volume `pv-1`, and their controllers, each of which is
+//! alive, absent or unknown.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::model::{
 
 pub(in crate::remedies) const DRIVER: &str = "driver.longhorn.io";
 
-/// Returns the time so many minutes ago.
+/// Returns the time this many minutes ago.
 pub(in crate::remedies) fn ago(minutes: i64) -> Time {
     Time::from_timestamp(1_800_000_000 - 60 * minutes, 0).expect("in range")
 }
@@ -44,7 +44,7 @@ pub(in crate::remedies) fn claim(finalizers: &[&str], deleting: Option<i64>) -> 
     }
 }
 
-/// The claim's volume, bound to it.
+/// Returns the volume of the claim, bound to it.
 pub(in crate::remedies) fn volume(policy: ReclaimPolicy) -> Volume {
     let key = ClaimKey { namespace: "shop".into(), name: "data".into() };
     Volume {
@@ -148,7 +148,7 @@ pub(in crate::remedies) struct FinalizerFixture {
 }
 
 impl Default for FinalizerFixture {
-    /// All controllers are absent, and no flag is given.
+    /// Returns a fixture in which all controllers are absent, and no flag is given.
     fn default() -> Self {
         Self {
             rows: Vec::new(),

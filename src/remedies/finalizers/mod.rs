@@ -29,7 +29,7 @@ pub use volume::{
 /// The name of this purpose in plans and in the journal.
 pub const ID: &str = "fix-finalizers";
 
-/// What the user asked for besides the settings.
+/// The user's request about finalizers, besides the settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FinalizerRequest {
     /// Whether the user named the object: some steps are never proposed for what a filter chose.
@@ -68,7 +68,7 @@ fn add_flags(cx: &Cx, command: &mut String, relies_on: &[&'static str], absent: 
     }
 }
 
-/// Describes who should remove a third-party finalizer.
+/// Describes the controller that should remove a third-party finalizer.
 pub(super) fn describe_third_party(metadata: &Metadata, finalizer: &str) -> String {
     let managers = facts::managers_of(metadata, finalizer);
     let set_by = match managers.is_empty() {
@@ -78,25 +78,25 @@ pub(super) fn describe_third_party(metadata: &Metadata, finalizer: &str) -> Stri
     format!("the controller that set it{set_by} should remove it; whether it exists is unknown")
 }
 
-/// What is known of the controller that should remove a finalizer.
+/// The known state of the controller that should remove a finalizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ControllerLiveness {
     /// Running. kube-controller-manager: it always honors the reclaim policy.
     Alive,
-    /// It may still have to finish something before it removes the finalizer.
+    /// Running, but it may still have to finish something before it removes the finalizer.
     Working,
     /// Proven absent. kube-controller-manager: it can be one that does not remove the finalizer.
     Absent,
-    /// None of the above is known.
+    /// None of the above is certain.
     Unknown,
-    /// Which controller it is is unknown.
+    /// Unknown, because it is unknown which controller it is.
     Nameless,
     /// Unknown, because an object was not read.
     Unread,
 }
 
 impl ControllerLiveness {
-    /// Returns what is known of a controller.
+    /// Returns the known state of a controller.
     fn of(controller: &FinalizerController) -> Self {
         match (controller.liveness(), controller.was_seen()) {
             (Liveness::Alive, _) => Self::Alive,
@@ -110,9 +110,9 @@ impl ControllerLiveness {
 /// Whether `--remove-finalizer` names a third-party finalizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Consent {
-    /// It does not.
+    /// The flag does not name the finalizer.
     Missing,
-    /// It does.
+    /// The flag names the finalizer.
     Given,
 }
 
@@ -126,13 +126,13 @@ impl Consent {
 /// The decision of a table about a finalizer or an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FinalizerDecision<Step, Reason> {
-    /// This is done.
+    /// This step is done.
     Do(Step),
     /// Nothing is done, for this reason.
     Leave(Reason),
 }
 
-/// What was not read although the decision rests on it.
+/// The input of a decision that was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NotRead {
     /// The state of the controller that should remove the finalizer.
@@ -141,7 +141,7 @@ enum NotRead {
     Users,
 }
 
-/// P-FIN-ADD of `kubernetes.io/pv-protection`, the one finalizer that may be added by hand.
+/// Adds `kubernetes.io/pv-protection`, the one finalizer that may be added by hand (P-FIN-ADD).
 pub static ADD_PROTECTION: Remedy = Remedy {
     id: "add-protection",
     needs: &[Kind::PersistentVolume],

@@ -1,6 +1,6 @@
-//! Whether a claim that exists can be bound to a volume (`checkVolumeSatisfyClaim`,
-//! `FindMatchingVolume`), and which claim has its name; and what else is known of a volume that is
-//! given to a claim: other claims that reference it, nodes and attachments, marks of other tools.
+//! Checks whether an existing claim can be bound to a volume (`checkVolumeSatisfyClaim`, `FindMatchingVolume`), and
+//! which claim has its name; and notices about a volume that is given to a claim: other claims that reference it, nodes
+//! and attachments, marks of other tools.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimState};
@@ -10,7 +10,7 @@ use crate::model::{
 };
 use crate::remedies::checks::{self, Checked};
 
-/// Returns why another claim has the volume, or another volume the claim.
+/// Returns why the volume belongs to another claim, or the claim to another volume.
 pub(super) fn taken(cx: &Cx, volume: &Volume, target: &ClaimKey) -> Seen<Option<String>> {
     let name = volume.name();
     if let ClaimState::Live(claim) = facts::claim_state(cx, volume)? {
@@ -51,7 +51,7 @@ pub(super) fn taken(cx: &Cx, volume: &Volume, target: &ClaimKey) -> Seen<Option<
     })
 }
 
-/// Returns why a claim cannot be bound to a volume, with both values.
+/// Returns the field because of which a claim cannot be bound to a volume, with both values.
 pub(super) fn misfit(
     cx: &Cx,
     volume: &Volume,
@@ -123,7 +123,7 @@ fn selects(selector: &Selector, volume: &Volume) -> bool {
     selector.matches(&volume.metadata.labels)
 }
 
-/// A size that can be told from another one.
+/// Formats a size so that it differs from another one.
 fn exact(bytes: u64, other: u64) -> String {
     let is_exact = |bytes| parse_quantity(&format_bytes(bytes)) == Some(bytes);
     match is_exact(bytes) && is_exact(other) {
@@ -132,8 +132,8 @@ fn exact(bytes: u64, other: u64) -> String {
     }
 }
 
-/// Compares classes. An absent one counts as none (`GetPersistentVolumeClaimClass`), unless the
-/// volume controller is about to write the default class (`assignDefaultStorageClass`).
+/// Compares the classes of a volume and a claim. An absent one counts as none (`GetPersistentVolumeClaimClass`), unless
+/// the volume controller is about to write the default class (`assignDefaultStorageClass`).
 fn other_class(cx: &Cx, volume: &Volume, claim: &Claim) -> Seen<Option<String>> {
     let object = claim.object();
     let has = volume.class.as_deref().unwrap_or_default();
@@ -162,7 +162,7 @@ fn other_class(cx: &Cx, volume: &Volume, claim: &Claim) -> Seen<Option<String>> 
     }))
 }
 
-/// Another volume that the volume controller may bind to a claim.
+/// Returns another volume that the volume controller may bind to a claim.
 fn also_reserved<'a>(cx: &Cx<'a>, volume: &Volume, claim: &Claim) -> Seen<Option<&'a Volume>> {
     let may_be = |it: &&Volume| {
         let claim_ref = it.claim_ref.as_ref();
@@ -172,7 +172,7 @@ fn also_reserved<'a>(cx: &Cx<'a>, volume: &Volume, claim: &Claim) -> Seen<Option
     Ok(cx.volumes_of(&claim.key())?.into_iter().find(may_be))
 }
 
-/// What is worth knowing of a claim that fits.
+/// Adds notices about a claim that fits.
 fn note(claim: &Claim, notices: &mut Vec<String>) {
     let object = claim.object();
     if claim.volume_name.is_none()
@@ -231,7 +231,7 @@ pub(super) fn other_claims(
     Ok(Ok(()))
 }
 
-/// Adds what is worth knowing, and no reason to refuse. What was not read is said to be unknown.
+/// Adds notices about a volume that is given to a claim, and about what was not read.
 pub(super) fn notices(cx: &Cx, volume: &Volume, target: &ClaimKey, notices: &mut Vec<String>) {
     let earlier = volume.claim_ref.as_ref().map(|it| &it.key);
     if let Some(earlier) = earlier.filter(|it| it.namespace != target.namespace) {

@@ -20,7 +20,7 @@ use crate::remedies::{
     released,
 };
 
-/// `rebind`: to the claim that the volume was bound to, or whose own it is if claimRef was changed.
+/// Gives a volume back (`rebind`): to the claim that it was bound to, or to its own if claimRef was changed.
 pub static REMEDY: Remedy = Remedy {
     id: "rebind",
     needs: &[
@@ -43,20 +43,20 @@ pub static REMEDY: Remedy = Remedy {
     },
 };
 
-/// To which claim a volume is given.
+/// The claim to which a volume is given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rebinding {
     /// The claim; `None` for the one that the volume was bound to.
     pub to: Option<ClaimKey>,
-    /// That claim as it was before it was deleted.
+    /// The former claim, as it was before it was deleted.
     pub former: Option<FormerClaim>,
-    /// The uid of the deleted claim whose volume it must be.
+    /// The uid of the deleted claim to which the volume must belong.
     pub of: Option<Uid>,
     /// The journal entry with which the claim was deleted.
     pub undoes: Option<u64>,
 }
 
-/// The risk of all that ends with a binding.
+/// The risk of a binding.
 const RISK: &str = "pods that use the claim read and change the data";
 
 impl Rebinding {
@@ -66,7 +66,7 @@ impl Rebinding {
     }
 }
 
-/// Returns the claim to which a volume is bound, if that is the wanted one.
+/// Returns the claim to which a volume is bound, if it is the wanted one.
 ///
 /// # Errors
 /// When the claim was not read.
@@ -83,7 +83,7 @@ pub fn bound<'a>(cx: &Cx<'a>, volume: &Volume, to: Option<&ClaimKey>) -> Seen<Op
     }))
 }
 
-/// Proposes or refuses it.
+/// Proposes or refuses to give a volume to a claim.
 ///
 /// # Errors
 /// When an object was not read on which the decision rests.
@@ -163,14 +163,14 @@ pub fn propose(cx: &Cx, volume: &Volume, rebinding: &Rebinding) -> Seen<Result<P
     }))
 }
 
-/// How a binding is ended again.
+/// The way to end a binding again.
 const RELEASES_AGAIN: Undo = Undo::Never("release it again with `delete pvc NAME --keep-data`");
 
 fn trimmed(what: &str) -> &str {
     what.strip_prefix("and ").unwrap_or(what)
 }
 
-/// What the policy means afterwards.
+/// Describes the effect of the policy afterwards.
 fn remains(volume: &Volume) -> String {
     let back = facts::policy_command(volume.name(), &ReclaimPolicy::Delete);
     let back =
@@ -180,12 +180,12 @@ fn remains(volume: &Volume) -> String {
     )
 }
 
-/// The object of a claim that need not exist.
+/// Returns the object of a claim that need not exist.
 fn claim_object(key: &ClaimKey) -> ObjectRef {
     ObjectRef { key: ObjectKey::claim(key), uid: None }
 }
 
-/// Returns why the volume is not the one that was meant, or the claim none that a user has.
+/// Returns why the volume is not the wanted one, or the claim is not one of a user.
 fn other_volume(volume: &Volume, rebinding: &Rebinding, target: &ClaimKey) -> Option<String> {
     let claim_ref = volume.claim_ref.as_ref();
     if let Some(of) = &rebinding.of {
@@ -313,14 +313,14 @@ fn phase(volume: &Volume) -> Checked {
     }
 }
 
-/// What is taken over of a claim that was deleted: labels and annotations.
+/// The labels and annotations of a deleted claim that a new one takes over.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FormerClaim {
     labels: Map<String, Value>,
     annotations: Map<String, Value>,
 }
 
-/// Controllers write what begins so, and have to write it anew.
+/// Prefixes of annotations that controllers write, and have to write anew.
 const OF_CONTROLLERS: [&str; 3] =
     ["pv.kubernetes.io/", "volume.kubernetes.io/", "volume.beta.kubernetes.io/"];
 

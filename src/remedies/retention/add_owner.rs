@@ -17,7 +17,7 @@ use crate::model::{Action, Claim, Effect, Kind, Loss, OwnerReference, Proposal, 
 /// The flag with which owner references are added.
 const ADD_OWNERS: &str = "--add-owners";
 
-/// P-OWNER-ADD of what the policy requires.
+/// Adds the owner reference that the policy requires (P-OWNER-ADD).
 pub(crate) static REMEDY: Remedy<Claim> = Remedy {
     id: "retention-add-owner",
     needs: facts::needs![deletion: PersistentVolumeClaim],
@@ -111,7 +111,7 @@ pub(super) fn propose(cx: &Cx, claim: &Claim) -> Seen<Result<Proposal, Refusal>>
     }))
 }
 
-/// The reference that protects a claim while the one to its set is added: to its own volume.
+/// Returns the reference that protects a claim while the one to its set is added: to its own volume.
 ///
 /// # Errors
 /// When volumes were not read.
@@ -128,7 +128,7 @@ fn guard(cx: &Cx, claim: &Claim) -> Seen<Option<OwnerReference>> {
     }))
 }
 
-/// Whether the reference to its own volume remains from an interrupted run.
+/// Whether the reference of a claim to its own volume remains from an interrupted run.
 ///
 /// # Errors
 /// When volumes were not read.
@@ -139,8 +139,8 @@ pub(super) fn is_guarded(cx: &Cx, claim: &Claim) -> Seen<bool> {
     Ok(guard(cx, claim)?.is_some_and(|it| claim.metadata.owners.contains(&it)))
 }
 
-/// Refuses where the policy requires no reference, where the set may be deleted with it, and where
-/// somebody else adds it.
+/// Refuses where the policy requires no reference, where the set or the claim may be deleted, and where a controller
+/// adds the reference.
 fn allowed(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen<checks::Checked> {
     let set = member.set;
     let agreement = owner_agreement(cx, claim, member)?;

@@ -17,12 +17,12 @@ use crate::model::{Claim, Effect, Proposal, Refusal, Threshold, Trust, Uid, form
 
 /// The flag with which leftovers are deleted.
 const DELETE_LEFTOVERS: &str = "--delete-leftovers";
-/// The flag that allows it for a set without replicas, or that is scaled by itself.
+/// The flag that allows the deletion for a set without replicas, or that something scales by itself.
 const REPLICAS_ZERO: &str = "--replicas-zero";
-/// The flag that allows it at an unknown age.
+/// The flag that allows the deletion at an unknown age.
 const UNKNOWN_AGE: &str = "--include-unknown-age";
 
-/// P-DELETE of a claim that is out of the range of its set.
+/// Deletes a claim that is out of the range of its set (P-DELETE).
 pub(crate) static REMEDY: Remedy<Claim> = Remedy {
     id: LEFTOVER,
     needs: delete_claim::REMEDY.needs,
@@ -58,7 +58,7 @@ pub(super) fn propose(
     }))
 }
 
-/// Makes the checks that `delete pvc` does not make: first what no flag lifts.
+/// Makes the checks that `delete pvc` does not make: first those that no flag lifts.
 fn allowed(
     cx: &Cx,
     claim: &Claim,
@@ -76,7 +76,7 @@ fn allowed(
     Ok(Ok(()))
 }
 
-/// Refuses where the policy does not require the deletion.
+/// Refuses where the policy does not require the deletion of the claim.
 fn policy_deletes(claim: &Claim, member: &TemplateClaim) -> checks::Checked {
     let policy = known_policy(member.set)?;
     let set = member.set.object();
@@ -94,7 +94,7 @@ fn policy_deletes(claim: &Claim, member: &TemplateClaim) -> checks::Checked {
     Ok(())
 }
 
-/// Refuses where a pod of its ordinal exists, another controller manages it, or the garbage collector
+/// Refuses where a pod of the claim's ordinal exists, another controller manages the claim, or the garbage collector
 /// deletes it.
 fn owners_allow(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen<checks::Checked> {
     let name = member.pod_name();
@@ -121,7 +121,7 @@ fn owners_allow(cx: &Cx, claim: &Claim, member: &TemplateClaim) -> Seen<checks::
     })
 }
 
-/// Refuses without the flag.
+/// Refuses without `--delete-leftovers`.
 fn asked(cx: &Cx, claim: &Claim) -> checks::Checked {
     if cx.settings().delete_leftovers {
         return Ok(());
@@ -134,7 +134,7 @@ fn asked(cx: &Cx, claim: &Claim) -> checks::Checked {
     ))
 }
 
-/// Refuses a set that is paused, or that something scales by itself (T22): the data may be wanted soon.
+/// Requires `--replicas-zero` for a set that is paused, or that something scales by itself (T22).
 fn not_paused(
     cx: &Cx,
     member: &TemplateClaim,
@@ -165,7 +165,7 @@ fn not_paused(
     })
 }
 
-/// Refuses a claim that is younger, as a leftover, than `--older-than`.
+/// Refuses a claim that has been a leftover for less than `--older-than`.
 fn old_enough(
     cx: &Cx,
     claim: &Claim,
@@ -189,7 +189,7 @@ fn old_enough(
     Ok(Err(format!("known to have been out of range for less than {least}")))
 }
 
-/// What the decision rests on: a set that was recreated or has another range is another one.
+/// Returns the notice about the set: with a recreated set or another range, the proposal differs.
 fn about(member: &TemplateClaim) -> String {
     let set = member.set;
     let uid = set.metadata.uid.as_ref().map_or_else(String::new, Uid::to_string);

@@ -24,13 +24,13 @@ pub(crate) use add_owner::REMEDY as ADD_OWNER;
 pub(crate) use leftover::REMEDY as DELETE_LEFTOVER;
 pub(crate) use remove_owners::REMEDY as REMOVE_OWNERS;
 
-/// Why `undo` adds no owner reference again.
+/// Reason why `undo` adds no owner reference again.
 pub const NEVER_ADDED: &str = "an owner reference makes the claim deletable; `kubectl storage retention reconcile --add-owners` adds those that the policy requires";
 
 /// The name of the deletion of a leftover in plans and in the journal.
 pub const LEFTOVER: &str = "retention-delete-leftover";
 
-/// What `retention reconcile` does to one claim.
+/// A change of one claim by `retention reconcile`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetentionChange {
     /// Removes owner references that contradict the policy, and those to earlier sets and pods.
@@ -41,24 +41,24 @@ pub enum RetentionChange {
     DeleteLeftover(ClaimDeletionProgress),
 }
 
-/// A change that comes into question for a claim.
+/// A change that may be made to a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RetentionCandidate {
     /// The change.
     pub change: RetentionChange,
-    /// Whether the user asked for it: a reference that is only missing is reported otherwise.
+    /// Whether the user asked for the change: a reference that is only missing is reported otherwise.
     pub asked: bool,
 }
 
 impl RetentionChange {
-    /// Every change, in the order in which they are made: first what saves claims.
+    /// All changes, in the order in which they are made: first those that save claims.
     pub const ALL: [Self; 3] = [
         Self::RemoveOwners,
         Self::AddOwner,
         Self::DeleteLeftover(ClaimDeletionProgress { retained: false }),
     ];
 
-    /// Its name, which is that of the remedy.
+    /// The name of the change, which is that of the remedy.
     pub const fn id(self) -> &'static str {
         match self {
             Self::RemoveOwners => REMOVE_OWNERS.id,
@@ -67,7 +67,7 @@ impl RetentionChange {
         }
     }
 
-    /// Its place in the order of a plan.
+    /// The rank of the change in the order of a plan.
     pub const fn rank(self) -> u8 {
         match self {
             Self::RemoveOwners => 0,
@@ -76,7 +76,7 @@ impl RetentionChange {
         }
     }
 
-    /// The rest of it after these steps.
+    /// Returns the rest of the change after these steps.
     #[must_use]
     pub fn after(self, done: &[Action]) -> Self {
         match self {
@@ -85,7 +85,7 @@ impl RetentionChange {
         }
     }
 
-    /// Proposes or refuses it for a claim.
+    /// Proposes or refuses the change for a claim.
     ///
     /// # Errors
     /// When an object was not read on which the decision rests.
@@ -97,8 +97,8 @@ impl RetentionChange {
         }
     }
 
-    /// Returns the changes that come into question for a claim of a set: the deletion of a leftover
-    /// first, since then its owners do not matter.
+    /// Returns the changes that may be made to a claim of a set: the deletion of a leftover first, since then its
+    /// owners do not matter.
     ///
     /// # Errors
     /// When pods of its namespace were not read.
@@ -131,7 +131,7 @@ impl RetentionChange {
     }
 }
 
-/// Returns the sets whose claim it may be by its name, and their pods of its ordinal.
+/// Returns the sets to which a claim may belong by its name, and their pods of its ordinal.
 ///
 /// # Errors
 /// When sets of its namespace were not read.
@@ -150,7 +150,7 @@ pub fn sets_and_pods(cx: &Cx, claim: &ClaimKey) -> Seen<Vec<ObjectKey>> {
     Ok(keys)
 }
 
-/// The command that applies the policy of a claim's set; `None` where its set is not known.
+/// Returns the command that applies the policy of a claim's set; `None` where its set is unknown.
 fn command(cx: &Cx, claim: &Claim) -> Option<String> {
     let member = membership(cx, claim).ok()?.decided?;
     Some(format!("retention reconcile sts/{} -n {}", member.set.metadata.name, claim.namespace))
@@ -169,7 +169,7 @@ fn member<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Result<TemplateClaim<'a>, Stri
     })
 }
 
-/// Returns the set of a claim, if no other set creates claims of its name (F68).
+/// Returns the set of a claim, unless another set creates claims of its name too (F68).
 fn only_member<'a>(cx: &Cx<'a>, claim: &Claim) -> Seen<Result<TemplateClaim<'a>, String>> {
     let pairs = membership(cx, claim)?.pairs;
     match &*pairs {
@@ -192,7 +192,7 @@ fn ambiguous(claim: &Claim, pairs: &[TemplateClaim]) -> String {
     format!("whose claim it is, is ambiguous: by its name {named}")
 }
 
-/// Returns the policy of a set, if this version knows what it requires.
+/// Returns the policy of a set, if it is known which owners it requires.
 pub(super) fn known_policy(set: &StatefulSet) -> Result<&RetentionPolicy, String> {
     use crate::model::Retention::Other;
     let object = set.object();
@@ -224,13 +224,13 @@ pub const ID: &str = "retention-take-back-owner";
 /// The owner reference that a journal entry added.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddedOwner {
-    /// The number of the entry.
+    /// The number of the entry that is undone.
     pub undoes: u64,
     owner: OwnerReference,
 }
 
 impl AddedOwner {
-    /// Reads it from the request of the entry.
+    /// Reads the added reference from the request of the entry.
     ///
     /// # Errors
     /// When the request is not one that only added a reference.

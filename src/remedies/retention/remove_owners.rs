@@ -15,7 +15,7 @@ use crate::facts::retention::{
 use crate::facts::{self, OwnerPresence};
 use crate::model::{Action, Claim, Effect, Kind, Loss, OwnerReference, Proposal, Refusal, Undo};
 
-/// P-OWNER-DEL of what contradicts the policy.
+/// Removes the owner references that contradict the policy (P-OWNER-DEL).
 pub(crate) static REMEDY: Remedy<Claim> = Remedy {
     id: "retention-remove-owners",
     needs: facts::needs![deletion: PersistentVolumeClaim, PartialObjectMetadata],
@@ -24,23 +24,23 @@ pub(crate) static REMEDY: Remedy<Claim> = Remedy {
     propose,
 };
 
-/// A reference that is removed, with the owner in words.
+/// A reference to be removed, with its owner in words.
 type Removal<'a> = (&'a OwnerReference, String);
 
-/// The owner references of a claim, by what becomes of them.
+/// The owner references of a claim, grouped by their treatment.
 #[derive(Default)]
 struct References<'a> {
-    /// To the set or its pod, which exists: the policy forbids them.
+    /// References to the set or its pod, which exists: the policy forbids them.
     live: Vec<Removal<'a>>,
-    /// To earlier sets and pods of these names, which are proven not to exist.
+    /// References to earlier sets and pods of these names, which are proven not to exist.
     stale: Vec<Removal<'a>>,
-    /// To other owners that are proven not to exist, and protect nothing.
+    /// References to other owners that are proven not to exist, and protect nothing.
     absent: Vec<Removal<'a>>,
-    /// To other owners that exist: they protect the claim.
+    /// References to other owners that exist: they protect the claim.
     exist: Vec<&'a OwnerReference>,
-    /// To other owners whose kind is not served: the claim is not deleted until it is.
+    /// References to other owners whose kind is not served: the claim is not deleted until it is.
     unserved: Vec<&'a OwnerReference>,
-    /// Unknown whether the owner exists.
+    /// Gaps because of which it is unknown whether an owner exists.
     unread: Vec<Unseen>,
 }
 
@@ -134,8 +134,8 @@ pub(in crate::remedies) fn removable<'a>(
     Ok(Ok([live, stale, absent].concat().into_iter().map(|(owner, _)| owner).collect()))
 }
 
-/// Why the garbage collector may delete a claim at any moment, whatever the policy of its set is: its
-/// owner references are only to earlier sets and pods. `None` where it has others, or none.
+/// Returns why the garbage collector may delete a claim at any moment, whatever the policy of its set: its owner
+/// references are only to earlier sets and pods. `None` where it has others, or none.
 ///
 /// # Errors
 /// When pods of its namespace were not read.
@@ -190,7 +190,7 @@ fn allowed(claim: &Claim, member: &TemplateClaim, agreement: &OwnerAgreement) ->
 }
 
 impl<'a> References<'a> {
-    /// Sorts the references of a claim. Of other owners it is asked only if that matters.
+    /// Groups the references of a claim; other owners are looked up only if they matter.
     fn of(
         cx: &Cx,
         claim: &'a Claim,
@@ -237,8 +237,8 @@ impl<'a> References<'a> {
         found
     }
 
-    /// Why the reference to an owner that exists protects the claim, and remains: for the claim
-    /// without it would be deleted, or might be, where it is not deleted now.
+    /// Returns why the reference to an existing owner protects the claim, and remains: without it the claim would be
+    /// deleted, or might be.
     fn protect(&self, claim: &Claim, live: &OwnerReference) -> Option<Result<String, Unseen>> {
         let live = named(live);
         if let Some(other) = self.exist.first().map(|it| named(it)) {
@@ -259,15 +259,15 @@ impl<'a> References<'a> {
     }
 }
 
-/// Whether an owner is the claim's own volume, which an interrupted `--add-owners` left: it protects
-/// nothing that the claim without owners would not be protected from.
+/// Whether an owner is the claim's own volume, which an interrupted `--add-owners` left: it protects the claim from
+/// nothing.
 fn is_own_volume(claim: &Claim, owner: &OwnerReference) -> bool {
     &*owner.kind == Kind::PersistentVolume.name()
         && &*owner.api_version == "v1"
         && claim.volume_name.as_deref() == Some(&*owner.name)
 }
 
-/// The garbage collector acts on what it read before.
+/// Returns the notice that the garbage collector may still delete the claim: it acts on earlier reads.
 fn at_any_moment(claim: &Claim) -> String {
     format!(
         "the garbage collector may delete the claim at any moment: if it is faster, the claim is Terminating, and \
@@ -276,8 +276,8 @@ fn at_any_moment(claim: &Claim) -> String {
     )
 }
 
-/// An owner in words, with the reason why the policy does not allow the reference. Whether the pod
-/// still exists makes no difference: it may be deleted between the plan and the write.
+/// Describes an owner, with the reason why the policy does not allow the reference. Whether the pod still exists makes
+/// no difference: it may be deleted between the plan and the write.
 fn words(
     owner: &OwnerReference,
     why: SurplusReason,
@@ -298,7 +298,7 @@ fn words(
     }
 }
 
-/// What the controller of the set does by itself.
+/// Returns the notice about the next action of the controller of the set.
 fn controller_notice(
     cx: &Cx,
     claim: &Claim,

@@ -1,4 +1,4 @@
-//! Sets the retention policy of a `StatefulSet`, so that its claims are what the policy says.
+//! Sets the retention policy of a `StatefulSet`, and removes owner references of its claims that contradict it.
 //!
 //! The controller of the set updates the owner references of its claims only as far as it gets
 //! (R-1847-8): a claim that it does not visit keeps the reference that it has, and is deleted with
@@ -24,7 +24,7 @@ use crate::model::{
 /// The name of this purpose in plans and in the journal.
 pub const ID: &str = "set-retention";
 
-/// The patch of the policy, and P-OWNER-DEL of references that contradict Retain.
+/// Patches the policy, and removes references that contradict Retain (P-OWNER-DEL).
 pub static REMEDY: Remedy<StatefulSet> = Remedy {
     id: ID,
     needs: crate::facts::needs![deletion: PersistentVolumeClaim, HorizontalPodAutoscaler, PartialObjectMetadata],
@@ -41,18 +41,18 @@ pub static REMEDY: Remedy<StatefulSet> = Remedy {
     },
 };
 
-/// The policy that a set is to have.
+/// A requested retention policy of a set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RetentionRequest {
-    /// `whenDeleted`; `None` leaves it as it is.
+    /// The value of `whenDeleted`; `None` leaves it as it is.
     pub when_deleted: Option<Retention>,
-    /// `whenScaled`; `None` leaves it as it is.
+    /// The value of `whenScaled`; `None` leaves it as it is.
     pub when_scaled: Option<Retention>,
     /// The journal entry that is undone.
     pub undoes: Option<u64>,
 }
 
-/// One write of the change of a policy, or the look at what remains to be written.
+/// One write of the change of a policy, or the search for writes that remain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RetentionPart {
     /// Only the patch of the set.
@@ -64,13 +64,13 @@ pub enum RetentionPart {
 }
 
 impl RetentionRequest {
-    /// Whether a field is to be Retain, so that owner references may contradict it.
+    /// Whether a field is set to Retain, so that owner references may contradict it.
     pub fn retains(&self) -> bool {
         let retains = |it: &Option<Retention>| *it == Some(Retention::Retain);
         retains(&self.when_deleted) || retains(&self.when_scaled)
     }
 
-    /// Returns the policy that a set with this policy is to have.
+    /// Returns the requested policy of a set that has this one.
     pub fn target(&self, policy: &RetentionPolicy) -> RetentionPolicy {
         let or = |asked: &Option<Retention>, known: &Retention| {
             asked.clone().unwrap_or_else(|| known.clone())
@@ -82,7 +82,7 @@ impl RetentionRequest {
     }
 }
 
-/// Proposes or refuses the change of the policy of a set, with all that belongs to it.
+/// Proposes or refuses the change of the policy of a set, with the removals that belong to it.
 ///
 /// # Errors
 /// When sets, pods, claims or autoscalers of its namespace were not read.
@@ -201,7 +201,7 @@ fn policy_alone(
     Ok(Ok(vec![patch]))
 }
 
-/// Every removal that the policy requires, and in the notices why other references remain.
+/// Proposes every removal that the policy requires; notices say why other references remain.
 fn rest(cx: &Cx, set: &StatefulSet, to: &RetentionPolicy) -> Seen<Result<Proposal, String>> {
     checks::all!(obstacles::not_terminating(cx, set)?);
     match &set.retention {
@@ -277,7 +277,7 @@ pub fn policy_of(set: &serde_json::Value) -> Option<RetentionPolicy> {
     Some(RetentionPolicy { when_deleted: field("whenDeleted")?, when_scaled: field("whenScaled")? })
 }
 
-/// Returns the policy that a set has, and the one that it is to have.
+/// Returns the policy of a set, and the requested one.
 fn policies<'a>(
     set: &'a StatefulSet,
     request: &RetentionRequest,
@@ -290,7 +290,7 @@ fn policies<'a>(
     Ok((from, to))
 }
 
-/// A part of a change, which was confirmed with the whole.
+/// Returns the proposal of a part of a change, which was confirmed with the whole.
 pub fn steps_alone(steps: Vec<Action>) -> Proposal {
     let what = match &*steps {
         [Action::SetRetentionPolicy { from, to, .. }] => {
@@ -313,7 +313,7 @@ fn refused(reason: String) -> Refusal {
     Refusal { reason, effect: Effect { what: String::new(), risk: String::new() } }
 }
 
-/// A change towards Delete is undone by one towards Retain, and never the other way round.
+/// Returns how a change is undone: one towards Delete by one towards Retain, and never the other way round.
 fn undo(from: &RetentionPolicy, to: &RetentionPolicy) -> Undo {
     match towards_retain(from, to) {
         true => Undo::Never("it would make claims deletable; `retention set` sets the policy back"),
@@ -381,31 +381,31 @@ struct Contradiction<'a> {
     claim: &'a Claim,
     template: Text,
     ordinal: i32,
-    /// To the set or to the pod of the claim, both of which exist, and all others, which do not.
+    /// The references to the set or to the pod of the claim, both of which exist, and to others, which do not.
     owners: Vec<OwnerReference>,
 }
 
 impl Contradiction<'_> {
-    /// P-OWNER-DEL of these references.
+    /// Returns the removal of these references (P-OWNER-DEL).
     fn removal(&self) -> Action {
         Action::RemoveOwnerReferences { claim: self.claim.object(), owners: self.owners.clone() }
     }
 
-    /// The stem of its name, and its ordinal.
+    /// Returns the stem of the claim's name, and its ordinal.
     fn place(&self) -> (&str, i32) {
         let name = &*self.claim.metadata.name;
         (name.rsplit_once('-').map_or(name, |(stem, _)| stem), self.ordinal)
     }
 
-    /// Whether it is this claim.
+    /// Whether the contradiction is of this claim.
     fn is_of(&self, template: &Text, ordinal: i32) -> bool {
         self.template == *template && self.ordinal == ordinal
     }
 }
 
-/// Returns the contradictions of all claims that certainly belong to a set, if its policy is this, and
-/// why references of others remain: those to earlier sets and pods are no matter of the policy. Terminating claims are none of them: their deletion cannot be
-/// revoked.
+/// Returns the contradictions of all claims that certainly belong to a set, if its policy is this, and why references
+/// of other claims remain: those to earlier sets and pods do not concern the policy. Terminating claims are left out:
+/// their deletion cannot be revoked.
 fn contradictions<'a>(
     cx: &Cx<'a>,
     set: &StatefulSet,

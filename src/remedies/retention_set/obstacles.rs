@@ -1,5 +1,4 @@
-//! Why the policy of a set is not changed, and what a change of it means for each claim that exists, by
-//! the simulation.
+//! Checks of a change of the policy of a set, and its effects on each existing claim, by the simulation.
 
 use std::collections::BTreeMap;
 
@@ -18,16 +17,16 @@ use crate::facts::{
 };
 use crate::model::{Kind, Loss, ManagedField, RetentionPolicy, StatefulSet};
 
-/// The flag with which the user accepts that claims are deleted without further ado.
+/// The flag with which the user accepts that claims are deleted without a further question.
 const DESTROY_DATA: &str = "--destroy-data";
 
-/// How many claims a command names at most.
+/// Number of claims that a command names at most.
 const NAMED: usize = 3;
 
 /// Managers of the policy that apply it again only when their user does.
 const APPLIED_BY_HAND: &str = "kubectl-client-side-apply";
 
-/// Why nothing is sent to a server that does not honour the policy (F71).
+/// Returns the reason why nothing is sent to a server that does not honour the policy (F71).
 pub(super) fn dropped(set: &StatefulSet) -> String {
     format!(
         "{} is served without persistentVolumeClaimRetentionPolicy: the API server drops the field, and every \
@@ -36,13 +35,13 @@ pub(super) fn dropped(set: &StatefulSet) -> String {
     )
 }
 
-/// A policy, as reports print it.
+/// Formats a policy as reports print it.
 pub(super) fn in_words(policy: &RetentionPolicy) -> String {
     let RetentionPolicy { when_deleted, when_scaled } = policy;
     format!("whenDeleted is {when_deleted}, whenScaled is {when_scaled}")
 }
 
-/// The fields that a change of a policy changes.
+/// Describes the fields that a change of a policy changes.
 pub(super) fn changed(from: &RetentionPolicy, to: &RetentionPolicy) -> Vec<String> {
     [
         ("whenDeleted", &from.when_deleted, &to.when_deleted),
@@ -54,7 +53,7 @@ pub(super) fn changed(from: &RetentionPolicy, to: &RetentionPolicy) -> Vec<Strin
     .collect()
 }
 
-/// Refuses a set that is being deleted: its claims are saved by their volumes alone.
+/// Refuses a set that is being deleted: only their volumes can save its claims.
 pub(super) fn not_terminating(cx: &Cx, set: &StatefulSet) -> Seen<Checked> {
     if set.metadata.deleting.is_none() {
         return Ok(Ok(()));
@@ -97,8 +96,8 @@ pub(super) fn not_kept(set: &StatefulSet, to: &RetentionPolicy) -> Checked {
     ))
 }
 
-/// Refuses `whenScaled` Delete, without `--destroy-data`, where claims are deleted at once, or as soon
-/// as something other than the user scales the set down (F101).
+/// Requires `--destroy-data` for `whenScaled` Delete where claims are deleted at once, or as soon as something other
+/// than the user scales the set down (F102).
 pub(super) fn nothing_deletes_at_once(
     cx: &Cx,
     set: &StatefulSet,
@@ -143,7 +142,7 @@ pub(super) fn nothing_deletes_at_once(
     )))
 }
 
-/// Things to know about the set and its claims that are no reason to refuse.
+/// Returns notices about the set and its claims.
 pub(super) fn notices(
     cx: &Cx,
     set: &StatefulSet,
@@ -165,9 +164,9 @@ pub(super) fn notices(
     Ok(notices)
 }
 
-/// Names claims that are deleted with the set whatever its policy is: their owner is the set, but they
-/// are not certainly claims of its templates. Whose other references are to an earlier set or pod loses
-/// these together with the one to the set.
+/// Names claims that are deleted with the set whatever its policy is: the set owns them, but they are not certainly
+/// claims of its templates. Whose other references are to an earlier set or pod loses these together with the one to
+/// the set.
 fn others_owned(cx: &Cx, set: &StatefulSet) -> Seen<Option<String>> {
     cx.cluster().reach(Kind::PersistentVolumeClaim, Some(&set.namespace))?;
     let mut others = Vec::new();
@@ -194,12 +193,11 @@ fn others_owned(cx: &Cx, set: &StatefulSet) -> Seen<Option<String>> {
     )))
 }
 
-/// What an operation does to a claim, before and after the change.
+/// The effect of an operation on a claim, before and after the change.
 type BeforeAfter = (String, String);
 
-/// Describes, for groups of claims with the same effects, what deleting the set and scaling it to zero
-/// does to them before the change and after it, and which of them the change itself deletes; and what of them is
-/// destroyed with these.
+/// Describes, for groups of claims with the same effects, the deletion of the set and its scaling to zero before and
+/// after the change, and the deletions by the change itself; and returns the loss with the latter.
 pub(super) fn foretold<'a>(
     cx: &Cx,
     set: &StatefulSet,
@@ -266,11 +264,11 @@ pub(super) fn foretold<'a>(
     Ok((lines, losses.into_iter().sum()))
 }
 
-/// Whether a claim is deleted.
+/// Whether a claim is deleted by a change.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Deletion {
     No,
-    /// It depends on who is first.
+    /// Whether the claim is deleted depends on which controller is first.
     Possible,
     Certain,
 }
@@ -285,7 +283,7 @@ impl Deletion {
     }
 }
 
-/// The effects that claims have in common, and the claims: their stems and ordinals.
+/// Common effects, and the claims that have them: their stems and ordinals.
 type AlikeClaims = (Vec<String>, Vec<(String, i32)>);
 
 fn effect(when: &str, (before, after): &BeforeAfter) -> String {
@@ -295,7 +293,7 @@ fn effect(when: &str, (before, after): &BeforeAfter) -> String {
     }
 }
 
-/// What becomes of a claim and its data.
+/// Describes the effect on a claim and its data.
 fn describe(prediction: &Prediction) -> String {
     let data = match prediction.volume {
         VolumeEffect::None => "",
@@ -317,7 +315,7 @@ fn describe(prediction: &Prediction) -> String {
     }
 }
 
-/// Names claims by the stems of their names and their ordinals: neighbours as a range.
+/// Names claims by the stems of their names and their ordinals, neighbours as a range.
 pub(super) fn names<'a>(places: impl Iterator<Item = (&'a str, i32)>) -> String {
     let mut stems: BTreeMap<&str, Vec<i32>> = BTreeMap::new();
     for (stem, ordinal) in places {

@@ -1,4 +1,4 @@
-//! The findings about one subject, and about those beside it.
+//! The findings about one subject, and about the subjects beside it.
 
 use std::collections::BTreeSet;
 
@@ -6,12 +6,12 @@ use super::{Assessor, about, exempt, in_scope, judge_with, worst_first};
 use crate::cluster::{Cluster, Cx, Subject, Unseen};
 use crate::model::{CausedBy, Finding, RuleId, Settings};
 
-/// The findings about one subject, and what could not be judged about it.
+/// The findings about one subject, and the rules that could not judge it.
 #[derive(Debug, Default)]
 pub struct SubjectFindings {
-    /// Its findings, whatever the scope: those that no other explains first, then worst first.
+    /// The findings, whatever the scope: those that no other explains first, then worst first.
     pub findings: Vec<Finding>,
-    /// The rules that could not judge it, and why.
+    /// The rules that could not judge the subject, with the reasons.
     pub unseen: Vec<(RuleId, Unseen)>,
 }
 
@@ -41,8 +41,8 @@ impl Assessor {
         found
     }
 
-    /// The findings about one subject that no annotation exempts, of some of the rules: these are
-    /// judged again only where they found something.
+    /// The findings of some rules about one subject that are not exempted; only rules that found something are judged
+    /// again.
     pub fn findings_by(
         &self,
         cluster: &Cluster,
@@ -78,8 +78,7 @@ impl Assessor {
         }
     }
 
-    /// The findings about some subjects that no annotation exempts, worst first, at most so many;
-    /// and how many there are.
+    /// The worst findings about some subjects that are not exempted, `most` of them, and the number of all.
     pub fn findings_beside(
         &self,
         cluster: &Cluster,

@@ -9,7 +9,7 @@ use crate::model::{
 
 macro_rules! declare_access {
     ($($subject:ident: $row:ident, $all:ident, $at:ident;)+) => {
-        /// Every row that can be judged.
+        /// Returns every row that can be judged.
         fn rows(cluster: &Cluster) -> impl Iterator<Item = Subject> + '_ {
             let none = std::iter::empty();
             none$(.chain(cluster.$all().map(|(id, _)| Subject::$subject(id))))+
@@ -24,8 +24,7 @@ macro_rules! declare_access {
             })
         }
 
-        /// The object of a subject, as findings about it name it; `None` where there is none any
-        /// more.
+        /// The object of a subject, as findings about it name it; `None` where it does not exist any more.
         pub fn object(cluster: &Cluster, subject: &Subject) -> Option<ObjectRef> {
             Some(match subject {
                 $(Subject::$subject(id) => cluster.$at(*id)?.object(),)+
@@ -50,13 +49,13 @@ macro_rules! declare_access {
 
 for_each_judged_row!(declare_access);
 
-/// Everything that can be judged.
+/// Returns every subject that can be judged.
 pub fn subjects(cluster: &Cluster) -> BTreeSet<Subject> {
     let drivers = cluster.drivers().into_iter().map(Subject::Driver);
     rows(cluster).chain(kept_backends(cluster)).chain(drivers).collect()
 }
 
-/// Everything that can be judged, except volumes and drivers.
+/// Returns every subject that can be judged, except volumes and drivers.
 pub(super) fn subjects_but_volumes(cluster: &Cluster) -> impl Iterator<Item = Subject> + '_ {
     let rows = rows(cluster).filter(|subject| !matches!(subject, Subject::Volume(_)));
     rows.chain(kept_backends(cluster))
@@ -66,7 +65,7 @@ fn kept_backends(cluster: &Cluster) -> impl Iterator<Item = Subject> + '_ {
     cluster.kept_backends().map(|kept| Subject::Backend(kept.backend.clone()))
 }
 
-/// The namespace of a subject: its own, or that of the claim that it belongs to.
+/// The namespace of a subject: its own, or that of its claim or its snapshot.
 pub(super) fn namespace(cluster: &Cluster, subject: &Subject) -> Option<Text> {
     let of_volume = |name: &str| {
         let claim = cluster.volume_named(name)?.claim_ref.as_ref()?;
@@ -126,7 +125,7 @@ pub fn is_left_out(cluster: &Cluster, settings: &Settings, subject: &Subject, id
     !in_scope(cluster, settings, subject) || exempt(cluster, settings, subject, id)
 }
 
-/// Whether the user asked for findings of a rule: for those of all, unless some are named.
+/// Whether the user asked for findings of a rule: if no rules are named, of every rule.
 pub(super) fn is_asked_for(settings: &Settings, id: RuleId) -> bool {
     let rules = &settings.scope.rules;
     rules.is_empty() || rules.contains(id)
@@ -147,7 +146,7 @@ pub(super) fn exempt(
         || is_listed(cluster, settings, subject, id)
 }
 
-/// Whether the user exempted this finding of this object, and the time of that has not run out.
+/// Whether an exemption lists this finding of this object, and applies now.
 fn is_listed(cluster: &Cluster, settings: &Settings, subject: &Subject, id: RuleId) -> bool {
     let now = cluster.clock();
     let applies = |it: &&Exemption| *it.rule == *id && it.applies_at(now);

@@ -87,36 +87,36 @@ impl Totals {
     }
 }
 
-/// Where capacity is.
+/// The namespace, class, driver and age for which capacity is added up.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StoragePool {
-    /// The namespace of the claim, as far as there is one.
+    /// The namespace of the claim, if there is one.
     pub namespace: Option<Text>,
-    /// The storage class, as far as it is known.
+    /// The storage class, if it is known.
     pub class: Option<Text>,
-    /// The CSI driver or in-tree plugin, as far as it is known.
+    /// The CSI driver or in-tree plugin, if it is known.
     pub driver: Option<Text>,
-    /// For how many days at least its volumes are Released, as one of [`Self::DAYS`]; `None` where they are not, or since
-    /// when is unknown.
+    /// The least number of days for which the volumes are Released, as one of [`Self::DAYS`]; `None` where they are
+    /// not, or for an unknown time.
     pub released_days: Option<u32>,
 }
 
-/// Why a backend volume costs more than it is worth. Each counts as the first that applies.
+/// Reason why a backend volume costs more than it is worth. Each counts as the first that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Waste {
-    /// It is leaked, or about to be.
+    /// The backend volume is leaked, or about to be.
     Leaking,
-    /// Its claim is deleted.
+    /// The claim of the volume is deleted.
     Released,
-    /// Nothing uses its claim, which is not that of a paused StatefulSet.
+    /// Nothing uses the claim of the volume, which does not belong to a paused StatefulSet.
     Unused,
 }
 
 impl Waste {
-    /// The worst comes first.
+    /// All reasons, the worst first.
     pub const ALL: [Self; 3] = [Self::Leaking, Self::Released, Self::Unused];
 
-    /// Its name.
+    /// The name of the reason in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Leaking => "leaking",
@@ -126,39 +126,39 @@ impl Waste {
     }
 }
 
-/// Capacities in one place. Each backend volume counts once as wasted, at the volume with the first name of those that
+/// Capacities in one pool. Each backend volume counts once as wasted, at the volume with the first name of those that
 /// reference it, and beside that once at risk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StorageTotals {
     by_waste: [Bytes; Waste::ALL.len()],
-    /// How many backend volumes are wasted.
+    /// Number of wasted backend volumes.
     pub volumes: usize,
     /// Capacity of volumes whose data can be destroyed, or read by other users.
     pub at_risk: Bytes,
-    /// How many backend volumes that are.
+    /// Number of backend volumes whose data is at risk.
     pub volumes_at_risk: usize,
-    /// Since when the volume is Released that has been for longest, of those of which it is known.
+    /// Time since which the volume that was Released first is Released, of those with a known time.
     pub oldest_released: Option<Time>,
 }
 
 impl StorageTotals {
-    /// Capacity that is wasted in one way.
+    /// Returns the capacity that is wasted for one reason.
     pub const fn of(&self, waste: Waste) -> Bytes {
         self.by_waste[waste as usize]
     }
 
-    /// All that is wasted.
+    /// Returns the capacity that is wasted for any reason.
     pub fn sum(&self) -> Bytes {
         self.by_waste.into_iter().fold(0, Bytes::saturating_add)
     }
 
-    /// Adds capacity that is wasted in one way.
+    /// Adds capacity that is wasted for one reason.
     pub const fn add(&mut self, waste: Waste, bytes: Bytes) {
         let sum = &mut self.by_waste[waste as usize];
         *sum = sum.saturating_add(bytes);
     }
 
-    /// Adds that of another place.
+    /// Adds the totals of another pool.
     pub fn absorb(&mut self, other: &Self) {
         for waste in Waste::ALL {
             self.add(waste, other.of(waste));
@@ -171,7 +171,7 @@ impl StorageTotals {
 }
 
 impl StoragePool {
-    /// Where one age ends and the next one begins, in days.
+    /// Lower bounds of the age groups, in days.
     pub const DAYS: [u32; 5] = [0, 7, 30, 90, 365];
 
     fn of_volume(cx: &Cx, volume: &Volume) -> Self {
@@ -180,7 +180,7 @@ impl StoragePool {
         Self::of_released(cx, volume, since)
     }
 
-    /// That of a volume of which it is known since when it is Released.
+    /// Returns the pool of a volume with the time since which it is Released.
     fn of_released(cx: &Cx, volume: &Volume, since: Option<Time>) -> Self {
         let columns = facts::columns(volume);
         let namespace = volume.claim_ref.as_ref().map(|it| Text::clone(&it.key.namespace));
@@ -190,7 +190,7 @@ impl StoragePool {
         Self { namespace, class: columns.class, driver: columns.driver, released_days }
     }
 
-    /// That of what has no volume.
+    /// Returns the pool of a subject without a volume.
     fn of_subject(cluster: &Cluster, subject: &Subject) -> Self {
         match subject {
             Subject::Claim(id) => cluster.claim_at(*id).map(|it| Self {
@@ -228,7 +228,7 @@ fn capacity(cluster: &Cluster, subject: &Subject) -> Bytes {
     found.unwrap_or(0)
 }
 
-/// The volume of a subject: itself, or that of a claim. The claims of a paused StatefulSet are no waste, and it has none.
+/// Returns the volume of a subject: itself, or that of a claim; none for a paused StatefulSet, which is no waste.
 fn volume<'a>(cluster: &'a Cluster, subject: &Subject) -> Option<&'a Volume> {
     if let Subject::Claim(id) = subject {
         return cluster.volume_named(cluster.claim_at(*id)?.volume_name.as_deref()?);
@@ -237,11 +237,10 @@ fn volume<'a>(cluster: &'a Cluster, subject: &Subject) -> Option<&'a Volume> {
     cluster.volume_at(*id)
 }
 
-/// Volumes by their names.
+/// Volumes by name.
 type VolumesByName<'a> = BTreeMap<&'a str, &'a Volume>;
 
-/// Whether a backend volume is counted at another volume than this one: at one of these that is called by an earlier
-/// name, or at any of `first`.
+/// Whether a backend volume is counted at another volume: one of `these` with an earlier name, or any of `first`.
 fn counts_elsewhere(
     cx: &Cx,
     volume: &Volume,

@@ -1,4 +1,4 @@
-//! What was not read, and the rules that could therefore not judge.
+//! Gaps of an assessment, with the rules that could therefore not judge.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,15 +11,14 @@ use crate::rules::{Judge, REGISTRY, Rule};
 /// A gap, with the rules that need what was not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnreadGap {
-    /// What was not read.
+    /// The gap.
     pub gap: Gap,
     /// The rules that could therefore not judge all or some objects.
     pub rules: Vec<RuleId>,
 }
 
 impl Assessor {
-    /// Everything that was not read: kinds, single objects whose existence is uncertain, and
-    /// answers that verdicts need.
+    /// Returns all gaps: kinds, single objects whose existence is uncertain, and answers that verdicts need.
     ///
     /// Of many single objects of one kind that unread the same rules, the first is named.
     pub fn unread(&self, cluster: &Cluster) -> Vec<UnreadGap> {
@@ -56,8 +55,8 @@ impl Assessor {
     }
 }
 
-/// Whether a single object was not read, rather than its whole kind; or a kind that only this rule
-/// had a reason to look at.
+/// Whether a single object was not read, rather than its whole kind, or a kind that only this rule had a reason to
+/// read.
 pub(super) fn is_single(cluster: &Cluster, unseen: &Unseen) -> bool {
     match unseen.kind {
         // Without an answer to these a finding lacks a detail, but no finding is missing.
@@ -105,7 +104,7 @@ fn unanswered_gap(question: &Question, answer: &Answer) -> Option<Gap> {
     Some(Gap { kind: question.kind(), namespace: question.namespace().cloned(), reason })
 }
 
-/// The gaps with the rules that they unread, in order.
+/// The rules that need the kind of a gap, in the order of the registry.
 fn rules_needing(gap: &Gap) -> Vec<RuleId> {
     REGISTRY.iter().filter(|rule| rule.looks_at().contains(&gap.kind)).map(|rule| rule.id).collect()
 }

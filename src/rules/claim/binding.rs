@@ -1,4 +1,4 @@
-//! Claims that have no volume, or that of another claim.
+//! Findings about claims that have no volume, or that of another claim.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, StaleNode};
@@ -121,8 +121,8 @@ fn misbound(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     ))
 }
 
-/// Whether a volume belongs to a claim, if it belongs to any. The volume controller binds a volume
-/// again that is reserved for the claim by name, or whose claimRef was removed.
+/// Whether a volume belongs to a claim, or to no claim. The volume controller binds a volume again that is reserved for
+/// the claim by name, or whose claimRef was removed.
 fn is_of(volume: &Volume, claim: &Claim) -> bool {
     let Some(claim_ref) = &volume.claim_ref else { return true };
     match (&claim_ref.uid, &claim.metadata.uid) {
@@ -258,7 +258,7 @@ fn stale_selected_node(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     Ok(Some(finding.report_only(advice)))
 }
 
-/// What lets the scheduler select another node.
+/// Returns advice that lets the scheduler select another node.
 fn free(claim: &Claim, stale: StaleNode) -> String {
     let (namespace, name) = (&*claim.namespace, &*claim.metadata.name);
     let annotation = "volume.kubernetes.io/selected-node";

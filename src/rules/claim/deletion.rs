@@ -1,4 +1,4 @@
-//! Claims whose deletion waits, or would not wait.
+//! Findings about claims whose deletion waits, or would not wait.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{
@@ -147,7 +147,7 @@ pub(super) static HELD_BY_COMPLETED_PODS: Rule = Rule {
     judge: &[Judge::Claim(held_by_completed_pods)],
 };
 
-/// How many pods a sentence names.
+/// Number of pods that a sentence names.
 const NAMED: usize = 2;
 
 fn held_by_completed_pods(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
@@ -185,7 +185,7 @@ fn held_by_completed_pods(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     ))
 }
 
-/// The controllers of the pods, whose deletion deletes the pods.
+/// Names the controllers of pods, whose deletion deletes the pods.
 fn of_owners(users: &[PodUser]) -> String {
     let owners = users.iter().filter_map(|it| it.pod.controller.as_ref());
     let mut owners: Vec<_> = owners.map(|it| format!("{} {}", it.kind, it.name)).collect();

@@ -7,7 +7,7 @@ mod use_and_size;
 
 use super::Rule;
 
-/// The rules of this folder, in the order of the documentation.
+/// The rules about claims, in the order of the documentation.
 pub(super) static RULES: &[&Rule] = &[
     &deletion::TERMINATING_IN_USE,
     &deletion::TERMINATING_STUCK,

@@ -1,4 +1,4 @@
-//! Claims that belong to an object that is gone, or to another than it seems.
+//! Findings about claims that belong to an object which does not exist, or to another than it seems.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimDataEffect, OwnerPresence, Ownership};

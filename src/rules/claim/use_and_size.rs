@@ -1,4 +1,4 @@
-//! Claims that no pod uses, and claims whose resizing is stuck.
+//! Findings about claims that no pod uses, and claims whose resizing is stuck.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimDataEffect, Ownership};
@@ -115,9 +115,9 @@ pub(super) static RESIZE_STUCK: Rule = Rule {
     judge: &[Judge::Claim(resize_stuck)],
 };
 
-/// What blocks an expansion.
+/// Obstacle of an expansion.
 enum ResizeObstacle<'a> {
-    /// The storage system or the node rejected it.
+    /// The storage system or the node rejected the expansion.
     Failed(&'a ClaimCondition),
     /// The backend volume was expanded; its file system is expanded when a pod mounts it.
     FileSystem(&'a ClaimCondition),

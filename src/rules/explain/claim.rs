@@ -1,4 +1,4 @@
-//! Explanation of a claim, and of what operations on it, on its pods and on its set do to its data.
+//! Explanation of a claim, and of the effects of operations on it, on its pods and on its set.
 
 use super::super::finding::shown_uid;
 use super::draft::{DELETED, ExplanationDraft, lasting};
@@ -276,7 +276,7 @@ fn membership(cx: &Cx, claim: &Claim, member: &TemplateClaim, draft: &mut Explan
     }
 }
 
-/// Adds what happens to the claim and to its data if it is deleted.
+/// Adds the effect on the claim and on its data if it is deleted.
 fn deleted(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     if claim.metadata.deleting.is_some() {
         draft.outcome(DELETED, None, "unaffected", "already Terminating");
@@ -325,7 +325,7 @@ fn deleted(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     data(cx, claim, draft);
 }
 
-/// Adds what happens to the data if the claim is deleted.
+/// Adds the effect on the data if the claim is deleted.
 fn data(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     let found = facts::data_effect(cx, claim);
     if let Some(volume) = found.volume() {

@@ -1,5 +1,5 @@
-//! Explanation of a `StorageClass` and of a `VolumeAttributesClass`: what it says, its provisioner, and
-//! what was made by it.
+//! Explanation of a `StorageClass` and of a `VolumeAttributesClass`: its fields, its provisioner, and its volumes and
+//! claims.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::model::{
     AttributesClass, ClaimPhase, Kind, StorageClass, format_time, provisioning_driver,
 };
 
-/// The provisioner of classes that provision nothing.
+/// The provisioner of classes without dynamic provisioning.
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
 pub(super) fn explain(cx: &Cx, class: &StorageClass) -> ExplanationDraft {
@@ -71,7 +71,7 @@ fn volumes(cx: &Cx, class: &StorageClass, draft: &mut ExplanationDraft) {
     draft.field("volumes", grouped(&phases, read));
 }
 
-/// Numbers of objects by their state; a number that may be too small says so.
+/// Lists numbers of objects by their state, and says where they may be too small.
 fn grouped(groups: &BTreeMap<String, usize>, read: bool) -> String {
     let shown: Vec<_> = groups.iter().map(|(group, n)| format!("{n} {group}")).collect();
     match (shown.is_empty(), read) {

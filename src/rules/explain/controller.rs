@@ -107,7 +107,7 @@ pub(super) fn of_claim(
     }
 }
 
-/// Adds the provisioner of this name.
+/// Adds the provisioner with this name.
 pub(super) fn provisioner(cx: &Cx, named: &Text, draft: &mut ExplanationDraft) {
     let driver = provisioning_driver(named);
     let (name, state) = match () {
@@ -122,7 +122,7 @@ pub(super) fn provisioner(cx: &Cx, named: &Text, draft: &mut ExplanationDraft) {
     add(draft, describe(&name, &state), Some(&state));
 }
 
-/// Adds the controllers that have to act on an attachment: its attacher, until it is attached.
+/// Adds the controllers that have to act on an attachment: its attacher, unless it is attached and not Terminating.
 pub(super) fn of_attachment(cx: &Cx, attachment: &Attachment, draft: &mut ExplanationDraft) {
     if attachment.metadata.deleting.is_none() && attachment.attached {
         return;
@@ -132,8 +132,8 @@ pub(super) fn of_attachment(cx: &Cx, attachment: &Attachment, draft: &mut Explan
     add(draft, describe(&name, &state), Some(&state));
 }
 
-/// Adds the controllers that have to move the volume of a claim to the node of a pod: who asks for
-/// it to be detached from another node, and who does so.
+/// Adds the controllers that have to move the volume of a claim to the node of a pod: the one that deletes its
+/// attachment to another node, and the attacher.
 pub(super) fn of_wanted_claim(cx: &Cx, pod: &PodUse, claim: &Claim, draft: &mut ExplanationDraft) {
     let Some(name) = &claim.volume_name else { return };
     for attachment in cx.attachments_of(name).unwrap_or_default() {
@@ -147,7 +147,7 @@ pub(super) fn of_wanted_claim(cx: &Cx, pod: &PodUse, claim: &Claim, draft: &mut 
     }
 }
 
-/// Adds the snapshot-controller.
+/// Adds the snapshot-controller with its state.
 pub(super) fn of_snapshot(cx: &Cx, draft: &mut ExplanationDraft) {
     let state = facts::snapshotter(cx);
     add(draft, describe(facts::SNAPSHOT_CONTROLLER, &state), Some(&state));
@@ -177,7 +177,7 @@ fn add(draft: &mut ExplanationDraft, line: String, state: Option<&ControllerStat
     }
 }
 
-/// The csi-provisioner of a driver, with the versions that its images claim.
+/// Names the csi-provisioner of a driver, with the versions of its images.
 fn provisioner_name(cx: &Cx, driver: &Text) -> String {
     let claimed = facts::claimed_versions(cx, driver);
     let mut versions: Vec<_> = claimed.into_iter().filter_map(|it| it.version).collect();
@@ -191,7 +191,7 @@ fn provisioner_name(cx: &Cx, driver: &Text) -> String {
     format!("csi-provisioner{shown} of {driver}")
 }
 
-/// A controller, whether it runs, and what shows it.
+/// Describes a controller: its state, and the evidence of it.
 pub(super) fn describe(name: &str, state: &ControllerState) -> String {
     // A Lease that has not expired says so; of an act it matters when it was.
     let act = state.latest.as_ref().filter(|_| state.because.starts_with("it wrote"));

@@ -5,10 +5,10 @@ use crate::cluster::{Cx, Seen, Subject, Unseen};
 use crate::facts::DeletionEffect;
 use crate::model::{self, Age, Evidence, Kind, Metadata, ObjectRef, Time, Trust, format_age};
 
-/// The operation that deletes the object which is explained.
+/// The operation of deleting the explained object.
 pub(super) const DELETED: &str = "it is deleted";
 
-/// An explanation while it is built.
+/// An explanation that is being built.
 pub(super) struct ExplanationDraft {
     pub(super) explanation: Explanation,
     shown: String,
@@ -37,7 +37,7 @@ impl ExplanationDraft {
         Self { explanation, shown }
     }
 
-    /// Adds words to the line that says the state; empty ones add nothing.
+    /// Adds words to the status line; empty ones add nothing.
     pub(super) fn status(&mut self, words: impl Into<String>) {
         let words = words.into();
         let status = &mut self.explanation.status;
@@ -47,7 +47,7 @@ impl ExplanationDraft {
         status.push_str(&words);
     }
 
-    /// Adds that the object is Terminating, and for how long, if it is.
+    /// Adds the status Terminating, with its duration, if the object is Terminating.
     pub(super) fn terminating(&mut self, cx: &Cx, deleting: Option<Time>) {
         if deleting.is_some() {
             let lasting = lasting(cx, &Age::stamped(deleting)).unwrap_or_default();
@@ -60,8 +60,7 @@ impl ExplanationDraft {
         self.explanation.fields.push((label, value.into()));
     }
 
-    /// Adds the finalizers where they matter: those that are left of a Terminating object, or such
-    /// as are not on every object of its kind.
+    /// Adds the finalizers of a Terminating object, or of one with other finalizers than usual for its kind.
     pub(super) fn finalizers(&mut self, metadata: &Metadata, usual: &[&str]) {
         let are_usual = metadata.finalizers.iter().all(|it| usual.contains(&&**it));
         if metadata.deleting.is_some() || !are_usual {
@@ -114,7 +113,7 @@ impl ExplanationDraft {
         self.outcome(when, object, effect.data.name(), effect.because);
     }
 
-    /// Unwraps what was read; records what was not.
+    /// Returns the value that was read, or records what was not.
     pub(super) fn seen<T>(&mut self, seen: Seen<T>) -> Option<T> {
         seen.map_err(|unseen| self.unseen(unseen)).ok()
     }
@@ -125,14 +124,14 @@ impl ExplanationDraft {
         }
     }
 
-    /// Adds a question that is open although nothing that was to be read was missed.
+    /// Adds an open question, although nothing that it needs was unread.
     pub(super) fn open(&mut self, question: &'static str) {
         if !self.explanation.open.contains(&question) {
             self.explanation.open.push(question);
         }
     }
 
-    /// Adds an object that this one hangs on.
+    /// Adds objects on which the explained object depends.
     pub(super) fn hangs_on(&mut self, subjects: impl IntoIterator<Item = Subject>) {
         self.explanation.neighbours.extend(subjects);
     }
@@ -149,7 +148,7 @@ impl ExplanationDraft {
     }
 }
 
-/// For how long something has lasted, with a space before it; `None` if that is not known.
+/// Returns the duration of a state, with a space before it; `None` if it is unknown.
 pub(super) fn lasting(cx: &Cx, age: &Age) -> Option<String> {
     let (since, now) = age.since.zip(cx.clock())?;
     let age_shown = format_age((now - since).num_seconds());
@@ -161,7 +160,7 @@ pub(super) fn lasting(cx: &Cx, age: &Age) -> Option<String> {
     })
 }
 
-/// A number of things, of which only the first word has a plural: `2 pods with claims`.
+/// Formats a number of things, of which only the first word has a plural: `2 pods with claims`.
 pub(super) fn counted(count: usize, what: &str) -> String {
     match what.split_once(' ') {
         Some((noun, rest)) => format!("{} {rest}", model::counted(count, noun)),
@@ -169,7 +168,7 @@ pub(super) fn counted(count: usize, what: &str) -> String {
     }
 }
 
-/// Returns the questions about an object of this kind that what was not read leaves open, each once.
+/// Returns the questions about an object of this kind that unread objects leave open, each once.
 fn open_questions(about: Kind, unseen: &[Unseen]) -> Vec<&'static str> {
     let mut open = Vec::new();
     for unread in unseen.iter().map(|it| it.kind) {

@@ -1,4 +1,4 @@
-//! Explanation of a driver: what is known of its family, and what the cluster shows of it.
+//! Explanation of a driver: the properties of its family, and its state in the cluster.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use crate::model::{
     Evidence, Kind, Liveness, ObjectKey, ObjectRef, Text, UndecidedIdentity, migrated_driver,
 };
 
-/// The field of a probe for its provisioner.
+/// The field with a probe for the provisioner.
 const PROBE: &str = "looked for";
-/// How many volumes that share storage are named.
+/// Number of volumes that share storage and are named.
 const SHOWN: usize = 20;
 
-/// What is known of a driver, whether a cluster has it or not.
+/// Explains the family of a driver, whether the cluster has the driver or not.
 pub(super) fn known(driver: &str, family: &drivers::Family) -> ExplanationDraft {
     let object = ObjectRef { key: ObjectKey::cluster_wide(Kind::CsiDriver, driver), uid: None };
     let mut draft = ExplanationDraft::new(object);
@@ -48,7 +48,7 @@ pub(super) fn known(driver: &str, family: &drivers::Family) -> ExplanationDraft 
     draft
 }
 
-/// The fields that a reader sees.
+/// Returns the fields of the state that a reader sees.
 fn fields(
     draft: &ExplanationDraft,
     is_shown: impl Fn(&Evidence) -> bool,

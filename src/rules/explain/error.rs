@@ -1,5 +1,5 @@
-//! The last errors about an object and about objects that it hangs on, in the words of the
-//! components that report them.
+//! The last errors about an object and about objects on which it depends, in the words of the components that report
+//! them.
 
 use std::cmp::Reverse;
 
@@ -11,9 +11,9 @@ use crate::model::{
     Attachment, Claim, ClaimPhase, ObjectRef, PodUse, StatefulSet, Volume, VolumeSnapshot,
 };
 
-/// How many errors are told of one object: its events can differ in anything.
+/// Number of errors that are shown of one object: its events can differ in anything.
 const OF_ONE: usize = 20;
-/// How many pods, attachments or claims beside an object are asked for errors.
+/// Number of pods, attachments or claims beside an object whose errors are looked up.
 const BESIDE: usize = 50;
 
 pub(super) fn of_volume(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
@@ -124,8 +124,8 @@ fn field(object: &ObjectRef, name: &str, message: Option<&str>, draft: &mut Expl
     );
 }
 
-/// Adds the series of errors that events tell of an object, that of the responsible component first;
-/// where there is none and `progress` is wanted, the newest series of any kind.
+/// Adds the series of errors in the events of an object, that of the responsible component first; where there is none
+/// and `progress` is wanted, the newest series of any kind.
 fn events(cx: &Cx, object: &ObjectRef, progress: bool, draft: &mut ExplanationDraft) {
     let Some(series) = draft.seen(facts::event_series(cx, object)) else { return };
     let responsible = facts::last_error(cx, object).ok().flatten();
@@ -155,7 +155,7 @@ fn told(object: &ObjectRef, series: &EventSeries<'_>) -> LastError {
     }
 }
 
-/// Adds an error, unless the same was told of its object already.
+/// Adds an error, unless the same message about its object is there already.
 fn add(error: LastError, draft: &mut ExplanationDraft) {
     let same = |it: &LastError| it.object == error.object && it.message == error.message;
     let errors = &mut draft.explanation.errors;
@@ -164,7 +164,7 @@ fn add(error: LastError, draft: &mut ExplanationDraft) {
     }
 }
 
-/// Sorts errors: those about the object itself first, in their order; then the newest.
+/// Sorts errors: those about the explained object first, in their order; then the newest.
 fn sort(draft: &mut ExplanationDraft) {
     let own = draft.explanation.object.clone();
     draft.explanation.errors.sort_by_key(|it| match it.object == own {

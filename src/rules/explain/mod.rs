@@ -1,5 +1,5 @@
-//! Explanations of one object: its state and the reasons, its last errors, its users, the effects of
-//! operations, and the objects that it hangs on.
+//! Explanations of one object: its state and the reasons, its last errors, its users, the effects of operations, and
+//! the objects on which it depends.
 //!
 //! Nothing is decided here: the texts are built from the facts that rules and remedies use.
 
@@ -45,65 +45,65 @@ pub const EXPLAINED: [Kind; 11] = [
 pub struct Explanation {
     /// The object.
     pub object: ObjectRef,
-    /// What rules judge it as; `None` if no rule is about such objects.
+    /// The subject of rules that the object is; `None` if no rule is about such objects.
     pub subject: Option<Subject>,
-    /// Its state and since when, such as `Released, Terminating for 23h`.
+    /// The state and its duration, such as `Released, Terminating for 23h`.
     pub status: String,
     /// The few fields that matter to a reader, with short labels.
     pub fields: Vec<(&'static str, String)>,
-    /// All fields that show its state.
+    /// All fields that show the state.
     pub state: Vec<Evidence>,
-    /// Why it is in this state, each a sentence without a full stop.
+    /// The reasons for the state, each a sentence without a full stop.
     pub because: Vec<String>,
-    /// Those of them that no field shows.
+    /// The reasons that no field shows.
     pub notes: Vec<String>,
-    /// The last errors about it and about objects that it hangs on: its own first, newest first.
+    /// The last errors about the object and about objects on which it depends: its own first, then the newest.
     pub errors: Vec<LastError>,
-    /// The controllers that have to act on it now, each with its state.
+    /// The controllers that have to act on the object now, each with its state.
     pub controllers: Vec<String>,
-    /// Its users.
+    /// The users of the object.
     pub users: Vec<User>,
-    /// The kinds of users that were checked; others may use it too.
+    /// The kinds of users that were checked; others may use the object too.
     pub looked_at: Vec<Kind>,
     /// The effects of operations.
     pub outcomes: Vec<ObjectEffect>,
-    /// What is missing, because it was not read.
+    /// The lookups that failed, because something was not read.
     pub unseen: Vec<Unseen>,
-    /// The questions that are open therefore, each in the form "whether it is attached".
+    /// The questions that are therefore open, each in the form "whether it is attached".
     pub open: Vec<&'static str>,
-    /// The objects that it hangs on.
+    /// The objects on which the object depends.
     pub neighbours: BTreeSet<Subject>,
 }
 
-/// What a controller reported last about an object.
+/// The last report of a component about an object: an error, or progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastError {
     /// The object that it is about.
     pub object: ObjectRef,
-    /// The component that reported it, or the field of the object that holds it.
+    /// The component that reported the error, or the field of the object that holds it.
     pub source: String,
-    /// The reason of its event; empty for fields.
+    /// The reason of the event; empty for fields.
     pub reason: String,
-    /// Its own words.
+    /// The message of the component.
     pub message: String,
-    /// Whether it is an error, rather than progress.
+    /// Whether the report is an error, rather than progress.
     pub is_error: bool,
-    /// How often it was reported, as far as the events tell.
+    /// Number of reports, as far as the events show it.
     pub count: Option<u64>,
-    /// When it was reported first, as far as the events tell.
+    /// Time of the first report, as far as the events show it.
     pub first: Option<Time>,
-    /// When it was reported last.
+    /// Time of the last report.
     pub last: Option<Time>,
 }
 
 /// A user of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
-    /// The user.
+    /// The object that uses it.
     pub object: ObjectRef,
-    /// How, in a few words: `pod, Running on node n0`.
+    /// The kind of use, in a few words: `pod, Running on node n0`.
     pub how: String,
-    /// Whether Kubernetes waits for it before it deletes the object.
+    /// Whether Kubernetes waits for the user before it deletes the object.
     pub holds: bool,
 }
 
@@ -117,9 +117,9 @@ pub struct ObjectEffect {
     /// The effect, in a word that scripts can rely on: `kept`, `deleted`, `deleted-later`,
     /// `destroyed`, `unknown`…
     pub then: &'static str,
-    /// Why, as a sentence without a full stop.
+    /// The reason, as a sentence without a full stop.
     pub because: String,
-    /// The capacity of the volume that it is about, where volumes are added up.
+    /// The capacity of the affected volume, where capacities are added up.
     pub capacity: Option<Bytes>,
 }
 
@@ -152,25 +152,25 @@ pub fn explain(cx: &Cx, key: &ObjectKey) -> Option<Explanation> {
     Some(draft.done(subject))
 }
 
-/// Explains what is known of a driver without a cluster.
+/// Explains the family of a driver without a cluster.
 pub fn known_driver(name: &str) -> Explanation {
     driver::known(name, drivers::family(name)).done(None)
 }
 
-/// A driver of the cluster, in a line.
+/// A driver of the cluster, as a line of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DriverLine {
-    /// Its name.
+    /// The name of the driver.
     pub name: Text,
-    /// The title of its family.
+    /// The title of the driver's family.
     pub title: &'static str,
-    /// How many volumes reference it.
+    /// Number of volumes that reference the driver.
     pub volumes: usize,
-    /// The state of its provisioner.
+    /// The state of the driver's provisioner.
     pub provisioner: &'static str,
 }
 
-/// Returns every driver and provisioner that the cluster has.
+/// Returns every driver and provisioner of the cluster.
 pub fn drivers(cx: &Cx) -> Vec<DriverLine> {
     let line = |name: Text| DriverLine {
         title: driver::known_as(cx.family(&name)),

@@ -1,4 +1,4 @@
-//! Explanation of a namespace: what its deletion destroys, keeps and leaks, and what blocks it.
+//! Explanation of a namespace: the data that its deletion destroys, keeps and leaks, and the objects that block it.
 
 use std::collections::BTreeSet;
 
@@ -86,8 +86,7 @@ pub(super) fn explain(cx: &Cx, name: &Text) -> ExplanationDraft {
     draft
 }
 
-/// Adds everything in the namespace that findings are about, and the volumes of its claims, also of
-/// those that do not exist.
+/// Adds all objects of the namespace about which rules find something, and the volumes of its claims, existing or not.
 fn hangs_on(cx: &Cx, name: &Text, draft: &mut ExplanationDraft) {
     let cluster = cx.cluster();
     let claims = cluster.claims().filter(|(_, it)| it.namespace == *name);
@@ -104,7 +103,7 @@ fn hangs_on(cx: &Cx, name: &Text, draft: &mut ExplanationDraft) {
     draft.hangs_on(contents.map(|(id, _)| Subject::Snapshot(id)));
 }
 
-/// Effects in the order of what is lost.
+/// Rank of an effect: the worst loss has the lowest.
 fn rank(effect: &ObjectEffect) -> usize {
     const ORDER: [&str; 10] = [
         "destroyed",
@@ -125,7 +124,7 @@ fn rank(effect: &ObjectEffect) -> usize {
     1 + ORDER.iter().position(|it| *it == effect.then).unwrap_or(ORDER.len())
 }
 
-/// Adds what happens to the data of a claim.
+/// Adds the effect on the data of a claim.
 fn data(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     let found = facts::data_effect(cx, claim);
     if let facts::ClaimDataEffect::Unseen(reason) = &found {
@@ -155,7 +154,7 @@ fn details(claim: &Claim, volume: &Volume) -> String {
     size.into_iter().chain(driver).chain([claim]).collect::<Vec<_>>().join(", ")
 }
 
-/// Adds what happens to a snapshot at the storage backend.
+/// Adds the effect on a snapshot at the storage backend.
 fn of_snapshot(cx: &Cx, snapshot: &VolumeSnapshot, draft: &mut ExplanationDraft) {
     let Ok(fate) = facts::snapshot_fate(cx, snapshot) else { return };
     let source = snapshot.source_claim.as_ref();
@@ -163,7 +162,7 @@ fn of_snapshot(cx: &Cx, snapshot: &VolumeSnapshot, draft: &mut ExplanationDraft)
     backend_snapshot(snapshot.object(), &format!("snapshot{source}"), fate, draft);
 }
 
-/// Adds what happens to the group snapshots of a namespace at the storage backend.
+/// Adds the effects on the group snapshots of a namespace at the storage backend.
 fn group_snapshots(cx: &Cx, namespace: &Text, draft: &mut ExplanationDraft) {
     for (content, fate) in facts::group_snapshot_fates(cx, namespace).unwrap_or_default() {
         let group = content.snapshot.as_ref().map_or("", |(_, name)| name);
@@ -187,7 +186,7 @@ fn backend_snapshot(
     draft.outcome(DELETED, Some(object), then, because);
 }
 
-/// Adds what blocks the deletion of a claim, other than pods that end with the namespace.
+/// Adds the finalizers that block the deletion of a claim, without those that wait for pods of the namespace.
 fn claim_blocks(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     for blocking in facts::finalizers_of_claim(cx, claim) {
         let finalizer = &*blocking.finalizer;
@@ -205,7 +204,7 @@ fn claim_blocks(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     }
 }
 
-/// Adds the third-party finalizers of a snapshot.
+/// Adds the third-party finalizers of a snapshot, and whether it is still being taken.
 fn snapshot_blocks(snapshot: &VolumeSnapshot, draft: &mut ExplanationDraft) {
     for finalizer in snapshot.metadata.finalizers.iter() {
         if !OF_SNAPSHOT_CONTROLLER.contains(&&**finalizer) {
@@ -219,8 +218,7 @@ fn snapshot_blocks(snapshot: &VolumeSnapshot, draft: &mut ExplanationDraft) {
     }
 }
 
-/// Adds the pods that keep their claims because nothing confirms that they end: those on nodes that
-/// do not exist or are not Ready.
+/// Adds the pods that keep their claims because nothing confirms that they end: those on nodes that are not Ready.
 fn pods_block(cx: &Cx, namespace: &Text, draft: &mut ExplanationDraft) {
     let mut told = BTreeSet::new();
     for (_, pod) in cx.cluster().pods() {

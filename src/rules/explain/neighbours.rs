@@ -1,4 +1,4 @@
-//! The objects that an object hangs on: their findings are told with it.
+//! The objects on which an object depends: their findings are shown with it.
 
 use super::draft::ExplanationDraft;
 use crate::cluster::{Cluster, Cx, Others, Subject};
@@ -7,7 +7,7 @@ use crate::model::{
     provisioning_driver,
 };
 
-/// How many volumes that share storage count as neighbours.
+/// Number of volumes with shared storage that count as neighbours.
 const SHARING: usize = 20;
 
 /// The subject of a cluster-wide object, if it was read.
@@ -15,8 +15,7 @@ pub(super) fn cluster_wide(cluster: &Cluster, kind: Kind, name: &str) -> Option<
     cluster.subject(&ObjectKey::cluster_wide(kind, name))
 }
 
-/// Adds a volume with what belongs to it: its claim with pods and set, its attachments, its class
-/// and its drivers.
+/// Adds a volume, its claims with pods and set, its attachments, class and drivers, and volumes that share its storage.
 pub(super) fn around_volume(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
     of_volume(cx, volume, draft);
     if let Some(claim) = &volume.claim_ref {
@@ -47,8 +46,7 @@ fn of_volume(cx: &Cx, volume: &Volume, draft: &mut ExplanationDraft) {
     draft.hangs_on(drivers.map(|it| Subject::Driver(Text::from(it))));
 }
 
-/// Adds a claim with what belongs to it: its volume, pods, set, class and provisioner, and volumes
-/// that reference its name.
+/// Adds a claim with its volume, pods, set, class and provisioner, and volumes that reference its name.
 pub(super) fn around_claim(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     let cluster = cx.cluster();
     around_claim_key(cx, &claim.key(), draft);
@@ -78,7 +76,7 @@ fn around_claim_key(cx: &Cx, key: &ClaimKey, draft: &mut ExplanationDraft) {
     }
 }
 
-/// Adds what a pod hangs on: its claims with their volumes.
+/// Adds the claims of a pod, with their volumes.
 pub(super) fn around_pod(cx: &Cx, pod: &PodUse, draft: &mut ExplanationDraft) {
     for mounted in &pod.claims {
         let key = ClaimKey { namespace: Text::clone(&pod.namespace), name: mounted.claim.clone() };
@@ -89,7 +87,7 @@ pub(super) fn around_pod(cx: &Cx, pod: &PodUse, draft: &mut ExplanationDraft) {
     }
 }
 
-/// Adds the volume that an attachment is of.
+/// Adds the volume of an attachment.
 pub(super) fn around_attachment(cx: &Cx, source: &AttachmentSource, draft: &mut ExplanationDraft) {
     if let AttachmentSource::Volume(name) = source
         && let Some(volume) = draft.seen(cx.attached_volume(name)).flatten()
@@ -98,7 +96,7 @@ pub(super) fn around_attachment(cx: &Cx, source: &AttachmentSource, draft: &mut 
     }
 }
 
-/// The driver that provisions under this name, if any object references it.
+/// Returns the driver that provisions under this name, if any object references it.
 pub(super) fn provisioner(cx: &Cx, named: &Text) -> Option<Subject> {
     let driver = provisioning_driver(named);
     cx.cluster().has_driver(&driver).then_some(Subject::Driver(driver))

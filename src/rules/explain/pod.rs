@@ -1,4 +1,4 @@
-//! Explanation of a pod: the claims that it uses, and what happens to them with it.
+//! Explanation of a pod: the claims that it uses, and the effects of its deletion on them.
 
 use super::draft::{DELETED, ExplanationDraft, lasting};
 use super::{controller, error, neighbours, set};
@@ -54,7 +54,7 @@ fn node(cx: &Cx, pod: &PodUse, draft: &mut ExplanationDraft) -> String {
     format!("{name} ({state})")
 }
 
-/// Adds a claim of the pod, and what happens to it if the pod is deleted.
+/// Adds a claim of the pod, and the effect on it if the pod is deleted.
 fn claim<'a>(
     cx: &Cx<'a>,
     pod: &PodUse,

@@ -48,7 +48,7 @@ pub(super) fn explain(cx: &Cx, set: &StatefulSet) -> ExplanationDraft {
     draft
 }
 
-/// Adds its claims, with their volumes, and its pods.
+/// Adds the claims of the set, with their volumes, and its pods.
 fn claims(cx: &Cx, set: &StatefulSet, draft: &mut ExplanationDraft) {
     let cluster = cx.cluster();
     for template in &set.templates {
@@ -94,7 +94,7 @@ fn operations(cx: &Cx, set: &StatefulSet, situation: &SetSituation, draft: &mut 
     }
 }
 
-/// Adds the claims that no template predicts, and that are deleted with the set or may be.
+/// Adds the claims that no template predicts, and the effect on each if the set is deleted.
 fn dependents(
     cx: &Cx,
     set: &StatefulSet,
@@ -121,7 +121,7 @@ fn dependents(
     }
 }
 
-/// What a deletion does to a claim and its data, in a word.
+/// Returns the effect of a deletion on a claim and its data, in a word.
 const fn deleted_word(effect: VolumeEffect) -> &'static str {
     match effect {
         VolumeEffect::Destroyed => "destroyed",
@@ -133,7 +133,7 @@ const fn deleted_word(effect: VolumeEffect) -> &'static str {
     }
 }
 
-/// Adds the line that says its state, and the fields that matter.
+/// Adds the status line of the set, and the fields that matter.
 fn status(cx: &Cx, set: &StatefulSet, draft: &mut ExplanationDraft) {
     let wanted = set.replicas.unwrap_or(1);
     let count = |n: i32, what| counted(usize::try_from(n).unwrap_or_default(), what);
@@ -156,12 +156,12 @@ fn named(kind: Kind, namespace: &Text, name: &str) -> ObjectRef {
     ObjectRef { key: ObjectKey { kind, namespace, name: name.into() }, uid: None }
 }
 
-/// The range of ordinals of a set, in words.
+/// Formats the range of ordinals of a set.
 pub(super) fn range(set: &StatefulSet) -> String {
     Ordinals::of(set).to_string()
 }
 
-/// What the `StatefulSet` controller does next to the owners of a claim, in words.
+/// Describes the next update of the owners of a claim by the `StatefulSet` controller.
 pub(in crate::rules) fn describe_update(update: &ReferenceUpdate) -> String {
     let because = match update {
         ReferenceUpdate::Writes(owners) if owners.is_empty() => {
@@ -198,7 +198,7 @@ pub(in crate::rules) fn describe_update(update: &ReferenceUpdate) -> String {
     .to_owned()
 }
 
-/// A prediction as a word and a sentence.
+/// Describes a prediction in a word and a sentence.
 pub(super) fn describe_prediction(
     prediction: &Prediction,
     operation: &Operation,

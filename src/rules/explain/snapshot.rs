@@ -1,4 +1,4 @@
-//! Explanation of a `VolumeSnapshot`, and of the content that it is bound to.
+//! Explanation of a `VolumeSnapshot`, and of its content.
 
 use super::draft::{DELETED, ExplanationDraft};
 use super::{controller, error, neighbours};
@@ -80,7 +80,7 @@ pub(super) fn explain(cx: &Cx, snapshot: &VolumeSnapshot) -> ExplanationDraft {
     draft
 }
 
-/// Explains a content.
+/// Explains a `VolumeSnapshotContent` or a `VolumeGroupSnapshotContent`.
 pub(super) fn of_content(cx: &Cx, content: &SnapshotContent) -> ExplanationDraft {
     let mut draft = ExplanationDraft::new(content.object());
     draft.status(if content.ready { "ready to use" } else { "not ready to use" });
@@ -144,7 +144,7 @@ fn policy(content: &SnapshotContent) -> String {
     }
 }
 
-/// Adds what names the snapshot at the storage backend.
+/// Adds the driver and the handle of a snapshot.
 fn handle(content: &SnapshotContent, draft: &mut ExplanationDraft) {
     let handle = content.handle.as_deref().unwrap_or("not created yet");
     let size = content.size.map_or_else(String::new, |it| format!(", {}", format_bytes(it)));
@@ -152,7 +152,7 @@ fn handle(content: &SnapshotContent, draft: &mut ExplanationDraft) {
     draft.field("snapshot handle", format!("{} {handle}{size}", content.driver));
 }
 
-/// Adds the claims that are being restored from a snapshot.
+/// Adds the claims that are being restored, or were restored, from a snapshot.
 fn users(cx: &Cx, namespace: &Text, name: &str, draft: &mut ExplanationDraft) {
     draft.explanation.looked_at = vec![Kind::PersistentVolumeClaim];
     for claim in draft.seen(cx.claims_restored_from(namespace, name)).unwrap_or_default() {

@@ -1,4 +1,4 @@
-//! What operations on a set do to its claims, and to the data.
+//! Effects of operations on a set on its claims and their data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,33 +17,33 @@ use crate::model::{Claim, OwnerReference, StatefulSet, Text, Volume};
 /// The effect of an operation on a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClaimFate {
-    /// What happens to the claim.
+    /// The effect on the claim.
     pub claim: ClaimWord,
-    /// What happens to its volume, if the claim is deleted and has one.
+    /// The effect on its volume, if the claim is deleted and has one.
     pub data: Option<DeletionEffect>,
-    /// Why: one sentence without a full stop.
+    /// The reason: one sentence without a full stop.
     pub because: String,
-    /// The owners that it has then, if it is kept.
+    /// The owners of the claim afterwards, if it is kept.
     pub owners: Vec<OwnerReference>,
-    /// What blocks its deletion.
+    /// The objects and finalizers that block its deletion.
     pub held_by: Vec<String>,
 }
 
-/// What happens to a claim, in a word.
+/// The effect on a claim, in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClaimWord {
-    /// It is kept.
+    /// The claim is kept.
     Kept,
-    /// It is deleted.
+    /// The claim is deleted.
     Deleted,
-    /// It is deleted, and an empty one of its name is created.
+    /// The claim is deleted, and an empty one of its name is created.
     Recreated,
-    /// Unknown.
+    /// The effect is unknown.
     Unknown,
 }
 
 impl ClaimWord {
-    /// As reports write it.
+    /// The word in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kept => "kept",
@@ -55,7 +55,7 @@ impl ClaimWord {
 }
 
 impl ClaimFate {
-    /// The fate that was predicted for a claim.
+    /// Returns the fate that was predicted for a claim.
     pub fn of(cx: &Cx, claim: &Claim, prediction: &Prediction) -> Self {
         let known = || claim.metadata.owners.to_vec();
         let (word, owners, because) = match &prediction.outcome {
@@ -77,7 +77,7 @@ impl ClaimFate {
         Self { claim: word, data, because, owners, held_by: prediction.held_by.clone() }
     }
 
-    /// The fate of a claim that no template predicts, when its set is deleted.
+    /// Returns the fate of a claim that no template predicts, when its set is deleted.
     pub fn of_dependent(cx: &Cx, dependent: &DependentClaim) -> Self {
         let claim = dependent.claim;
         let word = match dependent.fate {
@@ -150,7 +150,7 @@ fn deleted(by: DeletionCause, prediction: &Prediction, recreated: bool) -> Strin
     format!("{}{why}{held}{empty}", by.describe())
 }
 
-/// A claim, and what operations on its set do to it.
+/// A claim, and the effect of operations on its set.
 #[derive(Debug)]
 pub struct SimulatedEffect<'a> {
     /// The claim.
@@ -158,15 +158,14 @@ pub struct SimulatedEffect<'a> {
     /// The name of its template, and its ordinal; `None` of a claim that only its owners tie to the
     /// set.
     pub template: Option<(Text, i32)>,
-    /// Its volume.
+    /// The volume of the claim.
     pub volume: Option<&'a Volume>,
-    /// The effect.
+    /// The effect on the claim.
     pub fate: ClaimFate,
 }
 
-/// Returns what the operations do to each claim of a set, one after the other. What is not known of
-/// them are `variants`; where these differ for a claim, its fate is unknown, for the reason
-/// `undecided`.
+/// Returns the effects of operations, one after the other, on each claim of a set. What is not known of them are
+/// `variants`; where these differ for a claim, its fate is unknown, for the reason `undecided`.
 ///
 /// # Errors
 /// When its claims or pods were not read.
@@ -207,7 +206,7 @@ pub fn simulated<'a>(
     Ok(effects)
 }
 
-/// The claims that no template predicts, where the set is deleted; unknown where the variants differ.
+/// Returns the claims that no template predicts, where the set is deleted; unknown where variants differ.
 fn dependents<'a>(
     cx: &Cx<'a>,
     set: &StatefulSet,

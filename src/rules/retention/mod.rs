@@ -1,5 +1,4 @@
-//! What `retention` shows of `StatefulSet`s: the state of their claims, and the effects of
-//! operations on them.
+//! State of the claims of `StatefulSet`s, and effects of operations on them, for `retention`.
 
 mod effects;
 
@@ -23,11 +22,11 @@ use crate::model::{Age, Claim, OwnerReference, PodUse, StatefulSet, Text, Volume
 pub struct SetRetention<'a> {
     /// The set.
     pub set: &'a StatefulSet,
-    /// What sets its number of replicas by itself.
+    /// The autoscalers and tools that set its number of replicas.
     pub scalers: Vec<Scaler>,
-    /// Who keeps it as it is written down elsewhere.
+    /// The tool or owner that keeps the set as it is declared elsewhere.
     pub keeper: Option<String>,
-    /// Its claims, by template and ordinal.
+    /// The claims of the set, by template and ordinal.
     pub claims: Vec<ClaimRetention<'a>>,
 }
 
@@ -40,15 +39,15 @@ pub struct ClaimRetention<'a> {
     pub template: &'a Text,
     /// Its ordinal.
     pub ordinal: i32,
-    /// Where it stands.
+    /// The state of the claim in its set.
     pub place: ClaimPlace,
     /// The pod of its ordinal, if that belongs to the set.
     pub pod: Option<&'a PodUse>,
     /// Whether another set creates claims of the same name.
     pub contested: bool,
-    /// What its owner references should be.
+    /// The difference between its owner references and those that the policy requires.
     pub owners: OwnerAgreement<'a>,
-    /// For how long at least it has been a leftover; unknown for others.
+    /// The least time for which the claim has been a leftover; unknown for others.
     pub age: Age,
     /// Its volume.
     pub volume: Option<&'a Volume>,
@@ -58,21 +57,21 @@ pub struct ClaimRetention<'a> {
     pub if_scaled: ClaimFate,
 }
 
-/// Where a claim stands in its set.
+/// State of a claim in its set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClaimPlace {
-    /// Its ordinal is in range.
+    /// The ordinal is in range.
     InRange,
-    /// Its ordinal is out of range, and it has no pod.
+    /// The ordinal is out of range, and the claim has no pod.
     Leftover,
-    /// Its ordinal is out of range, and its pod is about to be deleted.
+    /// The ordinal is out of range, and the pod of the claim is about to be deleted.
     Condemned,
-    /// It is Terminating.
+    /// The claim is Terminating.
     Terminating,
 }
 
 impl ClaimPlace {
-    /// As reports write it.
+    /// The word in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::InRange => "in-range",
@@ -83,12 +82,12 @@ impl ClaimPlace {
     }
 }
 
-/// How the owner references of a claim compare with the policy, in a word.
+/// Result of the comparison of a claim's owner references with the policy, in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AgreementWord {
-    /// They are as the policy requires.
+    /// The owner references are as the policy requires.
     Matches,
-    /// The controller is about to change them.
+    /// The controller is about to change the owner references.
     Pending,
     /// A reference deletes the claim although the policy retains it, or is to an earlier owner.
     Contradicts,
@@ -101,7 +100,7 @@ pub enum AgreementWord {
 }
 
 impl AgreementWord {
-    /// As reports write it.
+    /// The word in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Matches => "matches",
@@ -113,7 +112,7 @@ impl AgreementWord {
         }
     }
 
-    /// Whether what happens to the claim is not what the policy says.
+    /// Whether the claim will not be treated as the policy requires.
     pub const fn is_contradiction(self) -> bool {
         match self {
             Self::Matches | Self::Pending => false,
@@ -123,7 +122,7 @@ impl AgreementWord {
 }
 
 impl ClaimRetention<'_> {
-    /// How its owners compare with the policy.
+    /// Compares the owner references with the policy.
     pub fn agreement(&self) -> AgreementWord {
         let owners = &self.owners;
         if self.place == ClaimPlace::Terminating {
@@ -144,7 +143,7 @@ impl ClaimRetention<'_> {
         }
     }
 
-    /// Why, in a sentence without a full stop.
+    /// Returns the reason for the agreement, in a sentence without a full stop.
     pub fn agreement_reason(&self) -> String {
         match self.agreement() {
             AgreementWord::Outlived => {
@@ -161,7 +160,7 @@ impl ClaimRetention<'_> {
     }
 }
 
-/// Returns what is to be shown of a set. What was not read is added to `unseen`.
+/// Returns a set with the state of its claims; adds what was not read to `unseen`.
 ///
 /// # Errors
 /// When its claims or pods were not read.
@@ -220,7 +219,7 @@ fn predictions(situation: &SetSituation, operation: &Operation) -> Vec<Predictio
     retention::simulate(situation, operation)
 }
 
-/// The volume that a claim names; one that was not read is noted.
+/// Returns the volume of a claim; one that was not read is noted.
 fn volume_of<'a>(cx: &Cx<'a>, claim: &Claim, unseen: &mut BTreeSet<Unseen>) -> Option<&'a Volume> {
     match cx.volume(claim.volume_name.as_deref()?) {
         Ok(volume) => volume,
@@ -231,34 +230,33 @@ fn volume_of<'a>(cx: &Cx<'a>, claim: &Claim, unseen: &mut BTreeSet<Unseen>) -> O
     }
 }
 
-/// A claim that looks like one of a set, and that no set of the cluster certainly has: of a deleted
-/// set, of a template that a set does not have any more, with an ambiguous name, or of a set of another
-/// API group.
+/// A claim that looks like one of a set, but is not certainly a claim of any: of a deleted set, of a template that a
+/// set does not have any more, with an ambiguous name, or of a set of another API group.
 #[derive(Debug)]
 pub struct OtherClaim<'a> {
     /// The claim.
     pub claim: &'a Claim,
-    /// What it looks like.
+    /// The reason why the claim belongs to no set.
     pub reason: OtherReason,
-    /// One sentence without a full stop.
+    /// The reason in one sentence, without a full stop.
     pub summary: String,
 }
 
-/// Why a claim that looks like one of a set is not shown with one.
+/// Reason why a claim that looks like one of a set is not shown with one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OtherReason {
-    /// Its name matches templates of several sets (F68).
+    /// The name matches templates of several sets (F68).
     Ambiguous,
-    /// Its set has no such template any more (F70).
+    /// The set has no such template any more (F70).
     OldTemplate,
-    /// Its set seems to be deleted (F63).
+    /// The set seems to be deleted (F63).
     DeletedSet,
-    /// A set of another API group has it, which the `StatefulSet` controller does not manage.
+    /// The claim belongs to a set of another API group, which the `StatefulSet` controller does not manage.
     Unmanaged,
 }
 
 impl OtherReason {
-    /// As reports write it.
+    /// The word in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ambiguous => "ambiguous",
@@ -269,14 +267,14 @@ impl OtherReason {
     }
 }
 
-/// The rules that tell such claims.
+/// The rules that find such claims.
 const TOLD_BY: [(&str, OtherReason); 3] = [
     ("sts-ambiguous-claim-name", OtherReason::Ambiguous),
     ("sts-template-drift", OtherReason::OldTemplate),
     ("sts-deleted-leftover", OtherReason::DeletedSet),
 ];
 
-/// Returns what a claim looks like that no set certainly has; `None` for all others.
+/// Returns a claim that looks like one of a set, but is not certainly a claim of any; `None` for all others.
 ///
 /// # Errors
 /// When sets or pods of its namespace were not read.
@@ -308,8 +306,7 @@ pub fn others<'a>(
     Ok(None)
 }
 
-/// Returns the set of another API group that has a claim: its owner, or the controller of a pod that
-/// uses it.
+/// Returns the set of another API group to which a claim belongs: its owner, or the controller of a pod that uses it.
 fn unmanaged(cx: &Cx, claim: &Claim) -> Seen<Option<OwnerReference>> {
     let is_other = |it: &&OwnerReference| {
         it.kind.ends_with("StatefulSet") && !it.api_version.starts_with("apps/")

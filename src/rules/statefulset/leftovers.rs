@@ -1,4 +1,4 @@
-//! Claims that a set does not use any more, or not as its templates say.
+//! Findings about claims that a set does not use any more, or not as its templates say.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{
@@ -109,7 +109,7 @@ pub(super) static SCALED_DOWN_LEFTOVER: Rule = Rule {
     judge: &[Judge::Claim(scaled_down_leftover), Judge::StatefulSet(judge_set)],
 };
 
-/// How many claims of a paused set are named, as examples.
+/// Number of claims of a paused set that are named, as examples.
 const SHOWN: usize = 3;
 
 fn scaled_down_leftover(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
@@ -150,7 +150,7 @@ fn scaled_down_leftover(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     }))
 }
 
-/// A set that was scaled to nothing for a while: its claims are as they should be.
+/// Judges a paused set: its claims are as they should be.
 fn judge_set(cx: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
     if !is_paused(set) {
         return Ok(None);
@@ -301,8 +301,7 @@ fn template_drift(cx: &Cx, claim: &Claim) -> Seen<Option<Finding>> {
     Ok(None)
 }
 
-/// Whether more than the name connects a claim with the set: the labels that the set gives its
-/// claims, or an owner reference.
+/// Whether labels that the set gives its claims, or an owner reference, connect a claim with the set.
 fn was_made_for(claim: &Claim, set: &StatefulSet) -> bool {
     let labelled = !set.match_labels.is_empty()
         && set.match_labels.iter().all(|wanted| claim.metadata.labels.contains(wanted));

@@ -14,7 +14,7 @@ use crate::model::{
 };
 use crate::remedies;
 
-/// The rules of this folder.
+/// The rules about `StatefulSet`s, their claims and their policies.
 pub(super) static RULES: &[&Rule] = &[
     &leftovers::AMBIGUOUS_CLAIM_NAME,
     &policy::AUTOSCALER_DELETES_CLAIMS,
@@ -66,7 +66,7 @@ impl Finding {
         }
     }
 
-    /// Adds the set of a claim, and what decides about the claim.
+    /// Adds the set of a claim, and the fields that decide about the claim.
     fn shows_member(self, claim: &Claim, member: &TemplateClaim) -> Self {
         let parsed = format!(
             "template {}, set {}, ordinal {}",
@@ -76,7 +76,7 @@ impl Finding {
         finding.relates([member.set.object()])
     }
 
-    /// Adds one owner reference under a name of its own.
+    /// Adds one owner reference, under a field name of its own.
     fn shows_owner(self, field: &'static str, owner: &OwnerReference) -> Self {
         self.shows(field, named(owner))
     }
@@ -112,7 +112,7 @@ impl Finding {
         finding
     }
 
-    /// Adds what the deletion of a claim does to its volume, which decides how severe it is.
+    /// Adds the effect of the deletion of a claim on its volume, which decides about the severity.
     fn weighs_data<'a>(
         self,
         cx: &Cx<'a>,
@@ -134,7 +134,7 @@ impl Finding {
     }
 }
 
-/// A retention policy as evidence shows it.
+/// Formats a retention policy as evidence.
 fn policy(set: &StatefulSet) -> String {
     set.retention.as_ref().map_or_else(
         || "<none>".to_owned(),
@@ -144,7 +144,7 @@ fn policy(set: &StatefulSet) -> String {
     )
 }
 
-/// An owner reference of a claim as evidence shows it: also whether it is the controller.
+/// Formats an owner reference of a claim as evidence: also whether it is the controller.
 fn named(owner: &OwnerReference) -> String {
     let controller = if owner.controller { ", controller" } else { "" };
     format!("{}{controller}", shown_owner(owner))

@@ -1,4 +1,4 @@
-//! Owner references of the claims of sets, which decide what is deleted with a set.
+//! Findings about owner references of the claims of sets, which decide what is deleted with a set.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{

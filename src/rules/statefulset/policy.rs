@@ -1,4 +1,4 @@
-//! Retention policies that are not followed, not known, or followed too well.
+//! Findings about retention policies that are not enforced, are unknown, or let an autoscaler delete claims.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::retention::{
@@ -70,7 +70,7 @@ fn retention_not_enforced(cx: &Cx, set: &StatefulSet) -> Seen<Option<Finding>> {
     ))
 }
 
-/// A server without the feature drops the policy, but not its manager from managedFields.
+/// Judges a policy that a server without the feature dropped: its manager remains in managedFields.
 fn dropped(cx: &Cx, set: &StatefulSet) -> Option<Finding> {
     let field = ManagedField::RetentionPolicy;
     set.metadata.managers_of(&field).next()?;
@@ -87,15 +87,15 @@ fn dropped(cx: &Cx, set: &StatefulSet) -> Option<Finding> {
     ))
 }
 
-/// How many claims are listed, as examples.
+/// Number of claims that are listed, as examples.
 const SHOWN: usize = 3;
 
 enum Enforcement {
-    /// The controller should have updated its owners, since this time.
+    /// The controller should have updated the owners of the claim, since this time.
     Late(Option<Time>),
-    /// The controller has updated its owners.
+    /// The controller has updated the owners of the claim.
     Done,
-    /// It proves nothing.
+    /// The claim proves nothing about the controller.
     Nothing,
 }
 

@@ -1,4 +1,4 @@
-//! Volumes that another claim or another volume refers to.
+//! Findings about volumes to which another claim or another volume refers.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, ClaimState, LastTransition, SharedStorage};
@@ -247,9 +247,8 @@ fn available_was_bound(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     })))
 }
 
-/// Whether it is a disk that the local static provisioner found: the annotation names that
-/// provisioner, but the volume is created for no claim, and wiped between claims
-/// (sig-storage-local-static-provisioner, `StartLocalController`).
+/// Whether the local static provisioner found the volume: its annotation names that provisioner, but the volume is
+/// created for no claim, and wiped between claims (sig-storage-local-static-provisioner, `StartLocalController`).
 fn is_discovered_disk(volume: &Volume) -> bool {
     let by_discovery = |provisioner: &str| provisioner.starts_with("local-volume-provisioner-");
     matches!(volume.source, VolumeSource::Local(_))
@@ -275,7 +274,7 @@ pub(super) static DUPLICATE_VOLUME_HANDLE: Rule = Rule {
     judge: &[Judge::Volume(duplicate_volume_handle)],
 };
 
-/// One finding for each member, so that whoever asks about one sees the others.
+/// Judges each member on its own, so that an explanation of one shows the others.
 fn duplicate_volume_handle(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     let others = cx.sharing(volume)?;
     if others.is_empty() {

@@ -1,4 +1,4 @@
-//! Volumes whose deletion fails, waits, or does not do what it seems to.
+//! Findings about volumes whose deletion fails, waits, or does not do what it seems to.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{
@@ -73,7 +73,7 @@ fn released_delete_stuck(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     Ok(Some(finding.unless_taken(cx, volume)))
 }
 
-/// Whether the controller that should delete it is running.
+/// Whether the controller that should delete the volume is running.
 fn runs(cx: &Cx, volume: &Volume) -> bool {
     let state = match facts::owner(volume) {
         Owner::Csi(driver) | Owner::External(driver) => facts::provisioner(cx, &driver),
@@ -83,8 +83,8 @@ fn runs(cx: &Cx, volume: &Volume) -> bool {
     state.liveness == Liveness::Alive
 }
 
-/// Whether the policy may have become Delete so recently that no controller had the time to act,
-/// however long ago the volume was released.
+/// Whether the policy may have become Delete too recently for a controller to act, however long ago the volume was
+/// released.
 fn policy_is_new(cx: &Cx, volume: &Volume) -> bool {
     let stuck = cx.settings().thresholds.get(Threshold::Stuck);
     let changed = volume.metadata.last_change(&ManagedField::ReclaimPolicy);
@@ -152,8 +152,8 @@ fn released_still_attached(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     Ok(Some(finding.relates(pods).report_only(reason)))
 }
 
-/// Whether it may be what every detachment looks like for a moment: the volume is known to have
-/// been released lately, and no attachment has been Terminating for longer.
+/// Whether the attachments may be in a normal detachment: the volume was released recently, and no attachment has been
+/// Terminating for longer.
 fn is_detaching(cx: &Cx, volume: &Volume, attachments: &[&Attachment]) -> bool {
     let released = facts::phase_age(cx, volume);
     let since = attachments.iter().filter_map(|it| it.metadata.deleting).min();

@@ -1,4 +1,4 @@
-//! Volumes whose data is lost with the next deletion.
+//! Findings about volumes whose data is lost with the next deletion.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{
@@ -241,7 +241,7 @@ fn missing_deletion_protection(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>
     Ok(Some(finding.shows_controller(&state).report_only(reason)))
 }
 
-/// Whether a version lacks the feature, for all volumes or for volumes like this one.
+/// Whether a version of csi-provisioner adds no finalizer to any volume, or to volumes like this one.
 fn never_protects(claimed: &ClaimedVersion, volume: &Volume) -> bool {
     // Before 3.5 csi-provisioner did not handle statically provisioned volumes.
     let too_old_for_static = !volume.is_dynamic()

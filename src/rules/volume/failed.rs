@@ -69,19 +69,19 @@ fn failed(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     Ok(Some(finding.unless_taken(cx, volume)))
 }
 
-/// Which controller tries again to reclaim a Failed volume.
+/// The controller that retries to reclaim a Failed volume.
 enum Retry {
-    /// None: the policy is Retain.
+    /// No controller: the policy is Retain.
     Kept,
     /// kube-controller-manager.
     Manager,
     /// kube-controller-manager, unless the volume was migrated.
     ManagerUnlessMigrated,
-    /// None: external provisioners reclaim Released volumes only.
+    /// No controller: external provisioners reclaim Released volumes only.
     Ignored,
-    /// None: kube-controller-manager has no plugin that deletes such volumes.
+    /// No controller: kube-controller-manager has no plugin that deletes such volumes.
     Never,
-    /// None: the policy is not one that Kubernetes knows.
+    /// No controller: the policy is unknown to Kubernetes.
     PolicyUnknown,
 }
 
@@ -138,7 +138,7 @@ impl Retry {
     }
 }
 
-/// Whether an error speaks of something that does not exist.
+/// Whether an error says that something does not exist.
 fn says_missing(error: &str) -> bool {
     let error = error.to_lowercase();
     ["not found", "notfound", "404", "does not exist"].iter().any(|it| error.contains(it))

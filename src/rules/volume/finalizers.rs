@@ -1,4 +1,4 @@
-//! Finalizers of volumes that nobody removes any more.
+//! Findings about finalizers of volumes that no controller removes any more.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER, FinalizerOwner};
@@ -55,8 +55,8 @@ fn stale_ext_finalizer_retain(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>>
     Ok(Some(finding.remedied_by(cx, volume, &remedies::REMOVE_EXTERNAL_FINALIZER)))
 }
 
-/// Since when the policy has been the same. Without managedFields this is the time of the last
-/// known change of any kind.
+/// Returns the time since which the policy has been the same. Without managedFields this is the time of the last known
+/// change of any kind.
 fn since_last_change(cx: &Cx, volume: &Volume) -> Age {
     match volume.metadata.last_change(&ManagedField::ReclaimPolicy) {
         Some(changed) => Age { since: Some(changed), trust: Trust::LowerBound },
@@ -211,8 +211,8 @@ fn stuck_attacher_finalizer(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     Ok(Some(finding))
 }
 
-/// Since when it has been both Terminating and unbound: only then does the external-attacher remove
-/// its finalizer.
+/// Returns the time since which the volume has been both Terminating and unbound: only then does the external-attacher
+/// remove its finalizer.
 fn since_both(cx: &Cx, volume: &Volume) -> Age {
     let unbound = facts::phase_age(cx, volume).since;
     Age::stamped(volume.metadata.deleting.map(|time| unbound.map_or(time, |it| it.max(time))))

@@ -1,4 +1,4 @@
-//! In-tree volumes, and their migration to CSI.
+//! Findings about in-tree volumes, and about their migration to CSI.
 
 use crate::cluster::{Cx, Seen};
 use crate::facts::{self, EXTERNAL_PROVISIONER, IN_TREE, Owner};

@@ -12,7 +12,7 @@ mod reclaim_announced;
 
 use super::Rule;
 
-/// The rules of this folder, in the order of the documentation.
+/// The rules about volumes, in the order of the documentation.
 pub(super) static RULES: &[&Rule] = &[
     &released::RELEASED_PAST_THRESHOLD,
     &released::RELEASED_UNKNOWN_AGE,

@@ -71,8 +71,8 @@ fn node_gone(cx: &Cx, volume: &Volume) -> Seen<Option<Finding>> {
     Ok(Some(finding.report_only(advice)))
 }
 
-/// What to do about a volume whose data is a path of a machine that does not exist: it is gone with
-/// the machine, and no policy keeps it.
+/// Returns advice about a volume whose data is a path of a machine that does not exist: it is lost with the machine,
+/// whatever the policy.
 fn without_its_machine(volume: &Volume) -> String {
     let object = volume.object();
     let first = match (&volume.phase, &volume.claim_ref) {
@@ -93,7 +93,7 @@ fn without_its_machine(volume: &Volume) -> String {
     )
 }
 
-/// What to do about a volume that no node can reach.
+/// Returns advice about a volume that no node can reach.
 fn advice(volume: &Volume, per_node: bool) -> String {
     let object = volume.object();
     let mut steps = vec!["bring back a node with these labels"];

@@ -69,7 +69,7 @@ fn found(cx: &Cx, volume: &Volume, summary: impl Into<String>) -> Finding {
     RECLAIM_ANNOUNCED.on_volume(cx, volume, summary).shows(ANNOUNCED, mark)
 }
 
-/// What was announced, and counts.
+/// Returns the finding about an announcement that counts.
 fn announced(
     cx: &Cx,
     volume: &Volume,
@@ -98,7 +98,7 @@ fn announced(
     finding.report_only(advice)
 }
 
-/// What was announced, and does not count any more.
+/// Returns the finding about an announcement that does not count any more.
 fn ended(cx: &Cx, volume: &Volume, status: &AnnouncementStatus) -> Option<Finding> {
     let (summary, advice) = match status {
         AnnouncementStatus::Vetoed(veto) => (

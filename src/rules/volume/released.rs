@@ -1,4 +1,4 @@
-//! Released volumes: for how long, and what speaks against their deletion.
+//! Findings about Released volumes: for how long, and what speaks against their deletion.
 
 use crate::cluster::{Cx, Placed, Seen};
 use crate::drivers::Fate;

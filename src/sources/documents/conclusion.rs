@@ -1,4 +1,4 @@
-//! Decides at the end of a dump which kinds were seen whole, and when the dump was taken.
+//! Conclusions at the end of a dump: which kinds were read whole, and when the dump was taken.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -68,7 +68,7 @@ impl DumpReading {
         self.notes.notes.push(note);
     }
 
-    /// Decides how far each kind was seen.
+    /// Decides how far each kind was read.
     fn cover(
         &mut self,
         summaries: &[FileSummary],
@@ -112,8 +112,8 @@ impl DumpReading {
         }
     }
 
-    /// Says that what is absent is so only if the lists of a foreign dump are of one moment: where one
-    /// kind was seen whole, and objects of another may miss something in it.
+    /// Notes that absence rests on the lists of a foreign dump being of one moment: where one kind was read whole, and
+    /// objects of another may miss something in it.
     fn note_moment(
         &mut self,
         inputs: &[Input],
@@ -150,7 +150,7 @@ impl DumpReading {
         self.notes.details.push(format!("{note}: they are treated as simultaneous"));
     }
 
-    /// Says which files hold objects that may be of any of several kinds.
+    /// Notes the files that hold objects that may be of any of several kinds.
     fn note_untyped(&mut self) {
         let mut files = self.untyped_files.iter();
         let Some(first) = files.next() else { return };
@@ -165,7 +165,7 @@ impl DumpReading {
         ));
     }
 
-    /// Says which objects were not read since their group is not that of their namesakes.
+    /// Notes the objects that were not read since their group is not that of their namesakes.
     fn note_namesakes(&mut self) {
         for (name, Occurrences { count, first }) in &self.namesakes {
             self.notes.notes.push(match count {
@@ -178,8 +178,8 @@ impl DumpReading {
         }
     }
 
-    /// Why nothing can be said to be absent, where a dump of ours is not all that was read: the
-    /// coverage that it records is about its own moment, and its own cluster.
+    /// Returns why nothing can be said to be absent, where a dump of ours is not all that was read: the coverage that
+    /// it records is about its own moment, and its own cluster.
     fn mixed(&self) -> Option<String> {
         let own = self.own.first()?;
         let other = self.own.iter().chain(&self.sources).find(|file| *file != own)?;
@@ -188,8 +188,8 @@ impl DumpReading {
         ))
     }
 
-    /// The kinds of which there are pages, by the part of the cluster that their place promises: what
-    /// looks like a whole list may be the last of these pages.
+    /// Returns the kinds of which there are pages, by the part of the cluster that their place promises: what looks
+    /// like a whole list may be the last of these pages.
     fn pages<'s>(&self, summaries: &'s [FileSummary]) -> BTreeSet<(Option<Kind>, &'s FileScope)> {
         let mut pages = BTreeSet::new();
         for summary in summaries {
@@ -327,13 +327,13 @@ impl DumpReading {
 }
 
 impl KindEvidence {
-    /// The namespaces that a list shows of the kind; `None` if it shows none of its objects.
+    /// Returns the namespaces that a list shows of the kind; `None` if it shows none of its objects.
     fn shown(&self, file: &Arc<str>, list: usize) -> Option<&BTreeSet<Text>> {
         self.by_list.get(&(Arc::clone(file), list))
     }
 }
 
-/// Why a kind was not seen, where objects may be of it or of another.
+/// Returns why a kind was not read, where objects may be of it or of another.
 fn untyped(Occurrences { count, first }: &Occurrences) -> String {
     match count {
         1 => format!("{first} has neither kind nor apiVersion, and may be one of them"),
@@ -343,7 +343,7 @@ fn untyped(Occurrences { count, first }: &Occurrences) -> String {
     }
 }
 
-/// Says what could not be read, in one line however much it was.
+/// Describes what could not be read, in one line however much it was.
 fn several(count: u64, what: &str, first: &str) -> String {
     match count {
         1 => first.to_owned(),
@@ -351,7 +351,7 @@ fn several(count: u64, what: &str, first: &str) -> String {
     }
 }
 
-/// Why nothing is known to be absent, where inputs contradict each other.
+/// Returns why nothing is known to be absent, where inputs contradict each other.
 fn at_two_moments(Occurrences { count, first }: &Occurrences) -> String {
     let more = match count {
         0 | 1 => String::new(),
@@ -360,7 +360,7 @@ fn at_two_moments(Occurrences { count, first }: &Occurrences) -> String {
     format!("two versions of {first}{more}: the inputs were not taken at the same time")
 }
 
-/// Says that a kind was not read, or not whole.
+/// Notes that a kind was not read, or not whole.
 fn lose(kind: Kind, reason: String, intake: &mut Intake) {
     let gap = Gap { kind, namespace: None, reason };
     intake.apply(Change::Covered(Reach::all(kind), Coverage::unread(gap)));

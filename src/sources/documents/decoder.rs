@@ -1,4 +1,4 @@
-//! Decodes the objects of a dump on a second thread, while the first finds the next ones.
+//! Decoder of the objects of a dump on a second thread, while the first finds the next ones.
 //!
 //! Decoding takes longer than finding. When the decoder lags behind, the reader decodes the batch that
 //! would have to wait. What is taken in, and in which order, is the same as with one thread.
@@ -19,21 +19,21 @@ use crate::model::{Answer, KeptBackend, Kind, ObjectKey, Question, Sighting, Tex
 use crate::objects::{Folder, Reduced};
 use crate::{dump, objects};
 
-/// Bytes that change hands at once.
+/// Number of bytes that change hands at once.
 const BATCH: usize = 256 << 10;
-/// Tasks that change hands at once: what is broken has no text.
+/// Number of tasks that change hands at once: what is broken has no text.
 const TASKS: usize = 4096;
-/// Batches on their way: a slow decoder slows the reader down.
+/// Number of batches on their way: a slow decoder slows the reader down.
 const BATCHES: usize = 4;
 
-/// Where the reading thread leaves what it found.
+/// Queue in which the reading thread leaves what it found.
 pub(super) struct DecodingQueue {
     batch: DocumentBatch,
     full: SyncSender<DocumentBatch>,
     /// Batches that have been worked off, to be filled again.
     spare: Receiver<DocumentBatch>,
     hasher: RandomState,
-    /// For what is reduced here: no thread waits for the other's.
+    /// Folder for what is reduced here: no thread waits for the other's.
     folder: Folder,
     saving: bool,
 }
@@ -64,24 +64,24 @@ enum DocumentTask {
 
 /// An object, with the places of its parts in the text of its batch.
 struct ObjectTask {
-    /// `None` is one that has no use.
+    /// Kind of the object; `None` if it has no use.
     kind: Option<Kind>,
     origin: Origin,
     namespace: Range<usize>,
     name: Range<usize>,
     body: Range<usize>,
     stamp: ObjectStamp,
-    /// Whether its file vouches for its moment.
+    /// Whether the object's file vouches for its moment.
     at_once: bool,
     checked: bool,
-    /// What came of it, if it was reduced already.
+    /// The decoded object, if it was reduced already.
     outcome: Option<DecodedObject>,
 }
 
 type DecodedObject = Result<Option<Reduced>, serde_json::Error>;
 
-/// Runs `read`, while another thread takes into `intake` what is left at the queue. Also returns what
-/// was found out on the way.
+/// Runs `read`, while another thread takes what is left at the queue into `intake`. Also returns what was found out on
+/// the way.
 ///
 /// # Errors
 /// What `read` says; else that an object cannot be saved, which makes the queue break off.
@@ -119,8 +119,7 @@ fn reduce(kind: Kind, body: &str, folder: &mut Folder, saving: bool) -> DecodedO
 }
 
 impl DecodingQueue {
-    /// Leaves an object. `None` is one that has no use; `at_once` is whether its file vouches
-    /// for its moment.
+    /// Queues an object. `None` is one that has no use; `at_once` is whether its file vouches for its moment.
     pub(super) fn object(
         &mut self,
         kind: Option<Kind>,
@@ -155,7 +154,7 @@ impl DecodingQueue {
         self.task(DocumentTask::Object(task))
     }
 
-    /// Leaves word of something broken: of a kind that is looked at, or of no consequence.
+    /// Queues something broken: of a kind that is looked at, or of no consequence.
     pub(super) fn broken(&mut self, kind: Option<Kind>, complaint: String) -> ControlFlow<()> {
         self.task(DocumentTask::Broken(kind, complaint))
     }

@@ -26,20 +26,20 @@ const FORMER_GROUPS: [(&str, &[Kind]); 3] = [
     ("csi.storage.k8s.io", &[Kind::CsiDriver]),
 ];
 
-/// What an object is, by its `apiVersion` and `kind`.
+/// Kind of an object, by its `apiVersion` and `kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServedKind {
-    /// An audit looks at the kind.
+    /// A kind that an audit looks at.
     Known(Kind),
-    /// Of such a kind, in a version whose fields are not known.
+    /// A kind that an audit looks at, in a version whose fields are not known.
     Unlike(Kind),
-    /// Called like such a kind, and of another group.
+    /// A kind of the same name, of another group.
     Namesake,
-    /// Of any other kind.
+    /// Any other kind.
     Other,
 }
 
-/// Returns what an object of this `apiVersion` and `kind` is.
+/// Returns the kind of an object with this `apiVersion` and `kind`.
 pub(super) fn served_kind(api_version: &str, kind: &str) -> ServedKind {
     let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
     let Some(known) = listed(kind) else { return ServedKind::Other };
@@ -68,8 +68,8 @@ fn listed(name: &str) -> Option<Kind> {
     Kind::ALL.into_iter().find(|kind| kind.is_listed() && kind.name() == name)
 }
 
-/// How much of a path is asked for the kind: its file, and two folders. What stands before is
-/// where people keep their dumps.
+/// Number of parts of a path that are asked for the kind: its file, and two folders. What stands before is where people
+/// keep their dumps.
 const PARTS: usize = 3;
 
 /// Returns the kinds that an object may be of: one if that is certain, none if it is of no kind that
@@ -134,7 +134,7 @@ pub(super) fn has_shape(kind: Kind, body: &Value) -> bool {
     }
 }
 
-/// Returns what the end of a path is called, from the file outwards, without what follows a dot.
+/// Returns the names at the end of a path, from the file outwards, without what follows a dot.
 fn names(path: &str) -> impl Iterator<Item = &str> {
     let parts = path.rsplit(['/', '\\', '!']).take(PARTS);
     parts.map(|part| part.split('.').next().unwrap_or_default())

@@ -1,5 +1,5 @@
-//! What the objects of somebody else's dump tell besides their rows, and the newest time that the API
-//! server or a controller wrote into objects.
+//! Facts that the objects of a foreign dump show besides their rows, and the newest time that the API server or a
+//! controller wrote into objects.
 //!
 //! A dump that does not say when it was taken was taken no earlier.
 
@@ -19,24 +19,24 @@ use crate::model::{
 };
 use crate::objects::CustomObject;
 
-/// How far clocks may be ahead of the time of a dump: as far as that of a Lease of the usual duration.
+/// Time by which clocks may be ahead of the time of a dump: as far as that of a Lease of the usual duration.
 const AHEAD: TimeDelta = TimeDelta::seconds(45);
 
-/// When each Lease of a list was renewed, by namespace and name.
+/// Time of the last renewal of each Lease of a list, by namespace and name.
 type Renewals = BTreeMap<(Text, Box<str>), Option<Time>>;
 
-/// What was found so far.
+/// Facts that were found so far.
 #[derive(Debug, Default)]
 pub(super) struct SeenBeside {
     /// The custom resources that use claims, by namespace.
     users: BTreeMap<Text, Vec<CustomUser>>,
-    /// The Leases of each list: when each was renewed.
+    /// The renewals of the Leases of each list.
     leases: BTreeMap<(Arc<str>, usize), Renewals>,
     /// The versions of kubelets.
     kubelets: BTreeSet<(u32, u32)>,
 }
 
-/// The part of a Lease that tells when it was listed.
+/// The part of a Lease that shows when it was listed.
 #[derive(Deserialize)]
 struct RenewedLease {
     spec: LeaseRenewal,
@@ -48,7 +48,7 @@ struct LeaseRenewal {
     renew_time: Option<String>,
 }
 
-/// The part of a Node that tells the version of its kubelet.
+/// The part of a Node that shows the version of its kubelet.
 #[derive(Deserialize)]
 struct VersionedNode {
     #[serde(default)]
@@ -75,7 +75,7 @@ struct NodeInfo {
 }
 
 impl SeenBeside {
-    /// Takes in an object that has no row. A Secret answers a question; nothing but its name is read.
+    /// Reads an object that has no row. A Secret answers a question; nothing but its name is read.
     pub(super) fn answer(
         &mut self,
         object: &DumpObject<'_>,
@@ -96,7 +96,7 @@ impl SeenBeside {
         None
     }
 
-    /// Looks at an object that has a row.
+    /// Reads an object that has a row.
     pub(super) fn look(&mut self, kind: Kind, object: &DumpObject<'_>) {
         match kind {
             Kind::Lease => {
@@ -116,7 +116,7 @@ impl SeenBeside {
         }
     }
 
-    /// Applies what only the end of a dump tells, once its time is known.
+    /// Applies what only the end of a dump shows, once its time is known.
     pub(super) fn conclude(&mut self, intake: &mut Intake) {
         let unlisted: Vec<_> = CUSTOM_KINDS
             .iter()
@@ -152,15 +152,15 @@ impl SeenBeside {
         }
     }
 
-    /// What the kubelets tell of the server.
+    /// Returns the server that the kubelets allow.
     pub(super) fn server(&self) -> Option<Server> {
         Server::of_kubelets(self.kubelets.iter().copied())
     }
 }
 
 impl VersionedNode {
-    /// The minor version of a kubelet. What calls itself one without running pods on a machine says
-    /// any version.
+    /// Returns the minor version of a kubelet. What calls itself one without running pods on a machine says any
+    /// version.
     fn kubelet(&self) -> Option<(u32, u32)> {
         let version = &self.status.node_info.kubelet_version;
         let is_virtual = self.metadata.labels.get("type").is_some_and(|it| it == "virtual-kubelet");
@@ -201,11 +201,11 @@ const MEMBERS: [&str; 24] = [
     "time",
     "timeAdded",
 ];
-/// Lies in the future by as much as the object is given to end.
+/// The member that lies in the future by as much as the object is given to end.
 const DELETION: &str = "deletionTimestamp";
-/// `2026-01-01T00:00:00`, in which later times are greater texts.
+/// Length of `2026-01-01T00:00:00`, in which later times are greater texts.
 const SECONDS: usize = 19;
-/// The longest text of a time, with nanoseconds.
+/// Length of the longest text of a time, with nanoseconds.
 const LONGEST: usize = 30;
 
 static END_OF_TIME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("Z\""));
@@ -213,16 +213,16 @@ static END_OF_TIME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("Z\
 /// The newest time so far.
 #[derive(Debug, Default)]
 pub(super) struct NewestTime {
-    /// When the dump is read. What is said to have happened later did not.
+    /// The time at which the dump is read. What is said to have happened later did not.
     now: Option<Time>,
     newest: Option<Time>,
-    /// One that lies after that.
+    /// A time that lies after that.
     later: Option<Time>,
-    /// The same as text, to which others are compared before they are parsed.
+    /// The newest time as text, to which others are compared before they are parsed.
     text: [u8; SECONDS],
 }
 
-/// What tells how long before its deletion timestamp an object was deleted.
+/// The part of an object that shows how long before its deletion timestamp it was deleted.
 #[derive(Deserialize)]
 struct DeletedObject {
     metadata: DeletionGrace,
@@ -279,7 +279,7 @@ impl NewestTime {
         }
     }
 
-    /// The newest time of all objects that has passed; a later one only if there is no other.
+    /// Returns the newest time of all objects that has passed; a later one only if there is no other.
     pub(super) fn get(&self) -> Option<Time> {
         self.newest.or(self.later)
     }

@@ -1,4 +1,4 @@
-//! Compares the versions of an object that is in the inputs more than once.
+//! Comparison of the versions of an object that is in the inputs more than once.
 //!
 //! Forty-eight bytes are kept of each object, whatever its size.
 
@@ -13,19 +13,19 @@ use super::Occurrences;
 use crate::dump;
 use crate::model::{Kind, ObjectKey};
 
-/// Which version of which object this is.
+/// Stamp of an object and its version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ObjectStamp {
     key: u64,
     state: KnownVersion,
 }
 
-/// What is known of the version of an object.
+/// Version of an object, in a few bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct KnownVersion {
     uid: u64,
     version: VersionStamp,
-    /// The digits of its creation timestamp; 0 if it has none.
+    /// The digits of the object's creation timestamp; 0 if it has none.
     created: u64,
 }
 
@@ -34,22 +34,22 @@ enum VersionStamp {
     /// A `resourceVersion` that is a number: a higher one is newer, as long as the uid is the same
     /// (KEP-5504, and what every API server on etcd has always done).
     Number(u64),
-    /// One that is not, or in its place the object itself: equal or not, and no more.
+    /// Another `resourceVersion`, or in its place the object itself: equal or not, and no more.
     Other(u64),
-    /// Two of which nothing tells which is the newer one.
+    /// Two versions of which it is unknown which is the newer one.
     Contradictory,
 }
 
-/// What to do with an object.
+/// Decision about an object that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VersionOrder {
-    /// Take it in.
+    /// The object is taken in.
     New,
-    /// Take it in instead of the one that is there.
+    /// The object is taken in instead of the version that is known.
     Newer,
-    /// Leave it: this very version, or a newer one, is there, or nothing tells which it would be.
+    /// The object is left: this very version, or a newer one, is known, or nothing tells which it would be.
     Known,
-    /// Leave it, and take back the one that is there: nothing tells which of them is the newer one.
+    /// The object is left, and the known version is taken back: nothing tells which of them is the newer one.
     Contradictory,
 }
 
@@ -58,7 +58,7 @@ pub(super) enum VersionOrder {
 pub(super) struct ObjectVersions {
     hasher: RandomState,
     known: HashMap<u64, KnownVersion>,
-    /// Objects of which an older version was there as well.
+    /// Objects of which an older version was read as well.
     pub(super) older: Occurrences,
     /// Objects of which it is unknown which version is the newer one.
     pub(super) unordered: BTreeMap<Kind, Occurrences>,
@@ -83,7 +83,7 @@ impl ObjectVersions {
         }
     }
 
-    /// What hashes the stamps that are compared here.
+    /// Returns the hasher of the stamps that are compared here.
     pub(super) fn hasher(&self) -> RandomState {
         self.hasher.clone()
     }

@@ -1,5 +1,4 @@
-//! `KindLister`: lists each kind, in the version that is served, and by namespace where only that
-//! is allowed.
+//! `KindLister`, which lists each kind, in the version that is served, and by namespace where only that is allowed.
 
 use std::sync::Arc;
 
@@ -14,19 +13,19 @@ use crate::model::{Kind, Text};
 use crate::objects::AnyObject;
 use crate::{client, objects};
 
-/// How the list of a kind ended.
+/// Result of listing a kind.
 pub(super) enum ListedKind {
-    /// With the watches that keep current what was listed. A gap has none.
+    /// The list ended, with the watches that keep current what was listed. A gap has none.
     Watched(Vec<ReachWatch>),
     /// The server does not serve the kind.
     NotServed,
 }
 
-/// Lists kinds, one task each. Discovery and the list of namespaces are shared among the tasks.
+/// Lister of kinds, with one task for each. Discovery and the list of namespaces are shared among the tasks.
 pub(super) struct KindLister {
     reader: Reader,
     page: Option<u32>,
-    /// The only ones that are listed where neither the cluster nor its namespaces may be.
+    /// The only namespaces that are listed where neither the cluster nor its namespaces may be.
     tried: Vec<String>,
     outbox: Outbox,
     namespaces: OnceCell<Result<Vec<String>, String>>,
@@ -36,7 +35,7 @@ pub(super) struct KindLister {
 }
 
 impl KindLister {
-    /// Prepares to list. Until `volumes_listed` is true, only volumes and pods are listed.
+    /// Returns a lister of the kinds. Until `volumes_listed` is true, only volumes and pods are listed.
     pub(super) fn new(
         reader: &Reader,
         page: Option<u32>,

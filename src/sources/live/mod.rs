@@ -35,7 +35,7 @@ use crate::model::{Kind, Server, Time};
 use crate::objects::{AnyObject, Folder, Reduced};
 use crate::{client, objects};
 
-/// What to read, and how.
+/// Options of reading a cluster.
 #[derive(Debug, Clone, Default)]
 pub struct LiveOptions {
     /// The kinds to list.
@@ -48,7 +48,7 @@ pub struct LiveOptions {
     pub server: String,
 }
 
-/// Why a cluster could not be read at all.
+/// Reason for which a cluster could not be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// The server cannot be reached, or refuses access.
@@ -180,7 +180,7 @@ fn server(url: &str, version: Option<ServerVersion>, cluster_uid: Option<Box<str
     }
 }
 
-/// What a list or watch task reports.
+/// Message of a list or watch task.
 enum Message {
     /// A change that is not about a decoded object.
     Change(Change),
@@ -204,7 +204,7 @@ impl Message {
         }
     }
 
-    /// Hands its contents to the intake.
+    /// Hands the contents of the message to the intake.
     fn take_in(self, intake: &mut Intake) -> Result<(), DumpError> {
         match self {
             Self::Change(change) => intake.apply(change),
@@ -229,12 +229,12 @@ impl Message {
 /// A message on its way to the owner of the intake.
 struct Delivery {
     message: Message,
-    /// The place that it takes until it is taken in.
+    /// The place that the message takes until it is taken in.
     place: Option<OwnedSemaphorePermit>,
 }
 
 impl Delivery {
-    /// Hands its contents to the intake, and makes room for another.
+    /// Hands the contents of the message to the intake, and makes room for another.
     fn take_in(self, intake: &mut Intake) -> Result<(), DumpError> {
         self.message.take_in(intake)?;
         drop(self.place);
@@ -242,11 +242,11 @@ impl Delivery {
     }
 }
 
-/// Sends messages to the owner of the intake.
+/// Sender of messages to the owner of the intake.
 ///
 /// Lists, which may be longer than memory, wait for places. Watches have so many places that the
 /// owner finds everything that has arrived; only an owner that takes in nothing for very long, such
-/// as one whose output nobody reads, makes them wait too.
+/// as one whose output is not read, makes them wait too.
 #[derive(Clone)]
 struct Outbox {
     sender: mpsc::UnboundedSender<Delivery>,
@@ -256,9 +256,9 @@ struct Outbox {
     events: Arc<Semaphore>,
 }
 
-/// How many batches of lists may wait to be taken in: an owner that is slow slows the lists down.
+/// Number of batches of lists that may wait to be taken in: an owner that is slow slows the lists down.
 const BATCHES: usize = 8;
-/// How many events of watches may wait to be taken in.
+/// Number of events of watches that may wait to be taken in.
 const WAITING_EVENTS: usize = 1 << 16;
 
 impl Outbox {
@@ -291,7 +291,7 @@ impl Outbox {
         self.deliver(Message::Objects(reach.clone(), batch), Some(place));
     }
 
-    /// Sends what a watch reports as soon as there is a place.
+    /// Sends the message of a watch as soon as there is a place.
     async fn send_event(&self, message: Message) {
         let place = place(&self.events).await;
         self.deliver(message, Some(place));
@@ -315,7 +315,7 @@ async fn place(places: &Arc<Semaphore>) -> OwnedSemaphorePermit {
 pub struct FreshList(Vec<Message>);
 
 impl FreshList {
-    /// Takes in what was listed.
+    /// Hands what was listed to the intake.
     ///
     /// # Errors
     /// When it cannot be saved.
@@ -372,7 +372,7 @@ pub(in crate::sources) fn gap_reason(error: &ReadError) -> String {
     }
 }
 
-/// Returns the part of an authorizer's denial that matters: who may not do what, and where.
+/// Returns the part of an authorizer's denial that matters: which user may not do what, and where.
 fn denial(message: &str) -> String {
     let said = message.split_once(" is forbidden: ").map_or(message, |(_, said)| said);
     match said.split_once(" in API group ") {

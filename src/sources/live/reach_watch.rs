@@ -1,5 +1,5 @@
-//! `ReachWatch`: watches what was listed, and lists it again when a watch is not enough; the list
-//! requests that together cover a reach, and how the watches are doing.
+//! `ReachWatch`, which watches what was listed, and lists it again when a watch is not enough; the list requests that
+//! together cover a reach, and the health of the watches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,20 +20,20 @@ use crate::cluster::{Change, Reach};
 use crate::model::{Kind, ObjectKey, Text, Time};
 use crate::objects::{AnyObject, Folder, Reduced};
 
-/// What a watch task shares with the owner of the intake.
+/// Links of a watch task to the owner of the intake.
 #[derive(Clone)]
 pub(super) struct WatchLinks {
     /// A reader with a request limit of its own: a list that is read again waits until the owner
     /// takes in its batches, and the owner may be asking questions meanwhile.
     pub(super) reader: Reader,
     pub(super) outbox: Outbox,
-    /// Changes when the owner has taken in a new list of all volumes.
+    /// Counter that changes when the owner has taken in a new list of all volumes.
     pub(super) volume_lists: watch::Receiver<u64>,
-    /// What the intake holds to be broken, because an object could not be read.
+    /// The reaches that the intake holds to be broken, because an object could not be read.
     pub(super) broken: watch::Receiver<BTreeSet<Reach>>,
-    /// Changes when everything is to be listed again.
+    /// Counter that changes when everything is to be listed again.
     pub(super) all_lists: watch::Receiver<u64>,
-    /// How the watches are doing.
+    /// The health of the watches.
     pub(super) health: WatchHealth,
 }
 
@@ -58,19 +58,19 @@ pub(super) struct ReachWatch {
     versions: Vec<String>,
 }
 
-/// How often in a row a watch may be silent before its reach is listed again: a proxy may be
-/// keeping all events back.
+/// Number of times in a row that a watch may be silent before its reach is listed again: a proxy may be keeping all
+/// events back.
 const SILENCES: u32 = 2;
 
-/// Why a watch ended.
+/// End of a watch.
 enum WatchEnd {
     /// Another one can begin at the same version.
     Over,
-    /// Nothing came for too long.
+    /// Nothing arrived for too long.
     Silent,
     /// Only a new list shows what has changed.
     Outdated,
-    /// It failed, and another one may fail too.
+    /// The watch failed, and another one may fail too.
     Failed(ReadError),
 }
 
@@ -82,11 +82,11 @@ impl WatchEnd {
     }
 }
 
-/// How often in a row a watch was of no use.
+/// Number of times in a row that a watch was of no use.
 #[derive(Default)]
 struct WatchTroubles {
-    /// Watches that did not last, whatever they sent: an event before each error would have
-    /// everything listed again and again.
+    /// Number of watches that did not last, whatever they sent: an event before each error would have everything listed
+    /// again and again.
     barren: u32,
     silent: u32,
 }
@@ -259,7 +259,7 @@ async fn next_list(lists: &mut watch::Receiver<u64>) {
     }
 }
 
-/// Returns what the error means that ended a watch after it had begun.
+/// Returns the end of a watch that an error brought after it had begun.
 fn end_of(error: ReadError) -> WatchEnd {
     match error {
         ReadError::TimedOut { .. } => WatchEnd::Silent,
@@ -296,8 +296,8 @@ pub const EVENTS: [&str; 5] = [
     "involvedObject.kind=Pod,reason=FailedAttachVolume",
     "involvedObject.kind=Pod,reason=FailedMount",
 ];
-/// Objects per message: enough to make messages rare, few enough to keep memory flat. One chunk
-/// of bytes may hold a few more.
+/// Number of objects per message: enough to make messages rare, few enough to keep memory flat. One chunk of bytes may
+/// hold a few more.
 const BATCH: usize = 64;
 
 /// The requests that list everything within a reach.
@@ -375,7 +375,7 @@ impl ReachRequests {
 struct ObjectBatches<'a> {
     requests: &'a ReachRequests,
     outbox: &'a Outbox,
-    /// One for each list: its rows share what they repeat, and no list waits for another.
+    /// Folder of this list alone: its rows share what they repeat, and no list waits for another.
     folder: Folder,
     objects: Vec<Reduced>,
     others: Vec<Message>,
@@ -424,16 +424,16 @@ impl ObjectBatches<'_> {
     }
 }
 
-/// How the watches of one intake are doing. Cheap to clone; clones share what they know.
+/// Health of the watches of one intake. Cheap to clone; clones share what they know.
 #[derive(Debug, Clone, Default)]
 pub struct WatchHealth(Arc<Mutex<WatchCounts>>);
 
 #[derive(Debug, Default)]
 struct WatchCounts {
-    /// How often a watch began anew, by kind.
+    /// Number of times that a watch began anew, by kind.
     restarts: BTreeMap<Kind, u64>,
-    /// When a watch heard from the server last, by kind: by the stopwatch, which stands still while the machine is
-    /// suspended, and by the date.
+    /// Time at which a watch heard from the server last, by kind: by the stopwatch, which stands still while the
+    /// machine is suspended, and by the date.
     heard: BTreeMap<Kind, (Instant, Time)>,
 }
 
@@ -443,8 +443,8 @@ impl WatchHealth {
         self.counts().heard.insert(kind, (Instant::now(), Utc::now()));
     }
 
-    /// Whether nothing was heard of a kind for so long, not even a bookmark: the connection may be dead, or the machine
-    /// was suspended.
+    /// Whether nothing was heard of a kind for this long, not even a bookmark: the connection may be dead, or the
+    /// machine was suspended.
     pub(super) fn is_silent(&self, kind: Kind, bound: Duration) -> bool {
         let Some((at, date)) = self.counts().heard.get(&kind).copied() else { return true };
         let by_date = (Utc::now() - date).to_std().unwrap_or_default();
@@ -456,12 +456,12 @@ impl WatchHealth {
         *self.counts().restarts.entry(kind).or_default() += 1;
     }
 
-    /// How often a watch began anew, by kind.
+    /// Returns how often a watch began anew, by kind.
     pub fn restarts(&self) -> BTreeMap<Kind, u64> {
         self.counts().restarts.clone()
     }
 
-    /// How long ago a watch heard from the server, an event or a bookmark, by kind.
+    /// Returns how long ago a watch heard from the server, an event or a bookmark, by kind.
     pub fn silences(&self) -> BTreeMap<Kind, Duration> {
         self.counts().heard.iter().map(|(kind, (at, _))| (*kind, at.elapsed())).collect()
     }

@@ -1,5 +1,5 @@
-//! `Watches`: the watch tasks of an intake, what they send, the server's clock, and the return to a kind
-//! that was not listed whole.
+//! `Watches`: the watch tasks of an intake, their messages, the server's clock, and the return to a kind that was not
+//! listed whole.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::cluster::{Change, Reach};
 use crate::dump::DumpError;
 use crate::model::{Kind, Time};
 
-/// Keeps an intake current: one watch for each list that was complete.
+/// Watches that keep an intake current: one for each list that was complete.
 ///
 /// Every kind is watched, events and leases too: it is evidence that a driver wrote no event and
 /// holds no lease. Events may come a moment late, and later for one kind than for another: before a
@@ -30,18 +30,18 @@ use crate::model::{Kind, Time};
 pub struct Watches {
     receiver: mpsc::UnboundedReceiver<Delivery>,
     clock: ServerClock,
-    /// Counts the lists of all volumes that were taken in.
+    /// Counter of the lists of all volumes that were taken in.
     volume_lists: watch::Sender<u64>,
-    /// What the intake holds to be broken.
+    /// The reaches that the intake holds to be broken.
     broken: watch::Sender<BTreeSet<Reach>>,
-    /// Counts how often everything had to be listed again.
+    /// Counter of the times that everything had to be listed again.
     all_lists: watch::Sender<u64>,
-    /// What was watched when they began.
+    /// The reaches that were watched when the watches began.
     reaches: Vec<Reach>,
-    /// How long a kind may be silent before a decision rests on it.
+    /// Time for which a kind may be silent before a decision rests on it.
     trusted: Duration,
     health: WatchHealth,
-    /// One for each kind.
+    /// The tasks, one for each kind.
     _tasks: JoinSet<()>,
 }
 
@@ -97,7 +97,7 @@ impl Watches {
         }
     }
 
-    /// Watches that bring these changes, the next time that something is taken in, and then nothing.
+    /// Returns watches that bring these changes, the next time that something is taken in, and then nothing.
     #[cfg(test)]
     pub(crate) fn that_bring(changes: impl IntoIterator<Item = Change>) -> Self {
         let (outbox, receiver) = Outbox::new(false);
@@ -115,7 +115,7 @@ impl Watches {
         }
     }
 
-    /// Watches of lists of whose kinds nothing was heard since.
+    /// Returns watches of lists of whose kinds nothing was heard since.
     #[cfg(test)]
     pub(crate) fn that_are_silent(reaches: Vec<Reach>) -> Self {
         Self { reaches, trusted: Duration::ZERO, ..Self::that_bring([]) }
@@ -151,16 +151,16 @@ impl Watches {
         self.reaches.len()
     }
 
-    /// Returns what was listed and may have changed unseen: nothing was heard of its kind for longer than the API
-    /// server is ever silent, because the connection is dead or the machine was suspended. Events have no
-    /// bookmarks, and what a Lease proves is judged by its own times.
+    /// Returns the reaches that may have changed unnoticed: nothing was heard of their kinds for longer than the API
+    /// server is ever silent, because the connection is dead or the machine was suspended. Events have no bookmarks,
+    /// and what a Lease proves is judged by its own times.
     pub fn unheard(&self) -> Vec<Reach> {
         let counts = |it: &&Reach| !matches!(it.kind, Kind::Event | Kind::Lease);
         let silent = |it: &&Reach| self.health.is_silent(it.kind, self.trusted);
         self.reaches.iter().filter(counts).filter(silent).cloned().collect()
     }
 
-    /// How these watches are doing.
+    /// Returns the health of the watches.
     pub fn health(&self) -> &WatchHealth {
         &self.health
     }
@@ -170,8 +170,7 @@ impl Watches {
         self.clock.now()
     }
 
-    /// Has everything listed again that is watched: after a gap in time, it is unknown which
-    /// connections are still alive.
+    /// Makes all that is watched be listed again: after a gap in time, it is unknown which connections are still alive.
     pub fn list_all_again(&self) {
         self.all_lists.send_modify(|lists| *lists += 1);
     }
@@ -215,8 +214,8 @@ struct ServerClock {
     base: Option<(Time, Instant)>,
 }
 
-/// By how much a time may lag when it arrives: headers have whole seconds, and take a while. A time
-/// that lags by more is of a clock that was set back, or of another server.
+/// Time by which a time may lag when it arrives: headers have whole seconds, and take a while. A time that lags by more
+/// is of a clock that was set back, or of another server.
 const LAG: Duration = Duration::from_secs(10);
 
 /// Whether a time is before a known one, by no more than [`LAG`].
@@ -250,17 +249,17 @@ impl ServerClock {
     }
 }
 
-/// Whether what was not listed whole is tried again after a while.
+/// Choice whether what was not listed whole is tried again after a while.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Return {
-    /// It remains a gap: who is about to write decides by what was read. Only a kind that was not
-    /// served is looked for, since that it has no objects was read as well.
+    /// A gap remains: a writer decides by what was read. Only a kind that was not served is looked for, since that it
+    /// has no objects was read as well.
     Never,
-    /// It is tried again: a right may be granted, and a kind may be installed.
+    /// A gap is tried again: a right may be granted, and a kind may be installed.
     AfterAWhile,
 }
 
-/// One kind, and how its list ended.
+/// A kind that is followed, with the end of its list.
 pub(super) struct FollowedKind {
     pub(super) kind: Kind,
     pub(super) listed: ListedKind,
@@ -271,8 +270,7 @@ pub(super) struct FollowedKind {
 }
 
 impl FollowedKind {
-    /// Watches, and lists the kind anew where its lists were not complete, or once it is served.
-    /// Never returns.
+    /// Watches the kind, and lists it anew where its lists were not complete, or once it is served. Never returns.
     pub(super) async fn run(mut self, returns: Return, mut links: WatchLinks) {
         let mut tried = 0;
         loop {
@@ -312,8 +310,8 @@ impl FollowedKind {
     }
 }
 
-/// Waits until the server does not deny any more that it serves a kind. The pause does not grow: what
-/// is done meanwhile rests on that there are no objects of the kind.
+/// Waits until the server stops denying that it serves a kind. The pause does not grow: what is done meanwhile rests on
+/// that there are no objects of the kind.
 async fn until_served(reader: &Reader, kind: Kind) {
     loop {
         sleep(reader.limits().first_return).await;

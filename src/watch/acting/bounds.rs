@@ -1,5 +1,5 @@
-//! How many changes there is room for, the circuit breaker, and what another client undoes again and
-//! again.
+//! Bounds of changes: the room that is left for them, the circuit breaker, and changes that another client undoes again
+//! and again.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,23 +11,23 @@ use super::Work;
 use crate::apply::Unattended;
 use crate::model::{ObjectRef, Time, format_duration, format_time};
 
-/// So many volumes are no flood in a cluster of any size.
+/// Largest number of volumes that is no flood in a cluster of any size.
 const FEW: usize = 5;
 
 /// Bounds of changes: how many, and after how many judgements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActingBounds {
-    /// More changes than this are refused altogether; `None` where they wait for their turn.
+    /// Number of changes above which all are refused; `None` where they wait for their turn.
     pub(crate) most: Option<usize>,
-    /// Changes of one run.
+    /// Largest number of changes of one run.
     pub(crate) per_run: usize,
-    /// Changes of one work within an hour, by whichever process.
+    /// Largest number of changes of one work within an hour, by any process.
     pub(crate) per_hour: usize,
-    /// For how many judgements a proposal stands unchanged before it is carried out.
+    /// Number of judgements for which a proposal stands unchanged before it is carried out.
     pub(crate) judgements: u32,
     /// Interval between these judgements.
     pub(crate) interval: Duration,
-    /// How many percent of all volumes may become eligible within an hour.
+    /// Percentage of all volumes that may become eligible within an hour.
     pub(crate) newly_eligible_percent: u8,
 }
 
@@ -44,12 +44,13 @@ impl Default for ActingBounds {
     }
 }
 
-/// How many more changes may be made in a run: of so many a run, and so many an hour of which some were made.
+/// Returns how many more changes may be made in a run, within its own bound and that of the hour, of which some were
+/// made.
 pub(crate) fn room(per_run: usize, per_hour: usize, made: usize) -> usize {
     per_hour.saturating_sub(made).min(per_run)
 }
 
-/// Why nothing is announced or reclaimed.
+/// Circuit breaker: the reason for which nothing is announced or reclaimed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Breaker {
     /// A flood of volumes that can be reclaimed: more likely a mistake, such as a deleted namespace or a restored cluster,
@@ -59,19 +60,20 @@ pub(crate) enum Breaker {
         newly: usize,
         /// All volumes.
         all: usize,
-        /// How many percent of all may.
+        /// Percentage of all volumes that may become eligible.
         percent: u8,
     },
-    /// There may be a flood: so many volumes could not be judged, for this reason.
+    /// There may be a flood: this number of volumes could not be judged, for this reason.
     Unseen { count: usize, reason: String },
-    /// There was no leader for that long. In a cluster that was restored from a backup, vetoes are lost that are younger than that.
+    /// There was no leader for this long. In a cluster that was restored from a backup, vetoes are lost that are
+    /// younger than that.
     Unattended(Unattended),
-    /// The clock of the API server is that much ahead of the clock of this machine, or behind it if less than zero. Grace
-    /// periods, and what an hour is, go by the former.
+    /// The clock of the API server is this much ahead of the clock of this machine, or behind it if less than zero.
+    /// Grace periods, and what an hour is, go by the former.
     Clock(TimeDelta),
 }
 
-/// Clocks that differ by more than this do not both show the time.
+/// Largest difference of two clocks that can both show the time.
 const MOST_SKEW: TimeDelta = TimeDelta::minutes(10);
 
 /// The volumes that a breaker counts.
@@ -81,14 +83,15 @@ pub(crate) struct Eligible<'a> {
     pub(crate) newly: usize,
     /// Volumes that could not be judged.
     pub(crate) unseen: usize,
-    /// Why the first of these could not.
+    /// The reason for which the first of these could not be judged.
     pub(crate) reason: &'a str,
     /// All volumes.
     pub(crate) all: usize,
 }
 
 impl Breaker {
-    /// The breaker that opens where more than this share of all volumes became eligible within an hour, or may have.
+    /// Returns the breaker that opens where more than this share of all volumes became eligible within an hour, or may
+    /// have.
     pub(crate) fn of(eligible: Eligible<'_>, percent: u8) -> Option<Self> {
         let Eligible { newly, unseen, reason, all } = eligible;
         let is_flood =
@@ -100,7 +103,7 @@ impl Breaker {
         may_be.then(|| Self::Unseen { count: unseen, reason: reason.to_owned() })
     }
 
-    /// The breaker that opens where the API server and this machine do not agree what time it is.
+    /// Returns the breaker that opens where the API server and this machine do not agree what time it is.
     pub(crate) fn of_clocks(server: Time, here: Time) -> Option<Self> {
         let ahead = server - here;
         (ahead.abs() > MOST_SKEW).then_some(Self::Clock(ahead))
@@ -108,7 +111,7 @@ impl Breaker {
 }
 
 impl Breaker {
-    /// Advice against what stopped the changes.
+    /// Returns the advice against what stopped the changes.
     pub(crate) fn help(&self) -> &'static str {
         match self {
             Self::Flood { .. } => "after a look at them, `gc --announce` announces them",
@@ -148,12 +151,12 @@ impl fmt::Display for Breaker {
     }
 }
 
-/// For how long a change counts.
+/// Duration for which a change counts.
 const WINDOW: Duration = Duration::from_secs(3600);
-/// How often something is done to an object within [`WINDOW`] at most.
+/// Largest number of changes of an object by one work within [`WINDOW`].
 const MOST: usize = 3;
 
-/// When which work has changed which object.
+/// Times of recent changes, by work and object.
 #[derive(Debug, Default)]
 pub(crate) struct Repeats(BTreeMap<(Work, ObjectRef), Vec<Duration>>);
 
@@ -167,7 +170,7 @@ impl Repeats {
         self.0.entry((work, object.clone())).or_default().push(at);
     }
 
-    /// Whether it was changed so often that another client must undo it.
+    /// Whether an object was changed so often that another client must undo it.
     pub(crate) fn are_enough(&self, work: Work, object: &ObjectRef, at: Duration) -> bool {
         let times = self.0.get(&(work, object.clone())).map_or(&[][..], Vec::as_slice);
         times.iter().filter(|then| at.saturating_sub(**then) < WINDOW).count() >= MOST

@@ -1,10 +1,10 @@
-//! What `watch` and `-w` do in the background, and when: decided here, without a clock or I/O.
+//! Background work of `watch` and `-w`, and when it is done: decided here, without a clock or I/O.
 //!
 //! - here: [`Work`], the kinds of it, each with the plan of one command; for which of it there are
 //!   findings, and when it is looked at again; what came of it, for metrics.
 //! - `plans`: the plan of each work, what it counts, and which proposals stood unchanged for several
 //!   judgements.
-//! - `bounds`: how many changes there is room for, the circuit breaker, and what somebody else undoes
+//! - `bounds`: how many changes there is room for, the circuit breaker, and what another client undoes
 //!   again and again.
 
 mod bounds;
@@ -27,20 +27,20 @@ use crate::model::{ObjectRef, RuleId, Time};
 /// Kind of work of a reconciler, which does what one command would.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Work {
-    /// Keeps data that is about to be lost.
+    /// Sets volumes to Retain whose data is about to be lost.
     Rescue,
-    /// `retention reconcile`, without flags.
+    /// Does what `retention reconcile` does without flags.
     Retention,
-    /// `fix-finalizers`, without flags.
+    /// Does what `fix-finalizers` does without flags.
     Finalizers,
-    /// `gc --announce`.
+    /// Does what `gc --announce` does.
     Announce,
-    /// `gc --announced`.
+    /// Does what `gc --announced` does.
     Reclaim,
 }
 
 impl Work {
-    /// All, in the order in which they are done: what saves data first.
+    /// All works, in the order in which they are done: what saves data first.
     pub(crate) const ALL: [Self; 5] =
         [Self::Rescue, Self::Retention, Self::Finalizers, Self::Announce, Self::Reclaim];
 
@@ -53,7 +53,7 @@ impl Work {
         &[Self::Announce, Self::Reclaim],
     ];
 
-    /// The reconciler of a policy that does it.
+    /// Returns the reconciler of a policy that does the work.
     pub(crate) const fn reconciler(self) -> ReconcilerName {
         match self {
             Self::Rescue => ReconcilerName::Rescue,
@@ -63,7 +63,7 @@ impl Work {
         }
     }
 
-    /// Its name in plans, in the journal and in logs.
+    /// Returns the name of the work in plans, in the journal and in logs.
     pub(crate) const fn command(self) -> &'static str {
         match self {
             Self::Rescue => "watch-rescue",
@@ -74,7 +74,7 @@ impl Work {
         }
     }
 
-    /// The findings that call for it.
+    /// Returns the rules whose findings call for the work.
     pub(crate) const fn findings(self) -> &'static [RuleId] {
         match self {
             Self::Reclaim => &["pv-reclaim-announced"],
@@ -90,7 +90,7 @@ impl Work {
 pub(crate) struct Wanted(BTreeMap<Work, u64>);
 
 impl Wanted {
-    /// Work that findings call for, as far as it is switched on.
+    /// Returns the work that findings call for, as far as it is switched on.
     pub(crate) fn by<'a>(
         on: &[Work],
         findings: impl Iterator<Item = (RuleId, &'a ObjectRef)>,
@@ -120,21 +120,22 @@ impl Wanted {
     }
 }
 
-/// When each work was looked at, and when it will be again.
+/// Schedule of works: when each was looked at, and when it will be again.
 #[derive(Debug, Default)]
 pub(crate) struct WorkSchedule(BTreeMap<Work, Served>);
 
 #[derive(Debug)]
 struct Served {
     digest: u64,
-    /// After this long the work is looked at again, although the findings are the same.
+    /// Time after which the work is looked at again, although the findings are the same.
     again: Duration,
-    /// Before this long it is not, although the findings are others.
+    /// Time before which the work is not looked at again, although the findings are others.
     pause: Duration,
 }
 
 impl WorkSchedule {
-    /// The next work and when, by a clock that is never set: that which has waited longest, and what saves data first.
+    /// Returns the next work and its time, by a clock that is never set: that which has waited longest, and what saves
+    /// data first.
     pub(crate) fn next(&self, wanted: &Wanted, at: Duration) -> Option<(Work, Duration)> {
         let due = |(work, digest): (&Work, &u64)| match self.0.get(work) {
             None => (*work, Duration::ZERO),
@@ -152,43 +153,43 @@ impl WorkSchedule {
         self.0.insert(work, Served { digest, again, pause });
     }
 
-    /// Forgets when: everything is looked at again.
+    /// Forgets all times, so that every work is looked at again.
     pub(crate) fn reset(&mut self) {
         self.0.clear();
     }
 }
 
-/// Counters of acting. Clones share the numbers.
+/// Counters of changes and announcements. Clones share the numbers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ActingCounts(Arc<Mutex<ActingNumbers>>);
 
-/// The numbers of now.
+/// Current numbers of the counters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ActingNumbers {
     /// Changes since the process has begun, by reconciler and outcome.
     pub(crate) changes: BTreeMap<(&'static str, &'static str), u64>,
-    /// Volumes by what is known of their announcement; `None` until that was looked at.
+    /// Numbers of volumes by the status of their announcement; `None` until that was looked at.
     pub(crate) announcements: Option<AnnouncementCounts>,
-    /// When something was changed last.
+    /// Time of the last change.
     pub(crate) last_change: Option<Time>,
-    /// Whether nothing may be changed, and whether the breaker is open; `None` where nothing acts.
+    /// Whether nothing may be changed; `None` where nothing acts.
     pub(crate) paused: Option<bool>,
     pub(crate) breaker_open: Option<bool>,
 }
 
-/// Volumes by what is known of their announcement.
+/// Numbers of volumes by the status of their announcement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct AnnouncementCounts {
-    /// The grace period runs.
+    /// Volumes whose grace period runs.
     pub(crate) announced: u64,
-    /// The grace period is over.
+    /// Volumes whose grace period is over.
     pub(crate) due: u64,
-    /// It was vetoed.
+    /// Volumes whose announcement was vetoed.
     pub(crate) vetoed: u64,
 }
 
 impl ActingCounts {
-    /// The numbers of now.
+    /// Returns the current numbers.
     pub(crate) fn now(&self) -> ActingNumbers {
         self.numbers().clone()
     }
@@ -199,18 +200,18 @@ impl ActingCounts {
         *self.numbers().changes.entry(key).or_default() += 1;
     }
 
-    /// Notes when something was changed.
+    /// Notes the time of a change.
     pub(crate) fn changed(&self, at: Option<Time>) {
         let mut numbers = self.numbers();
         numbers.last_change = at.max(numbers.last_change);
     }
 
-    /// Notes what is announced.
+    /// Notes the numbers of announced volumes.
     pub(crate) fn announced(&self, counts: AnnouncementCounts) {
         self.numbers().announcements = Some(counts);
     }
 
-    /// Notes whether it may act.
+    /// Notes whether the reconcilers are paused.
     pub(crate) fn pause(&self, paused: bool) {
         self.numbers().paused = Some(paused);
     }

@@ -1,5 +1,5 @@
-//! The plan of each [`Work`]: that of a command without danger flags, and less; and which proposals
-//! stood unchanged, for how many judgements.
+//! The plan of each [`Work`], which is that of a command without danger flags, and less; and the proposals that stood
+//! unchanged, with the number of judgements.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,26 +16,26 @@ use crate::plan::{
 use crate::remedies::Announcing;
 use crate::{facts, plan, rules};
 
-/// Within which volumes count as newly eligible.
+/// Time for which volumes count as newly eligible.
 const NEWLY: chrono::Duration = chrono::Duration::hours(1);
 
 /// Terms of work, which a policy or flags state beside the settings of judgements.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct WorkTerms {
-    /// The grace period of what is announced. What others announced for shorter is not due earlier.
+    /// The grace period of announcements. What others announced for shorter is not due earlier.
     pub(crate) grace: Duration,
-    /// Volumes have to be Released for so long before they are announced.
+    /// Time for which volumes have to be Released before they are announced.
     pub(crate) older_than: Duration,
-    /// Since when announcements count, where the Lease of the leader had a gap: what people objected to before that may
-    /// be lost, as after a restore of the cluster.
+    /// Time since which announcements count, where the Lease of the leader had a gap: what people objected to before
+    /// that may be lost, as after a restore of the cluster.
     pub(crate) counts_from: Option<Time>,
-    /// Which volumes are reclaimed, besides the scope of the settings.
+    /// Volumes that are reclaimed, besides the scope of the settings.
     pub(crate) selection: GcSelection,
 }
 
 impl WorkTerms {
-    /// The settings with which work is planned and carried out: those of the judgements, without danger flags. Which
-    /// findings are reported decides nothing; of which objects none are, that does.
+    /// Returns the settings with which work is planned and carried out: those of the judgements, without danger flags.
+    /// Which findings are reported decides nothing; of which objects none are, that does.
     pub(crate) fn settings(&self, work: Work, judged: &Settings) -> Settings {
         let Settings { thresholds, scope, recording, .. } = judged.clone();
         let mut settings = Settings { thresholds, scope, recording, ..Settings::default() };
@@ -77,7 +77,7 @@ impl WorkTerms {
         plan
     }
 
-    /// Whether the grace period of these terms is over as well.
+    /// Whether the grace period of these terms is over for an announced volume as well.
     fn is_over(&self, cx: &Cx, volume: &str) -> bool {
         let Ok(Some(volume)) = cx.volume(volume) else { return false };
         match facts::announcement_status(cx, volume, None) {
@@ -91,7 +91,7 @@ impl WorkTerms {
         }
     }
 
-    /// The end of the grace period of what was announced then, for so long.
+    /// Returns the end of the grace period of an announcement of that time and length.
     fn end_of(&self, since: Time, grace: Duration) -> Time {
         match self.counts_from {
             Some(from) if from > since => facts::grace_end(from, self.grace.max(grace)),
@@ -99,8 +99,8 @@ impl WorkTerms {
         }
     }
 
-    /// Counts volumes by what is known of their announcement; `None` where that was not read. What `gc` would refuse is not
-    /// due.
+    /// Counts volumes by the status of their announcement; `None` where that was not read. What `gc` would refuse is
+    /// not due.
     pub(crate) fn announcements(&self, cx: &Cx) -> Option<AnnouncementCounts> {
         let selection = GcSelection { when: WhenReclaimed::Announced, ..GcSelection::default() };
         let due = plan::gc(cx, &selection).changes;
@@ -125,18 +125,18 @@ impl WorkTerms {
     }
 }
 
-/// Volumes that could be announced by their age, and are not.
+/// Volumes that are old enough to be announced, and are not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LeftAlone {
-    /// How many.
+    /// Number of these volumes.
     pub(crate) count: usize,
     /// The first of them.
     pub(crate) object: ObjectRef,
-    /// Why that one is not.
+    /// Reason for which that one is not announced.
     pub(crate) reason: String,
 }
 
-/// Returns the volumes that a plan that announces leaves alone, and that nobody has announced before.
+/// Returns the volumes that a plan that announces leaves alone, and that were not announced before.
 pub(crate) fn left_alone(cx: &Cx, announced: &Plan) -> Option<LeftAlone> {
     let is_unannounced = |it: &&RefusedObject| {
         let Ok(Some(volume)) = cx.volume(&it.object.key.name) else { return false };
@@ -149,7 +149,7 @@ pub(crate) fn left_alone(cx: &Cx, announced: &Plan) -> Option<LeftAlone> {
     Some(LeftAlone { count, object: object.clone(), reason: reason.clone() })
 }
 
-/// Takes out of a plan the volumes that were reclaimed after they were announced, and that somebody has taken back since: the
+/// Removes from a plan the volumes that were reclaimed after they were announced, and that were taken back since: the
 /// announcement was used. Returns them.
 pub(crate) fn take_out_what_was_taken_back(
     cx: &Cx,
@@ -167,8 +167,8 @@ pub(crate) fn take_out_what_was_taken_back(
     taken_back.map(|it| it.object).collect()
 }
 
-/// The breaker, by a plan that announces: what would be announced, and what was within the last hour, by whomever. What
-/// could not be judged may be either.
+/// Returns the breaker for a plan that announces: it counts what would be announced, and what was within the last hour,
+/// by any process. What could not be judged may be either.
 pub(crate) fn breaker(cx: &Cx, announced: &Plan, percent: u8) -> Option<Breaker> {
     let is_new = |it: &&ProposedChange| matches!(it.purpose, Purpose::Announce(_));
     let refused: Vec<_> = announced.refusals.iter().filter(|it| it.unseen).collect();
@@ -193,7 +193,7 @@ pub(crate) fn breaker(cx: &Cx, announced: &Plan, percent: u8) -> Option<Breaker>
     Breaker::of(eligible, percent)
 }
 
-/// Proposals of consecutive judgements.
+/// Proposals of consecutive judgements, with the number of judgements for which each stood.
 #[derive(Debug, Default)]
 pub(crate) struct Candidates(BTreeMap<(&'static str, ObjectRef), Candidate>);
 
@@ -206,8 +206,8 @@ struct Candidate {
 }
 
 impl Candidates {
-    /// Takes in the proposals of one more judgement. One that is not made any more is forgotten, and
-    /// one that is another now begins anew.
+    /// Adds the proposals of one more judgement. One that is not made any more is forgotten, and one that is another
+    /// now begins anew.
     pub(crate) fn judge(&mut self, changes: Vec<ProposedChange>) {
         let mut known = std::mem::take(&mut self.0);
         for (place, change) in changes.into_iter().enumerate() {
@@ -218,12 +218,12 @@ impl Candidates {
         }
     }
 
-    /// Whether nothing is proposed.
+    /// Whether there are no proposals.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The proposals that stood for so many judgements, in the order of the plan.
+    /// Returns the proposals that stood for this number of judgements, in the order of the plan.
     pub(crate) fn settled(&self, judgements: u32) -> Vec<ProposedChange> {
         let settled = self.0.values().filter(|it| it.judgements >= judgements);
         let mut settled: Vec<_> = settled.collect();
@@ -232,7 +232,7 @@ impl Candidates {
     }
 }
 
-/// Whether the same would be done to the same object, with the same consequences. What is merely shown beside it may
+/// Whether two changes do the same to the same object, with the same consequences. What is merely shown beside it may
 /// differ.
 fn is_same(a: &ProposedChange, b: &ProposedChange) -> bool {
     a.purpose == b.purpose && a.object == b.object && a.proposal == b.proposal

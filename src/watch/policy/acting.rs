@@ -1,5 +1,5 @@
-//! `reconcilers:` and `bounds:` of the policy file: what is done besides reporting, how much of it,
-//! and when it stops.
+//! Sections `reconcilers:` and `bounds:` of the policy file: what is done besides reporting, how much of it, and when
+//! it stops.
 
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -33,24 +33,24 @@ pub struct ReconcilersPolicy {
     pub reclaim: ReclaimingPolicy,
 }
 
-/// A reconciler.
+/// Name of a reconciler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ReconcilerName {
-    /// Saves data without delay.
+    /// The reconciler that saves data without delay.
     Rescue,
-    /// Has claims follow the retention policy of their sets.
+    /// The reconciler that makes claims follow the retention policy of their sets.
     Retention,
-    /// Unblocks deletions that are stuck.
+    /// The reconciler that unblocks deletions that are stuck.
     Finalizers,
-    /// Reclaims what was announced.
+    /// The reconciler that reclaims what was announced.
     Reclaim,
 }
 
 impl ReconcilerName {
-    /// All of them.
+    /// All reconcilers.
     pub const ALL: [Self; 4] = [Self::Rescue, Self::Retention, Self::Finalizers, Self::Reclaim];
 
-    /// Its key in a policy, and its name everywhere else.
+    /// Returns the key of the reconciler in a policy, which is its name everywhere else.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Rescue => "rescue",
@@ -65,7 +65,7 @@ impl ReconcilerName {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 
-    /// The findings that it answers.
+    /// Returns the rules whose findings the reconciler answers.
     pub const fn answers(self) -> &'static [RuleId] {
         match self {
             Self::Rescue => &plan::RESCUED,
@@ -103,7 +103,7 @@ pub enum ReconcilerMode {
 impl ReconcilerMode {
     const NAMES: &[&str] = &["off", "report", "act"];
 
-    /// Its name in a policy.
+    /// Returns the name of the mode in a policy.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -132,7 +132,7 @@ impl<'de> Deserialize<'de> for ReconcilerMode {
                 }
             }
 
-            /// What a tool with YAML 1.1 makes of `off` and `on` without quotes.
+            /// Accepts the boolean that a tool with YAML 1.1 makes of `off` and `on` without quotes.
             fn visit_bool<E: de::Error>(self, value: bool) -> Result<ReconcilerMode, E> {
                 Err(E::custom(match value {
                     false => {
@@ -166,22 +166,22 @@ pub struct ReclaimingPolicy {
     times: Option<ReclaimTimes>,
 }
 
-/// When a volume is announced, and when it is due.
+/// Times of the reconciler `reclaim`: when a volume is announced, and when it is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReclaimTimes {
-    /// How long a volume must have been Released before it is announced; at least a second.
+    /// Time for which a volume must have been Released before it is announced; at least a second.
     pub older_than: Duration,
-    /// How long it stays announced before it is reclaimed; at least a second.
+    /// Time for which a volume stays announced before it is reclaimed; at least a second.
     pub grace: Duration,
 }
 
 impl ReclaimingPolicy {
-    /// What it does.
+    /// Returns the mode of the reconciler.
     pub const fn mode(&self) -> ReconcilerMode {
         self.mode
     }
 
-    /// When volumes are announced and due; `None` only where it is off.
+    /// Returns the times of the reconciler; `None` only where it is off.
     pub const fn times(&self) -> Option<ReclaimTimes> {
         match self.mode {
             ReconcilerMode::Off => None,
@@ -208,7 +208,7 @@ struct ReclaimingKeys {
     grace: Option<Duration>,
 }
 
-/// What is required of some has no default.
+/// Removes defaults from a schema: what only some modes require has none.
 fn no_default(schema: &mut schemars::Schema) {
     schema.remove("default");
 }
@@ -217,7 +217,7 @@ fn no_default(schema: &mut schemars::Schema) {
 const SHORTEST: Duration = Duration::from_secs(1);
 /// The longest grace period: years that are no dates count as never.
 const LONGEST_GRACE: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
-/// Nobody vetoes what is announced for less: Events, metrics and alerts take minutes.
+/// Shortest grace period that is usual: people need that long to veto, since Events, metrics and alerts take minutes.
 pub(super) const USUAL_GRACE: Duration = Duration::from_secs(3600);
 
 fn age<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
@@ -252,7 +252,7 @@ impl<'de> Deserialize<'de> for ReclaimingPolicy {
 }
 
 impl ReconcilersPolicy {
-    /// What a reconciler does.
+    /// Returns the mode of a reconciler.
     pub const fn mode(&self, name: ReconcilerName) -> ReconcilerMode {
         match name {
             ReconcilerName::Rescue => self.rescue.mode,
@@ -262,7 +262,7 @@ impl ReconcilersPolicy {
         }
     }
 
-    /// Returns the reconcilers that do this.
+    /// Returns the reconcilers with this mode.
     pub fn of_mode(&self, mode: ReconcilerMode) -> impl Iterator<Item = ReconcilerName> {
         ReconcilerName::ALL.into_iter().filter(move |it| self.mode(*it) == mode)
     }
@@ -299,11 +299,11 @@ pub struct BoundsPolicy {
     pub newly_eligible_percent: Percent,
 }
 
-/// How old a look may be that is acted on.
+/// Greatest age of a look on which changes may rest.
 pub(crate) const OLDEST_LOOK: Duration = Duration::from_secs(300);
 
 impl BoundsPolicy {
-    /// Whether the look at the cluster is too old before its last judgement is made.
+    /// Whether the look at the cluster would be too old before its last judgement is made.
     pub(in super::super::policy) fn never_settles(&self) -> bool {
         let intervals = self.unchanged_judgements.get() - 1;
         self.judgement_interval.checked_mul(intervals).is_none_or(|it| it >= OLDEST_LOOK)
@@ -328,16 +328,16 @@ impl Default for BoundsPolicy {
 pub struct Percent(u8);
 
 impl Percent {
-    /// The whole.
+    /// The whole: 100 percent.
     pub(in super::super::policy) const ALL: Self = Self(100);
 
-    /// The number.
+    /// Returns the number of percent.
     pub const fn get(self) -> u8 {
         self.0
     }
 }
 
-/// Reads a whole number, and says what is wrong with others.
+/// Reads a whole number, and explains what is wrong with others.
 fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     struct Whole;
     impl Visitor<'_> for Whole {
@@ -358,7 +358,7 @@ fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     from.deserialize_u64(Whole)
 }
 
-/// Reads a number that is not zero, of whichever size.
+/// Reads a number that is not zero, of any size.
 fn count<'de, D: Deserializer<'de>, T: TryFrom<NonZeroU32>>(from: D) -> Result<T, D::Error> {
     let number = whole(from)?;
     let small = u32::try_from(number)
@@ -371,7 +371,7 @@ fn count<'de, D: Deserializer<'de>, T: TryFrom<NonZeroU32>>(from: D) -> Result<T
     })
 }
 
-/// As it is written in a policy.
+/// Sets the default of the interval in a schema, as it is written in a policy.
 fn default_interval(schema: &mut schemars::Schema) {
     let interval = BoundsPolicy::default().judgement_interval;
     schema.insert("default".to_owned(), format_duration(interval).into());

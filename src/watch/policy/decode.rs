@@ -1,5 +1,5 @@
-//! Makes typed values of a policy file, in which each value knows its line and column, and tells
-//! everything that is wrong with it.
+//! Decoder of a policy file into typed values, in which each value knows its line and column, and which reports all
+//! errors at once.
 
 use std::fmt;
 use std::fmt::Display;
@@ -12,8 +12,8 @@ use serde::{Deserialize, Deserializer, de, forward_to_deserialize_any};
 
 use crate::model::nearest;
 
-/// Makes a value of a tree. What is wrong is taken out of the tree and the rest is looked at again,
-/// so that everything is told at once: `None` if anything is.
+/// Decodes a tree into a value. What is wrong is taken out of the tree and the rest is looked at again, so that
+/// everything is told at once: `None` if anything is.
 pub(super) fn decode<T: for<'de> Deserialize<'de>>(
     mut root: Node,
     faults: &mut Vec<Fault>,
@@ -34,7 +34,7 @@ pub(super) fn decode<T: for<'de> Deserialize<'de>>(
     }
 }
 
-/// Says that there is no such name, and which one may have been meant.
+/// Returns the error for an unknown name, with the name that may have been meant.
 pub(super) fn unknown<'a>(
     what: &str,
     typed: &str,
@@ -54,10 +54,10 @@ pub(super) fn unknown<'a>(
     }
 }
 
-/// So many names are listed if none is near.
+/// Number of names that are listed if none is near.
 const FEW: usize = 16;
 
-/// Why a value cannot be made.
+/// Reason for which a value cannot be decoded.
 #[derive(Debug)]
 pub(super) struct DecodeError {
     message: String,
@@ -161,7 +161,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         }
     }
 
-    /// By its keys only: what serde derives also takes a list of the values.
+    /// Decodes a struct by its keys only: what serde derives also takes a list of the values.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,
@@ -201,7 +201,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         }
     }
 
-    /// Keys are texts, whatever they look like.
+    /// Decodes a key as a text, whatever it looks like.
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DecodeError> {
         match self.text() {
             Some(text) => visitor.visit_str(text),
@@ -215,7 +215,7 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 }
 
-/// The items of a list. Whatever is wrong with one is wrong there, unless it stands deeper.
+/// The remaining items of a list. Whatever is wrong with one is wrong there, unless it stands deeper.
 struct Items<'de>(std::slice::Iter<'de, Node>);
 
 impl<'de> SeqAccess<'de> for Items<'de> {
@@ -229,7 +229,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
     }
 }
 
-/// The entries of a mapping, likewise.
+/// The remaining entries of a mapping.
 struct Entries<'de> {
     left: std::slice::Iter<'de, (Node, Node)>,
     value: Option<&'de Node>,
@@ -258,7 +258,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
     }
 }
 
-/// Where a value begins, both counted from 1.
+/// Position at which a value begins, both numbers counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Position {
     pub(super) line: usize,
@@ -273,29 +273,29 @@ impl Position {
     }
 }
 
-/// A value, and where it stands.
+/// Node of a document: a value, and its position.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
-    /// What tells it apart in its document: two values may begin at one position.
+    /// Number of the node in its document: two values may begin at one position.
     pub(super) id: usize,
     pub(super) at: Position,
     pub(super) content: Content,
-    /// Whether something in it was taken out, because it was found to be wrong.
+    /// Whether something in the node was taken out, because it was found to be wrong.
     pub(super) is_incomplete: bool,
 }
 
-/// What a value consists of.
+/// Content of a node.
 #[derive(Debug, Clone)]
 pub(super) enum Content {
     /// A scalar; plain ones may be numbers and other words of YAML 1.2.
     Scalar { text: String, plain: bool },
     /// A list.
     Sequence(Vec<Node>),
-    /// Keys, which are all texts and all different, and their values.
+    /// A mapping, whose keys are all texts and all different.
     Mapping(Vec<(Node, Node)>),
 }
 
-/// What is wrong with a policy, and where.
+/// Fault in a policy, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) at: Position,
@@ -308,7 +308,7 @@ impl Fault {
     }
 }
 
-/// Collections in collections that a policy may have; it needs four.
+/// Greatest depth of collections in collections in a policy; it needs four.
 const DEEPEST: usize = 16;
 
 impl Node {
@@ -331,13 +331,13 @@ impl Node {
         root.ok_or_else(|| Fault::new(Position::START, "the policy is empty"))
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub(super) fn get(&self, key: &str) -> Option<&Node> {
         let Content::Mapping(entries) = &self.content else { return None };
         entries.iter().find(|(name, _)| name.text() == Some(key)).map(|(_, value)| value)
     }
 
-    /// The text of a scalar.
+    /// Returns the text of a scalar.
     pub(super) fn text(&self) -> Option<&str> {
         match &self.content {
             Content::Scalar { text, .. } => Some(text),
@@ -345,7 +345,7 @@ impl Node {
         }
     }
 
-    /// Adds an entry that the rest of the document does without.
+    /// Adds an entry that the document lacks, so that the rest of it can be decoded.
     pub(super) fn add(&mut self, key: &str, value: &str) {
         let scalar = |text: &str| Self {
             id: usize::MAX,
@@ -358,7 +358,7 @@ impl Node {
         }
     }
 
-    /// Takes out the value with this id, or the entry with such a key; `false` if there is none.
+    /// Removes the value with this id, or the entry with such a key; `false` if there is none.
     pub(super) fn take_out(&mut self, id: usize) -> bool {
         let before = self.len();
         let inner: Vec<&mut Node> = match &mut self.content {
@@ -406,7 +406,7 @@ struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// The next event, and where it begins. Comments are none.
+    /// Returns the next event, and where it begins. Comments are none.
     fn next(&mut self) -> Result<(Event<'a>, Position), Fault> {
         loop {
             let Some(next) = self.parser.next() else {
@@ -475,7 +475,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// What is wrong with the syntax, in one line.
+/// Describes an error of the syntax, in one line.
 fn syntax(error: &granit_parser::ScanError) -> String {
     let info = error.info();
     format!("not valid YAML: {}", info.lines().next().unwrap_or_default())

@@ -1,6 +1,6 @@
-//! The file of a policy, which may change while it is in force.
+//! File of a policy, which may change while it is in force.
 //!
-//! It is read by its path every few seconds and compared by its content: whoever mounts a
+//! It is read by its path every few seconds and compared by its content: a pod that mounts a
 //! `ConfigMap` sees the link `..data` set to another folder, of which a watch of the file knows
 //! nothing, and network file systems tell nothing at all.
 
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::{PolicyError, WatchPolicy};
 
-/// Where a policy comes from.
+/// Source of a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum PolicySource {
     /// Standard input, once.
@@ -19,11 +19,11 @@ pub(crate) enum PolicySource {
     File(PathBuf),
 }
 
-/// The most that is read: what a `ConfigMap` can hold.
+/// Largest number of bytes that are read: what a `ConfigMap` can hold.
 const LARGEST: u64 = 1 << 20;
 
 impl PolicySource {
-    /// `-`, or a path.
+    /// Returns the source for `-`, or a path.
     pub(crate) fn parse(path: &Path) -> Self {
         match path.as_os_str() == "-" {
             true => Self::Stdin,
@@ -31,7 +31,7 @@ impl PolicySource {
         }
     }
 
-    /// The path, or what stands for it in messages.
+    /// Returns the path, or what stands for it in messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Stdin => "stdin".to_owned(),
@@ -59,7 +59,7 @@ impl PolicySource {
     }
 }
 
-/// A policy, and what was last seen of its file.
+/// A policy in force, with the last state of its file.
 #[derive(Debug)]
 pub(crate) struct PolicyFile {
     source: PolicySource,
@@ -67,21 +67,21 @@ pub(crate) struct PolicyFile {
     in_force: WatchPolicy,
 }
 
-/// What has become of the file since it was last looked at.
+/// Change of the file since it was last looked at.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Reloaded {
-    /// Nothing, or nothing that matters.
+    /// The file is the same, or holds the same policy.
     Same,
-    /// It holds another policy, which is in force now.
+    /// The file holds another policy, which is in force now.
     New(Box<WatchPolicy>),
-    /// It holds the policy in force again, after something else.
+    /// The file holds the policy in force again, after something else.
     Restored,
-    /// It is not accepted; the policy in force stays.
+    /// The file is not accepted; the policy in force stays.
     Refused(PolicyError),
 }
 
 impl PolicyFile {
-    /// Reads a policy.
+    /// Opens a policy.
     ///
     /// # Errors
     /// When it cannot be read, or is not accepted.
@@ -91,22 +91,22 @@ impl PolicyFile {
         Ok(Self { source, seen: Ok(content), in_force })
     }
 
-    /// The policy in force.
+    /// Returns the policy in force.
     pub(crate) fn policy(&self) -> &WatchPolicy {
         &self.in_force
     }
 
-    /// Where it comes from.
+    /// Returns the source of the policy.
     pub(crate) fn source(&self) -> &PolicySource {
         &self.source
     }
 
-    /// What was last read, as it stands in the file.
+    /// Returns the text that was last read from the file.
     pub(crate) fn text(&self) -> String {
         self.seen.as_ref().map(|it| String::from_utf8_lossy(it)).unwrap_or_default().into_owned()
     }
 
-    /// File, line and column of a namespace of the scope; without one, of the selector.
+    /// Returns file, line and column of a namespace of the scope; without one, of the selector.
     pub(crate) fn place(&self, namespace: Option<&str>) -> String {
         let name = self.source.name();
         match WatchPolicy::place(&self.text(), namespace) {
@@ -115,7 +115,7 @@ impl PolicyFile {
         }
     }
 
-    /// Looks whether the file has changed. Each state is told once.
+    /// Checks whether the file has changed. Each state is told once.
     pub(crate) fn reload(&mut self) -> Reloaded {
         if self.source == PolicySource::Stdin {
             return Reloaded::Same;

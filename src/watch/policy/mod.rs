@@ -1,4 +1,4 @@
-//! The policy file of `watch`: what is judged, of which objects, and where findings are told.
+//! The policy file of `watch`: what is judged, of which objects, and where findings are reported.
 //!
 //! - here: the policy, and what it says of acting that its other parts contradict.
 //! - `decode`: the file as a tree in which each value knows its line; typed values of that tree, and
@@ -77,12 +77,12 @@ pub struct WatchPolicy {
 /// is not known, as in a role that is printed, it is `None`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RecordPlaces<N = Text> {
-    /// That of the journal, and of the record by which reconcilers are paused.
+    /// The namespace of the journal, and of the record by which reconcilers are paused.
     pub(crate) records: N,
-    /// That of the Lease.
+    /// The namespace of the Lease.
     pub(crate) lease: N,
-    /// Those in which a record pauses reconcilers: first that in which they have to be resumed, then that in which the
-    /// process is, where earlier versions look.
+    /// The namespaces in which a record pauses reconcilers: first that in which they have to be resumed, then that in
+    /// which the process is, where earlier versions look.
     pub(crate) pauses: Vec<N>,
 }
 
@@ -105,7 +105,7 @@ enum PolicyKind {
     WatchPolicy,
 }
 
-/// The two that every policy begins with.
+/// The two keys with which every policy begins, and their values.
 const HEADER: [(&str, &str); 2] =
     [("apiVersion", "storage.kubectl.dev/v1alpha1"), ("kind", "WatchPolicy")];
 
@@ -178,18 +178,18 @@ struct PolicyExemption {
     until: Option<Until>,
 }
 
-/// Why a policy is not accepted.
+/// Reason for which a policy is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// The file cannot be read.
     #[error("failed to read {}: {detail}", path.display())]
     Unreadable {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The operating system's error.
         detail: String,
     },
-    /// What is wrong with it, each with its place.
+    /// The policy has these faults, each with its place.
     #[error("{}", lines(.0))]
     Refused(Vec<String>),
 }
@@ -199,7 +199,7 @@ fn lines(all: &[String]) -> String {
 }
 
 impl PolicyError {
-    /// Everything that is wrong, a line for each.
+    /// Returns all faults, a line for each.
     pub fn lines(&self) -> Vec<String> {
         match self {
             Self::Unreadable { .. } => vec![self.to_string()],
@@ -235,7 +235,7 @@ impl WatchPolicy {
         }
     }
 
-    /// Line and column of a namespace of the scope; without one, of the selector.
+    /// Returns line and column of a namespace of the scope; without one, of the selector.
     fn place(text: &str, namespace: Option<&str>) -> Option<(usize, usize)> {
         let root = Node::parse(text, &mut Vec::new()).ok()?;
         let scope = root.get("scope")?;
@@ -251,12 +251,13 @@ impl WatchPolicy {
         Some((node.at.line, node.at.column))
     }
 
-    /// The namespace of the journal of reconcilers, if the policy names it.
+    /// Returns the namespace of the journal of reconcilers, if the policy names it.
     pub fn cluster_journal(&self) -> Option<Text> {
         self.cluster_journal.as_ref().map(|it| Text::clone(&it.0))
     }
 
-    /// Where its records are, for whoever does not know where it is in force. Everybody who reads or writes one asks this.
+    /// Returns the places of the records as far as the policy names them, for a caller that does not know where it is
+    /// in force. All that read or write one ask this.
     pub(crate) fn places_by_name(&self) -> RecordPlaces<Option<Text>> {
         let records = self.cluster_journal();
         let lease = self.leader_election.as_ref().and_then(LeaderElectionPolicy::namespace);
@@ -266,7 +267,7 @@ impl WatchPolicy {
         RecordPlaces { records, lease, pauses }
     }
 
-    /// Where its records are, for a process in this namespace: that of its pod, or of the kubeconfig.
+    /// Returns the places of the records, for a process in this namespace: that of its pod, or of the kubeconfig.
     pub(crate) fn places(&self, here: &str) -> RecordPlaces {
         let RecordPlaces { records, lease, pauses } = self.places_by_name();
         let at = |it: Option<Text>| it.unwrap_or_else(|| here.into());
@@ -275,7 +276,7 @@ impl WatchPolicy {
         RecordPlaces { records: at(records), lease: at(lease), pauses }
     }
 
-    /// What it asks for of judgements and of the report.
+    /// Returns the settings of judgements and of the report.
     pub fn settings(&self) -> Settings {
         let mut settings = Settings::default();
         for (threshold, duration) in &self.thresholds.0 {
@@ -339,8 +340,8 @@ fn parse_root(mut root: Node, faults: &mut Vec<Fault>) -> Option<WatchPolicy> {
     Some(policy)
 }
 
-/// Flags of the commands with which somebody accepts a danger, or asserts what cannot be seen. Whoever
-/// does that looks at the object and at what is known of it.
+/// Flags of the commands with which a user accepts a danger, or asserts what cannot be read. That user looks at
+/// the object and at what is known of it.
 const DANGER_FLAGS: [&str; 18] = [
     "accept-leak",
     "add-owners",
@@ -362,7 +363,7 @@ const DANGER_FLAGS: [&str; 18] = [
     "rolled-back",
 ];
 
-/// Finds what contradicts acting. Keys that name a danger are taken out, so that they are told once.
+/// Finds what contradicts acting in a policy. Keys that name a danger are taken out, so that they are told once.
 fn find_contradictions(root: &mut Node, faults: &mut Vec<Fault>) {
     let mut dangers = Vec::new();
     danger_keys(root, false, &mut dangers);
@@ -410,14 +411,14 @@ fn danger_flag(key: &str) -> Option<&'static str> {
     DANGER_FLAGS.into_iter().find(|flag| plain(flag) == key)
 }
 
-/// The mode of a reconciler that is not off, as it stands in the file.
+/// Returns a reconciler that is not off, with its mode as it stands in the file.
 fn on(root: &Node, name: ReconcilerName) -> Option<(ReconcilerName, &Node)> {
     let mode = root.get("reconcilers")?.get(name.name())?.get("mode")?;
     let acts = [ReconcilerMode::Report, ReconcilerMode::Act];
     acts.iter().any(|it| mode.text() == Some(it.name())).then_some((name, mode))
 }
 
-/// What only reconcilers use.
+/// Finds keys that only reconcilers use, where all of them are off.
 fn idle(root: &Node, faults: &mut Vec<Fault>) {
     for key in ["bounds", "clusterJournal"] {
         let Some(value) = root.get(key) else { continue };
@@ -426,13 +427,13 @@ fn idle(root: &Node, faults: &mut Vec<Fault>) {
     }
 }
 
-/// The findings by which a reconciler knows what there is to do.
+/// Returns the rules whose findings a reconciler needs.
 fn rests_on(name: ReconcilerName) -> impl Iterator<Item = RuleId> {
     let announced = (name == ReconcilerName::Reclaim).then_some("pv-reclaim-announced");
     name.answers().iter().copied().chain(announced)
 }
 
-/// Whatever is done is reported too.
+/// Finds rules that a reconciler needs and that are not reported: all that is done is reported too.
 fn hidden(root: &Node, name: ReconcilerName, faults: &mut Vec<Fault>) {
     let Some(rules) = root.get("rules") else { return };
     let listed = |key| match rules.get(key).map(|it| (&it.content, it.at)) {
@@ -456,7 +457,7 @@ fn hidden(root: &Node, name: ReconcilerName, faults: &mut Vec<Fault>) {
 }
 
 impl WatchPolicy {
-    /// What is accepted, and hardly meant, a line for each.
+    /// Returns what is accepted, but hardly meant, a line for each.
     pub(crate) fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         if let Some(times) = self.reconcilers.reclaim.times() {

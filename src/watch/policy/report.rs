@@ -1,4 +1,4 @@
-//! `report:` and `leaderElection:` of the policy file: where findings are told, and by which of several
+//! Sections `report:` and `leaderElection:` of the policy file: where findings are reported, and by which of several
 //! processes.
 
 use std::fmt;
@@ -159,12 +159,12 @@ pub struct LeaderElectionPolicy {
 }
 
 impl LeaderElectionPolicy {
-    /// The name of the Lease.
+    /// Returns the name of the Lease.
     pub(crate) fn name(&self) -> &str {
         self.name.as_ref().map_or(LeaseName::DEFAULT, |it| &*it.0)
     }
 
-    /// The namespace of the Lease, if the policy names it.
+    /// Returns the namespace of the Lease, if the policy names it.
     pub(crate) fn namespace(&self) -> Option<Text> {
         self.namespace.as_ref().map(|it| Text::clone(&it.0))
     }

@@ -1,4 +1,4 @@
-//! Values of a policy: text at the edge, and what it means inside.
+//! Values of a policy: text at the edge, and its meaning inside.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,13 +36,13 @@ pub struct Reason(pub String);
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NamespaceName(pub Text);
 
-/// The name of the Lease of an election. It begins as all of this program do: whoever stood for election
+/// The name of the Lease of an election. It begins as all of this program do: a process that stood for election
 /// by the Lease of another program would keep that from working.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseName(pub Text);
 
 impl LeaseName {
-    /// How it begins, and the name where a policy says nothing.
+    /// Beginning of the name of every such Lease, and the name where a policy says nothing.
     pub(crate) const DEFAULT: &'static str = "kubectl-storage-watch";
 
     /// Whether a Lease of this name may be that of an election of this program.
@@ -50,7 +50,7 @@ impl LeaseName {
         name.strip_prefix(Self::DEFAULT).is_some_and(|it| it.is_empty() || it.starts_with('-'))
     }
 
-    /// Whether a Lease may have this name: a DNS subdomain (RFC 1123) that begins so.
+    /// Whether a Lease may have this name: a DNS subdomain (RFC 1123) that begins with [`Self::DEFAULT`].
     fn is_valid(text: &str) -> bool {
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         let is_label =
@@ -297,17 +297,17 @@ mod schema {
     /// A digit that is not zero, and a unit.
     const DURATION: &str = "^[0-9]*[1-9].*[a-z]$";
 
-    /// The schema of a duration.
+    /// Returns the schema of a duration.
     pub fn duration_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "string", "pattern": DURATION})
     }
 
-    /// The schema of an address with its port.
+    /// Returns the schema of an address with its port.
     pub fn address(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"type": "string", "pattern": ":[0-9]{1,5}$"})
     }
 
-    /// Takes null out of what keys may be: a key that is left out is none with nothing behind it.
+    /// Removes null from the types of keys: a key that is left out is none with nothing behind it.
     pub fn without_null(schema: &mut Schema) {
         let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
         for key in properties.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut)
@@ -329,7 +329,7 @@ mod schema {
         }
     }
 
-    /// The schema of a severity.
+    /// Returns the schema of a severity.
     pub fn severity(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"enum": Severity::ALL.map(Severity::name)})
     }

@@ -1,4 +1,4 @@
-//! Findings as Events about their objects.
+//! Reporting of findings as Events about their objects.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,17 +12,17 @@ use crate::client::Connection;
 use crate::model::{FindingEvent, Severity, Time, escape_control};
 use crate::watch::leader::{Leadership, instance};
 
-/// How often an Event is tried.
+/// Number of times that an Event is tried.
 const ATTEMPTS: u32 = 4;
 
-/// How often Events are sent.
+/// Pace of sending Events.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EventPace {
-    /// How many at once.
+    /// Number of Events that are sent at once.
     pub(super) burst: u32,
-    /// How long until the next one after that.
+    /// Time until the next Event after those.
     pub(super) every: Duration,
-    /// How long to wait before an Event that was not answered is tried again; doubled each time.
+    /// Time before an Event that was not answered is tried again; doubled each time.
     pub(super) pause: Duration,
 }
 
@@ -32,7 +32,7 @@ impl Default for EventPace {
     }
 }
 
-/// Tells findings by Events.
+/// Reporter of findings by Events.
 #[derive(Debug)]
 pub(super) struct EventReporter {
     told: ToldFindings,
@@ -42,7 +42,7 @@ pub(super) struct EventReporter {
 }
 
 impl EventReporter {
-    /// Begins to tell findings of a severity and worse.
+    /// Begins to report findings of a severity and worse.
     pub(super) fn start(
         severity: Severity,
         connection: &Connection,
@@ -57,12 +57,12 @@ impl EventReporter {
         Self { told: ToldFindings::new(severity), queue, counts, _task: tasks }
     }
 
-    /// Tells findings of another severity from now on.
+    /// Sets the severity from which findings are reported.
     pub(super) fn set_severity(&mut self, severity: Severity) {
         self.told.set_severity(severity);
     }
 
-    /// Takes in what has become of findings; `is_first` where it is the first look of this process.
+    /// Queues changes of findings; `is_first` where it is the first look of this process.
     pub(super) fn hear(&mut self, events: &[FindingEvent], now: Option<Time>, is_first: bool) {
         let Some(now) = now else { return };
         let mut dropped = 0;

@@ -1,5 +1,4 @@
-//! The metrics: their names, types, labels and what they say, which `docs/watch-reports.md` shows; and
-//! their numbers of now.
+//! Metrics: their names, types, labels and help texts, which `docs/watch-reports.md` shows; and their current numbers.
 
 mod of_report;
 #[cfg(test)]
@@ -35,7 +34,7 @@ const BUCKETS: [f64; 9] = [0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0];
 /// Label of all namespaces that have none of their own.
 const OTHER: &str = "other";
 
-/// The numbers of now. Clones share them.
+/// Current numbers of the metrics. Clones share them.
 #[derive(Debug, Clone)]
 pub(super) struct Metrics(Arc<Mutex<Numbers>>);
 
@@ -59,7 +58,7 @@ struct Numbers {
 }
 
 impl Metrics {
-    /// Numbers of nothing yet, beside who leads and what has become of reports to these sinks.
+    /// Returns metrics of nothing yet, beside who leads and the outcomes of reports to these sinks.
     pub(super) fn new(leadership: Leadership, sinks: Vec<(&'static str, Arc<SinkCounts>)>) -> Self {
         Self(Arc::new(Mutex::new(Numbers {
             per_namespace: None,
@@ -79,7 +78,7 @@ impl Metrics {
         })))
     }
 
-    /// Labels findings and bytes with so many namespaces, or with none.
+    /// Sets how many namespaces have a label on findings and bytes, if any.
     pub(super) fn label_namespaces(&self, most: Option<NonZeroUsize>) {
         let mut numbers = self.numbers();
         numbers.per_namespace = most;
@@ -91,12 +90,12 @@ impl Metrics {
         self.numbers().health = Some(health.clone());
     }
 
-    /// Follows what came of acting.
+    /// Follows the counters of changes and announcements.
     pub(super) fn act(&self, counts: &ActingCounts) {
         self.numbers().acting = Some(counts.clone());
     }
 
-    /// Notes a judgement, how long it took, as far as that was measured, and what was not read.
+    /// Notes a judgement, how long it took, as far as that was measured, and the gaps.
     pub(super) fn judged(&self, took: Option<Duration>, gaps: BTreeSet<Kind>) {
         let mut numbers = self.numbers();
         if let Some(took) = took {
@@ -106,8 +105,7 @@ impl Metrics {
         numbers.gaps = gaps;
     }
 
-    /// Notes how many objects were judged, how often all of them, and how many findings only that
-    /// has changed.
+    /// Notes the numbers of judged objects and full passes, and adds the findings that only a full pass has changed.
     pub(super) fn worked(&self, judged: u64, full_passes: u64, defects: usize) {
         let mut numbers = self.numbers();
         numbers.judged = judged;
@@ -115,7 +113,7 @@ impl Metrics {
         numbers.defects += defects as u64;
     }
 
-    /// Takes over the totals of a report.
+    /// Replaces the totals of findings and bytes.
     pub(super) fn total(&self, totals: Totals) {
         let mut numbers = self.numbers();
         numbers.findings = totals.by_namespace;
@@ -123,12 +121,12 @@ impl Metrics {
         numbers.label();
     }
 
-    /// The exposition in the text format of `OpenMetrics`.
+    /// Returns the exposition in the text format of `OpenMetrics`.
     pub(super) fn open_metrics(&self) -> String {
         exposition(self.clone())
     }
 
-    /// Metrics in the older text format.
+    /// Returns the metrics in the older text format.
     pub(super) fn text(&self) -> String {
         older_text(&self.open_metrics())
     }
@@ -160,7 +158,7 @@ impl Numbers {
         self.labelled = there.into_iter().take(most.get()).map(|(it, _)| Text::clone(it)).collect();
     }
 
-    /// The label of a namespace.
+    /// Returns the label of a namespace.
     fn label_of<'a>(&self, namespace: Option<&'a Text>) -> &'a str {
         match (namespace, self.per_namespace) {
             (None, _) | (_, None) => "",
@@ -169,7 +167,7 @@ impl Numbers {
         }
     }
 
-    /// Findings by id, severity and the label of their namespace.
+    /// Returns the numbers of findings by id, severity and the label of their namespace.
     fn labelled_findings(&self) -> BTreeMap<(RuleId, Severity, &str), usize> {
         let mut labelled = BTreeMap::new();
         for ((rule, severity, namespace), count) in &self.findings {
@@ -179,7 +177,7 @@ impl Numbers {
         labelled
     }
 
-    /// Bytes by class, driver and the label of their namespace.
+    /// Returns bytes by class, driver and the label of their namespace.
     fn labelled_bytes(&self, waste: Waste) -> BTreeMap<[&str; 3], u64> {
         let mut labelled: BTreeMap<[&str; 3], u64> = BTreeMap::new();
         for (pool, totals) in self.storage.iter().filter(|(_, it)| it.of(waste) > 0) {
@@ -192,7 +190,7 @@ impl Numbers {
         labelled
     }
 
-    /// Since when the volume is Released that has been for longest, by class.
+    /// Returns since when the volume is Released that has been for longest, by class.
     fn oldest_released(&self) -> BTreeMap<&str, Time> {
         let mut oldest: BTreeMap<&str, Time> = BTreeMap::new();
         for (pool, totals) in &self.storage {
@@ -205,7 +203,7 @@ impl Numbers {
         oldest
     }
 
-    /// Encodes what one report tells.
+    /// Encodes the metrics of one report.
     fn encode_report(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
         let version = env!("CARGO_PKG_VERSION");
         gauges(encoder, &BUILD_INFO, [(vec![version], 1.0)])?;
@@ -261,7 +259,7 @@ impl Numbers {
     }
 }
 
-/// Encodes the counters of acting.
+/// Encodes the counters of changes and announcements.
 fn encode_acting(encoder: &mut DescriptorEncoder, acting: &ActingNumbers) -> fmt::Result {
     let changes = acting.changes.iter();
     let changes =
@@ -284,7 +282,7 @@ impl Collector for Metrics {
     }
 }
 
-/// What a collector says, in the text format of `OpenMetrics`.
+/// Returns the metrics of a collector, in the text format of `OpenMetrics`.
 fn exposition(collector: impl Collector + 'static) -> String {
     let mut registry = Registry::default();
     registry.register_collector(Box::new(collector));
@@ -298,7 +296,7 @@ fn number(count: u64) -> f64 {
     count as f64
 }
 
-/// Seconds since 1970.
+/// Returns a time as seconds since 1970.
 #[expect(clippy::cast_precision_loss, reason = "a metric is a float")]
 fn seconds(time: Time) -> f64 {
     time.timestamp_millis() as f64 / 1000.0
@@ -351,14 +349,14 @@ fn encode_all<'a, T: EncodeMetric>(
     Ok(())
 }
 
-/// All samples of one name.
+/// Family of the samples with one name.
 #[derive(Debug)]
 pub(super) struct MetricFamily {
-    /// Name, of a counter without `_total`.
+    /// Name of the family, of a counter without `_total`.
     pub(super) name: &'static str,
-    /// Type.
+    /// Type of the family.
     pub(super) kind: MetricType,
-    /// The names of its labels.
+    /// Names of the labels.
     pub(super) labels: &'static [&'static str],
     /// Help text.
     pub(super) help: &'static str,
@@ -373,7 +371,7 @@ macro_rules! families {
             help: $help,
         };)+
 
-        /// All of them, in the order of an exposition.
+        /// All families, in the order of an exposition.
         pub(super) static FAMILIES: &[&MetricFamily] = &[$(&$name),+];
     };
 }
@@ -419,7 +417,7 @@ families! {
 }
 
 impl MetricFamily {
-    /// Its name in the older text format, and in queries.
+    /// Returns the name of the family in the older text format, and in queries.
     pub(super) fn full_name(&self) -> String {
         match self.kind {
             MetricType::Counter => format!("{}_total", self.name),
@@ -428,8 +426,8 @@ impl MetricFamily {
     }
 }
 
-/// Turns the text of `OpenMetrics` into the older one that every Prometheus reads: counters are
-/// described by their full names, and there is no end mark.
+/// Converts the text of `OpenMetrics` into the older one that every Prometheus reads: counters are described by their
+/// full names, and there is no end mark.
 pub(super) fn older_text(open_metrics: &str) -> String {
     let mut text = String::with_capacity(open_metrics.len());
     for line in open_metrics.lines().filter(|line| *line != "# EOF") {

@@ -1,4 +1,4 @@
-//! Reports what the loop tells: as metrics, as Events, as messages to a webhook.
+//! Reports of the loop's news: as metrics, as Events, as messages to a webhook.
 //!
 //! The loop never waits for any of it. What is to be sent goes into bounded queues; what has no room
 //! there is counted and logged.
@@ -45,7 +45,7 @@ use crate::journal::Term;
 use crate::model::{FindingEvent, Time};
 use crate::sources::live::WatchHealth;
 
-/// Why reports cannot begin.
+/// Reason for which reports cannot begin.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReportError {
     /// The address of the metrics is taken, or is none of this machine's.
@@ -56,7 +56,7 @@ pub(crate) enum ReportError {
     Certificate { address: SocketAddr, source: CertificateError },
 }
 
-/// Everything that reports.
+/// Reporters of the loop's news, to all places.
 pub(crate) struct Reporters {
     connection: Connection,
     policy: ReportPolicy,
@@ -70,16 +70,15 @@ pub(crate) struct Reporters {
     event_counts: Arc<SinkCounts>,
     webhook_counts: Arc<SinkCounts>,
     open_report_counts: Arc<SinkCounts>,
-    /// Whether this process leads those that report the same. What is to be sent waits until it does.
+    /// Leadership of this process among those that report the same. What is to be sent waits until it does.
     leadership: Leadership,
-    /// The last term for which it has taken over.
+    /// The last term for which this process has taken over.
     term: Option<Term>,
-    /// Whether Events and messages have to begin with what is there, of which not all may be readable
-    /// yet.
+    /// Whether Events and messages have to begin with the findings that exist, of which not all may be readable yet.
     owes: bool,
-    /// How many judgements the totals are of; `None` before the first look.
+    /// Number of judgements that the totals are of; `None` before the first look.
     totals_of: Option<u64>,
-    /// How many judgements were heard of.
+    /// Number of judgements that were reported to this.
     judged: u64,
 }
 
@@ -92,14 +91,14 @@ impl WatchedMetrics {
         self.0.follow(health);
     }
 
-    /// Follows what came of acting.
+    /// Follows the counters of changes and announcements.
     pub(crate) fn act(&self, counts: &ActingCounts) {
         self.0.act(counts);
     }
 }
 
 impl Reporters {
-    /// Begins to report, as a policy says; nothing is heard yet. `probes` learn how the loop goes on.
+    /// Begins to report by a policy; nothing is heard yet. `probes` learn how the loop goes on.
     ///
     /// # Errors
     /// [`ReportError`]
@@ -146,13 +145,13 @@ impl Reporters {
         Ok(reporters)
     }
 
-    /// Handle for telling how the watches are doing, as soon as there are any.
+    /// Returns the handle by which the metrics learn how the watches are doing, as soon as there are any.
     pub(crate) fn watched(&self) -> WatchedMetrics {
         WatchedMetrics(self.metrics.clone())
     }
 
-    /// Reports as another policy says from now on. What was told is not told again. Where metrics
-    /// are served stays as it was when this process began.
+    /// Reports by another policy from now on. What was told is not told again. Where metrics are served stays as it was
+    /// when this process began.
     fn replace(&mut self, policy: &ReportPolicy) {
         self.metrics.label_namespaces(policy.metrics.as_ref().and_then(|it| it.per_namespace));
         self.policy = policy.clone();
@@ -198,7 +197,7 @@ impl Reporters {
         }
     }
 
-    /// Listens for probes, of which nothing is secret: a kubelet verifies no certificate.
+    /// Binds the address of probes, of which nothing is secret: a kubelet verifies no certificate.
     async fn bind_probes(&self, address: SocketAddr) -> Result<(TcpListener, Served), ReportError> {
         let failed = |source| ReportError::Address { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;

@@ -1,4 +1,4 @@
-//! Findings as Reports of namespaces, and one of the cluster, which hold what was found last.
+//! Reporting of findings as Reports of namespaces, and one of the cluster, which hold what was found last.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,30 +17,30 @@ use crate::model::{Finding, Scope, Severity, Text, escape_control};
 use crate::watch::leader::Leadership;
 use crate::watch::policy::LeaseName;
 
-/// How many namespaces have a report.
+/// Largest number of namespaces that have a report.
 const NAMESPACES: usize = 500;
 
-/// Reports as they are to be.
+/// The reports that are to be written.
 struct Reports {
-    /// By namespace; `None` is that of the cluster.
+    /// The reports by namespace; `None` is that of the cluster.
     all: BTreeMap<Option<Text>, OpenReport>,
     /// The namespaces whose report has no room: one that exists stays.
     no_room: BTreeSet<Text>,
-    /// Whether nothing is missing in them; otherwise what was written before may still be so.
+    /// Whether nothing is missing in the reports; otherwise what was written before may still be so.
     is_whole: bool,
-    /// For whom they are written.
+    /// The namespace and name of the Lease, for which the reports are written.
     written_for: String,
 }
 
-/// How often reports are written.
+/// Pace of writing reports.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OpenReportPace {
-    /// How long findings are gathered before reports are made of them anew.
+    /// Time for which findings are gathered before reports are made of them anew.
     pub(super) gather: Duration,
-    /// How many are written at once, and how long until the next one after that.
+    /// Number of reports that are written at once, and then the time until the next one.
     pub(super) burst: u32,
     pub(super) every: Duration,
-    /// How long to wait before it is tried again.
+    /// Time before a failed report is tried again.
     pub(super) pause: Duration,
 }
 
@@ -51,25 +51,25 @@ impl Default for OpenReportPace {
     }
 }
 
-/// Makes reports of findings, and has them written.
+/// Reporter that makes reports of findings, and has them written.
 pub(super) struct OpenReporter {
     severity: Severity,
     gather: Duration,
     /// The namespace and name of the Lease.
     lease: Option<String>,
-    /// When reports were made, and of what.
+    /// Time of the last reports, and their judgements.
     made: Option<(Instant, Judged)>,
-    /// The latest ones: what was not written by then is not written any more.
+    /// The latest reports: what was not written by then is not written any more.
     wanted: watch::Sender<Option<Arc<Reports>>>,
     _task: JoinSet<()>,
 }
 
-/// Of what reports are made.
+/// Judgements of which reports are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Judged {
-    /// How many judgements there were.
+    /// Number of judgements.
     pub(super) count: u64,
-    /// Whether everything was read that they need.
+    /// Whether everything was read that the reports need.
     pub(super) sees_all: bool,
 }
 
@@ -94,7 +94,7 @@ impl OpenReporter {
         Self { severity, gather: pace.gather, lease, made: None, wanted, _task: tasks }
     }
 
-    /// Reports findings of another severity from now on.
+    /// Sets the severity from which findings are reported.
     pub(super) fn set_severity(&mut self, severity: Severity) {
         if self.severity != severity {
             self.severity = severity;
@@ -102,14 +102,15 @@ impl OpenReporter {
         }
     }
 
-    /// Whether it may be time to make reports anew, of so many judgements: what is read again need not be judged again.
+    /// Whether it may be time to make reports anew, after this number of judgements: what is read again need not be
+    /// judged again.
     pub(super) fn is_due(&self, judgements: u64) -> bool {
         self.made.is_none_or(|(at, of)| {
             (of.count != judgements || !of.sees_all) && at.elapsed() >= self.gather
         })
     }
 
-    /// Whether reports were made of this, which then is not asked again for a while.
+    /// Whether reports of these judgements were made; then this is not asked again for a while.
     pub(super) fn has_made(&mut self, judged: Judged) -> bool {
         let Some((at, _)) = self.made.as_mut().filter(|(_, of)| *of == judged) else {
             return false;
@@ -155,20 +156,21 @@ impl OpenReporter {
     }
 }
 
-/// Has the API server hold reports.
+/// Writer that has the API server hold reports.
 struct Scribe {
     writer: OpenReportWriter,
     bucket: TokenBucket,
     counts: Arc<SinkCounts>,
     leadership: Leadership,
-    /// How many findings without room were counted.
+    /// Number of findings without room that were counted, by namespace.
     omitted: BTreeMap<Option<Text>, usize>,
 }
 
-/// What came of writing all reports once.
+/// Outcome of writing all reports once.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Round {
-    /// How many reports could not be written or deleted, and why the first could not; or why none could be read.
+    /// Number of reports that could not be written or deleted; `error` is why the first could not, or why none could be
+    /// read.
     failures: usize,
     error: Option<OpenReportError>,
     /// Whether another client was faster, which is no failure.
@@ -202,8 +204,8 @@ impl Scribe {
         }
     }
 
-    /// Writes what is not as it is to be, and deletes what nothing is found of. One that fails holds up no other, unless a
-    /// right is missing.
+    /// Writes reports that differ from those in the cluster, and deletes those without findings. One that fails holds
+    /// up no other, unless a right is missing.
     async fn write(&mut self, reports: &Reports) -> Round {
         let mut round = Round::default();
         self.leadership.wait().await;

@@ -1,5 +1,4 @@
-//! What waits to be sent to one place, which of it was told there before, and how often something may
-//! be sent.
+//! Queue of items that are sent to one place, with the findings that were reported there before, and a rate limit.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +9,7 @@ use tokio::sync::Notify;
 
 use crate::model::{ClearedFinding, Finding, FindingEvent, ObjectRef, RuleId, Severity};
 
-/// How many findings wait for a sink at most.
+/// Largest number of findings that wait for a sink.
 pub(super) const MOST: usize = 1000;
 
 /// Items that wait to be sent, in order. Clones share them.
@@ -24,7 +23,7 @@ struct Waiting<T> {
     most: usize,
 }
 
-/// Counters of findings that were to be told at one place.
+/// Counters of findings that were to be reported at one place.
 #[derive(Debug, Default)]
 pub(super) struct SinkCounts {
     sent: AtomicU64,
@@ -39,7 +38,7 @@ impl<T> Clone for Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// A queue in which no more than so many wait.
+    /// Returns a queue in which no more than `most` items wait.
     pub(super) fn new(most: usize) -> Self {
         Self(Arc::new(Waiting { items: Mutex::default(), arrived: Notify::new(), most }))
     }
@@ -56,8 +55,8 @@ impl<T> Queue<T> {
         true
     }
 
-    /// Adds items, which are taken out together if there is room for that, and returns for how many
-    /// there was none.
+    /// Adds items, which are taken out together if there is room for that, and returns the number of those without
+    /// room.
     pub(super) fn push_all(&self, new: Vec<T>) -> usize {
         let mut items = self.items();
         let room = self.0.most - items.len();
@@ -68,12 +67,12 @@ impl<T> Queue<T> {
         dropped
     }
 
-    /// Takes out what need not be sent any more.
+    /// Removes items that need not be sent any more.
     pub(super) fn retain(&self, keep: impl FnMut(&T) -> bool) {
         self.items().retain(keep);
     }
 
-    /// Waits until there is something, and takes out the first `most` of it.
+    /// Waits until there are items, and takes out the first `most` of them.
     pub(super) async fn next(&self, most: usize) -> Vec<T> {
         loop {
             {
@@ -94,56 +93,56 @@ impl<T> Queue<T> {
 }
 
 impl SinkCounts {
-    /// Notes that so many were sent.
+    /// Notes that this number was sent.
     pub(super) fn sent(&self, count: usize) {
         self.sent.fetch_add(count as u64, Ordering::Relaxed);
     }
 
-    /// Notes that so many were given up.
+    /// Notes that this number was given up.
     pub(super) fn failed(&self, count: usize) {
         self.failed.fetch_add(count as u64, Ordering::Relaxed);
     }
 
-    /// Notes that there was no room for so many.
+    /// Notes that there was no room for this number.
     pub(super) fn dropped(&self, count: usize) {
         self.dropped.fetch_add(count as u64, Ordering::Relaxed);
     }
 
-    /// Numbers of findings by outcome.
+    /// Returns the numbers of findings by outcome.
     pub(super) fn by_outcome(&self) -> [(&'static str, u64); 3] {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         [("sent", of(&self.sent)), ("failed", of(&self.failed)), ("dropped", of(&self.dropped))]
     }
 }
 
-/// Findings that were told at one place.
+/// Findings that were reported at one place.
 #[derive(Debug)]
 pub(super) struct ToldFindings {
     severity: Severity,
     told: BTreeSet<(RuleId, ObjectRef)>,
 }
 
-/// News that is to be told at one place.
+/// News of a finding that is to be reported at one place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Telling<'a> {
-    /// The finding was not told before.
+    /// The finding was not reported before.
     Appeared(&'a Finding),
-    /// The finding was told, and has cleared.
+    /// The finding was reported, and has cleared.
     Cleared(&'a ClearedFinding),
 }
 
 impl ToldFindings {
-    /// Tells findings of a severity and worse.
+    /// Returns a memory of findings of a severity and worse, still empty.
     pub(super) fn new(severity: Severity) -> Self {
         Self { severity, told: BTreeSet::new() }
     }
 
-    /// Tells findings of another severity from now on.
+    /// Sets the severity from which findings are reported.
     pub(super) fn set_severity(&mut self, severity: Severity) {
         self.severity = severity;
     }
 
-    /// Returns what is to be told. A finding that has become worse is told when it is bad enough.
+    /// Returns the news that is to be reported. A finding that has become worse is told when it is bad enough.
     pub(super) fn sift<'a>(&mut self, events: &'a [FindingEvent]) -> Vec<Telling<'a>> {
         let mut telling = Vec::new();
         for event in events {
@@ -165,7 +164,7 @@ impl ToldFindings {
     }
 }
 
-/// Rate limit: so many at once, and then one every so often.
+/// Rate limit: some at once, and then one in each interval.
 #[derive(Debug)]
 pub(super) struct TokenBucket {
     burst: f64,
@@ -175,7 +174,7 @@ pub(super) struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// A full bucket that holds `burst`, and gains one token in each `every`.
+    /// Returns a full bucket that holds `burst`, and gains one token in each `every`.
     pub(super) fn new(burst: u32, every: Duration) -> Self {
         let burst = f64::from(burst);
         Self { burst, per_second: every.as_secs_f64().recip(), tokens: burst, at: Instant::now() }
@@ -186,13 +185,13 @@ impl TokenBucket {
         self.tokens = (self.tokens + 1.0).min(self.burst);
     }
 
-    /// Whether nothing was taken from it for as long as it takes to fill.
+    /// Whether nothing was taken from the bucket for as long as it takes to fill.
     pub(super) fn is_full(&self, now: Instant) -> bool {
         let passed = now.saturating_duration_since(self.at).as_secs_f64();
         self.tokens + passed * self.per_second >= self.burst
     }
 
-    /// Takes a token, and returns how long to wait until it is there.
+    /// Takes a token, and returns how long to wait until it exists.
     pub(super) fn take(&mut self, now: Instant) -> Duration {
         let passed = now.saturating_duration_since(self.at).as_secs_f64();
         self.tokens = (self.tokens + passed * self.per_second).min(self.burst) - 1.0;

@@ -1,5 +1,5 @@
-//! Serves `/metrics`, `/healthz` and `/readyz`, at one address or at two: its certificate, and who may
-//! read the metrics: whoever may `get` the path `/metrics` of the API server.
+//! Server of `/metrics`, `/healthz` and `/readyz`, at one address or at two: its certificate, and the readers of the
+//! metrics, who need the right to `get` the path `/metrics` of the API server.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -32,18 +32,17 @@ use super::metrics::Metrics;
 use super::queue::TokenBucket;
 use crate::client::{ReadError, Reader, may_get, review_token};
 
-/// How many connections are served at a time. One more ends the oldest: whoever opens many and is silent keeps nobody
-/// out.
+/// Largest number of connections that are served at a time. One more ends the oldest: a silent client that opens many
+/// keeps no other one out.
 const CONNECTIONS: usize = 256;
-/// How long a connection lasts at most.
+/// Longest time that a connection lasts.
 const LONGEST: Duration = Duration::from_secs(60);
-/// How long a client may take to begin, with TLS or with a request, and how long the API server may
-/// take to answer a review.
+/// Longest time for a client to begin, with TLS or with a request, and for the API server to answer a review.
 const PATIENCE: Duration = Duration::from_secs(10);
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Which paths are served at an address.
+/// Paths that are served at an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Serves {
     Metrics,
@@ -56,13 +55,13 @@ pub(super) struct Served {
     pub(super) serves: Serves,
     pub(super) metrics: Metrics,
     pub(super) probes: Arc<Probes>,
-    /// Who may read the metrics; `None` where all may.
+    /// Reviewer of the readers of the metrics; `None` where all may read them.
     pub(super) reviewer: Option<MetricsReviewer>,
-    /// Without one, HTTP is spoken.
+    /// Certificate of the server; without one, HTTP is spoken.
     pub(super) certificate: Option<ServerCertificate>,
 }
 
-/// Serves until it is dropped.
+/// Serves the paths until it is dropped.
 pub(super) async fn serve(listener: TcpListener, served: Arc<Served>) {
     let mut connections = JoinSet::new();
     let mut open: VecDeque<AbortHandle> = VecDeque::new();
@@ -173,7 +172,7 @@ async fn metrics(served: &Served, headers: &HeaderMap, peer: IpAddr) -> Response
     answer
 }
 
-/// The token of a request.
+/// Returns the token of a request.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     let token = token.trim();
@@ -188,22 +187,22 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
     answer
 }
 
-/// How long the answer of a review counts.
+/// Time for which the answer of a review counts.
 const COUNTS: Duration = Duration::from_secs(60);
-/// How long whoever was allowed to read is asked about at once.
+/// Time for which a token that was allowed to read is reviewed again without delay.
 const WELCOME: Duration = Duration::from_secs(3600);
-/// How many tokens are remembered.
+/// Largest number of tokens that are remembered.
 const MOST: usize = 256;
-/// Of so many tokens that nobody knows the API server is asked at once for each address, and then of one every so often: it
+/// Number of unknown tokens of one address that are reviewed at once, and then one in each [`EVERY`]: the API server
 /// has other things to answer, such as who leads.
 const STRANGERS: u32 = 10;
 const EVERY: Duration = Duration::from_secs(2);
 const PATH: &str = "/metrics";
 
-/// Whether whoever has a token may read the metrics.
+/// Answer of a review: whether the user of a token may read the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MetricsAccess {
-    /// Yes.
+    /// The user may read.
     Allowed,
     /// The token is unknown.
     Unauthorized,
@@ -211,7 +210,7 @@ pub(super) enum MetricsAccess {
     Forbidden,
 }
 
-/// Asks the API server, and remembers its answers for a while.
+/// Reviewer that asks the API server, and remembers its answers for a while.
 pub(super) struct MetricsReviewer {
     reader: Reader,
     known: Mutex<KnownTokens>,
@@ -219,14 +218,14 @@ pub(super) struct MetricsReviewer {
 
 /// Answers about tokens that are remembered.
 struct KnownTokens {
-    /// By the digest of the token.
+    /// The answers, by the digest of the token.
     answers: BTreeMap<[u8; 32], (Instant, MetricsAccess)>,
-    /// By the address of who has them: one that sends many keeps no other one out.
+    /// Rate limits, by the address of the client: one that sends many tokens keeps no other one out.
     strangers: BTreeMap<IpAddr, TokenBucket>,
 }
 
 impl KnownTokens {
-    /// Answer that counts of this token now; `Err` where it may not be asked about now.
+    /// Returns the answer that counts of this token now; `Err` where it may not be asked about now.
     fn look(
         &mut self,
         digest: &[u8; 32],
@@ -269,7 +268,7 @@ impl KnownTokens {
     }
 }
 
-/// Why nobody knows.
+/// Reason for which a review has no answer.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReviewFailure {
     #[error(transparent)]
@@ -281,7 +280,7 @@ pub(super) enum ReviewFailure {
 }
 
 impl MetricsReviewer {
-    /// Asks with this reader.
+    /// Returns a reviewer that asks with this reader.
     pub(super) fn new(reader: Reader) -> Self {
         let known = KnownTokens { answers: BTreeMap::new(), strangers: BTreeMap::new() };
         Self { reader, known: Mutex::new(known) }
@@ -321,7 +320,7 @@ impl MetricsReviewer {
     }
 }
 
-/// Why there is no certificate.
+/// Reason for which there is no certificate.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CertificateError {
     /// A file cannot be read.
@@ -330,15 +329,15 @@ pub(crate) enum CertificateError {
     /// Certificate and key do not fit together.
     #[error("the certificate cannot be used: {0}")]
     Unfit(#[from] rustls::Error),
-    /// None could be made.
+    /// No self-signed certificate could be made.
     #[error("no certificate could be made: {0}")]
     Unmade(#[from] rcgen::Error),
 }
 
-/// Where the certificate comes from.
+/// Certificate of the server, from files or self-signed.
 pub(super) struct ServerCertificate {
     files: Option<TlsPolicy>,
-    /// What was read of them last, be it in use or not; `None` while they cannot be read.
+    /// Content of the files when they were read last, in use or not; `None` while they cannot be read.
     current: Mutex<(Option<PemFiles>, Arc<ServerConfig>)>,
 }
 
@@ -363,8 +362,8 @@ impl ServerCertificate {
         Ok(Self { files: files.cloned(), current: Mutex::new((pem, Arc::new(config))) })
     }
 
-    /// Certificate that is in use. Files that hold something else are taken, whatever their time is; those that are
-    /// broken or gone are told once, and what was in use stays.
+    /// Returns the certificate that is in use. Files that hold something else are taken, whatever their time is; those
+    /// that are broken or gone are told once, and what was in use stays.
     pub(super) fn current(&self) -> Arc<ServerConfig> {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(files) = &self.files {

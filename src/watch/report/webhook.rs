@@ -1,4 +1,4 @@
-//! Findings as messages to a chat: what they say, and how they are posted to a URL that is a secret.
+//! Reporting of findings as messages to a chat: their texts, and how they are posted to a URL that is a secret.
 
 #[cfg(test)]
 mod tests;
@@ -34,13 +34,13 @@ use crate::output::{publish, wire};
 /// Timing of messages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WebhookPace {
-    /// How long an answer may take.
+    /// Longest time for an answer.
     pub(super) timeout: Duration,
-    /// How long to wait before a message is tried again; doubled each time.
+    /// Time before a message is tried again; doubled each time.
     pub(super) pause: Duration,
     /// The longest such wait, whatever the server asks for.
     pub(super) longest_pause: Duration,
-    /// After this time a message is given up.
+    /// Time after which a message is given up.
     pub(super) give_up: Duration,
 }
 
@@ -55,7 +55,7 @@ impl Default for WebhookPace {
     }
 }
 
-/// Tells findings by messages.
+/// Reporter of findings by messages.
 #[derive(Debug)]
 pub(super) struct WebhookReporter {
     told: ToldFindings,
@@ -67,7 +67,7 @@ pub(super) struct WebhookReporter {
 }
 
 impl WebhookReporter {
-    /// Begins to tell findings of a cluster.
+    /// Begins to report findings of a cluster.
     pub(super) fn start(
         policy: &WebhookPolicy,
         cluster: &str,
@@ -91,14 +91,14 @@ impl WebhookReporter {
         Self { told, queue, counts, url_file, _task: tasks }
     }
 
-    /// Goes on by another policy: what waits is sent where that says.
+    /// Follows another policy: what waits is sent to its URL.
     pub(super) fn follow(&mut self, policy: &WebhookPolicy) {
         self.told.set_severity(policy.severity);
         let mut url_file = self.url_file.lock().unwrap_or_else(PoisonError::into_inner);
         url_file.clone_from(&policy.url_file);
     }
 
-    /// Takes in what has become of findings; `is_first` where it is the first look of this process.
+    /// Queues changes of findings; `is_first` where it is the first look of this process.
     pub(super) fn hear(&mut self, events: &[FindingEvent], now: Option<Time>, is_first: bool) {
         let item = |telling| {
             let event = match telling {
@@ -127,7 +127,7 @@ struct Sender {
 }
 
 impl Sender {
-    /// Sends what is queued, for ever: all that waits in one message.
+    /// Sends the queue, for ever: all that waits in one message.
     async fn send_all(mut self) {
         loop {
             let items = self.queue.next(MOST).await;
@@ -168,11 +168,11 @@ impl Sender {
     }
 }
 
-/// How many findings a message names; the rest is counted.
+/// Number of findings that a message names; the rest is counted.
 const LINES: usize = 20;
-/// How many findings a message holds as fields.
+/// Number of findings that a message holds as fields.
 const FIELDS: usize = 100;
-/// How long a line is, in characters.
+/// Length of a line, in characters.
 const LINE: usize = 300;
 
 /// One finding in a message.
@@ -185,7 +185,7 @@ pub(super) struct WebhookItem {
 }
 
 impl WebhookItem {
-    /// Says what has become of a finding; `is_first` where it is the first look of this process.
+    /// Returns the item about a change of a finding; `is_first` where it is the first look of this process.
     pub(super) fn of(event: FindingEvent, now: Option<Time>, is_first: bool) -> Self {
         let (is_cleared, line) = match &event {
             FindingEvent::Appeared(it) | FindingEvent::Changed(it) => {
@@ -235,10 +235,10 @@ fn escape_slack(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// The longest URL.
+/// Greatest length of the URL.
 const LONGEST: usize = 4096;
 
-/// Why a message was not taken. No text of it holds the URL.
+/// Reason for which a message was not taken. No text of it holds the URL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PostError {
     /// The file cannot be read, or holds no URL: it may be about to be mended.
@@ -247,19 +247,19 @@ pub(super) enum PostError {
     /// No answer came.
     #[error("{0}")]
     Unanswered(String),
-    /// The server may take it later.
+    /// The server may take the message later.
     #[error("the server answered {code}")]
     Later { code: u16, after: Option<Duration> },
-    /// The server asks to send it elsewhere.
+    /// The server wants the message to be sent elsewhere.
     #[error("the server answered {code}: a redirect is not followed")]
     Redirect { code: u16 },
-    /// The server does not take it.
+    /// The server does not take the message.
     #[error("the server answered {code}")]
     Refused { code: u16 },
 }
 
 impl PostError {
-    /// Whether to try again, and when, if the server said that.
+    /// Returns whether to try again, and when, if the server said that.
     #[expect(clippy::option_option, reason = "two questions, of which one may have no answer")]
     pub(super) fn retry(&self) -> Option<Option<Duration>> {
         match self {
@@ -278,7 +278,7 @@ pub(super) async fn post(url_file: &Path, body: &str, patience: Duration) -> Res
     post_by(&ProxyEnv::read(), &trust_of_machine, url_file, body, patience).await
 }
 
-/// Posts a message by these proxies, to whom is trusted.
+/// Posts a message by these proxies, to servers that are trusted.
 async fn post_by(
     proxies: &ProxyEnv,
     trust: Trust<'_>,
@@ -318,10 +318,10 @@ async fn post_by(
     }
 }
 
-/// Whom to trust, read anew for each message.
+/// Function that returns the trusted authorities, read anew for each message.
 type Trust<'a> = &'a (dyn Fn() -> Result<ClientConfig, Box<dyn Error + Send + Sync>> + Sync);
 
-/// Trusts whom this machine trusts, or `SSL_CERT_FILE`.
+/// Trusts the authorities of this machine, or of `SSL_CERT_FILE`.
 fn trust_of_machine() -> Result<ClientConfig, Box<dyn Error + Send + Sync>> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider);
@@ -385,7 +385,7 @@ fn check(url: &Uri) -> Result<(), &'static str> {
     }
 }
 
-/// An error with its causes.
+/// Returns an error with its causes.
 fn causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
@@ -397,7 +397,7 @@ fn causes(error: &dyn Error) -> String {
     text
 }
 
-/// A text without the parts of a URL.
+/// Returns a text without the parts of a URL.
 fn redact(text: &str, url: &Uri) -> String {
     let mut text = text.replace(&url.to_string(), "<url>");
     let path = url.path_and_query().map_or("/", |it| it.as_str());

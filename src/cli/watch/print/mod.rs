@@ -1,4 +1,4 @@
-//! `watch print`: the objects with which it runs in a cluster, as YAML.
+//! `watch print`: the objects with which `watch` runs in a cluster, as YAML.
 //!
 //! `workload` has the Deployment, and the Secrets that hold the files of a policy.
 
@@ -26,10 +26,10 @@ use crate::{
     },
 };
 
-/// The image that is built from the `Containerfile`.
+/// Name of the image that is built from the `Containerfile`.
 const IMAGE: &str = concat!("ghcr.io/kubectl-storage/kubectl-storage:v", env!("CARGO_PKG_VERSION"));
 
-/// The policy without a file.
+/// Policy for installations without a policy file.
 const DEFAULT_POLICY: &str = "\
 apiVersion: storage.kubectl.dev/v1alpha1
 kind: WatchPolicy
@@ -66,8 +66,8 @@ pub(super) struct PrintArgs {
     monitoring: bool,
 }
 
-/// Parses a namespace of its own: restrictions that are added to the namespace of others would keep
-/// their pods from starting.
+/// Parses a namespace that is not one of others: restrictions that are added to theirs would keep their pods from
+/// starting.
 fn namespace(text: &str) -> Result<String, String> {
     if !is_namespace_name(text) {
         return Err("not a valid name of a namespace".to_owned());
@@ -137,7 +137,7 @@ impl PrintArgs {
         Ok(Exit::Done)
     }
 
-    /// What is to be installed, if that can run.
+    /// Returns what is to be installed, and refuses what could not run.
     fn installation(&self, policy: WatchPolicy, text: String) -> Result<Installation, Failure> {
         let elects = policy.leader_election.is_some();
         let replicas = self.replicas.unwrap_or(if elects { 2 } else { 1 });
@@ -192,26 +192,26 @@ impl PrintArgs {
     }
 }
 
-/// The name of every object but the namespace and the policy.
+/// Name of every object but the namespace and the policy.
 const NAME: &str = "kubectl-storage-watch";
-/// The name of the `ConfigMap` with the policy. That of the others would be the one by which everybody
-/// can pause what acts, and with it the right to change the policy.
+/// Name of the `ConfigMap` with the policy. With the name of the others it would be the one by which everything that
+/// acts can be paused: the right to write that would include the policy.
 const POLICY_NAME: &str = "kubectl-storage-watch-policy";
-/// The key of the policy in its `ConfigMap`, and the name of its file.
+/// Key of the policy in its `ConfigMap`, and the name of its file.
 const POLICY_FILE: &str = "policy.yaml";
 
-/// What is installed.
+/// Installation of `watch` in a cluster.
 #[derive(Debug)]
 struct Installation {
     namespace: String,
     image: String,
     replicas: u32,
     policy: WatchPolicy,
-    /// The policy as it was written.
+    /// Policy as it was written.
     text: String,
-    /// Where metrics are served, if they can be reached; probes too, if these have no port.
+    /// Port of metrics, if they can be reached; of probes too, if these have none of their own.
     port: Option<u16>,
-    /// Where probes are served, if they can be reached.
+    /// Port of probes, if they can be reached.
     probes: Option<u16>,
     secrets: Vec<MountedSecret>,
     /// Reconcilers that get their roles, besides those that the policy lets act.
@@ -220,17 +220,17 @@ struct Installation {
 }
 
 impl Installation {
-    /// The labels of all objects, by which pods are selected.
+    /// Returns the labels of all objects, by which pods are selected.
     fn labels() -> Value {
         json!({"app.kubernetes.io/name": "kubectl-storage", "app.kubernetes.io/component": "watch"})
     }
 
-    /// The metadata of an object in the namespace.
+    /// Returns the metadata of an object in the namespace.
     fn metadata(&self) -> Value {
         json!({"name": NAME, "namespace": self.namespace, "labels": Self::labels()})
     }
 
-    /// An object in the namespace, of which one field is given.
+    /// Returns an object in the namespace, with one field.
     fn object(&self, version: &str, kind: &str, (field, value): (&str, Value)) -> Value {
         let mut object = json!({
             "apiVersion": version,
@@ -246,7 +246,7 @@ const RBAC: &str = "rbac.authorization.k8s.io";
 const RBAC_V1: &str = "rbac.authorization.k8s.io/v1";
 
 impl Installation {
-    /// All objects.
+    /// Returns all objects of the installation.
     ///
     /// # Errors
     /// When one cannot be written as JSON.
@@ -277,7 +277,7 @@ impl Installation {
         Ok(objects)
     }
 
-    /// The namespace, in which no pod may do more than this one.
+    /// Returns the namespace, in which no pod may do more than those of `watch`.
     fn own_namespace(&self) -> Value {
         let mut labels = Self::labels();
         for mode in ["enforce", "audit", "warn"] {
@@ -290,8 +290,8 @@ impl Installation {
         })
     }
 
-    /// A role, and its binding to the service account. A Role without a namespace is that of the
-    /// Lease or of the journal, which is where the pod is.
+    /// Returns a role, and its binding to the service account. A Role without a namespace is that of the Lease or of
+    /// the journal, which is where the pod is.
     fn bound(&self, mut role: Value) -> [Value; 2] {
         let kind = role["kind"].as_str().unwrap_or_default().to_owned();
         if kind == "Role" && role["metadata"]["namespace"].is_null() {
@@ -308,7 +308,7 @@ impl Installation {
         [role, binding]
     }
 
-    /// Never more than one pod at a time is evicted; one that is not ready never blocks a drain.
+    /// Returns the disruption budget: one pod at a time is evicted, and one that is not ready never blocks a drain.
     fn disruption_budget(&self) -> Value {
         let spec = json!({
             "maxUnavailable": 1,
@@ -324,8 +324,8 @@ impl Installation {
         self.object("v1", "Service", ("spec", spec))
     }
 
-    /// Nothing comes in but what asks for metrics. What goes out is not limited: where the API server
-    /// and a webhook are is not known here.
+    /// Returns the network policy: only requests for metrics come in. What goes out is not limited: where the API
+    /// server and a webhook are is not known here.
     fn network_policy(&self) -> Value {
         let port = self.port.map(|it| json!({"ports": [{"protocol": "TCP", "port": it}]}));
         let spec = json!({
@@ -337,13 +337,13 @@ impl Installation {
     }
 }
 
-/// The rules, as any Prometheus loads them.
+/// Alerting rules, as any Prometheus loads them.
 const ALERTS: &str = include_str!("../../../../deploy/alerts.yaml");
 
-/// The dashboard, as Grafana imports it.
+/// Dashboard, as Grafana imports it.
 const DASHBOARD: &str = include_str!("../../../../deploy/components/monitoring/dashboard.json");
 
-/// The objects of the group `monitoring.coreos.com`, and the dashboard.
+/// Returns the objects of the group `monitoring.coreos.com`, and the dashboard.
 ///
 /// # Errors
 /// When the rules that this program holds are no YAML.

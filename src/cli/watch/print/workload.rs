@@ -11,7 +11,7 @@ use crate::{
     watch::policy::report::ReportPolicy,
 };
 
-/// The specification of the Deployment.
+/// Returns the specification of the Deployment.
 pub(super) fn spec(of: &Installation) -> Value {
     let labels = Installation::labels();
     let spread = json!({
@@ -42,11 +42,11 @@ pub(super) fn spec(of: &Installation) -> Value {
     })
 }
 
-/// Where the state is kept, in a folder that ends with the pod: since when controllers are absent. The
-/// journal of reconcilers is in the cluster.
+/// Folder for state that ends with the pod: since when controllers are absent. The journal of reconcilers is in the
+/// cluster.
 const STATE_FOLDER: &str = "/var/lib/kubectl-storage";
 
-/// The container. It writes into one folder.
+/// Returns the container, which writes into one folder.
 fn container(of: &Installation) -> Value {
     let policy = json!({"name": "policy", "mountPath": POLICY_FOLDER, "readOnly": true});
     let state = json!({"name": "state", "mountPath": STATE_FOLDER});
@@ -98,36 +98,36 @@ fn container(of: &Installation) -> Value {
     container
 }
 
-/// The folder of the policy itself.
+/// Folder of the policy file.
 pub(super) const POLICY_FOLDER: &str = "/etc/kubectl-storage/policy";
 
-/// A Secret that is mounted where the policy has its files.
+/// Secret that is mounted where the policy expects its files.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MountedSecret {
-    /// Its name.
+    /// Name of the Secret.
     pub(super) name: &'static str,
-    /// The name of its volume.
+    /// Name of the volume with the Secret.
     pub(super) volume: &'static str,
-    /// Where it is mounted.
+    /// Folder where the Secret is mounted.
     folder: String,
-    /// Its keys, and the names of their files.
+    /// Keys of the Secret, and the names of their files.
     files: Vec<(&'static str, String)>,
 }
 
 impl MountedSecret {
-    /// Its volume in the pod. Files keep their own names.
+    /// Returns the volume with the Secret, for the pod. Files keep their own names.
     pub(super) fn volume(&self) -> Value {
         let items = self.files.iter().map(|(key, path)| json!({"key": key, "path": path}));
         let items: Vec<_> = items.collect();
         json!({"name": self.volume, "secret": {"secretName": self.name, "items": items}})
     }
 
-    /// Where the container has it. As a folder, not by subPath: only then is it kept up to date.
+    /// Returns the mount of the volume. It is a folder, not a subPath: only then is it kept up to date.
     pub(super) fn mount(&self) -> Value {
         json!({"name": self.volume, "mountPath": self.folder, "readOnly": true})
     }
 
-    /// That pods wait for it, for the user.
+    /// Returns a note that pods wait for the Secret.
     pub(super) fn needed(&self, namespace: &str) -> String {
         let keys: Vec<_> = self.files.iter().map(|it| it.0).collect();
         let keys = keys.join(" and ");
@@ -136,7 +136,7 @@ impl MountedSecret {
     }
 }
 
-/// The Secrets with the files that a policy names.
+/// Returns the Secrets with the files that a policy names.
 ///
 /// # Errors
 /// Why a file cannot be mounted.
@@ -172,7 +172,7 @@ pub(super) fn secrets(report: &ReportPolicy) -> Result<Vec<MountedSecret>, Strin
     }
 }
 
-/// The folder and the name of a file that is to be mounted.
+/// Returns the folder and the name of a file that is to be mounted.
 fn place_in_secret(key: &str, file: &Path) -> Result<(String, String), String> {
     let path = file.to_string_lossy();
     let named = path.rsplit_once('/').filter(|(_, name)| !matches!(*name, "" | "." | ".."));

@@ -1,4 +1,4 @@
-//! `kubectl storage guard`: has the API server itself refuse deletes that lose data.
+//! `kubectl storage guard`: makes the API server itself refuse deletes that lose data.
 
 mod status;
 mod write;
@@ -79,7 +79,7 @@ struct GuardOutput {
     output: String,
 }
 
-/// A format in which `guard` prints.
+/// Format in which `guard` prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GuardFormat {
     Text,
@@ -88,7 +88,7 @@ enum GuardFormat {
 }
 
 impl GuardOutput {
-    /// Parses the format. `command` is what does not print others.
+    /// Parses the format; `command` is the one that refuses others.
     fn format(&self, command: &str) -> Result<GuardFormat, Failure> {
         let known = [Format::Table, Format::Json, Format::Yaml];
         let refusal = |it: &str| {
@@ -107,7 +107,7 @@ impl GuardFormat {
         matches!(self, Self::Text)
     }
 
-    /// Prints a document; nothing as text, which its command prints.
+    /// Prints a document as JSON or YAML; not as text, which each command prints itself.
     fn print(self, shape: &impl Serialize) -> Result<(), Failure> {
         terminal::print(|out| match self {
             Self::Text => Ok(()),
@@ -145,7 +145,7 @@ enum VolumesFlag {
 }
 
 impl RuleArgs {
-    /// Changes the options that were given.
+    /// Returns the options, with those that flags change.
     fn over(&self, options: GuardOptions) -> Result<GuardOptions, Failure> {
         let mut options = options;
         match self.volumes {
@@ -167,39 +167,39 @@ impl RuleArgs {
     }
 }
 
-/// Escapes a line, and breaks it where a terminal would; what follows is indented.
+/// Escapes a line, and wraps it for the terminal; all parts but the first are indented.
 fn screen_lines(line: &str) -> Vec<String> {
     let width = terminal::width().map_or(usize::MAX, usize::from);
     let parts = wrap(&escape_control(line), width.saturating_sub(2)).into_iter().enumerate();
     parts.map(|(place, part)| if place == 0 { part } else { format!("  {part}") }).collect()
 }
 
-/// Says something on stderr.
+/// Tells a line on stderr.
 fn tell(line: &str) {
     for line in screen_lines(line) {
         terminal::note(&line);
     }
 }
 
-/// A cluster, and what it has of the guard.
+/// Cluster with the objects of the guard that it has.
 struct GuardedCluster {
     connection: Connection,
     reader: Reader,
     installed: Installed,
-    /// The API server's time.
+    /// Time of the API server.
     now: Option<Time>,
 }
 
-/// The labels of namespaces that concern the guard.
+/// Names of namespaces by their label for the guard.
 #[derive(Debug, Default)]
 struct NamespaceLabels {
-    /// Those in which it refuses.
+    /// Namespaces in which it refuses.
     deny: BTreeSet<String>,
-    /// Those in which it does nothing.
+    /// Namespaces in which it does nothing.
     off: BTreeSet<String>,
-    /// Those in which it warns.
+    /// Namespaces in which it warns.
     warn: BTreeSet<String>,
-    /// Those with a value that it does not know, with the value.
+    /// Namespaces with a value that it does not know, with the value.
     unknown: BTreeSet<(String, String)>,
 }
 
@@ -277,15 +277,15 @@ impl GuardedCluster {
     }
 }
 
-/// The Events of controllers that could not delete a volume.
+/// Field selector for the Events of controllers that could not delete a volume.
 const FAILED_DELETIONS: &str = "involvedObject.kind=PersistentVolume,reason=VolumeFailedDelete";
 
-/// The request for all objects of a kind.
+/// Returns the request for all objects of a kind.
 fn all(kind: Kind) -> ListRequest {
     ListRequest { form: ListForm::Json, ..ListRequest::of(kind, kind.group().version) }
 }
 
-/// Says that the API server is too old, or that the API is disabled.
+/// Returns the failure that the API server is too old, or that the API is disabled.
 async fn not_served(reader: &Reader) -> Failure {
     let version = client::version(reader).await;
     let version = version.map_or_else(|_| "unknown version".to_owned(), |it| it.value.git);
@@ -299,7 +299,7 @@ async fn not_served(reader: &Reader) -> Failure {
     }
 }
 
-/// Refuses because names of the guard are taken.
+/// Returns the failure that other objects have names of the guard.
 fn taken(foreign: &[ObjectKey]) -> Failure {
     let names: Vec<_> = foreign.iter().map(ToString::to_string).collect();
     Failure {

@@ -1,4 +1,4 @@
-//! `guard status`: whether the guard is what it should be, where it refuses, and whether dry runs prove it.
+//! `guard status`: shows whether the guard is what it should be, where it refuses, and whether dry runs prove it.
 
 use std::time::Duration;
 
@@ -104,17 +104,17 @@ pub(super) fn list_not_stopped() {
     }
 }
 
-/// How long the API servers may take until they enforce what was written: each watches by itself.
+/// Longest time for the API servers to enforce what was written: each watches by itself.
 const PROOF_PATIENCE: Duration = Duration::from_secs(20);
 const PROOF_PAUSE: Duration = Duration::from_millis(500);
 
-/// What the dry runs proved.
+/// Results of the dry runs.
 pub(super) struct Proof {
-    /// Every binding that could be probed, and what its probe proved.
+    /// Bindings that could be probed, each with what its probe proved.
     pub(super) probed: Vec<(Probe, ProbeVerdict)>,
-    /// Why the guard lets the current user pass, if it does.
+    /// Reason why the guard lets the current user pass, if it does.
     pub(super) passes: Option<String>,
-    /// Why it is unknown who the current user is.
+    /// Reason why it is unknown who the current user is.
     pub(super) unknown_user: Option<String>,
 }
 
@@ -124,7 +124,7 @@ impl Proof {
         self.probed.iter().all(|(_, verdict)| *verdict == ProbeVerdict::InForce)
     }
 
-    /// Returns what is published of it.
+    /// Returns the proof as it is published.
     pub(super) fn shape(&self) -> GuardProof {
         output::proof(&self.probed, self.passes.clone(), self.unknown_user.clone())
     }
@@ -136,7 +136,7 @@ impl Proof {
     }
 }
 
-/// Sends a dry run to each binding for which there is a namespace.
+/// Sends a dry run to each binding for which there is a namespace, and returns what they prove.
 pub(super) async fn prove(
     cluster: &GuardedCluster,
     options: &GuardOptions,
@@ -159,7 +159,7 @@ pub(super) async fn prove(
     Proof { probed, passes: passed, unknown_user: who.err() }
 }
 
-/// Proves again until every binding is in force, or for as long as that may take.
+/// Proves again until no binding fails to be in force, or until its time is over.
 pub(super) async fn wait(
     cluster: &GuardedCluster,
     options: &GuardOptions,

@@ -95,7 +95,7 @@ impl InstallArgs {
     }
 }
 
-/// Proves that the guard is in force, and tells on stderr.
+/// Proves that the guard is in force, and tells the result on stderr.
 async fn prove(cluster: &GuardedCluster, options: &GuardOptions) -> Proof {
     let labels = match cluster.namespaces().await {
         Ok(labels) => labels,
@@ -194,20 +194,20 @@ pub(super) struct GuardWriteArgs {
 }
 
 impl GuardWriteArgs {
-    /// Parses the format. `command` is what does not print others.
+    /// Parses the format; `command` is the one that refuses others.
     pub(super) fn format(&self, command: &str) -> Result<GuardFormat, Failure> {
         self.output.format(command)
     }
 }
 
-/// Whether writes were sent.
+/// Result of carrying out writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Carried {
-    /// All were carried out.
+    /// All writes were carried out.
     All,
-    /// None was to be sent.
+    /// No write was to be sent.
     None,
-    /// They ended so.
+    /// The writes ended early, with this exit code.
     Ended(Exit),
 }
 
@@ -216,8 +216,8 @@ fn refused(reason: impl Into<String>, hint: &str) -> Failure {
     Failure { exit: Exit::Refused, error, hint: Some(hint.to_owned()) }
 }
 
-/// Shows the writes, asks, and sends them one after the other. What became of them is written into
-/// `shape`, whose changes are these steps.
+/// Shows the writes, asks, and sends them one after the other. Their outcomes are written into `shape`, whose changes
+/// are these steps.
 pub(super) async fn carry_out(
     cluster: &GuardedCluster,
     steps: &[Step],

@@ -94,7 +94,7 @@ pub fn propose(
     }))
 }
 
-/// Returns the finalizer of the attacher in `spec.attacher`, where the attachment has it.
+/// Returns the finalizer of the attacher in `spec.attacher`, if the attachment has it.
 fn own_finalizer(attachment: &Attachment) -> Option<Text> {
     let own = facts::attacher_finalizer(&attachment.attacher);
     attachment.metadata.finalizers.iter().find(|it| ***it == *own).cloned()
@@ -197,7 +197,7 @@ fn pod_on_node(
     Ok(there.map(PodUse::object))
 }
 
-/// Returns the effect of a step.
+/// Returns the effect of a step on an attachment.
 fn effect_of(attachment: &Attachment, step: AttachmentStep) -> Effect {
     let (driver, node) = (&attachment.attacher, &attachment.node);
     let (what, risk) = match step {
@@ -220,7 +220,7 @@ fn effect_of(attachment: &Attachment, step: AttachmentStep) -> Effect {
     Effect { what, risk: risk.to_owned() }
 }
 
-/// Returns the effect of removing all its finalizers, for a refusal.
+/// Returns the effect of removing all finalizers of an attachment, for a refusal.
 fn refused(attachment: &Attachment) -> Effect {
     let finalizers = attachment.metadata.finalizers.join(", ");
     let what = match (finalizers.is_empty(), attachment.metadata.deleting.is_some()) {
@@ -349,7 +349,7 @@ fn reason(
     }
 }
 
-/// What deletes an attachment that is not Terminating, and whose volume and node exist.
+/// Returns advice about the deletion of an attachment that is not Terminating, and whose volume and node exist.
 /// `status.attached: false` proves nothing: the driver may have been asked to attach.
 fn not_terminating(cx: &Cx, attachment: &Attachment) -> String {
     let (name, node) = (attachment.object(), &attachment.node);
@@ -378,7 +378,7 @@ fn not_terminating(cx: &Cx, attachment: &Attachment) -> String {
     }
 }
 
-/// The state of the node, in brackets.
+/// Returns the state of the node, in brackets.
 fn node_state(cx: &Cx, attachment: &Attachment) -> String {
     match facts::node_state(cx, &attachment.node, Kind::VolumeAttachment) {
         Ok(Some(state)) => format!(" ({state})"),
@@ -409,12 +409,12 @@ fn described(cx: &Cx, attachment: &Attachment, finalizer: &Text) -> String {
     format!("{finalizer}: {who}")
 }
 
-/// The command that repairs a named attachment.
+/// Returns the command that repairs a named attachment.
 fn fix(attachment: &Attachment) -> String {
     format!("kubectl storage fix-finalizers {}", facts::on_command_line(&attachment.object()))
 }
 
-/// The file in which a manifest of the volume is expected, as a word of a command.
+/// Returns the file in which a manifest of the volume is expected, as an argument of a command.
 fn manifest(attachment: &Attachment) -> String {
     let volume = match &attachment.source {
         AttachmentSource::Volume(name) => &**name,

@@ -5,27 +5,26 @@ use super::super::{Consent, FinalizerDecision};
 /// The volume of an attachment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VolumeOfAttachment {
-    /// Its object exists, or the attachment has an inline volume.
+    /// The volume object exists, or the attachment has an inline volume.
     Exists,
-    /// Its object does not exist: without it, the attacher cannot detach the volume.
+    /// The volume object does not exist: without it, the attacher cannot detach the volume.
     Missing,
-    /// The attachment references none, which no API server should return.
+    /// The attachment references no volume, which no API server should return.
     Unnamed,
 }
 
-/// Which finalizer of an attachment decides: with a finalizer of an attacher, the volume may be
-/// attached.
+/// The finalizer of an attachment that decides: with that of an attacher, the volume may be attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlockedBy {
-    /// That of the attacher in `spec.attacher`.
+    /// The finalizer of the attacher in `spec.attacher`.
     ItsAttacher,
-    /// That of the attacher of another driver.
+    /// The finalizer of the attacher of another driver.
     AnotherAttacher,
-    /// A third-party finalizer, without the above: the volume is detached.
+    /// A third-party finalizer, and none of an attacher: the volume is detached.
     ThirdParty,
-    /// Only those of the garbage collector.
+    /// Only finalizers of the garbage collector.
     GarbageCollector,
-    /// It has none.
+    /// No finalizer.
     Nothing,
 }
 
@@ -38,7 +37,7 @@ pub(super) struct AttachmentInputs {
     /// Whether the volume may be attached (R-SUP-1).
     pub(super) may_be_attached: bool,
     pub(super) blocked_by: BlockedBy,
-    /// Whether its node is known not to exist.
+    /// Whether the node of the attachment is known not to exist.
     pub(super) node_missing: bool,
     /// Whether a pod on that node still uses the volume.
     pub(super) pod_exists: bool,
@@ -46,24 +45,24 @@ pub(super) struct AttachmentInputs {
     pub(super) attacher_absent: bool,
     /// Whether the user named the attachment, instead of a filter.
     pub(super) named: bool,
-    /// Whether `--remove-finalizer` names one of its third-party finalizers.
+    /// Whether `--remove-finalizer` names a third-party finalizer of the attachment.
     pub(super) consent: Consent,
-    /// Whether it has been Terminating for as long as the threshold requires.
+    /// Whether the attachment has been Terminating for as long as the threshold requires.
     pub(super) waited: bool,
 }
 
 /// The next step for an attachment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AttachmentStep {
-    /// It is deleted: its attacher detaches the volume.
+    /// The attachment is deleted: its attacher detaches the volume.
     Delete,
-    /// The last resort: its attacher's finalizer is removed, and the volume is not detached.
+    /// The last resort: the finalizer of its attacher is removed, and the volume is not detached.
     RemoveItsAttachers,
-    /// The volume is detached: the third-party finalizer that the user names is removed.
+    /// The third-party finalizer that the user names is removed: the volume is detached.
     RemoveThirdParty,
 }
 
-/// Why an attachment is left.
+/// Reason why an attachment is left unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AttachmentReason {
     NotTerminating,
@@ -81,7 +80,7 @@ pub(super) enum AttachmentReason {
     NeedsObjectName,
 }
 
-/// A decision of the table.
+/// A decision of the table about an attachment.
 pub(super) type AttachmentDecision = FinalizerDecision<AttachmentStep, AttachmentReason>;
 
 /// Decides about one attachment.
@@ -89,7 +88,7 @@ pub(super) const fn decide(row: AttachmentInputs) -> AttachmentDecision {
     if row.terminating { terminating(row) } else { live(row) }
 }
 
-/// F82, and F80 before the attachment is deleted.
+/// Decides about an attachment that is not Terminating: F82, and F80 before its deletion.
 const fn live(row: AttachmentInputs) -> AttachmentDecision {
     use FinalizerDecision::{Do, Leave};
     match (row.volume, row.node_missing, row.pod_exists, row.attacher_absent, row.named) {
@@ -110,7 +109,7 @@ const fn live(row: AttachmentInputs) -> AttachmentDecision {
     }
 }
 
-/// F80, F81, and third-party finalizers.
+/// Decides about a Terminating attachment: F80, F81, and third-party finalizers.
 #[expect(clippy::match_same_arms, reason = "a line for each row of the table")]
 const fn terminating(row: AttachmentInputs) -> AttachmentDecision {
     use FinalizerDecision::{Do, Leave};

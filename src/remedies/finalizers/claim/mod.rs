@@ -16,7 +16,7 @@ use crate::model::{
 };
 use table::{ClaimFinalizer, DataChoice, DataDecision, DataLoss, DataRefusal, Remove, decide_data};
 
-/// How many users of a claim a reason names at most.
+/// Number of users of a claim that a reason names at most.
 const NAMED: usize = 3;
 
 const NEEDS: &[Kind] = facts::needs![
@@ -117,9 +117,8 @@ pub fn propose(
     }
 }
 
-/// Returns the steps: first the policy of the volume, then one finalizer after the other. Each
-/// patch tests that the finalizers in `blocking` remain, since nothing was decided about the data
-/// then.
+/// Returns the proposal: first the policy of the volume, then one finalizer after the other. Each patch tests that the
+/// finalizers in `blocking` remain, since nothing was decided about the data then.
 fn proposal(
     cx: &Cx,
     claim: &Claim,
@@ -196,18 +195,18 @@ fn protect(cx: &Cx, claim: &Claim, request: &FinalizerRequest) -> Result<Proposa
     })
 }
 
-/// The deletion of a claim, and what it does to its volume.
+/// The deletion of a claim, and its effect on its volume.
 #[derive(Debug)]
 struct ClaimDeletion<'a> {
     fate: ClaimDataEffect<'a>,
-    /// What happens to the backend volume, where the volume is bound to the claim.
+    /// The effect on the backend volume, where the volume is bound to the claim.
     of_volume: Option<DataEffect>,
     /// Whether the volume references the claim, and the claim does not reference it yet.
     half_bound: bool,
 }
 
 impl<'a> ClaimDeletion<'a> {
-    /// Returns what the deletion of a claim does.
+    /// Returns the effect of the deletion of a claim.
     fn of(cx: &Cx<'a>, claim: &Claim) -> Self {
         let mut fate = facts::data_effect(cx, claim);
         let mut half_bound = false;
@@ -221,8 +220,8 @@ impl<'a> ClaimDeletion<'a> {
         Self { fate, of_volume, half_bound }
     }
 
-    /// Decides about the data. `is_deleted`: the claim is deleted with the finalizers that are
-    /// removed. `Err` refuses the removal.
+    /// Decides about the data of the claim; `Err` refuses the removal. `is_deleted`: the claim is deleted with the
+    /// finalizers that are removed.
     ///
     /// # Errors
     /// When its volume, or the volumes that share its backend volume, were not read.
@@ -381,9 +380,9 @@ impl<'a> ClaimDeletion<'a> {
     }
 }
 
-/// Finds a volume that is lost with a claim that does not reference it yet: the volume controller
-/// binds the volume first, and checks only its claimRef after the claim is deleted
-/// (`pv_controller.go`, `bind`, `syncVolume`).
+/// Returns the effect on a volume that is lost with a claim which does not reference it yet: the volume controller
+/// binds the volume first, and checks only its claimRef after the claim is deleted (`pv_controller.go`, `bind`,
+/// `syncVolume`).
 fn lost_with<'a>(cx: &Cx<'a>, claim: &Claim) -> Option<ClaimDataEffect<'a>> {
     let uid = claim.metadata.uid.as_ref()?;
     if let Err(unseen) = cx.all_of(Kind::PersistentVolume) {

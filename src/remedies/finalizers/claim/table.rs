@@ -10,14 +10,14 @@ use crate::facts::{
 };
 use crate::model::{Age, Claim, Text, Threshold, format_duration};
 
-/// What a finalizer of a claim is for, and so which controller removes it.
+/// The purpose of a finalizer of a claim, which decides the controller that removes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClaimFinalizerKind {
     /// kube-controller-manager: scheduled pods use the claim.
     Protection,
-    /// csi-provisioner: another claim is being cloned from this one.
+    /// csi-provisioner: another claim is being cloned from this claim.
     CloneSource,
-    /// snapshot-controller: a snapshot is being taken of it.
+    /// snapshot-controller: a snapshot is being taken of the claim.
     SnapshotSource,
     /// The garbage collector.
     GarbageCollection,
@@ -42,8 +42,8 @@ impl ClaimFinalizerKind {
         }
     }
 
-    /// Whether it blocks the deletion of an unused claim for good: the other kinds are removed by
-    /// their controllers, as soon as these run.
+    /// Whether the finalizer blocks the deletion of an unused claim for good: the other kinds are removed by their
+    /// controllers, as soon as these run.
     pub(super) const fn blocks_unused(self) -> bool {
         match self {
             Self::ThirdParty => true,
@@ -73,7 +73,7 @@ pub(super) struct ClaimInputs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Remove;
 
-/// Why a finalizer of a claim is left.
+/// Reason why a finalizer of a claim is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClaimReason {
     InUse,
@@ -86,7 +86,7 @@ pub(super) enum ClaimReason {
     NeedsObjectName,
 }
 
-/// A decision, or what was not read of its inputs.
+/// A decision of the table about a finalizer of a claim, or the input that was not read.
 pub(super) type ClaimDecision = Result<FinalizerDecision<Remove, ClaimReason>, NotRead>;
 
 /// Decides about one finalizer of a claim.
@@ -121,23 +121,23 @@ pub(super) const fn decide(inputs: ClaimInputs) -> ClaimDecision {
     })
 }
 
-/// What the deletion of a claim does to its data.
+/// The effect of the deletion of a claim on its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DataLoss {
-    /// Nothing: it has no volume of its own, or the policy keeps the backend volume.
+    /// No effect: the claim has no volume of its own, or the policy keeps the backend volume.
     Nothing,
-    /// The policy is Delete or Recycle, and the volume is Bound.
+    /// The data is lost: the policy is Delete or Recycle, and the volume is Bound.
     LostFromBound,
-    /// As above, and the volume is Terminating.
+    /// The data is lost as above, and the volume is Terminating.
     LostFromTerminating,
-    /// As above, and the volume is in another phase, in which a controller may already act on its
+    /// The data is lost as above, and the volume is in another phase, in which a controller may already act on its
     /// policy.
     LostFromOther,
     /// The volume object is Terminating and is deleted with the claim; its backend volume leaks.
     Leaked,
 }
 
-/// What the user chose for the data.
+/// The user's choice about the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DataChoice {
     Unsaid,
@@ -148,17 +148,17 @@ pub(super) enum DataChoice {
 /// The decision about the data of a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DataDecision {
-    /// Nothing is done: the claim is not deleted, or nothing is lost.
+    /// The data is left alone: the claim is not deleted, or nothing is lost.
     LeftAlone,
     /// The policy is set to Retain before the claim is deleted.
     Kept,
-    /// It is destroyed, as the user chose.
+    /// The data is destroyed, as the user chose.
     Destroyed,
     Refused(DataRefusal),
 }
 
 impl DataDecision {
-    /// Returns the flag on which it relies.
+    /// Returns the flag on which the decision relies.
     pub(super) const fn relies_on(self) -> Option<&'static str> {
         match self {
             Self::Kept => Some("--keep-data"),
@@ -168,7 +168,7 @@ impl DataDecision {
     }
 }
 
-/// Why the deletion of a claim is refused.
+/// Reason why the deletion of a claim is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DataRefusal {
     NeedsChoice,
@@ -221,7 +221,7 @@ pub(super) struct ClaimFinalizer<'a> {
     pub(super) finalizer: Text,
     pub(super) kind: ClaimFinalizerKind,
     claim: &'a Claim,
-    /// The controller that should remove it; `None` where it is unknown which one that is.
+    /// The controller that should remove the finalizer; `None` where it is unknown.
     controller: Option<FinalizerController>,
 }
 
@@ -254,7 +254,7 @@ impl<'a> ClaimFinalizer<'a> {
         all
     }
 
-    /// Decides about it.
+    /// Decides about the finalizer.
     ///
     /// # Errors
     /// When an object was not read on which the state of its controller rests.
@@ -291,7 +291,7 @@ impl<'a> ClaimFinalizer<'a> {
         }
     }
 
-    /// Returns the danger flag without which it would be left.
+    /// Returns the danger flag without which the finalizer would be left.
     pub(super) fn relies_on(&self, cx: &Cx) -> Option<&'static str> {
         match self.kind {
             ClaimFinalizerKind::ThirdParty => Some("--remove-finalizer"),
@@ -305,7 +305,7 @@ impl<'a> ClaimFinalizer<'a> {
         }
     }
 
-    /// Describes the controller that should remove it, its state, and the evidence.
+    /// Describes the controller that should remove the finalizer, its state, and the evidence.
     pub(super) fn described(&self) -> String {
         let who = match (&self.controller, self.kind) {
             (Some(controller), ClaimFinalizerKind::GarbageCollection) => {
@@ -326,7 +326,7 @@ impl<'a> ClaimFinalizer<'a> {
         format!("{}: {who}", self.finalizer)
     }
 
-    /// Explains why it is left, and what to do instead.
+    /// Explains why the finalizer is left, and what to do instead.
     pub(super) fn reason(&self, cx: &Cx, why: ClaimReason) -> String {
         let flag =
             || self.controller.as_ref().map_or_else(String::new, FinalizerController::absent_flag);

@@ -1,5 +1,4 @@
-//! Why each finalizer of a volume is left: which controller should remove it, its state, and what
-//! helps.
+//! Explanations why each finalizer of a volume is left: the controller that should remove it, its state, and advice.
 
 use super::super::{FinalizerDecision, FinalizerRequest};
 use super::{
@@ -14,7 +13,7 @@ use crate::model::{
     Age, Attachment, ClaimedVersion, ControllerState, Phase, Text, Threshold, Volume,
 };
 
-/// How many finalizers a reason names at most.
+/// Number of finalizers that a reason names at most.
 const NAMED: usize = 5;
 
 /// Explains why nothing is done to a volume.
@@ -65,8 +64,8 @@ pub(super) fn known_fault(cx: &Cx, volume: &Volume) -> Option<String> {
     held.then(|| fault(cx, &driver).ok().flatten()).flatten()
 }
 
-/// F20: what the deletion of the claim would do to a volume that no controller would reclaim then.
-/// Without this, the reasons read as if only the claim were in the way.
+/// F20: describes the deletion of the claim where no controller would reclaim the volume then. Without this, the
+/// reasons read as if only the claim were in the way.
 fn leak(cx: &Cx, volume: &Volume) -> Option<String> {
     let imminent = volume.phase == Phase::Bound
         && volume.metadata.deleting.is_some()
@@ -80,7 +79,7 @@ fn leak(cx: &Cx, volume: &Volume) -> Option<String> {
     })
 }
 
-/// F35: kube-controller-manager cannot handle a Terminating volume that lacks its finalizer.
+/// F35: whether a volume is Terminating without the finalizer that kube-controller-manager needs to handle it.
 fn is_deadlocked(volume: &Volume) -> bool {
     volume.metadata.deleting.is_some()
         && facts::expects_in_tree_finalizer(volume)
@@ -128,7 +127,7 @@ fn left(
     }
 }
 
-/// Adds to a reason what helps, where something does.
+/// Adds advice to a reason, where there is any.
 fn helped(cx: &Cx, case: &VolumeFinalizer, why: VolumeReason, said: &str) -> Option<String> {
     let it = &case.inputs;
     let to_be_deleted = it.lifecycle == Lifecycle::Terminating
@@ -199,7 +198,7 @@ fn helped(cx: &Cx, case: &VolumeFinalizer, why: VolumeReason, said: &str) -> Opt
     }
 }
 
-/// F25: csi-provisioner is running and may still delete the backend volume.
+/// F25: explains that csi-provisioner is running and may still delete the backend volume.
 fn still_deleting(cx: &Cx, case: &VolumeFinalizer) -> String {
     let who = &case.who;
     if case.inputs.phase == VolumePhase::Failed {
@@ -262,14 +261,14 @@ pub(super) fn of_other_controllers(finalizer: &str) -> String {
     .to_owned()
 }
 
-/// Lists the first names, and how many others there are.
+/// Lists the first names, and the number of others.
 pub(super) fn listed(names: &[&str]) -> String {
     let some = names.get(..NAMED).unwrap_or(names).join(", ");
     if names.len() > NAMED { format!("{some} and {} others", names.len() - NAMED) } else { some }
 }
 
-/// Returns what blocks the deletion of a volume, and what helps; `None` where everything was read
-/// and the cause is unknown.
+/// Returns what blocks the deletion of a volume, with advice; `None` where everything was read and the cause is
+/// unknown.
 ///
 /// # Errors
 /// When the cause is unknown, and an object that may explain it was not read.

@@ -24,9 +24,9 @@ pub(super) struct VolumeFinalizer<'a> {
     pub(super) who: String,
     /// The driver of that controller, where it is a sidecar.
     pub(super) driver: Option<Text>,
-    /// The state of that sidecar.
+    /// The state of the sidecar.
     pub(super) state: Option<ControllerState>,
-    /// Why the volume is in use.
+    /// The reason why the volume is in use.
     pub(super) used: Option<String>,
     unread_controller: Option<Unseen>,
     unread_users: Option<Unseen>,
@@ -47,8 +47,8 @@ pub(super) fn kind(finalizer: &str) -> Option<VolumeFinalizerKind> {
     }
 }
 
-/// Returns what the user chose for a backend volume that no controller would delete. With both
-/// flags nothing is destroyed.
+/// Returns the user's choice about a backend volume that no controller would delete. With both flags nothing is
+/// destroyed.
 pub(super) const fn leak_choice(settings: &Settings) -> LeakChoice {
     match (settings.accept_leak, settings.reclaim) {
         (true, _) => LeakChoice::AcceptLeak,
@@ -104,7 +104,7 @@ pub(super) fn is_leaked_without(case: &VolumeFinalizer) -> bool {
 }
 
 impl<'a> VolumeFinalizer<'a> {
-    /// Reads the inputs for one finalizer of a volume, as the steps before have left the volume.
+    /// Reads the inputs for one finalizer of a volume, as earlier steps leave the volume.
     pub(super) fn of(
         cx: &Cx,
         volume: &'a Volume,
@@ -212,8 +212,8 @@ impl<'a> VolumeFinalizer<'a> {
         self.state = Some(state);
     }
 
-    /// Takes kube-controller-manager as the controller, and finds out whether it can be one that
-    /// does not remove the finalizer.
+    /// Sets kube-controller-manager as the controller, with its liveness: absent if it can be one that does not remove
+    /// the finalizer.
     fn set_manager(&mut self, cx: &Cx) {
         "kube-controller-manager".clone_into(&mut self.who);
         let rolled_back = match (self.inputs.kind, self.inputs.lifecycle) {
@@ -389,8 +389,8 @@ pub(super) fn reason(cx: &Cx, case: &VolumeFinalizer, why: VolumeReason) -> Stri
     said.to_owned()
 }
 
-/// Whether a csi-provisioner rightly leaves its finalizer: it deletes no backend volume before the
-/// claim is deleted (R-2644-8).
+/// Whether csi-provisioner leaves its finalizer rightly: it deletes no backend volume before the claim is deleted
+/// (R-2644-8).
 pub(super) fn waits_for_claim(case: &VolumeFinalizer) -> bool {
     let it = &case.inputs;
     it.kind == VolumeFinalizerKind::External
@@ -398,8 +398,8 @@ pub(super) fn waits_for_claim(case: &VolumeFinalizer) -> bool {
         && it.policy == VolumePolicy::Delete
 }
 
-/// What is said of a controller that is running and has not removed its finalizer: that it will, as
-/// long as it has had no time for that; then that it is stuck.
+/// Describes a running controller that has not removed its finalizer: that it will, as long as it has had no time for
+/// that; then that it is stuck.
 fn running(cx: &Cx, case: &VolumeFinalizer) -> String {
     let who = &case.who;
     if waits_for_claim(case) {

@@ -20,7 +20,7 @@ use crate::model::{
 use finalizer::VolumeFinalizer;
 use table::{LeakChoice, VolumeFinalizerKind, VolumePhase, VolumeStep, decide};
 
-/// What removals write. No report proposes `--reclaim`, which rests on further kinds.
+/// The writes of removals. No report proposes `--reclaim`, which rests on further kinds.
 const WRITES: &[(&str, &str)] = &[("patch", "persistentvolumes"), ("create", "persistentvolumes")];
 
 /// Removes the finalizer of csi-provisioner.
@@ -55,7 +55,7 @@ pub static ATTACHER: Remedy = Remedy {
     propose: |cx, volume| remove(cx, volume, of_attacher(volume)),
 };
 
-/// Removes a third-party finalizer: the one that the user names.
+/// Removes a third-party finalizer that the user names.
 pub static THIRD_PARTY: Remedy = Remedy {
     id: "remove-foreign-finalizer",
     needs: &[Kind::PersistentVolume, Kind::PersistentVolumeClaim, Kind::VolumeAttachment],
@@ -68,7 +68,7 @@ fn of_attacher(volume: &Volume) -> &str {
     facts::set_by_attacher(&volume.metadata).map_or("external-attacher/", |it| &**it)
 }
 
-/// Returns the third-party finalizer that the user names, or the first one.
+/// Returns the third-party finalizer that the user names, else the first one of the volume.
 fn third_party(cx: &Cx, volume: &Volume) -> Text {
     let third_party = |it: &&Text| facts::owner_of(it) == FinalizerOwner::Unknown;
     let first = volume.metadata.finalizers.iter().find(third_party);
@@ -124,7 +124,7 @@ fn judge(
     }
 }
 
-/// Returns the command that removes it, with the danger flags on which the removal relies.
+/// Returns the command that removes a finalizer, with the danger flags on which the removal relies.
 fn command(cx: &Cx, volume: &Volume, finalizer: &str) -> Option<String> {
     let proposal = remove(cx, volume, finalizer).ok()?.ok()?;
     let mut command = format!("fix-finalizers {}", volume.object());
@@ -308,7 +308,7 @@ fn guards(volume: &Volume, finalizer: &str) -> Vec<Guard> {
     guards
 }
 
-/// Whether the policy of a Terminating volume deletes the backend volume, but no controller does.
+/// Whether no controller deletes the backend volume of a Terminating volume although its policy is Delete.
 fn is_unreclaimed(volume: &Volume) -> bool {
     volume.metadata.deleting.is_some()
         && volume.reclaim_policy == ReclaimPolicy::Delete
@@ -464,7 +464,7 @@ impl RemovalSummary {
         Effect { what, risk: risks.join("; ") }
     }
 
-    /// Finalizers cannot be added again: at most the object is recreated.
+    /// Returns how the removals are undone: finalizers cannot be added again, so at most the object is recreated.
     fn undo(&self, after: &Volume) -> Undo {
         match (self.terminating, self.reclaims) {
             (_, true) => Undo::Never("the driver deletes the backend volume at once"),

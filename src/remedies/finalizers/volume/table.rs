@@ -3,7 +3,7 @@
 
 use super::super::{Consent, ControllerLiveness, FinalizerDecision, NotRead};
 
-/// Which controller sets and removes a finalizer of a volume.
+/// The controller that sets and removes a finalizer of a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VolumeFinalizerKind {
     /// csi-provisioner.
@@ -12,7 +12,7 @@ pub(super) enum VolumeFinalizerKind {
     InTree,
     /// external-attacher.
     Attacher,
-    /// None of Kubernetes.
+    /// No controller of Kubernetes.
     ThirdParty,
 }
 
@@ -27,7 +27,7 @@ pub(super) enum ReclaimingController {
     Unknown,
 }
 
-/// The reclaim policy.
+/// The reclaim policy of the volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VolumePolicy {
     Retain,
@@ -36,7 +36,7 @@ pub(super) enum VolumePolicy {
     Other,
 }
 
-/// The phase.
+/// The phase of the volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VolumePhase {
     /// Pending or Available.
@@ -54,14 +54,14 @@ pub(super) enum Lifecycle {
     Terminating,
 }
 
-/// Which other finalizers block the deletion of the volume.
+/// The other finalizers that block the deletion of the volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OtherFinalizers {
     /// The deletion-protection finalizer of the reclaiming controller.
     DeletionProtection,
     /// kubernetes.io/pv-protection, without the above.
     PvProtection,
-    /// Neither of them.
+    /// Neither the deletion-protection finalizer nor kubernetes.io/pv-protection.
     Neither,
 }
 
@@ -73,14 +73,14 @@ pub(super) enum Usage {
     Unread,
 }
 
-/// What the user chose for a backend volume that no controller would delete.
+/// The user's choice about a backend volume that no controller would delete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LeakChoice {
-    /// Nothing.
+    /// No choice.
     Unsaid,
-    /// `--accept-leak`.
+    /// The backend volume may leak (`--accept-leak`).
     AcceptLeak,
-    /// `--reclaim`.
+    /// The driver deletes the backend volume (`--reclaim`).
     Reclaim,
 }
 
@@ -96,29 +96,29 @@ pub(super) struct VolumeInputs {
     pub(super) controller: ControllerLiveness,
     pub(super) usage: Usage,
     pub(super) leak: LeakChoice,
-    /// `--rolled-back`.
+    /// Whether `--rolled-back` is given.
     pub(super) rolled_back: bool,
     /// Whether the user named the volume, instead of a filter.
     pub(super) named: bool,
     pub(super) consent: Consent,
 }
 
-/// What is done about a finalizer.
+/// The step that is done about a finalizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VolumeStep {
-    /// It is removed from a volume that is not Terminating.
+    /// The finalizer is removed from a volume that is not Terminating.
     Remove,
-    /// It is removed; the deletion-protection finalizer still blocks the deletion.
+    /// The finalizer is removed; the deletion-protection finalizer still blocks the deletion.
     RemoveWhileProtected,
-    /// The volume is deleted with it, and the policy keeps the backend volume.
+    /// The last finalizer is removed: the volume is deleted, and the policy keeps the backend volume.
     RemoveLastKept,
-    /// The volume is deleted with it, and the user accepts that the backend volume leaks.
+    /// The last finalizer is removed: the volume is deleted, and the user accepts that the backend volume leaks.
     RemoveLastLeaked,
-    /// The volume is deleted with it, and then its driver deletes the backend volume.
+    /// The last finalizer is removed: the volume is deleted, and then its driver deletes the backend volume.
     RemoveLastReclaimed,
 }
 
-/// Why a finalizer of a volume is left.
+/// Reason why a finalizer of a volume is left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum VolumeReason {
     ReclaimingControllerUnknown,
@@ -147,7 +147,7 @@ pub(super) enum VolumeReason {
     PolicyUnknown,
 }
 
-/// A decision, or what was not read of its inputs.
+/// A decision of the table about a finalizer of a volume, or the input that was not read.
 pub(super) type VolumeDecision = Result<FinalizerDecision<VolumeStep, VolumeReason>, NotRead>;
 
 #[expect(clippy::unnecessary_wraps, reason = "what every table returns")]
@@ -180,7 +180,7 @@ pub(super) const fn decide(it: &VolumeInputs) -> VolumeDecision {
     }
 }
 
-/// F23, F24, F25: csi-provisioner removes it, at once or after it has deleted the backend volume.
+/// F23, F24, F25: decides about the finalizer that csi-provisioner removes from a CSI volume.
 const fn external_of_csi(it: &VolumeInputs) -> VolumeDecision {
     use ControllerLiveness::{Absent, Alive, Nameless, Unknown, Unread, Working};
     use Lifecycle::{Live, Terminating};
@@ -204,7 +204,7 @@ const fn external_of_csi(it: &VolumeInputs) -> VolumeDecision {
     }
 }
 
-/// F30: a kube-controller-manager that honors the reclaim policy replaces it by its own.
+/// F30: decides about the finalizer of csi-provisioner on an in-tree volume.
 const fn external_of_in_tree(it: &VolumeInputs) -> VolumeDecision {
     use ControllerLiveness::{Absent, Alive, Nameless, Unknown, Unread, Working};
     use Lifecycle::{Live, Terminating};
@@ -229,8 +229,7 @@ const fn external_of_in_tree(it: &VolumeInputs) -> VolumeDecision {
     }
 }
 
-/// F27, T12: no controller removes it from a CSI volume, and the object may be the last that
-/// references the backend volume.
+/// F27, T12: decides about the in-tree finalizer on a CSI volume, which no controller removes.
 const fn in_tree_of_csi(it: &VolumeInputs) -> VolumeDecision {
     use Lifecycle::{Live, Terminating};
     use OtherFinalizers::{DeletionProtection, Neither, PvProtection};
@@ -248,8 +247,7 @@ const fn in_tree_of_csi(it: &VolumeInputs) -> VolumeDecision {
     }
 }
 
-/// F39: only a kube-controller-manager that was rolled back does not remove it, and a slow deletion
-/// looks the same.
+/// F39: decides about the in-tree finalizer on an in-tree volume, which only a rolled-back manager leaves.
 const fn in_tree_of_in_tree(it: &VolumeInputs) -> VolumeDecision {
     use ControllerLiveness::{Absent, Alive, Nameless, Unknown, Unread, Working};
     use Lifecycle::{Live, Terminating};
@@ -278,7 +276,7 @@ const fn in_tree_of_in_tree(it: &VolumeInputs) -> VolumeDecision {
     }
 }
 
-/// F31, T11: external-attacher removes it from a Terminating volume that is not attached.
+/// F31, T11: decides about the finalizer that external-attacher removes from a Terminating, detached volume.
 const fn attacher(it: &VolumeInputs) -> VolumeDecision {
     use ControllerLiveness::{Absent, Alive, Nameless, Unknown, Unread, Working};
     use Lifecycle::{Live, Terminating};
@@ -295,7 +293,7 @@ const fn attacher(it: &VolumeInputs) -> VolumeDecision {
     }
 }
 
-/// F33: removed only with the user's consent, and only after the volume was Terminating for long.
+/// F33: decides about a third-party finalizer, removed only with consent, after a long time Terminating.
 const fn third_party(it: &VolumeInputs) -> VolumeDecision {
     use Consent::{Given, Missing};
     use ControllerLiveness::{Absent, Alive, Nameless, Unknown, Unread, Working};
@@ -317,8 +315,8 @@ const fn third_party(it: &VolumeInputs) -> VolumeDecision {
     }
 }
 
-/// The deletion of a Terminating volume may complete with the removal: decides by what happens to
-/// the backend volume.
+/// Decides about a finalizer with which the deletion of a Terminating volume may complete: by the effect on the backend
+/// volume.
 const fn remove_last(it: &VolumeInputs, unsaid: VolumeReason) -> VolumeDecision {
     use OtherFinalizers::{DeletionProtection, Neither, PvProtection};
     use VolumePolicy::{Delete, Other, Recycle, Retain};
@@ -330,7 +328,7 @@ const fn remove_last(it: &VolumeInputs, unsaid: VolumeReason) -> VolumeDecision 
     }
 }
 
-/// The policy keeps the backend volume.
+/// Decides about the last finalizer where the policy keeps the backend volume.
 const fn remove_last_kept(it: &VolumeInputs) -> VolumeDecision {
     use VolumePhase::{Bound, Failed, Other, Released, Unbound};
     match (it.phase, it.others, it.usage) {
@@ -342,7 +340,7 @@ const fn remove_last_kept(it: &VolumeInputs) -> VolumeDecision {
     }
 }
 
-/// The policy deletes the backend volume, but no controller does.
+/// Decides about the last finalizer where the policy deletes the backend volume, but no controller does.
 const fn remove_last_unreclaimed(it: &VolumeInputs, unsaid: VolumeReason) -> VolumeDecision {
     use VolumePhase::{Bound, Failed, Other, Released, Unbound};
     match (it.phase, it.usage, it.leak) {

@@ -38,8 +38,8 @@ pub(crate) fn report_metrics(
     exposition(ReportMetrics { metrics, taken_at })
 }
 
-/// Names of a dump may be anything, and some readers take a carriage return for the end of a line. What reads the same
-/// afterwards is added up.
+/// Escapes the names of a dump, which may be anything: some readers take a carriage return for the end of a line. What
+/// reads the same afterwards is added up.
 fn legible(mut totals: Totals) -> Totals {
     let safe = |text: Text| Text::from(&*escape_control(&text));
     for ((rule, severity, namespace), count) in std::mem::take(&mut totals.by_namespace) {
