@@ -150,6 +150,9 @@ impl AuditArgs {
         let shown = ShownAs { sort_by: sort_by.as_ref(), view, baseline: baseline.as_ref() };
         if let Some(inputs) = self.clusters.inputs(&self.dump, connection)? {
             self.fits_clusters(&named, &outputs)?;
+            for input in &inputs {
+                outputs.files.spare(input.files())?;
+            }
             let (args, selection) = (&self.clusters, &self.selection);
             let judged =
                 JudgedClusters::read(args, &inputs, connection, selection, &settings).await?;
@@ -174,19 +177,18 @@ impl AuditArgs {
 
     /// Holds that no flag asks for what a report about several clusters does not have.
     fn fits_clusters(&self, named: &[NamedObject], outputs: &ReportOutputs) -> Result<(), Failure> {
-        let refused = [
-            (
-                !named.is_empty(),
-                "an object is in one cluster: name the context or the dump of that",
-            ),
-            (self.baseline.is_some(), "--baseline compares one cluster"),
-            (
-                outputs.counts(),
-                "the format openmetrics is that of one cluster: write one file for each, with a label by its name",
-            ),
-        ];
-        match refused.into_iter().find(|it| it.0) {
-            Some((_, told)) => Err(Failure::usage(told)),
+        if !named.is_empty() {
+            let hint = "name the context or the dump of that cluster".to_owned();
+            return Err(Failure::usage("an object is in one cluster").hint(Some(hint)));
+        }
+        if self.baseline.is_some() {
+            return Err(Failure::usage("--baseline compares one cluster"));
+        }
+        match outputs.of_one_cluster() {
+            Some(format) => {
+                let told = format!("the format {format} does not tell clusters apart");
+                Err(Failure::usage(told).hint(Some("-o json does".to_owned())))
+            }
             None => Ok(()),
         }
     }

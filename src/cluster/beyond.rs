@@ -24,6 +24,7 @@ pub struct StorageReference {
 }
 
 /// What a comparison of clusters says of a `PersistentVolume`.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug, Clone)]
 pub struct ReferencingVolume {
     /// Its uid.

@@ -153,7 +153,7 @@ pub fn shared_between_clusters(
             let mut others = references.naming(&places, Some(cluster));
             others.retain(|it| matters(volume, it));
             if !others.is_empty() {
-                found.extend(finding(cluster, reference, volume, &places, &others, names));
+                found.push(finding(cluster, reference, volume, &places, &others, names));
             }
         }
     }
@@ -177,7 +177,7 @@ fn finding(
     places: &[Place<'_>],
     others: &[NamedBeyond<'_>],
     names: &[Text],
-) -> Option<SharedBetweenClusters> {
+) -> SharedBetweenClusters {
     let other_volumes = || others.iter().filter_map(|it| it.reference.volume.as_ref());
     let perishable = volume.may_destroy || other_volumes().any(|it| it.may_destroy);
     // Buckets, and file systems that nothing destroys, are there to be shared.
@@ -196,7 +196,7 @@ fn finding(
     let (subject, verb) = match &clusters[..] {
         [one] if doubt => (format!("cluster {one}"), "may reference"),
         [one] => (format!("cluster {one}"), "references"),
-        many => (format!("clusters {}", many.join(", ")), may),
+        several => (format!("clusters {}", several.join(", ")), may),
     };
     let danger = match (severity, perishable) {
         (Severity::Info, _) => "",
@@ -243,10 +243,10 @@ fn finding(
     // Each backend volume counts once, in the first cluster that names it.
     let is_first = others.iter().all(|it| it.cluster > cluster || it.doubt.is_some());
     let is_new = severity != Severity::Info && !volume.is_at_risk && is_first;
-    Some(SharedBetweenClusters {
+    SharedBetweenClusters {
         at_risk: volume.capacity.filter(|_| is_new).unwrap_or_default(),
         cluster,
         finding,
         related: told.into_iter().map(|it| it.0).collect(),
-    })
+    }
 }

@@ -67,6 +67,16 @@ pub(in crate::cli) struct ClusterInput {
     place: ClusterPlace,
 }
 
+impl ClusterInput {
+    /// Returns the dumps that are read.
+    pub(super) fn files(&self) -> &[PathBuf] {
+        match &self.place {
+            ClusterPlace::Dump(dump) => dump.files(),
+            ClusterPlace::Context(_) => &[],
+        }
+    }
+}
+
 #[derive(Debug)]
 enum ClusterPlace {
     Context(Box<ConnectionArgs>),
@@ -473,6 +483,7 @@ impl JudgedClusters {
             metadata,
             checks: Checks { complete: is_complete, ..checks },
             findings: Box::new(|| Box::new(self.findings.iter().cloned())),
+            // No format that counts tells clusters apart.
             metrics: Box::new(String::new),
             repeated,
             tell: Box::new(|| self.tell()),

@@ -209,6 +209,11 @@ impl Place<'_> {
     pub fn exact_keys(&self) -> Vec<ExactKey> {
         let mut realms = vec![Vec::new()];
         for part in &self.realm {
+            // A Service is one of the cluster itself.
+            let name = part.name();
+            if name.split('.').nth(2) == Some("svc") || name == "localhost" {
+                return Vec::new();
+            }
             let mut names: Vec<String> = match part {
                 Part::Unknown(_) | Part::Nodes(_) => return Vec::new(),
                 Part::Is(name) | Part::Named(name) => vec![name.to_ascii_lowercase()],
@@ -219,7 +224,9 @@ impl Place<'_> {
             names.dedup();
             realms = realms
                 .iter()
-                .flat_map(|realm| names.iter().map(|name| [&realm[..], &[name.clone()]].concat()))
+                .flat_map(|realm| {
+                    names.iter().map(|name| [&realm[..], std::slice::from_ref(name)].concat())
+                })
                 .collect();
         }
         realms.iter().map(|realm| self.exact_key(realm)).collect()
