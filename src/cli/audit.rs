@@ -52,7 +52,7 @@ use crate::{
             ReportTail, Source,
         },
     },
-    rules::{REGISTRY, Totals},
+    rules::{REGISTRY, Rule, Totals},
     watch::report::report_metrics,
 };
 
@@ -292,7 +292,7 @@ impl AuditArgs {
             tail,
             checks: reported.checks,
             listed,
-            metrics: &*reported.metrics,
+            metrics: &|| (reported.metrics)(tally.clone()),
             headers: !self.no_headers,
         };
         let whole = self.new_only.then(|| {
@@ -489,7 +489,7 @@ struct Reported<'a> {
     metadata: ReportMetadata,
     checks: Checks,
     findings: Box<dyn Fn() -> Box<dyn Iterator<Item = Finding> + 'a> + 'a>,
-    metrics: Box<dyn Fn() -> String + 'a>,
+    metrics: Box<dyn Fn(Totals) -> String + 'a>,
     repeated: &'a RepeatedFlags,
     /// Tells on stderr what was read, and what was not.
     tell: Box<dyn Fn() + 'a>,
@@ -499,10 +499,8 @@ impl<'a> Reported<'a> {
     fn of(collected: &'a Collected, settings: &'a Settings, source: Source) -> Self {
         let (cluster, assessor) = (&collected.intake.cluster, &collected.assessor);
         let journal = collected.journal.as_ref().map(|path| path.display().to_string());
-        let totals = assessor.totals(cluster, settings);
-        let tally = totals.clone();
         Self {
-            totals,
+            totals: assessor.totals(cluster, settings),
             scope: publish::scope(&settings.scope, &assessor.exempted(cluster, settings)),
             tail: publish::tail(&collected.blind),
             metadata: publish::metadata(cluster, settings, ReportOrigin { source, journal }),
@@ -511,7 +509,7 @@ impl<'a> Reported<'a> {
                 let found = assessor.findings(cluster, settings);
                 Box::new(found.map(|it| collected.public(it)))
             }),
-            metrics: Box::new(move || metrics(collected, tally.clone())),
+            metrics: Box::new(|totals| metrics(collected, totals)),
             repeated: &collected.repeated,
             tell: Box::new(|| AuditArgs::tell_read(collected)),
         }
@@ -562,17 +560,26 @@ fn metrics(collected: &Collected, tally: Totals) -> String {
 /// The checks that were made in one cluster.
 fn checks_of(collected: &Collected, settings: &Settings) -> Checks {
     let limited = collected.blind.iter().flat_map(|it| it.rules.iter().copied()).collect();
-    Checks { complete: collected.blind.is_empty(), ..checks(&limited, settings) }
+    checks(REGISTRY.iter().copied(), &limited, collected.blind.is_empty(), settings)
 }
 
 /// How many checks were made, of all: these were limited.
-fn checks(limited: &BTreeSet<RuleId>, settings: &Settings) -> Checks {
+fn checks(
+    rules: impl Iterator<Item = &'static Rule>,
+    limited: &BTreeSet<RuleId>,
+    complete: bool,
+    settings: &Settings,
+) -> Checks {
     let scope = &settings.scope;
-    let asked = |id: RuleId| {
-        (scope.rules.is_empty() || scope.rules.contains(id)) && !scope.ignored.contains(id)
-    };
-    let made = REGISTRY.iter().filter(|rule| asked(rule.id) && !limited.contains(rule.id)).count();
-    Checks { made, all: REGISTRY.len(), complete: true }
+    let mut counted = Checks { made: 0, all: 0, complete };
+    for rule in rules {
+        let id = rule.id;
+        let asked = scope.rules.is_empty() || scope.rules.contains(id);
+        let is_made = asked && !scope.ignored.contains(id) && !limited.contains(id);
+        counted.made += usize::from(is_made);
+        counted.all += 1;
+    }
+    counted
 }
 
 /// Returns the exit code of a report: that of findings comes before that of gaps.

@@ -13,7 +13,7 @@ use crate::model::{
 /// An object that names storage which another cluster can name, too.
 #[derive(Debug, Clone)]
 pub struct StorageReference {
-    /// The object: a volume, or a pod or template with a volume of its own, an attachment, a snapshot, a kept record.
+    /// The object: a volume, or a pod with a volume of its own, an attachment, a snapshot, a kept record.
     pub object: ObjectKey,
     /// What it names.
     pub backend: BackendKey,

@@ -82,7 +82,7 @@ fn folder(unwrap: &mut Unpacker, entries: Vec<(PathBuf, fs::FileType)>) -> Resul
 
 /// Returns the entries of a folder, by name. Hidden entries are left out: a folder that is mounted from a `ConfigMap`
 /// shows its files once, and once more beneath `..data`.
-fn entries(path: &Path) -> io::Result<Vec<(PathBuf, fs::FileType)>> {
+pub(crate) fn entries(path: &Path) -> io::Result<Vec<(PathBuf, fs::FileType)>> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(path)? {
         let entry = entry?;

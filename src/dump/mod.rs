@@ -46,6 +46,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 pub(crate) use flaw::DumpError;
+pub(crate) use inputs::entries;
 #[cfg(test)]
 pub(crate) use piece::FileFormat;
 pub(crate) use piece::{

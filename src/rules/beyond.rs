@@ -44,17 +44,23 @@ pub fn storage_references(
     let mut found = Vec::new();
     for (id, volume) in cluster.volumes() {
         let Some(backend) = &volume.backend else { continue };
+        let Some(reference) = reference(volume.object().key, backend, &volume.attributes) else {
+            continue;
+        };
         let subject = Subject::Volume(id);
-        let is_left_out = is_left_out(cluster, cx.settings(), &subject, SHARED_BETWEEN_CLUSTERS.id);
-        let is_at_risk = assessor.is_at_risk(cluster, &subject);
-        let of = || Box::new(referencing(cx, volume, is_left_out, is_at_risk));
-        add(&mut found, volume.object().key, backend, &volume.attributes, of);
+        let volume = ReferencingVolume {
+            is_left_out: is_left_out(cluster, settings, &subject, SHARED_BETWEEN_CLUSTERS.id),
+            is_at_risk: assessor.is_at_risk(cx, &subject),
+            ..referencing(cx, volume)
+        };
+        found.push(StorageReference { volume: Some(Box::new(volume)), ..reference });
     }
     add_others(cluster, &mut found);
     found
 }
 
-fn referencing(cx: &Cx, volume: &Volume, is_left_out: bool, is_at_risk: bool) -> ReferencingVolume {
+/// What a comparison says of a volume, as if it were neither left out nor at risk.
+fn referencing(cx: &Cx, volume: &Volume) -> ReferencingVolume {
     ReferencingVolume {
         uid: volume.metadata.uid.clone(),
         capacity: volume.capacity,
@@ -65,49 +71,36 @@ fn referencing(cx: &Cx, volume: &Volume, is_left_out: bool, is_at_risk: bool) ->
         policy: volume.reclaim_policy.clone(),
         may_destroy: facts::may_destroy(cx, volume),
         is_shared: SharedStorage::is_file_system(volume),
-        is_left_out,
-        is_at_risk,
+        is_left_out: false,
+        is_at_risk: false,
     }
 }
 
-/// Adds what is no `PersistentVolume`: volumes of pods and templates, attachments, snapshots, kept records.
+/// Adds what is no `PersistentVolume`: volumes that pods describe themselves, attachments, snapshots, kept records.
 fn add_others(cluster: &Cluster, found: &mut Vec<StorageReference>) {
     let none = Attributes::default();
     for (_, pod) in cluster.pods() {
         for it in pod.inline.iter() {
-            let of = add_plain(pod.object().key, &it.backend, &it.attributes);
-            found.extend(of);
+            found.extend(reference(pod.object().key, &it.backend, &it.attributes));
         }
     }
     for (_, attachment) in cluster.attachments() {
         if let Some(backend) = attachment.source.backend() {
-            found.extend(add_plain(attachment.object().key, &backend, &none));
+            found.extend(reference(attachment.object().key, &backend, &none));
         }
     }
     for (_, content) in cluster.snapshots() {
         for backend in content.backends() {
-            found.extend(add_plain(content.object().key, &backend, &none));
+            found.extend(reference(content.object().key, &backend, &none));
         }
     }
     for kept in cluster.kept_backends() {
-        found.extend(add_plain(kept.object().key, &kept.backend, &none));
-    }
-}
-
-fn add(
-    found: &mut Vec<StorageReference>,
-    object: ObjectKey,
-    backend: &BackendKey,
-    attributes: &Attributes,
-    of: impl FnOnce() -> Box<ReferencingVolume>,
-) {
-    if let Some(reference) = add_plain(object, backend, attributes) {
-        found.push(StorageReference { volume: Some(of()), ..reference });
+        found.extend(reference(kept.object().key, &kept.backend, &none));
     }
 }
 
 /// A reference to storage, unless only this cluster can name it.
-fn add_plain(
+fn reference(
     object: ObjectKey,
     backend: &BackendKey,
     attributes: &Attributes,

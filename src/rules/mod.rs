@@ -169,9 +169,14 @@ pub static REGISTRY: std::sync::LazyLock<Vec<&'static Rule>> = std::sync::LazyLo
 /// The rules that compare clusters: a report about one does not have them.
 pub static BETWEEN_CLUSTERS: &[&Rule] = beyond::RULES;
 
+/// Returns every rule: those about one cluster, and those that compare clusters.
+pub fn all() -> impl Iterator<Item = &'static Rule> {
+    REGISTRY.iter().chain(BETWEEN_CLUSTERS).copied()
+}
+
 /// Returns the rule with this id.
 pub fn find(id: &str) -> Option<&'static Rule> {
-    REGISTRY.iter().chain(BETWEEN_CLUSTERS).copied().find(|rule| rule.id == id)
+    all().find(|rule| rule.id == id)
 }
 
 impl Rule {

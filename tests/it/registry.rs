@@ -6,7 +6,7 @@ use kubectl_storage::{
     cli,
     cluster::Lookup,
     model::{ControllerRole, FactKey, Kind},
-    rules::{Assessor, BETWEEN_CLUSTERS, REGISTRY, subjects},
+    rules::{self, Assessor, REGISTRY, subjects},
 };
 
 use crate::{
@@ -87,8 +87,7 @@ fn every_rule_is_called_like_its_id() {
             found.insert(id.to_owned());
         }
     }
-    let all = REGISTRY.iter().chain(BETWEEN_CLUSTERS);
-    let known: BTreeSet<_> = all.map(|rule| rule.id.to_owned()).collect();
+    let known: BTreeSet<_> = rules::all().map(|rule| rule.id.to_owned()).collect();
     assert_eq!(found, known, "a rule that is in no registry, or that is not declared");
 }
 
@@ -276,7 +275,7 @@ fn the_table_of_findings_is_that_of_the_registry() {
          controller deletes it.\n\n\
          | Finding | Severity | What it finds |\n| --- | --- | --- |\n",
     );
-    for rule in REGISTRY.iter().chain(BETWEEN_CLUSTERS) {
+    for rule in rules::all() {
         let title = rule.title.replace('|', "\\|");
         let row = writeln!(table, "| `{}` | {} | {title} |", rule.id, rule.severity.name());
         row.expect("because a String can be written to");

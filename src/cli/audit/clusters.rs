@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::{Path, PathBuf},
     sync::{
         Mutex, PoisonError,
@@ -25,16 +24,14 @@ use crate::{
     },
     client::context_names,
     cluster::{ReferencesOfClusters, StorageReference},
+    dump,
     model::{RuleId, Settings, Severity, Text, counted, did_you_mean, escape_control, nearest},
     output::{
         publish::{self, ReportOrigin},
         repeated::RepeatedFlags,
-        summary::Checks,
         wire::{Finding, Gap, NamedFinding, ReportMetadata, ReportTail, ReportedCluster, Source},
     },
-    rules::{
-        BETWEEN_CLUSTERS, REGISTRY, Rule, Totals, shared_between_clusters, storage_references,
-    },
+    rules::{self, BETWEEN_CLUSTERS, Rule, Totals, shared_between_clusters, storage_references},
 };
 
 /// How many clusters are read at once over the network.
@@ -114,16 +111,16 @@ fn fits(pattern: &str, name: &str) -> bool {
 }
 
 impl ClustersArgs {
-    /// The clusters that were named; `None` where there is one, whose name nobody needs.
+    /// The clusters that were named; `None` where there is one, which needs no name.
     ///
     /// # Errors
     /// When a context or a folder does not exist, or two clusters have one name.
     pub(in crate::cli) fn inputs(
         &self,
-        dump: &DumpSourceArgs,
+        source: &DumpSourceArgs,
         connection: &ConnectionArgs,
     ) -> Result<Option<Vec<ClusterInput>>, Failure> {
-        let any_named = dump.files().iter().any(|it| named(it).is_some());
+        let any_named = source.files().iter().any(|it| named(it).is_some());
         if self.contexts.is_empty() && self.each.is_empty() && !any_named {
             if let Some(name) = self.distinct.first() {
                 return Err(Failure::usage(format!("--distinct {name}: there is one cluster")));
@@ -138,7 +135,7 @@ impl ClustersArgs {
                 place: ClusterPlace::Context(connection),
             });
         }
-        for (name, files) in grouped(dump.files()) {
+        for (name, files) in grouped(source.files()) {
             inputs.push(dump_input(name, files));
         }
         for folder in &self.each {
@@ -150,10 +147,10 @@ impl ClustersArgs {
             let hint = "name them: -f NAME=FILE".to_owned();
             return Err(Failure::usage(told).hint(Some(hint)));
         }
-        dump.belongs_to(&names)?;
+        source.belongs_to(&names)?;
         for input in &mut inputs {
             if let ClusterPlace::Dump(its) = &mut input.place {
-                **its = dump.of_cluster(&input.name, its.files().to_vec());
+                **its = source.of_cluster(&input.name, its.files().to_vec());
             }
         }
         if let Some(name) = self.distinct.iter().find(|it| !names.contains(&***it)) {
@@ -250,18 +247,11 @@ fn each(folder: &Path) -> Result<Vec<ClusterInput>, Failure> {
     let unread = |error: std::io::Error| {
         Failure::error(anyhow::Error::new(error).context(format!("failed to read {shown}")))
     };
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(folder).map_err(unread)? {
-        let entry = entry.map_err(unread)?;
-        if !entry.file_name().as_encoded_bytes().starts_with(b".") {
-            paths.push(entry.path());
-        }
-    }
-    paths.sort();
+    let paths = dump::entries(folder).map_err(unread)?;
     if paths.is_empty() {
         return Err(Failure::usage(format!("{shown} holds no dump")));
     }
-    Ok(paths.into_iter().map(|path| dump_input(base_name(&path), vec![path])).collect())
+    Ok(paths.into_iter().map(|(path, _)| dump_input(base_name(&path), vec![path])).collect())
 }
 
 /// What is kept of one of several clusters.
@@ -331,7 +321,7 @@ impl JudgedCluster {
             resource: "all kinds".to_owned(),
             namespace: None,
             reason: format!("{:#}", failure.error),
-            ids: REGISTRY.iter().chain(BETWEEN_CLUSTERS).map(|it| it.id.to_owned()).collect(),
+            ids: rules::all().map(|it| it.id.to_owned()).collect(),
         };
         let origin = ReportOrigin { source, journal: None };
         Self {
@@ -341,7 +331,7 @@ impl JudgedCluster {
             exempted: Vec::new(),
             findings: Vec::new(),
             gaps: vec![gap],
-            limited: REGISTRY.iter().chain(BETWEEN_CLUSTERS).map(|it| it.id).collect(),
+            limited: rules::all().map(|it| it.id).collect(),
             notes: Vec::new(),
             references: Vec::new(),
         }
@@ -372,6 +362,7 @@ fn limited(collected: &Collected) -> BTreeSet<RuleId> {
 /// Several clusters, judged.
 pub(super) struct JudgedClusters {
     clusters: Vec<JudgedCluster>,
+    listed: Vec<ReportedCluster>,
     findings: Vec<Finding>,
     totals: Totals,
 }
@@ -397,7 +388,7 @@ impl JudgedClusters {
         let dumps: Vec<_> = inputs.iter().filter(|it| !is_live(it)).collect();
         judged.extend(read_dumps(&dumps, connection, selection, settings));
         let mut clusters = Vec::new();
-        let mut first = None;
+        let (mut first, mut unread) = (None, 0);
         for (input, judged) in judged {
             match judged {
                 Ok(cluster) => clusters.push(cluster),
@@ -406,11 +397,11 @@ impl JudgedClusters {
                 Err(failure) => {
                     clusters.push(JudgedCluster::unread(input, settings, &failure));
                     first.get_or_insert(failure);
+                    unread += 1;
                 }
             }
         }
-        let is_read = |it: &JudgedCluster| it.limited.len() < REGISTRY.len();
-        if let Some(failure) = first.filter(|_| !clusters.iter().any(is_read)) {
+        if let Some(failure) = first.filter(|_| unread == clusters.len()) {
             return Err(failure);
         }
         let place = |it: &JudgedCluster| inputs.iter().position(|input| input.name == it.name);
@@ -435,14 +426,15 @@ impl JudgedClusters {
             cluster.findings.push(finding);
         }
         let mut totals = Totals::default();
-        let mut findings = Vec::new();
-        for cluster in &mut clusters {
+        for cluster in &clusters {
             totals.absorb(&cluster.totals);
-            findings.append(&mut cluster.findings.clone());
         }
+        let listed = clusters.iter().map(JudgedCluster::listed).collect();
+        let findings = clusters.iter_mut().flat_map(|it| std::mem::take(&mut it.findings));
+        let mut findings: Vec<_> = findings.collect();
         let rank = |it: &Finding| (Severity::parse(&it.severity), it.id.clone());
         findings.sort_by_cached_key(rank);
-        Self { clusters, findings, totals }
+        Self { clusters, listed, findings, totals }
     }
 
     /// What a report about them says.
@@ -454,14 +446,8 @@ impl JudgedClusters {
         let clusters = &self.clusters;
         let limited: BTreeSet<RuleId> =
             clusters.iter().flat_map(|it| it.limited.iter().copied()).collect();
-        // Beside those of each cluster, those that compare them.
-        let checks = checks(&limited, settings);
-        let checks = Checks {
-            made: checks.made + compared(settings, &limited),
-            all: checks.all + BETWEEN_CLUSTERS.len(),
-            ..checks
-        };
         let is_complete = clusters.iter().all(|it| it.gaps.is_empty());
+        let checks = checks(rules::all(), &limited, is_complete, settings);
         let is_live = clusters.iter().any(|it| it.metadata.source == Source::Live);
         let taken_at = clusters.iter().filter_map(|it| it.metadata.taken_at.clone()).min();
         let source = if is_live { Source::Live } else { Source::Dump };
@@ -469,7 +455,7 @@ impl JudgedClusters {
         let empty = crate::cluster::Cluster::default();
         let metadata = ReportMetadata {
             taken_at,
-            clusters: clusters.iter().map(JudgedCluster::listed).collect(),
+            clusters: self.listed.clone(),
             ..publish::metadata(&empty, settings, origin)
         };
         let mut scope = publish::scope(&settings.scope, &[]);
@@ -481,10 +467,10 @@ impl JudgedClusters {
                 gaps: clusters.iter().flat_map(|it| it.gaps.iter().cloned()).collect(),
             },
             metadata,
-            checks: Checks { complete: is_complete, ..checks },
+            checks,
             findings: Box::new(|| Box::new(self.findings.iter().cloned())),
             // No format that counts tells clusters apart.
-            metrics: Box::new(String::new),
+            metrics: Box::new(|_| String::new()),
             repeated,
             tell: Box::new(|| self.tell()),
         }
@@ -546,14 +532,4 @@ fn read_dumps<'a>(
         }
     });
     judged.into_inner().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// How many checks that compare clusters were made: none where the volumes of one were not read.
-fn compared(settings: &Settings, limited: &BTreeSet<RuleId>) -> usize {
-    let scope = &settings.scope;
-    let asked = |id: RuleId| {
-        (scope.rules.is_empty() || scope.rules.contains(id)) && !scope.ignored.contains(id)
-    };
-    let is_made = |id: &RuleId| asked(id) && !limited.contains(id);
-    BETWEEN_CLUSTERS.iter().map(|it| it.id).filter(is_made).count()
 }

@@ -10,7 +10,7 @@ use crate::facts;
 use crate::model::{
     Bytes, Finding, ObjectKey, Phase, RuleId, Settings, Severity, Text, Time, VerdictState, Volume,
 };
-use crate::rules::CapacityRisk;
+use crate::rules::{CapacityRisk, Rule};
 
 /// Numbers and capacities of all findings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -264,16 +264,27 @@ fn is_lost_with_claim(cx: &Cx, subject: &Subject) -> bool {
     effect.is_some_and(|it| it.may_lose_data())
 }
 
+/// Returns whether data is at risk by a finding: what is kept, and only shared, is not.
+fn is_at_risk(cx: &Cx, subject: &Subject, rule: &Rule, severity: Severity) -> bool {
+    match rule.capacity_risk {
+        _ if severity == Severity::Info => false,
+        CapacityRisk::Data => true,
+        CapacityRisk::Deletion => is_lost_with_claim(cx, subject),
+        CapacityRisk::None | CapacityRisk::Unused | CapacityRisk::Leak => false,
+    }
+}
+
 impl Assessor {
-    /// Whether the data of a volume is at risk, by what was found about it or its claim.
-    pub fn is_at_risk(&self, cluster: &Cluster, volume: &Subject) -> bool {
+    /// Returns whether the data of a volume is at risk, by what is counted of it or of its claim.
+    pub fn is_at_risk(&self, cx: &Cx, volume: &Subject) -> bool {
+        let (cluster, settings) = (cx.cluster(), cx.settings());
         let found = |subject: &Subject| {
             let found = self.cases.get(subject).map(|it| &it.found[..]).unwrap_or_default();
-            found.iter().any(|(rule, severity)| {
-                let risks =
-                    matches!(rule.capacity_risk, CapacityRisk::Data | CapacityRisk::Deletion);
-                risks && *severity != Severity::Info
-            })
+            in_scope(cluster, settings, subject)
+                && found.iter().any(|(rule, severity)| {
+                    !exempt(cluster, settings, subject, rule.id)
+                        && is_at_risk(cx, subject, rule, *severity)
+                })
         };
         let Subject::Volume(id) = volume else { return false };
         let claim = cluster.volume_at(*id).and_then(|it| it.claim_ref.as_ref());
@@ -308,10 +319,8 @@ impl Assessor {
                     CapacityRisk::None => {}
                     CapacityRisk::Unused => idles = true,
                     CapacityRisk::Leak => leaks = true,
-                    // What is kept, and only shared, is at no risk.
-                    CapacityRisk::Data => risks |= *severity != Severity::Info,
-                    CapacityRisk::Deletion => {
-                        risks |= *severity != Severity::Info && is_lost_with_claim(&cx, subject);
+                    CapacityRisk::Data | CapacityRisk::Deletion => {
+                        risks |= is_at_risk(&cx, subject, rule, *severity);
                     }
                 }
                 let reclaims = rule.remedies.iter().any(|remedy| remedy.id() == "reclaim");
