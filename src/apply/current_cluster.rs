@@ -7,7 +7,10 @@ use std::{cell::RefCell, collections::BTreeSet, sync::Arc};
 
 use serde_json::Value;
 
-use crate::apply::config_map::{self, StoredConfigMap};
+use crate::apply::{
+    BesideReader,
+    config_map::{self, StoredConfigMap},
+};
 use crate::client::{ObjectRequest, ReadError, Reader};
 use crate::cluster::{Change, Cx, Facts, Reach, Subject};
 use crate::dump::{self, DumpError};
@@ -39,6 +42,8 @@ pub struct CurrentCluster {
     read_twice: RefCell<BTreeSet<(ControllerRole, Text)>>,
     /// Whether objects that are out of scope by now are refused.
     in_scope: bool,
+    /// The clusters that are read beside it.
+    beside: Option<Arc<BesideReader>>,
 }
 
 /// The cluster that was read so far, with the watches that keep it current.
@@ -130,7 +135,13 @@ impl CurrentCluster {
             questions: QuestionQueue::default(),
             read_twice: RefCell::default(),
             in_scope: false,
+            beside: None,
         }
+    }
+
+    /// Reads these clusters again before each change that loses data.
+    pub fn beside(self, beside: Option<Arc<BesideReader>>) -> Self {
+        Self { beside, ..self }
     }
 
     /// Refuses objects that are out of scope by now: their labels selected them, not the user by name.

@@ -25,6 +25,7 @@
 //!
 //! [`ProposedChange::settles_apart`]: crate::plan::ProposedChange::settles_apart
 
+mod beside;
 mod config_map;
 mod current_cluster;
 mod event;
@@ -42,6 +43,7 @@ mod turn;
 mod verify;
 mod writer;
 
+pub(crate) use beside::{BesideReader, LiveBeside, SavedBeside, named_storage};
 pub(crate) use config_map::{ConfigMapWrite, StoredConfigMap};
 pub(crate) use current_cluster::CurrentCluster;
 pub(crate) use event::{EventWriter, FindingNotice, NoticeEnd, NoticeError};

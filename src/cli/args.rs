@@ -8,9 +8,9 @@ use clap::{
 };
 use clap_complete::ArgValueCandidates;
 
-use super::{Exit, Failure, completion};
+use super::{Exit, Failure, beside::BesideArgs, completion};
 use crate::{
-    client::{ConnectionOptions, RequestTimeout},
+    client::{ConnectionOptions, RequestTimeout, current_context},
     model::{
         AskedEntry, JournalPlace, Kind, Recording, Scope, Selector, Settings, Text, Threshold,
         did_you_mean, escape_control, is_namespace_name, nearest, parse_duration,
@@ -112,9 +112,30 @@ impl ConnectionArgs {
         }
     }
 
+    /// Returns the context that is used, if the kubeconfig tells.
+    pub fn context_in_use(&self) -> Option<String> {
+        self.context.clone().or_else(|| current_context(&self.options(None)))
+    }
+
     /// The same for a context.
     pub fn in_context(&self, context: &str) -> Self {
         Self { context: Some(context.to_owned()), ..self.clone() }
+    }
+
+    /// Returns the first flag that names one cluster or its user, apart from a context.
+    pub fn cluster_flag(&self) -> Option<&'static str> {
+        let given = [
+            ("--server", self.server.is_some()),
+            ("--cluster", self.cluster.is_some()),
+            ("--user", self.user.is_some()),
+            ("--token", self.token.is_some()),
+            ("--client-certificate", self.client_certificate.is_some()),
+            ("--client-key", self.client_key.is_some()),
+            ("--certificate-authority", self.certificate_authority.is_some()),
+            ("--insecure-skip-tls-verify", self.insecure_skip_tls_verify),
+            ("--tls-server-name", self.tls_server_name.is_some()),
+        ];
+        given.into_iter().find(|it| it.1).map(|it| it.0)
     }
 
     /// Returns the flags that identify the cluster and the user. A token is a secret: it is not printed.
@@ -258,14 +279,17 @@ pub struct StorageArgs {
     /// Assert that snapshots destroyed with a volume are not needed
     #[arg(long)]
     destroy_snapshots: bool,
+    #[command(flatten)]
+    beside: BesideArgs,
 }
 
 impl StorageArgs {
-    /// Sets both assertions in the settings.
+    /// Sets the assertions in the settings.
     pub fn take_into(&self, settings: &mut Settings) {
         let exclusive = self.backend_exclusive.iter();
         settings.backend_exclusive = exclusive.map(|it| it.as_str().into()).collect();
         settings.destroy_snapshots = self.destroy_snapshots;
+        self.beside.take_into(settings);
     }
 }
 

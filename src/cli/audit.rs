@@ -16,7 +16,7 @@ use std::{
 use baseline::{AuditDiffArgs, Compared, baseline, comparable};
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
-use clusters::{ClustersArgs, JudgedClusters};
+pub(super) use clusters::{ClustersLook, JudgedClusters};
 use following::{FindingView, Following};
 use outputs::{Printed, ReportOutputs};
 use selection::SelectionArgs;
@@ -25,6 +25,7 @@ use trend::{TrendArgs, refuse_page};
 use super::{
     Exit, Failure, Interrupt,
     args::{ConnectionArgs, GapArgs},
+    clusters::{ClustersArgs, DistinctArgs},
     collect::{Collected, collect, tell},
     completion::{self, AUDITS, formats},
     explain::NamedObject,
@@ -67,8 +68,10 @@ pub struct AuditArgs {
     dump: DumpSourceArgs,
     #[command(flatten)]
     clusters: ClustersArgs,
+    #[command(flatten)]
+    distinct: DistinctArgs,
     /// Go on after the report: print findings as they appear, change and clear
-    #[arg(short, long, conflicts_with_all = ["filename", "allow_gaps"])]
+    #[arg(short, long, conflicts_with_all = ["filename", "allow_gaps", "contexts", "each"])]
     watch: bool,
     #[command(flatten)]
     selection: SelectionArgs,
@@ -148,14 +151,19 @@ impl AuditArgs {
         }
         let baseline = self.baseline.as_deref().map(baseline).transpose()?;
         let shown = ShownAs { sort_by: sort_by.as_ref(), view, baseline: baseline.as_ref() };
-        if let Some(inputs) = self.clusters.inputs(&self.dump, connection)? {
+        let inputs = self.clusters.inputs(&self.dump, connection)?;
+        self.distinct.belongs_to(inputs.as_deref())?;
+        if let Some(inputs) = inputs {
             self.fits_clusters(&named, &outputs)?;
             for input in &inputs {
                 outputs.files.spare(input.files())?;
             }
-            let (args, selection) = (&self.clusters, &self.selection);
-            let judged =
-                JudgedClusters::read(args, &inputs, connection, selection, &settings).await?;
+            let take = async |collected: &mut Collected, settings: &mut Settings, _| {
+                self.selection.settle(&[], collected, settings).await
+            };
+            let (distinct, namespace) = (&self.distinct, self.selection.namespace());
+            let look = ClustersLook { distinct, connection, namespace, take };
+            let judged = JudgedClusters::read(&inputs, &settings, &look).await?;
             let repeated = RepeatedFlags::default();
             let reported = judged.reported(&settings, &repeated);
             let worst = self.report(&reported, &settings, &shown, &mut outputs).await?;

@@ -21,6 +21,7 @@ use tokio::sync::mpsc;
 
 use super::{Exit, Failure, args::ConnectionArgs};
 use crate::{
+    apply::BesideReader,
     client::{self, Connection, Reader},
     cluster::Cx,
     dump::{DumpError, DumpWriter, Input, Replace},
@@ -63,16 +64,21 @@ pub(super) enum ClusterSource<'a> {
     },
 }
 
-impl ClusterSource<'_> {
-    /// Returns the flags that printed commands about the same source repeat.
-    fn repeated(&self, recording: &Recording) -> RepeatedFlags {
+impl<'a> ClusterSource<'a> {
+    /// Returns the flags of the connection.
+    const fn connection(&self) -> &'a ConnectionArgs {
         let (Self::Live { connection, .. }
         | Self::Watched { connection, .. }
         | Self::Followed { connection, .. }
         | Self::Named { connection, .. }
         | Self::Dumps { connection, .. }) = self;
+        connection
+    }
+
+    /// Returns the flags that printed commands about the same source repeat.
+    fn repeated(&self, recording: &Recording) -> RepeatedFlags {
         let records = Some(&*recording.namespace).filter(|it| *it != Recording::NAMESPACE);
-        connection.repeated().with_records(records)
+        self.connection().repeated().with_records(records)
     }
 }
 
@@ -107,6 +113,8 @@ pub(super) struct Collected {
     pub(super) saved: Option<u64>,
     /// Flags that printed commands repeat.
     pub(super) repeated: RepeatedFlags,
+    /// The clusters that are read beside this one.
+    pub(super) beside: Option<Arc<BesideReader>>,
 }
 
 /// Returns every kind that any rule or remedy reads.
@@ -125,14 +133,22 @@ fn kinds_for(settings: &Settings) -> Vec<Kind> {
     all.into_iter().collect()
 }
 
+/// The file in which what is read is saved.
+pub(super) struct Saving<'a> {
+    /// The file.
+    pub(super) path: &'a Path,
+    /// What the user calls the cluster.
+    pub(super) name: Option<String>,
+}
+
 /// Reads a source, asks the open questions, and judges.
 pub(super) async fn collect(
     from: ClusterSource<'_>,
     settings: &Settings,
-    save: Option<&Path>,
+    save: Option<Saving<'_>>,
 ) -> Result<Collected, Failure> {
     let saving = save
-        .map(|path| DumpWriter::create(path, Replace::Dumps, &DumpHeader::now()))
+        .map(|to| DumpWriter::create(to.path, Replace::Dumps, &DumpHeader::now(to.name)))
         .transpose()
         .map_err(dump_failure)?;
     let mut collected = Collected {
@@ -148,7 +164,9 @@ pub(super) async fn collect(
         live: None,
         saved: None,
         repeated: from.repeated(&settings.recording),
+        beside: None,
     };
+    let connection = from.connection();
     match from {
         ClusterSource::Live { connection, namespace } => {
             let reader = collected.connect(connection, namespace).await?;
@@ -168,6 +186,7 @@ pub(super) async fn collect(
             let reader = collected.connect(connection, namespace).await?;
             collected.ask_for(&reader, objects).await?;
             collected.judge(settings);
+            collected.look_beside(connection, settings).await?;
             return Ok(collected);
         }
         ClusterSource::Dumps { .. } if collected.cluster_journal.is_some() => {
@@ -185,6 +204,7 @@ pub(super) async fn collect(
             collected.judge(settings);
         }
     }
+    collected.look_beside(connection, settings).await?;
     collected.blind = collected.assessor.unread(&collected.intake.cluster);
     collected.saved = collected.intake.finish_saving().map_err(dump_failure)?;
     Ok(collected)

@@ -7,20 +7,27 @@ use clap::Args;
 use super::{
     Exit, Failure,
     args::{ConnectionArgs, GapArgs, RecordArgs},
-    collect::{collect, tell},
+    clusters::{ClusterInput, ClustersArgs, read_each},
+    collect::{Saving, collect, tell},
     reading::DumpSourceArgs,
     terminal,
 };
-use crate::model::Settings;
+use crate::{
+    model::{Settings, counted, escape_control},
+    output::publish,
+};
 
 /// Arguments of `dump`.
 #[derive(Debug, Args)]
 pub struct DumpArgs {
-    /// Write to this file, gzipped if its name ends in .gz; - for stdout
-    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    /// Write to this file, gzipped if its name ends in .gz; - for stdout; of several clusters, to NAME.json.gz in this
+    /// folder
+    #[arg(value_name = "FILE|DIR", value_hint = clap::ValueHint::AnyPath)]
     file: PathBuf,
     #[command(flatten)]
     dump: DumpSourceArgs,
+    #[command(flatten)]
+    clusters: ClustersArgs,
     #[command(flatten)]
     record: RecordArgs,
     #[command(flatten)]
@@ -29,18 +36,85 @@ pub struct DumpArgs {
 
 impl DumpArgs {
     pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
-        let (from, _) = self.dump.from(connection, None)?;
         let mut settings = Settings::default();
         self.record.take_into(&mut settings);
-        let collected = collect(from, &settings, Some(&self.file)).await?;
+        if let Some(inputs) = self.clusters.inputs(&self.dump, connection)? {
+            return self.several(&inputs, connection, &settings).await;
+        }
+        let (from, _) = self.dump.from(connection, None)?;
+        // Of dumps, it says nothing.
+        let name = connection.context_in_use().filter(|_| self.dump.files().is_empty());
+        let collected = collect(from, &settings, Some(Saving { path: &self.file, name })).await?;
         if let Some(count) = collected.saved {
-            let file = self.file.display();
-            terminal::note(&format!(
-                "saved {count} objects and answers to {file}; no Secrets, no ConfigMap except the records of kept backend volumes and of announcements, and of environment variables and command lines only what names or configures a provisioner"
-            ));
+            terminal::note(&format!("saved {count} {OBJECTS} {}; {LEFT_OUT}", self.file.display()));
         }
         tell(&collected, "audit");
         let seen = collected.blind.is_empty();
         Ok(self.gaps.settle(if seen { Exit::Done } else { Exit::Incomplete }))
     }
+
+    /// Writes each cluster to a file of its own.
+    async fn several(
+        &self,
+        inputs: &[ClusterInput],
+        connection: &ConnectionArgs,
+        settings: &Settings,
+    ) -> Result<Exit, Failure> {
+        let folder = &self.file;
+        std::fs::create_dir_all(folder).map_err(|error| {
+            let context = format!("failed to create {}", folder.display());
+            Failure::error(anyhow::Error::new(error).context(context))
+        })?;
+        let save = async |input: &ClusterInput| {
+            let path = folder.join(file_name(input, inputs).await?);
+            let (from, _) = input.source(connection, None)?;
+            let saving = Saving { path: &path, name: Some(input.name().to_string()) };
+            let collected = collect(from, settings, Some(saving)).await?;
+            let gaps = publish::tail(&collected.blind).gaps;
+            Ok((path, collected.saved.unwrap_or_default(), gaps))
+        };
+        let (mut seen, mut saved, mut first) = (true, 0, None);
+        for (input, outcome) in read_each(inputs, save).await {
+            let name = escape_control(input.name());
+            match outcome {
+                Ok((path, count, gaps)) => {
+                    saved += 1;
+                    seen &= gaps.is_empty();
+                    terminal::note(&format!("{name}: saved {count} {OBJECTS} {}", path.display()));
+                    for gap in gaps {
+                        let gap = escape_control(&gap.told()).into_owned();
+                        terminal::note(&format!("Incomplete: {name}: {gap}"));
+                    }
+                }
+                Err(failure) if failure.exit == Exit::Usage => return Err(failure),
+                Err(failure) => {
+                    seen = false;
+                    let why = format!("{:#}", failure.error);
+                    terminal::note(&format!("not saved: {name}: {}", escape_control(&why)));
+                    first.get_or_insert(failure);
+                }
+            }
+        }
+        match first {
+            Some(failure) if saved == 0 => Err(failure),
+            _ => {
+                terminal::note(&format!("{}: {LEFT_OUT}", counted(saved, "dump")));
+                Ok(self.gaps.settle(if seen { Exit::Done } else { Exit::Incomplete }))
+            }
+        }
+    }
+}
+
+const OBJECTS: &str = "objects and answers to";
+const LEFT_OUT: &str = "no Secrets, no ConfigMap except the records of kept backend volumes and of announcements, and of environment variables and command lines only what names or configures a provisioner";
+
+/// Returns the name of the file of a cluster: its own; of contexts whose names look the same in a file system, with the
+/// beginning of its uid.
+async fn file_name(input: &ClusterInput, inputs: &[ClusterInput]) -> Result<String, Failure> {
+    let name = input.file_name();
+    let is_its = |it: &&ClusterInput| it.file_name().eq_ignore_ascii_case(&name);
+    let is_shared = inputs.iter().filter(is_its).count() > 1;
+    let uid = if is_shared { input.uid().await? } else { None };
+    let piece = uid.and_then(|it| it.split('-').next().map(|piece| format!("-{piece}")));
+    Ok(format!("{name}{}.json.gz", piece.unwrap_or_default()))
 }

@@ -5,6 +5,8 @@
 mod acting;
 mod args;
 mod audit;
+mod beside;
+mod clusters;
 mod collect;
 mod commands;
 mod completion;

@@ -87,6 +87,18 @@ impl DumpSourceArgs {
         Self { filename, taken_at, complete }
     }
 
+    /// Returns the source to read: the dump that was named, else a cluster that is about to be changed.
+    pub(super) fn or_watched<'a>(
+        &self,
+        connection: &'a ConnectionArgs,
+        namespace: Option<&'a str>,
+    ) -> Result<ClusterSource<'a>, Failure> {
+        match self.filename.is_empty() {
+            true => Ok(ClusterSource::Watched { connection, namespace }),
+            false => Ok(self.from(connection, namespace)?.0),
+        }
+    }
+
     /// Returns the source to read: the dump that was named, else the cluster.
     pub(super) fn from<'a>(
         &self,

@@ -152,6 +152,13 @@ pub fn context_names(options: &ConnectionOptions) -> Result<Vec<String>, Connect
     Ok(names)
 }
 
+/// The context that is used where none is named; `None` without a kubeconfig, or where it says none.
+pub fn current_context(options: &ConnectionOptions) -> Option<String> {
+    let (env, home) = (std::env::var_os("KUBECONFIG"), kubeconfig_home());
+    let read = read_all(options.kubeconfig.as_deref(), env.as_deref(), home.as_deref()).ok()?;
+    read.0.current_context.filter(|it| !it.is_empty())
+}
+
 /// The merged kubeconfig, the files that were read, and the paths that were tried.
 type MergedKubeconfig = (Kubeconfig, Vec<PathBuf>, Vec<PathBuf>);
 

@@ -32,7 +32,7 @@ mod tests;
 pub(crate) use {read_limits::ReadLimits, tests::server as test_server};
 
 pub use connection::{Connection, connect};
-pub use kubeconfig::{ConnectError, ConnectionOptions, context_names};
+pub use kubeconfig::{ConnectError, ConnectionOptions, context_names, current_context};
 pub use list::ListRequest;
 pub use reader::Reader;
 

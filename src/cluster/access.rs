@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::store::{Cluster, object_key};
 use super::table::Tables;
-use super::{Dirty, Subject};
+use super::{ClustersBeside, Dirty, Subject};
 use crate::model::{
     AdmissionObject, Answer, Attachment, AttributesClass, BackendKey, Claim, CsiNode, KeptBackend,
     Kind, Lease, Namespace, ObjectId, ObjectKey, PodUse, Question, SnapshotContent, StatefulSet,
@@ -25,6 +25,16 @@ impl Cluster {
     /// All Leases that have rows.
     pub fn leases(&self) -> impl Iterator<Item = &Lease> {
         self.tables.leases.iter().map(|(_, lease)| lease)
+    }
+
+    /// The clusters that are read beside this one; `None` if none are.
+    pub fn beside(&self) -> Option<&ClustersBeside> {
+        self.beside.as_ref()
+    }
+
+    /// Sets what the clusters beside this one name now.
+    pub fn set_beside(&mut self, beside: ClustersBeside) {
+        self.beside = Some(beside);
     }
 
     /// Number of volumes and of claims.

@@ -2,12 +2,15 @@
 //!
 //! A cluster is too large to be kept for this. Of each only [references](StorageReference) are.
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
 
-use super::Placed;
+use super::{Placed, Seen, Unseen};
 use crate::drivers::{Overlap, Part, Place, Reach, Reference, Relation, meeting, used};
 use crate::model::{
-    Attributes, BackendKey, Bytes, ClaimKey, ObjectKey, ObjectRef, Phase, ReclaimPolicy, Text, Uid,
+    Attributes, BackendKey, Bytes, ClaimKey, Kind, ObjectKey, ObjectRef, Phase, ReclaimPolicy,
+    Text, Uid,
 };
 
 /// An object that names storage which another cluster can name, too.
@@ -158,6 +161,49 @@ impl ReferencesOfClusters {
             Some(NamedBeyond { cluster, reference, relation: overlap.relation, doubt })
         });
         named.collect()
+    }
+}
+
+/// Clusters that are read together, by their names.
+#[derive(Debug, Default)]
+pub struct NamedClusters {
+    /// The name of each.
+    pub names: Vec<Text>,
+    /// What they name of storage, by their numbers.
+    pub references: ReferencesOfClusters,
+}
+
+/// What clusters beside the one that is changed name of storage, as they were last read (semantics K.4).
+#[derive(Debug, Clone, Default)]
+pub struct ClustersBeside {
+    /// The clusters, in groups that were read at different times.
+    pub groups: Vec<Arc<NamedClusters>>,
+    /// The number of the cluster itself in each group.
+    pub own: Option<usize>,
+    /// What could not be read, and of which cluster: lower case, no full stop.
+    pub unread: Option<String>,
+    /// Whether these are all clusters that can name the same storage, by the user's word, and each was read live.
+    pub are_all: bool,
+}
+
+impl ClustersBeside {
+    /// Returns what they name at places, or in or around them, each with the name of its cluster.
+    ///
+    /// # Errors
+    /// When one of them could not be read, and the others name nothing there for certain.
+    pub fn naming(&self, places: &[Place<'_>]) -> Seen<Vec<(&Text, NamedBeyond<'_>)>> {
+        let named = self.groups.iter().flat_map(|group| {
+            let found = group.references.naming(places, self.own).into_iter();
+            found.map(|it| (&group.names[it.cluster], it))
+        });
+        let named: Vec<_> = named.collect();
+        match &self.unread {
+            Some(reason) if named.iter().all(|(_, it)| it.doubt.is_some()) => {
+                let reason = reason.clone();
+                Err(Unseen { kind: Kind::PersistentVolume, namespace: None, reason })
+            }
+            _ => Ok(named),
+        }
     }
 }
 

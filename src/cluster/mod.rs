@@ -16,7 +16,10 @@ mod store;
 mod table;
 mod touch;
 
-pub use beyond::{NamedBeyond, ReferencesOfClusters, ReferencingVolume, StorageReference};
+pub use beyond::{
+    ClustersBeside, NamedBeyond, NamedClusters, ReferencesOfClusters, ReferencingVolume,
+    StorageReference,
+};
 pub(crate) use coverage::{Coverage, Seen, Unseen};
 pub use cx::{Cx, Facts, Lookup, Others};
 pub use places::Placed;

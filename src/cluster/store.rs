@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::coverage::{Coverages, OddObjects};
 use super::indexes::{EntryChange, Indexes};
 use super::table::{Linked, Tables};
-use super::{Coverage, Dirty, Seen};
+use super::{ClustersBeside, Coverage, Dirty, Seen};
 use crate::drivers::Recognition;
 use crate::model::{
     Answer, BackendKey, ControllerRole, KeptBackend, Kind, ObjectId, ObjectKey, Question, Row,
@@ -26,6 +26,7 @@ pub struct Cluster {
     pub(super) coverages: Coverages,
     pub(super) odd: OddObjects,
     pub(super) server: Option<Server>,
+    pub(super) beside: Option<ClustersBeside>,
     /// Versions that the server prefers, of the kinds for which it was read.
     served: BTreeMap<Kind, Text>,
     clock: Option<Time>,

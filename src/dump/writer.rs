@@ -8,8 +8,11 @@ use std::{fs, io, process};
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::{
+    Serialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
+use serde_json::{Value, value::RawValue};
 
 use super::delivery::EndLine;
 use super::flaw::DumpError;
@@ -208,28 +211,21 @@ fn may_replace(path: &Path, replace: Replace) -> Result<(), DumpError> {
 
 /// Returns whether a file begins with our header.
 fn is_dump(path: &Path) -> bool {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct FirstLine {
-        api_version: String,
-        kind: String,
-    }
-    let first = || -> Option<FirstLine> {
-        let mut magic = [0; 2];
-        File::open(path).ok()?.read_exact(&mut magic).ok()?;
-        let file = BufReader::new(File::open(path).ok()?);
-        let source: Box<dyn Read> = if magic == [0x1F, 0x8B] {
-            Box::new(MultiGzDecoder::new(file))
-        } else {
-            Box::new(file)
-        };
-        let lines = serde_json::Deserializer::from_reader(source.take(LONGEST_HEADER));
-        lines.into_iter::<FirstLine>().next()?.ok()
-    };
-    first().is_some_and(|header| {
-        let version = header.api_version.strip_prefix(OWN_GROUP);
-        header.kind == OWN_HEADER && version.is_some_and(|rest| rest.starts_with('/'))
-    })
+    header::<IgnoredAny>(path).is_some()
+}
+
+/// Returns the header of a file that begins with ours.
+pub(crate) fn header<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    let mut magic = [0; 2];
+    File::open(path).ok()?.read_exact(&mut magic).ok()?;
+    let file = BufReader::new(File::open(path).ok()?);
+    let source: Box<dyn Read> =
+        if magic == [0x1F, 0x8B] { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
+    let lines = serde_json::Deserializer::from_reader(source.take(LONGEST_HEADER));
+    let header = lines.into_iter::<Value>().next()?.ok()?;
+    let version = header["apiVersion"].as_str()?.strip_prefix(OWN_GROUP)?;
+    let is_own = header["kind"] == OWN_HEADER && version.starts_with('/');
+    is_own.then(|| T::deserialize(header).ok())?
 }
 
 /// Creates a file beside `path` that only its owner may read, so that renaming it is one step.

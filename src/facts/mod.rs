@@ -66,7 +66,8 @@ pub(crate) use in_use::{
     template_of, unsafe_to_delete, upstream_in_use,
 };
 pub(crate) use neighbours::{
-    Nearness, SharedStorage, excludes_in_a_pod, first_destroyer, kept_record_read, lies, neighbours,
+    Nearness, SharedStorage, excludes_in_a_pod, first_destroyer, kept_record_read, lies,
+    lies_certainly, neighbours, unknown_beside,
 };
 pub(crate) use node::{
     deleter_gone, deletes_on_node, detaching_waits_for, how_to_detach, lies_on_node,

@@ -378,11 +378,23 @@ pub fn excludes_in_a_pod(volume: &Volume, others: &Others<'_>) -> bool {
 
 /// Describes how another volume lies to one, in words that follow its name.
 pub const fn lies(overlap: &Overlap) -> &'static str {
-    match (overlap.is_certain(), overlap.relation) {
-        (true, Relation::Equal) => "references the same backend volume",
-        (true, Relation::Inside) => "lies inside it",
-        (true, Relation::Around) => "contains it",
-        (false, _) => "may reference the same backend volume",
+    match overlap.is_certain() {
+        true => lies_certainly(overlap.relation),
+        false => "may reference the same backend volume",
+    }
+}
+
+/// Describes the doubt about a cluster beside this one that was not read.
+pub fn unknown_beside(cluster: &str, why: &str) -> String {
+    format!("unknown whether cluster {cluster} has a PersistentVolume of the same storage: {why}")
+}
+
+/// Describes how what certainly shares storage lies to a volume.
+pub const fn lies_certainly(relation: Relation) -> &'static str {
+    match relation {
+        Relation::Equal => "references the same backend volume",
+        Relation::Inside => "lies inside it",
+        Relation::Around => "contains it",
     }
 }
 

@@ -29,6 +29,8 @@ pub struct Settings {
     pub backend_verified: bool,
     /// Asserts that nothing else uses the storage of these volumes (`pv/NAME`) or drivers.
     pub backend_exclusive: BTreeSet<Text>,
+    /// The clusters that are read beside the one that is changed.
+    pub beside: Beside,
     /// Allows acting on a volume whose claim a workload still wants, although it does not exist.
     pub include_wanted: bool,
     /// Allows destroying snapshots together with their volume.
@@ -63,6 +65,15 @@ pub struct Settings {
     pub secret: SecretAssertion,
     /// Places where kept backend volumes are recorded, besides the journal.
     pub recording: Recording,
+}
+
+/// The clusters that are read beside the one that is changed (`--beside`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// Contexts and dumps, as the user named them.
+    pub clusters: Vec<Text>,
+    /// Asserts that no other cluster can name the same storage (`--all-clusters`).
+    pub are_all: bool,
 }
 
 /// The snapshot that is taken of a claim before it is deleted.

@@ -7,7 +7,7 @@ use super::{
     checks::{self, Checked, ReliedFlags},
     keep_backend, snapshot_first,
 };
-use crate::cluster::{Cx, Placed, Seen};
+use crate::cluster::{Cx, NamedBeyond, Placed, Seen};
 use crate::drivers::{self, Destruction, Family, Fate, Place};
 use crate::facts::{self, Copied, Nearness, Owner};
 use crate::model::{ClaimPhase, SnapshotContent, SnapshotSource, Text, Undo, Volume};
@@ -51,6 +51,8 @@ pub const KEPT_AT_ONCE: &str =
 
 /// The flag with which the user asserts that nothing else uses the storage of a volume.
 const FLAG: &str = "--backend-exclusive";
+/// The flag with which the user asserts that the clusters that are read beside this one are all there are.
+const ALL_CLUSTERS: &str = "--all-clusters";
 
 /// Refuses unless the driver of a volume would destroy the storage that the volume uses, and nothing
 /// that anything else uses. The volume called `besides` is on its way out; the one called `named` is
@@ -154,14 +156,17 @@ pub(super) fn clearance(
                 .to_owned(),
         );
     }
+    if let Err(others) = named_beside(cx, &places, &word, relies_on)? {
+        return Ok(Err(others));
+    }
     let marks = facts::marks_of_others(volume);
     let restored =
         "Velero restored it, so another cluster may have a PersistentVolume of the same storage";
     if marks.restored {
-        word.stands_for(restored, relies_on);
+        word.stands_for_other_clusters(cx, restored, relies_on);
     }
     if let Some(doubt) = copied(cx, volume) {
-        word.stands_for(&doubt, relies_on);
+        word.stands_for_other_clusters(cx, &doubt, relies_on);
     }
     if let Some(keeper) = marks.kept_by {
         clearance
@@ -188,8 +193,44 @@ pub(super) fn made_here(
 /// Requires the user's assertion for a volume that may be a copy of one in another cluster (R-DRV-9).
 pub(super) fn is_no_copy(cx: &Cx, volume: &Volume, owner: &Owner, relies_on: &mut ReliedFlags) {
     if let Some(doubt) = copied(cx, volume) {
-        Word::of(cx, volume, owner, None).stands_for(&doubt, relies_on);
+        Word::of(cx, volume, owner, None).stands_for_other_clusters(cx, &doubt, relies_on);
     }
+}
+
+/// Refuses what the clusters that are read beside this one name, and requires the user's assertion for what they may
+/// name (semantics K.4).
+///
+/// # Errors
+/// When one of them was not read.
+fn named_beside(
+    cx: &Cx,
+    places: &[Place<'_>],
+    word: &Word,
+    relies_on: &mut ReliedFlags,
+) -> Seen<Checked> {
+    let Some(beside) = cx.cluster().beside() else { return Ok(Ok(())) };
+    let named = beside.naming(places)?;
+    let who = |cluster: &Text, it: &NamedBeyond| {
+        let object = it.reference.object();
+        format!("{object} of cluster {cluster}")
+    };
+    let certain = named.iter().filter(|(_, it)| it.doubt.is_none());
+    let certain: Vec<_> = certain
+        .map(|(cluster, it)| format!("{} {}", who(cluster, it), facts::lies_certainly(it.relation)))
+        .collect();
+    if !certain.is_empty() {
+        let more = match certain.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        return Ok(Err(format!("{}{more}", certain[..certain.len().min(NAMED)].join(", "))));
+    }
+    if let Some((cluster, it)) = named.first() {
+        let why = it.doubt.as_deref().unwrap_or_default();
+        let doubt = format!("{} may reference the same storage: {why}", who(cluster, it));
+        word.stands_for(&doubt, relies_on);
+    }
+    Ok(Ok(()))
 }
 
 /// Returns the reason why a volume may be a copy.
@@ -251,6 +292,14 @@ impl<'a> Word<'a> {
              this storage"
         );
         relies_on.lack(FLAG, doubt, lifts);
+    }
+
+    /// Requires the same for a volume of which another cluster may have a copy, unless all clusters that can were read.
+    fn stands_for_other_clusters(&self, cx: &Cx, doubt: &str, relies_on: &mut ReliedFlags) {
+        match cx.cluster().beside() {
+            Some(beside) if beside.are_all => relies_on.rely(ALL_CLUSTERS),
+            _ => self.stands_for(doubt, relies_on),
+        }
     }
 
     /// Refuses to destroy storage that the cluster did not provision, unless the user named this volume.

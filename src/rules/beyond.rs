@@ -1,17 +1,17 @@
 //! The finding that several clusters name one storage. It is found where their references are compared, not in one cluster.
 
-use std::collections::BTreeSet;
+use std::{cell::RefCell, collections::BTreeSet};
 
 use super::{Assessor, CapacityRisk, Rule, assess::is_left_out};
 use crate::cluster::{
-    Cluster, Cx, NamedBeyond, Placed as _, ReferencesOfClusters, ReferencingVolume,
+    Cluster, Cx, NamedBeyond, Placed as _, ReferencesOfClusters, ReferencingVolume, Seen,
     StorageReference, Subject,
 };
 use crate::drivers::{Place, Reach, Reference, Relation};
 use crate::facts::{self, SharedStorage};
 use crate::model::{
-    Attributes, BackendKey, Bytes, Finding, Kind, ObjectKey, ObjectRef, Settings, Severity, Text,
-    Volume, VolumeColumns,
+    Attributes, BackendKey, Bytes, Finding, Kind, ObjectId, ObjectKey, ObjectRef, Settings,
+    Severity, Text, Volume, VolumeColumns,
 };
 
 /// The rules that compare clusters, in the order of the documentation.
@@ -41,21 +41,42 @@ pub fn storage_references(
     settings: &Settings,
 ) -> Vec<StorageReference> {
     let cx = &assessor.cx(cluster, settings);
+    references_with(cx, |id, volume| {
+        let subject = Subject::Volume(id);
+        ReferencingVolume {
+            is_left_out: is_left_out(cluster, settings, &subject, SHARED_BETWEEN_CLUSTERS.id),
+            is_at_risk: assessor.is_at_risk(cx, &subject),
+            ..volume
+        }
+    })
+}
+
+/// Collects the same of a cluster that is not reported.
+///
+/// # Errors
+/// When one of these kinds, or the record of kept backend volumes, was not read.
+pub fn named_storage(cluster: &Cluster, kinds: &[Kind]) -> Seen<Vec<StorageReference>> {
+    let (settings, facts) = (Settings::default(), RefCell::default());
+    let cx = Cx::new(cluster, &settings, &facts);
+    kinds.iter().try_for_each(|kind| cx.all_of(*kind))?;
+    facts::kept_record_read(&cx)?;
+    Ok(references_with(&cx, |_, volume| volume))
+}
+
+fn references_with(
+    cx: &Cx,
+    reported: impl Fn(ObjectId, ReferencingVolume) -> ReferencingVolume,
+) -> Vec<StorageReference> {
     let mut found = Vec::new();
-    for (id, volume) in cluster.volumes() {
+    for (id, volume) in cx.cluster().volumes() {
         let Some(backend) = &volume.backend else { continue };
         let Some(reference) = reference(volume.object().key, backend, &volume.attributes) else {
             continue;
         };
-        let subject = Subject::Volume(id);
-        let volume = ReferencingVolume {
-            is_left_out: is_left_out(cluster, settings, &subject, SHARED_BETWEEN_CLUSTERS.id),
-            is_at_risk: assessor.is_at_risk(cx, &subject),
-            ..referencing(cx, volume)
-        };
-        found.push(StorageReference { volume: Some(Box::new(volume)), ..reference });
+        let volume = Some(Box::new(reported(id, referencing(cx, volume))));
+        found.push(StorageReference { volume, ..reference });
     }
-    add_others(cluster, &mut found);
+    add_others(cx.cluster(), &mut found);
     found
 }
 

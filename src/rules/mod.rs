@@ -26,7 +26,9 @@ pub(crate) use assess::{
     PartialAssessment, StoragePool, StorageTotals, Totals, UnreadGap, Waste, in_scope, is_left_out,
     judge_with, metadata, object,
 };
-pub use beyond::{SharedBetweenClusters, shared_between_clusters, storage_references};
+pub use beyond::{
+    SharedBetweenClusters, named_storage, shared_between_clusters, storage_references,
+};
 pub use causes::{CAUSES, Cause, Link};
 pub(crate) use causes::{stands_above, waits};
 pub(crate) use explain::{

@@ -51,6 +51,9 @@ pub struct DumpMoment {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct SavedCluster {
+    /// What the user calls it: the name of the context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     uid: Option<Box<str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,10 +66,12 @@ pub struct SavedCluster {
 }
 
 impl DumpHeader {
-    /// Returns the header of a dump that is about to be taken.
-    pub fn now() -> Self {
+    /// Returns the header of a dump that is about to be taken of a cluster, which the user calls so.
+    pub fn now(name: Option<String>) -> Self {
         let tool = Some(env!("CARGO_PKG_VERSION").to_owned());
-        Self { metadata: DumpMoment { tool, ..DumpMoment::default() }, complete: Vec::new() }
+        let cluster = SavedCluster { name, ..SavedCluster::default() };
+        let metadata = DumpMoment { tool, cluster, ..DumpMoment::default() };
+        Self { metadata, complete: Vec::new() }
     }
 }
 
@@ -77,6 +82,7 @@ impl DumpMoment {
         Self {
             taken_at: cluster.clock().as_ref().map(format_time),
             cluster: SavedCluster {
+                name: None,
                 uid: server.cluster_uid,
                 server: server.url,
                 version: server.git_version,
@@ -97,7 +103,7 @@ impl DumpMoment {
 
     /// Returns what the server said of itself; `None` when nothing is known.
     pub fn server(&self) -> Option<Server> {
-        let SavedCluster { uid, server, version, behaves_as } = self.cluster.clone();
+        let SavedCluster { name: _, uid, server, version, behaves_as } = self.cluster.clone();
         if uid.is_none() && server.is_none() && version.is_none() {
             return None;
         }

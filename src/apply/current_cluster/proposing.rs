@@ -77,6 +77,10 @@ impl CurrentCluster {
         let mut lists = purpose.listed_again(object);
         if purpose.loses_data() {
             lists.extend(self.unheard());
+            if let Some(beside) = &self.beside {
+                let clusters = beside.read().await.clusters;
+                self.state.borrow_mut().intake.cluster.set_beside(clusters);
+            }
         }
         let mut read = BTreeSet::new();
         if let Some(key) = purpose.read_before() {

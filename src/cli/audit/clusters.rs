@@ -1,31 +1,18 @@
-//! An audit of several clusters: which ones, what is kept of each, and what they name in common.
+//! An audit of several clusters: what is kept of each, and what they name in common.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::{Path, PathBuf},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
-};
+use std::collections::BTreeSet;
 
-use clap::Args;
-use futures::{StreamExt as _, stream};
-
-use super::{Reported, SelectionArgs, checks};
+use super::{Reported, checks};
 use crate::{
     cli::{
         Exit, Failure,
         args::ConnectionArgs,
+        clusters::{ClusterInput, DistinctArgs, Identified, read_each},
         collect::{Collected, collect, notes},
-        reading::{DumpSourceArgs, is_cluster_name},
         terminal,
     },
-    client::context_names,
     cluster::{ReferencesOfClusters, StorageReference},
-    dump,
-    model::{RuleId, Settings, Severity, Text, counted, did_you_mean, escape_control, nearest},
+    model::{RuleId, Settings, Severity, Text, counted, escape_control},
     output::{
         publish::{self, ReportOrigin},
         repeated::RepeatedFlags,
@@ -34,229 +21,11 @@ use crate::{
     rules::{self, BETWEEN_CLUSTERS, Rule, Totals, shared_between_clusters, storage_references},
 };
 
-/// How many clusters are read at once over the network.
-const AT_ONCE: usize = 8;
-/// Most characters of a name that a dump gives a cluster.
-const LONGEST_NAME: usize = 63;
-
-/// Which clusters are read in one report.
-#[derive(Debug, Args)]
-pub(in crate::cli) struct ClustersArgs {
-    /// Read the clusters of these contexts in one report: names, and quoted patterns such as 'prod-*'
-    #[arg(long, value_name = "CONTEXT", value_delimiter = ',', conflicts_with_all = [
-        "watch", "context", "server", "cluster", "user", "token", "client_certificate", "client_key",
-        "certificate_authority", "insecure_skip_tls_verify", "tls_server_name",
-    ])]
-    contexts: Vec<String>,
-    /// Read each file and each folder in this folder as the dump of one cluster
-    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, conflicts_with = "watch", group = "dumps")]
-    each: Vec<PathBuf>,
-    /// Assert that these clusters are several although they have one UID: one was cloned from the other
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    distinct: Vec<String>,
-}
-
-/// One of several clusters that are to be read.
-#[derive(Debug)]
-pub(in crate::cli) struct ClusterInput {
-    /// What the report calls it.
-    name: Text,
-    place: ClusterPlace,
-}
-
-impl ClusterInput {
-    /// Returns the dumps that are read.
-    pub(super) fn files(&self) -> &[PathBuf] {
-        match &self.place {
-            ClusterPlace::Dump(dump) => dump.files(),
-            ClusterPlace::Context(_) => &[],
-        }
-    }
-}
-
-#[derive(Debug)]
-enum ClusterPlace {
-    Context(Box<ConnectionArgs>),
-    Dump(Box<DumpSourceArgs>),
-}
-
-/// The name in `NAME=FILE`, and the file.
-fn named(typed: &Path) -> Option<(&str, &str)> {
-    let (name, file) = typed.to_str()?.split_once('=')?;
-    is_cluster_name(name).then_some((name, file))
-}
-
-/// The name of a file or a folder without the ending of a dump, as that of a cluster.
-fn base_name(path: &Path) -> String {
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    let name = name.strip_suffix(".gz").unwrap_or(&name);
-    let endings = [".json", ".yaml", ".yml"];
-    let name = endings.iter().find_map(|it| name.strip_suffix(it)).unwrap_or(name);
-    let legible =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() || ".-".contains(c) { c } else { '-' });
-    legible.take(LONGEST_NAME).collect()
-}
-
-/// Whether a name fits a pattern, in which `*` stands for any text.
-fn fits(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((before, after)) => name.strip_prefix(before).is_some_and(|rest| {
-            rest.char_indices()
-                .map(|it| it.0)
-                .chain([rest.len()])
-                .any(|at| fits(after, &rest[at..]))
-        }),
-    }
-}
-
-impl ClustersArgs {
-    /// The clusters that were named; `None` where there is one, which needs no name.
-    ///
-    /// # Errors
-    /// When a context or a folder does not exist, or two clusters have one name.
-    pub(in crate::cli) fn inputs(
-        &self,
-        source: &DumpSourceArgs,
-        connection: &ConnectionArgs,
-    ) -> Result<Option<Vec<ClusterInput>>, Failure> {
-        let any_named = source.files().iter().any(|it| named(it).is_some());
-        if self.contexts.is_empty() && self.each.is_empty() && !any_named {
-            if let Some(name) = self.distinct.first() {
-                return Err(Failure::usage(format!("--distinct {name}: there is one cluster")));
-            }
-            return Ok(None);
-        }
-        let mut inputs = Vec::new();
-        for context in self.contexts(connection)? {
-            let connection = Box::new(connection.in_context(&context));
-            inputs.push(ClusterInput {
-                name: context.into(),
-                place: ClusterPlace::Context(connection),
-            });
-        }
-        for (name, files) in grouped(source.files()) {
-            inputs.push(dump_input(name, files));
-        }
-        for folder in &self.each {
-            inputs.extend(each(folder)?);
-        }
-        let mut names = BTreeSet::new();
-        if let Some(twice) = inputs.iter().find(|it| !names.insert(Text::clone(&it.name))) {
-            let told = format!("two clusters are called {}", escape_control(&twice.name));
-            let hint = "name them: -f NAME=FILE".to_owned();
-            return Err(Failure::usage(told).hint(Some(hint)));
-        }
-        source.belongs_to(&names)?;
-        for input in &mut inputs {
-            if let ClusterPlace::Dump(its) = &mut input.place {
-                **its = source.of_cluster(&input.name, its.files().to_vec());
-            }
-        }
-        if let Some(name) = self.distinct.iter().find(|it| !names.contains(&***it)) {
-            return Err(Failure::usage(format!("--distinct {name}: no cluster is called that")));
-        }
-        Ok(Some(inputs))
-    }
-
-    /// The contexts that were named, each once.
-    fn contexts(&self, connection: &ConnectionArgs) -> Result<Vec<String>, Failure> {
-        if self.contexts.is_empty() {
-            return Ok(Vec::new());
-        }
-        let known = context_names(&connection.options(None)).map_err(Failure::error)?;
-        let mut contexts: Vec<String> = Vec::new();
-        for typed in &self.contexts {
-            if !typed.contains('*') {
-                if contexts.contains(typed) {
-                    return Err(Failure::usage(format!("context {typed} is named twice")));
-                }
-                if !known.contains(typed) {
-                    let hint = did_you_mean(&nearest(typed, known.clone()));
-                    return Err(Failure::usage(format!("no context is called {typed}")).hint(hint));
-                }
-                contexts.push(typed.clone());
-                continue;
-            }
-            let mut fitting = known.iter().filter(|it| fits(typed, it)).peekable();
-            if fitting.peek().is_none() {
-                return Err(Failure::usage(format!("no context fits {typed:?}")));
-            }
-            for context in fitting {
-                if !contexts.contains(context) {
-                    contexts.push(context.clone());
-                }
-            }
-        }
-        Ok(contexts)
-    }
-
-    /// Holds that no two inputs are one cluster.
-    fn are_distinct(&self, clusters: &[JudgedCluster]) -> Result<(), Failure> {
-        let mut by_uid: BTreeMap<&str, &JudgedCluster> = BTreeMap::new();
-        for cluster in clusters {
-            let Some(uid) = &cluster.metadata.cluster.uid else { continue };
-            let Some(first) = by_uid.insert(uid, cluster) else { continue };
-            let is_distinct =
-                |it: &JudgedCluster| self.distinct.iter().any(|name| **name == *it.name);
-            if is_distinct(first) && is_distinct(cluster) {
-                continue;
-            }
-            let newer = match first.metadata.taken_at >= cluster.metadata.taken_at {
-                true => first,
-                false => cluster,
-            };
-            let names = format!("{},{}", first.name, cluster.name);
-            let told = format!(
-                "{} and {} are one cluster (uid {uid}); the newer one is {}",
-                first.name, cluster.name, newer.name
-            );
-            let hint = format!(
-                "pass one of them; or --distinct {names}, if one was cloned from the other"
-            );
-            return Err(Failure::usage(told).hint(Some(hint)));
-        }
-        Ok(())
-    }
-}
-
-/// Files by the name of their cluster; those without a name are one cluster.
-fn grouped(files: &[PathBuf]) -> Vec<(String, Vec<PathBuf>)> {
-    let mut groups: Vec<(String, Vec<PathBuf>)> = Vec::new();
-    let plain: Vec<PathBuf> = files.iter().filter(|it| named(it).is_none()).cloned().collect();
-    if let Some(first) = plain.first() {
-        groups.push((base_name(first), plain.clone()));
-    }
-    for (name, file) in files.iter().filter_map(|it| named(it)) {
-        match groups.iter_mut().find(|it| it.0 == name) {
-            Some(group) => group.1.push(file.into()),
-            None => groups.push((name.to_owned(), vec![file.into()])),
-        }
-    }
-    groups
-}
-
-fn dump_input(name: String, files: Vec<PathBuf>) -> ClusterInput {
-    let dump = Box::new(DumpSourceArgs::plain(files));
-    ClusterInput { name: name.into(), place: ClusterPlace::Dump(dump) }
-}
-
-/// Each file and each folder in a folder, as one cluster. Hidden ones are left out.
-fn each(folder: &Path) -> Result<Vec<ClusterInput>, Failure> {
-    let shown = folder.display();
-    let unread = |error: std::io::Error| {
-        Failure::error(anyhow::Error::new(error).context(format!("failed to read {shown}")))
-    };
-    let paths = dump::entries(folder).map_err(unread)?;
-    if paths.is_empty() {
-        return Err(Failure::usage(format!("{shown} holds no dump")));
-    }
-    Ok(paths.into_iter().map(|(path, _)| dump_input(base_name(&path), vec![path])).collect())
-}
-
 /// What is kept of one of several clusters.
-struct JudgedCluster {
+struct JudgedCluster<T> {
     name: Text,
+    /// What else the command takes from it; none of a cluster that was not read.
+    taken: Option<T>,
     metadata: ReportMetadata,
     totals: Totals,
     exempted: Vec<NamedFinding>,
@@ -267,24 +36,21 @@ struct JudgedCluster {
     references: Vec<StorageReference>,
 }
 
-impl JudgedCluster {
+impl<T> JudgedCluster<T> {
     /// Reads and judges a cluster.
     async fn read(
         input: &ClusterInput,
-        connection: &ConnectionArgs,
-        selection: &SelectionArgs,
         settings: &Settings,
+        ClustersLook { connection, namespace, take, .. }: &ClustersLook<
+            '_,
+            impl TakeFromCluster<T>,
+        >,
     ) -> Result<Self, Failure> {
         let mut settings = settings.clone();
-        let (from, source) = match &input.place {
-            ClusterPlace::Context(connection) => {
-                DumpSourceArgs::plain(Vec::new()).from(connection, selection.namespace())?
-            }
-            ClusterPlace::Dump(dump) => dump.from(connection, selection.namespace())?,
-        };
+        let (from, source) = input.source(connection, *namespace)?;
         let mut collected = collect(from, &settings, None).await?;
-        selection.settle(&[], &mut collected, &mut settings).await?;
-        Ok(Self::of(&input.name, &collected, &settings, source))
+        let taken = take(&mut collected, &mut settings, source).await?;
+        Ok(Self { taken: Some(taken), ..Self::of(input.name(), &collected, &settings, source) })
     }
 
     fn of(name: &Text, collected: &Collected, settings: &Settings, source: Source) -> Self {
@@ -299,6 +65,7 @@ impl JudgedCluster {
         let gaps = publish::tail(&collected.blind).gaps.into_iter();
         Self {
             name: Text::clone(name),
+            taken: None,
             metadata: publish::metadata(cluster, settings, origin),
             totals: collected.assessor.totals(cluster, settings),
             exempted: publish::scope(&settings.scope, &exempted).exempted,
@@ -312,12 +79,9 @@ impl JudgedCluster {
 
     /// A cluster that could not be read.
     fn unread(input: &ClusterInput, settings: &Settings, failure: &Failure) -> Self {
-        let source = match input.place {
-            ClusterPlace::Context(_) => Source::Live,
-            ClusterPlace::Dump(_) => Source::Dump,
-        };
+        let source = if input.is_live() { Source::Live } else { Source::Dump };
         let gap = Gap {
-            cluster: Some(input.name.to_string()),
+            cluster: Some(input.name().to_string()),
             resource: "all kinds".to_owned(),
             namespace: None,
             reason: format!("{:#}", failure.error),
@@ -325,7 +89,8 @@ impl JudgedCluster {
         };
         let origin = ReportOrigin { source, journal: None };
         Self {
-            name: Text::clone(&input.name),
+            name: Text::clone(input.name()),
+            taken: None,
             metadata: publish::metadata(&crate::cluster::Cluster::default(), settings, origin),
             totals: Totals::default(),
             exempted: Vec::new(),
@@ -359,34 +124,47 @@ fn limited(collected: &Collected) -> BTreeSet<RuleId> {
     collected.blind.iter().flat_map(|it| it.rules.iter().copied()).chain(between).collect()
 }
 
+/// What a command takes from a cluster that was read, before it is judged for the last time.
+pub(in crate::cli) trait TakeFromCluster<T>:
+    AsyncFn(&mut Collected, &mut Settings, Source) -> Result<T, Failure> + Sync
+{
+}
+
+impl<T, F: AsyncFn(&mut Collected, &mut Settings, Source) -> Result<T, Failure> + Sync>
+    TakeFromCluster<T> for F
+{
+}
+
+/// How clusters are read and judged.
+pub(in crate::cli) struct ClustersLook<'a, F> {
+    pub(in crate::cli) distinct: &'a DistinctArgs,
+    /// The connection, of which each context is taken.
+    pub(in crate::cli) connection: &'a ConnectionArgs,
+    /// The namespace that is read where not all may be.
+    pub(in crate::cli) namespace: Option<&'a str>,
+    pub(in crate::cli) take: F,
+}
+
 /// Several clusters, judged.
-pub(super) struct JudgedClusters {
-    clusters: Vec<JudgedCluster>,
+pub(in crate::cli) struct JudgedClusters<T> {
+    clusters: Vec<JudgedCluster<T>>,
     listed: Vec<ReportedCluster>,
     findings: Vec<Finding>,
     totals: Totals,
 }
 
-impl JudgedClusters {
+impl<T: Send> JudgedClusters<T> {
     /// Reads and judges all of them: those behind a network at once, dumps on as many threads as there are cores.
     ///
     /// # Errors
     /// When none can be read, or two of them are one.
-    pub(super) async fn read(
-        args: &ClustersArgs,
+    pub(in crate::cli) async fn read(
         inputs: &[ClusterInput],
-        connection: &ConnectionArgs,
-        selection: &SelectionArgs,
         settings: &Settings,
+        look: &ClustersLook<'_, impl TakeFromCluster<T>>,
     ) -> Result<Self, Failure> {
-        let is_live = |it: &&ClusterInput| matches!(it.place, ClusterPlace::Context(_));
-        let live = inputs.iter().filter(is_live).map(async |input| {
-            let judged = JudgedCluster::read(input, connection, selection, settings).await;
-            (input, judged)
-        });
-        let mut judged: Vec<_> = stream::iter(live).buffered(AT_ONCE).collect().await;
-        let dumps: Vec<_> = inputs.iter().filter(|it| !is_live(it)).collect();
-        judged.extend(read_dumps(&dumps, connection, selection, settings));
+        let read = async |input: &'_ ClusterInput| JudgedCluster::read(input, settings, look).await;
+        let judged = read_each(inputs, read).await;
         let mut clusters = Vec::new();
         let (mut first, mut unread) = (None, 0);
         for (input, judged) in judged {
@@ -404,14 +182,12 @@ impl JudgedClusters {
         if let Some(failure) = first.filter(|_| unread == clusters.len()) {
             return Err(failure);
         }
-        let place = |it: &JudgedCluster| inputs.iter().position(|input| input.name == it.name);
-        clusters.sort_by_key(place);
-        args.are_distinct(&clusters)?;
+        look.distinct.holds(&clusters)?;
         Ok(Self::compare(clusters))
     }
 
     /// Adds up what was found, and adds what they name in common.
-    fn compare(mut clusters: Vec<JudgedCluster>) -> Self {
+    fn compare(mut clusters: Vec<JudgedCluster<T>>) -> Self {
         let names: Vec<Text> = clusters.iter().map(|it| Text::clone(&it.name)).collect();
         let references = clusters.iter_mut().map(|it| std::mem::take(&mut it.references)).collect();
         let references = ReferencesOfClusters::new(references);
@@ -437,6 +213,24 @@ impl JudgedClusters {
         Self { clusters, listed, findings, totals }
     }
 
+    /// Returns what was taken of each cluster, with its description and what the comparison found about it.
+    pub(in crate::cli) fn into_taken(
+        self,
+    ) -> impl Iterator<Item = (ReportedCluster, T, Vec<Finding>)> {
+        let is_compared = |it: &Finding| BETWEEN_CLUSTERS.iter().any(|rule| rule.id == it.id);
+        let compared: Vec<_> = self.findings.into_iter().filter(is_compared).collect();
+        self.clusters.into_iter().zip(self.listed).filter_map(move |(cluster, listed)| {
+            let its = compared.iter().filter(|it| it.cluster.as_deref() == Some(&*listed.name));
+            let its = its.cloned().collect();
+            Some((listed, cluster.taken?, its))
+        })
+    }
+
+    /// Whether everything of all clusters was read.
+    pub(in crate::cli) fn is_complete(&self) -> bool {
+        self.clusters.iter().all(|it| it.gaps.is_empty())
+    }
+
     /// What a report about them says.
     pub(super) fn reported<'a>(
         &'a self,
@@ -446,8 +240,7 @@ impl JudgedClusters {
         let clusters = &self.clusters;
         let limited: BTreeSet<RuleId> =
             clusters.iter().flat_map(|it| it.limited.iter().copied()).collect();
-        let is_complete = clusters.iter().all(|it| it.gaps.is_empty());
-        let checks = checks(rules::all(), &limited, is_complete, settings);
+        let checks = checks(rules::all(), &limited, self.is_complete(), settings);
         let is_live = clusters.iter().any(|it| it.metadata.source == Source::Live);
         let taken_at = clusters.iter().filter_map(|it| it.metadata.taken_at.clone()).min();
         let source = if is_live { Source::Live } else { Source::Dump };
@@ -477,7 +270,7 @@ impl JudgedClusters {
     }
 
     /// Tells on stderr what was read, and what was not.
-    fn tell(&self) {
+    pub(in crate::cli) fn tell(&self) {
         for cluster in &self.clusters {
             for note in &cluster.notes {
                 let (name, note) = (escape_control(&cluster.name), escape_control(note));
@@ -502,34 +295,16 @@ impl JudgedClusters {
     }
 }
 
-/// Reads and judges dumps, one after the other on each core.
-fn read_dumps<'a>(
-    dumps: &[&'a ClusterInput],
-    connection: &ConnectionArgs,
-    selection: &SelectionArgs,
-    settings: &Settings,
-) -> Vec<(&'a ClusterInput, Result<JudgedCluster, Failure>)> {
-    let next = AtomicUsize::new(0);
-    let judged = Mutex::new(Vec::with_capacity(dumps.len()));
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let work = || {
-        let runtime = tokio::runtime::Builder::new_current_thread().build();
-        while let Some(input) = dumps.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let read = match &runtime {
-                Ok(runtime) => {
-                    runtime.block_on(JudgedCluster::read(input, connection, selection, settings))
-                }
-                Err(error) => {
-                    Err(Failure::error(anyhow::anyhow!("no thread can be started: {error}")))
-                }
-            };
-            judged.lock().unwrap_or_else(PoisonError::into_inner).push((*input, read));
-        }
-    };
-    thread::scope(|scope| {
-        for _ in 0..cores.min(dumps.len()) {
-            scope.spawn(work);
-        }
-    });
-    judged.into_inner().unwrap_or_else(PoisonError::into_inner)
+impl<T> Identified for JudgedCluster<T> {
+    fn name(&self) -> &Text {
+        &self.name
+    }
+
+    fn uid(&self) -> Option<&str> {
+        self.metadata.cluster.uid.as_deref()
+    }
+
+    fn taken_at(&self) -> Option<&str> {
+        self.metadata.taken_at.as_deref()
+    }
 }

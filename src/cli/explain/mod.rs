@@ -11,6 +11,8 @@ use serde::Serialize;
 use super::{
     Exit, Failure,
     args::{ConnectionArgs, GapArgs, format, namespace, unknown_rule},
+    audit::{ClustersLook, JudgedClusters},
+    clusters::{ClusterInput, ClustersArgs, DistinctArgs},
     collect::{Collected, collect, dump_failure, tell, tell_notes},
     completion::{DOCUMENTS, formats},
     reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
@@ -21,7 +23,9 @@ use crate::{
     cluster::Cluster,
     model::{Kind, ObjectKey, Question, Settings, counted, escape_control, program},
     output::{
-        explanation::{self, ExplainedFindings, FindingExplanation, FindingExplanationList},
+        explanation::{
+            self, ExplainedFindings, ExplanationList, FindingExplanation, FindingExplanationList,
+        },
         format::Format,
         list as write_list,
         publish::{self, ReportOrigin},
@@ -54,6 +58,10 @@ pub struct ExplainArgs {
     namespace: Option<String>,
     #[command(flatten)]
     dump: DumpSourceArgs,
+    #[command(flatten)]
+    clusters: ClustersArgs,
+    #[command(flatten)]
+    distinct: DistinctArgs,
     #[command(flatten)]
     judgement: JudgementArgs,
     #[command(flatten)]
@@ -92,7 +100,74 @@ impl ExplainArgs {
                 "two namespaces are given: {typed} before the name, {flag} with -n"
             )));
         }
-        Box::pin(self.object(connection, &named, &format)).await
+        let inputs = self.inputs(connection)?;
+        match inputs {
+            Some(inputs) => Box::pin(self.in_several(&inputs, connection, &named, &format)).await,
+            None => Box::pin(self.object(connection, &named, &format)).await,
+        }
+    }
+
+    /// Returns the clusters that are named, if these are several.
+    fn inputs(&self, connection: &ConnectionArgs) -> Result<Option<Vec<ClusterInput>>, Failure> {
+        let inputs = self.clusters.inputs(&self.dump, connection)?;
+        self.distinct.belongs_to(inputs.as_deref())?;
+        Ok(inputs)
+    }
+
+    /// Explains the objects of this name in several clusters, with what the clusters name in common.
+    async fn in_several(
+        &self,
+        inputs: &[ClusterInput],
+        connection: &ConnectionArgs,
+        named: &NamedObject,
+        format: &Format,
+    ) -> Result<Exit, Failure> {
+        let settings = self.settings();
+        let take = async |collected: &mut Collected, settings: &mut Settings, source| {
+            note_unknown_drivers(collected, settings);
+            let known = self.namespace.clone().or_else(|| collected.namespace.clone());
+            let key = named.key(&collected.intake.cluster, known.as_deref())?;
+            let explained = explained(collected, settings, &key).await?;
+            let absent = || named::not_found(&collected.intake.cluster, &key);
+            let explained = explained.ok_or_else(absent);
+            Ok(explained.map(|it| whole(collected, settings, it, source)))
+        };
+        let look = ClustersLook {
+            distinct: &self.distinct,
+            connection,
+            namespace: named.namespace().or(self.namespace.as_deref()),
+            take,
+        };
+        let judged = JudgedClusters::read(inputs, &settings, &look).await?;
+        let complete = judged.is_complete();
+        judged.tell();
+        let (mut found, mut absent) = (Vec::new(), Vec::new());
+        for (cluster, explained, compared) in judged.into_taken() {
+            match explained {
+                Ok(explanation) => found.push(explanation.of_cluster(cluster, compared)),
+                Err(failure) => absent.push((cluster.name, failure)),
+            }
+        }
+        for (cluster, failure) in &absent {
+            let told = format!("{cluster}: {:#}", failure.error);
+            terminal::note(&format!("note: {}", escape_control(&told)));
+        }
+        if let Some((_, failure)) = absent.into_iter().next().filter(|_| found.is_empty()) {
+            return Err(failure);
+        }
+        let list = ExplanationList::of(found);
+        print_document(&list, format, |out| {
+            for (number, explanation) in list.items.iter().enumerate() {
+                let line = if number == 0 { "" } else { "\n" };
+                let clusters = explanation.metadata.clusters.iter();
+                let names: Vec<_> = clusters.map(|it| escape_control(&it.name)).collect();
+                writeln!(out, "{line}Cluster {}", names.join(", "))?;
+                print_text(out, explanation)?;
+            }
+            Ok(())
+        })?;
+        let is_whole = complete && list.items.iter().all(|it| it.gaps.is_empty());
+        Ok(self.gaps.settle(if is_whole { Exit::Done } else { Exit::Incomplete }))
     }
 
     fn format(&self) -> Result<Format, Failure> {
@@ -143,6 +218,10 @@ impl ExplainArgs {
 
     /// Lists the drivers of the cluster, with what is known of them.
     async fn drivers(&self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
+        if self.inputs(connection)?.is_some() {
+            return Err(Failure::usage("a list of drivers is one of a single cluster")
+                .hint(Some("explain driver/NAME explains a driver in several")));
+        }
         let settings = self.settings();
         let (from, _) = self.dump.from(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, None).await?;
@@ -264,13 +343,14 @@ fn known(
 }
 
 fn print_explanation(shape: &explanation::Explanation, format: &Format) -> Result<(), Failure> {
-    let exit = print_document(shape, format, |out| {
-        let width = terminal::width().map_or(WIDTH, |it| usize::from(it).min(WIDEST));
-        let mut screen = Vec::new();
-        shape.print(&mut screen, width, terminal::colour())?;
-        writeln!(out, "{}", String::from_utf8_lossy(&screen).trim_end())
-    });
-    exit.map(drop)
+    print_document(shape, format, |out| print_text(out, shape)).map(drop)
+}
+
+fn print_text(out: &mut dyn Write, shape: &explanation::Explanation) -> io::Result<()> {
+    let width = terminal::width().map_or(WIDTH, |it| usize::from(it).min(WIDEST));
+    let mut screen = Vec::new();
+    shape.print(&mut screen, width, terminal::colour())?;
+    writeln!(out, "{}", String::from_utf8_lossy(&screen).trim_end())
 }
 
 /// Prints a document in a format; `text` prints the table.

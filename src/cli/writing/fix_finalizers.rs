@@ -82,7 +82,7 @@ pub struct FixFinalizersArgs {
     saved: SavedArgs,
     /// Go on: repair at once what needs no flag and destroys no data
     #[arg(long, requires = "yes", conflicts_with_all = [
-        "objects", "driver_absent", "rolled_back", "accept_leak", "reclaim", "backend_exclusive", "destroy_snapshots",
+        "objects", "driver_absent", "rolled_back", "accept_leak", "reclaim", "backend_exclusive", "beside", "all_clusters", "destroy_snapshots",
         "keep_data", "destroy_data", "remove_finalizer", "from", "secret", "no_secret", "journal_only", "filename",
         "complete", "taken_at",
         "dry_run", "plan_out", "max_percent", "allow_gaps",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{SavedArgs, WriteArgs, perform};
+use super::{WriteArgs, perform, several::PlanForSeveral};
 use crate::{
     cli::{
         Exit, Failure, Interrupt,
@@ -12,7 +12,9 @@ use crate::{
             ConnectionArgs, MinimumAge, RecordArgs, StorageArgs, ThresholdSetting, namespace,
             narrowed_scope, object_name, threshold_candidates,
         },
+        clusters::{ClusterInput, ClustersArgs, DistinctArgs},
         collect::{Collected, collect},
+        reading::DumpSourceArgs,
         terminal,
     },
     facts,
@@ -102,12 +104,16 @@ pub struct GcArgs {
     #[arg(long, value_name = "NAME=DURATION", add = threshold_candidates())]
     threshold: Vec<ThresholdSetting>,
     #[command(flatten)]
-    saved: SavedArgs,
+    saved: DumpSourceArgs,
+    #[command(flatten)]
+    clusters: ClustersArgs,
+    #[command(flatten)]
+    distinct: DistinctArgs,
     /// Go on: announce what is old enough, reclaim what is due
     #[arg(long, requires_all = ["announce", "yes"], conflicts_with_all = [
         "volumes", "announced", "include_vetoed", "keep_backend", "journal_only", "include_unknown_age",
         "include_recreated", "backend_verified", "provisioner_alive", "include_wanted", "no_other_users",
-        "backend_exclusive",
+        "backend_exclusive", "beside", "all_clusters", "contexts", "each", "distinct",
         "destroy_snapshots", "destroy_data", "filename", "allow_gaps", "complete", "taken_at", "dry_run", "plan_out", "max_percent",
     ])]
     watch: bool,
@@ -128,6 +134,22 @@ impl GcArgs {
         let selection = self.selection()?;
         let format = self.write.format()?;
         let announces = self.announces()?;
+        let inputs = self.clusters.inputs(&self.saved, connection)?;
+        self.distinct.belongs_to(inputs.as_deref())?;
+        if let Some(inputs) = inputs {
+            self.only_plans(&inputs)?;
+            let planned = PlanForSeveral {
+                inputs: &inputs,
+                distinct: &self.distinct,
+                connection,
+                namespace: self.namespace.as_deref(),
+                settings: &settings,
+                selection: &selection,
+                announces,
+            };
+            let exit = Box::pin(planned.run(&format)).await?;
+            return Ok(self.write.gaps.settle(exit));
+        }
         let from = self.saved.or_watched(connection, self.namespace.as_deref())?;
         let mut collected = collect(from, &settings, None).await?;
         collected.expect_namespaces(self.namespace.as_deref()).await?;
@@ -144,6 +166,20 @@ impl GcArgs {
             }
         }
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
+    }
+
+    /// Holds that no cluster of several is to be changed: one is, with others beside it.
+    fn only_plans(&self, inputs: &[ClusterInput]) -> Result<(), Failure> {
+        if self.write.plan_out.is_some() {
+            return Err(Failure::usage("--plan-out saves the plan for one cluster")
+                .hint(Some("--context NAME --beside OTHERS")));
+        }
+        if !self.write.only_plans() && inputs.iter().any(ClusterInput::is_live) {
+            let hint =
+                "--dry-run=client shows the plans; --context NAME --beside OTHERS changes one";
+            return Err(Failure::usage("one cluster is changed at a time").hint(Some(hint)));
+        }
+        Ok(())
     }
 
     /// Announces and reclaims volumes until it is ended.
@@ -222,7 +258,7 @@ impl GcArgs {
 }
 
 /// Refuses the whole run where announcements could not be read: then it is unknown what is announced or vetoed.
-fn known(collected: &Collected, settings: &Settings) -> Result<(), Failure> {
+pub(super) fn known(collected: &Collected, settings: &Settings) -> Result<(), Failure> {
     let namespace = &settings.recording.namespace;
     let answers = collected.intake.cluster.answers();
     let reason = match answers.get(&facts::announcements_question(namespace)) {

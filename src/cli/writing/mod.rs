@@ -13,6 +13,7 @@ pub(super) mod perform;
 pub(super) mod rebind;
 pub(super) mod retain;
 pub(super) mod retention_reconcile;
+mod several;
 pub(super) mod undo;
 
 use std::path::{Path, PathBuf};

@@ -7,6 +7,7 @@ use crate::{
     cli::{
         Exit, Failure, Interrupt,
         args::ConnectionArgs,
+        beside::BesideArgs,
         collect::{ClusterSource, collect},
     },
     model::{AskedEntry, Text},
@@ -40,6 +41,8 @@ pub struct OrphanArgs {
     #[arg(long)]
     no_other_users: bool,
     #[command(flatten)]
+    beside: BesideArgs,
+    #[command(flatten)]
     secret: SecretArgs,
     #[command(flatten)]
     write: WriteArgs,
@@ -68,6 +71,7 @@ impl OrphanArgs {
         settings.destroy_snapshots = self.destroy_snapshots;
         settings.include_wanted = self.include_wanted;
         settings.no_other_users = self.no_other_users;
+        self.beside.take_into(&mut settings);
         if self.backend_exclusive {
             settings.backend_exclusive.extend(self.driver.as_deref().map(Text::from));
         }

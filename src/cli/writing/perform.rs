@@ -146,7 +146,8 @@ pub(in crate::cli) async fn execute(
         confirmed.settings().clone(),
         std::mem::take(&mut collected.intake),
         live.watches,
-    );
+    )
+    .beside(collected.beside.clone());
     let Execution { journal, field_manager, options, interrupted, in_background, progress } =
         execution;
     if in_background.is_some() {
@@ -245,7 +246,7 @@ async fn carry_out(
 }
 
 /// Returns the name of the cluster or the dump that a plan is for, and of the namespaces that it is about.
-fn place(collected: &Collected, plan: &Plan) -> String {
+pub(super) fn place(collected: &Collected, plan: &Plan) -> String {
     let of_objects = plan.changes.iter().map(|it| &it.object);
     let objects = of_objects.chain(plan.refusals.iter().map(|it| &it.object));
     // What a filter selects is of these namespaces, or of all; what was named is where it is.
@@ -297,7 +298,7 @@ fn show(
     Ok(())
 }
 
-fn totals(shape: &writing::Plan, gaps: bool) -> String {
+pub(super) fn totals(shape: &writing::Plan, gaps: bool) -> String {
     // StatefulSets and namespaces have no size.
     let size = match &*shape.summary.capacity {
         "0" => String::new(),

@@ -76,7 +76,7 @@ pub struct RetentionReconcileArgs {
     saved: SavedArgs,
     /// Go on: remove owner references as soon as they contradict a policy
     #[arg(long, requires = "yes", conflicts_with_all = [
-        "names", "selector", "add_owners", "delete_leftovers", "backend_exclusive", "destroy_snapshots", "filename", "complete", "taken_at",
+        "names", "selector", "add_owners", "delete_leftovers", "backend_exclusive", "beside", "all_clusters", "destroy_snapshots", "filename", "complete", "taken_at",
         "dry_run", "plan_out", "max_percent", "allow_gaps",
     ])]
     watch: bool,

@@ -14,7 +14,7 @@ use super::{
     publish::reference,
     repeated::RepeatedFlags,
     report::short_name,
-    wire::{API_VERSION, Evidence, Finding, Gap, ObjectReference, ReportMetadata},
+    wire::{API_VERSION, Evidence, Finding, Gap, ObjectReference, ReportMetadata, ReportedCluster},
 };
 use crate::{
     cluster::Unseen,
@@ -154,7 +154,41 @@ pub struct ExplainedFindings {
     pub related_total: usize,
 }
 
+/// Explanations of the objects of one name in several clusters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ExplanationList {
+    /// `storage.kubectl.dev/v1alpha1`.
+    pub api_version: String,
+    /// `ExplanationList`.
+    pub kind: String,
+    /// One for each cluster that has the object, in the order in which they were named.
+    pub items: Vec<Explanation>,
+}
+
+impl ExplanationList {
+    /// Returns a list of these.
+    pub fn of(items: Vec<Explanation>) -> Self {
+        Self { api_version: API_VERSION.to_owned(), kind: "ExplanationList".to_owned(), items }
+    }
+}
+
 impl Explanation {
+    /// Returns the explanation as one of several clusters, with what the comparison of these found about its object.
+    pub fn of_cluster(mut self, cluster: ReportedCluster, compared: Vec<Finding>) -> Self {
+        let is_own = |it: &Finding| {
+            let (found, own) = (&it.object, &self.object);
+            (&found.kind, &found.namespace, &found.name) == (&own.kind, &own.namespace, &own.name)
+        };
+        self.findings.extend(compared.into_iter().filter(is_own));
+        self.findings.sort_by_key(|it| model::Severity::parse(&it.severity));
+        for finding in self.findings.iter_mut().chain(&mut self.related) {
+            finding.cluster = Some(cluster.name.clone());
+        }
+        self.metadata.clusters = vec![cluster];
+        self
+    }
+
     /// Returns the public shape of an explanation and the findings about its object.
     pub fn new(
         explanation: rules::Explanation,

@@ -6,7 +6,10 @@ mod saved;
 mod step;
 mod table;
 
-pub use plan::{Plan, PlanMetadata, PlannedChange, RefusedChange, SavedSettings, change, plan};
+pub use plan::{
+    Plan, PlanList, PlanMetadata, PlanOfCluster, PlannedChange, RefusedChange, SavedSettings,
+    change, plan,
+};
 pub use receipt::{
     ClusterJournal, Journal, JournalEntry, LeaderTerm, Receipt, ReceiptContext, ReceiptMetadata,
     journal, journal_entry, journal_table, leader_term, receipt,

@@ -36,6 +36,35 @@ pub struct Plan {
     pub refusals: Vec<RefusedChange>,
 }
 
+/// Plans for several clusters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanList {
+    /// `storage.kubectl.dev/v1alpha1`.
+    pub api_version: String,
+    /// `PlanList`.
+    pub kind: String,
+    /// The plan for each, in the order in which they were named.
+    pub items: Vec<PlanOfCluster>,
+}
+
+/// The plan for one of several clusters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PlanOfCluster {
+    /// What the user calls the cluster.
+    pub cluster: String,
+    /// The plan.
+    #[serde(flatten)]
+    pub plan: Plan,
+}
+
+impl PlanList {
+    /// Returns a list of these.
+    pub fn of(items: Vec<PlanOfCluster>) -> Self {
+        Self { api_version: API_VERSION.to_owned(), kind: "PlanList".to_owned(), items }
+    }
+}
+
 /// For which command, when, for which cluster, under which settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -76,6 +105,12 @@ pub struct SavedSettings {
     /// `--backend-exclusive`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub backend_exclusive: Vec<String>,
+    /// `--beside`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<String>,
+    /// `--all-clusters`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all_clusters: bool,
     /// `--include-wanted`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub include_wanted: bool,

@@ -3,8 +3,8 @@
 use super::super::publish::thresholds;
 use super::plan::{Plan, SavedSettings};
 use crate::model::{
-    Recording, SecretAssertion, Settings, SnapshotFirst, Text, Threshold, Time, parse_duration,
-    parse_time,
+    Beside, Recording, SecretAssertion, Settings, SnapshotFirst, Text, Threshold, Time,
+    parse_duration, parse_time,
 };
 use crate::output::wire::API_VERSION;
 
@@ -70,6 +70,8 @@ impl SavedSettings {
             include_recreated: settings.include_recreated,
             backend_verified: settings.backend_verified,
             backend_exclusive: settings.backend_exclusive.iter().map(ToString::to_string).collect(),
+            beside: settings.beside.clusters.iter().map(ToString::to_string).collect(),
+            all_clusters: settings.beside.are_all,
             include_wanted: settings.include_wanted,
             destroy_snapshots: settings.destroy_snapshots,
             destroy_data: settings.destroy_data,
@@ -111,6 +113,10 @@ impl SavedSettings {
             include_recreated: self.include_recreated,
             backend_verified: self.backend_verified,
             backend_exclusive: self.backend_exclusive.iter().map(|it| Text::from(&**it)).collect(),
+            beside: Beside {
+                clusters: self.beside.iter().map(|it| Text::from(&**it)).collect(),
+                are_all: self.all_clusters,
+            },
             include_wanted: self.include_wanted,
             destroy_snapshots: self.destroy_snapshots,
             destroy_data: self.destroy_data,

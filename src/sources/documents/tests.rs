@@ -10,7 +10,7 @@ use crate::dump::{DumpWriter, Replace};
 
 /// A dump of ours that says it has seen all claims and attachments, and holds one attachment.
 fn own(path: &Path) {
-    let mut writer = DumpWriter::create(path, Replace::Dumps, &records::DumpHeader::now())
+    let mut writer = DumpWriter::create(path, Replace::Dumps, &records::DumpHeader::now(None))
         .expect("because there is room");
     let attachment = serde_json::json!({"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment",
         "metadata": {"name": "a"}, "spec": {"attacher": "d", "source": {"persistentVolumeName": "pv"}}});

@@ -342,9 +342,10 @@ fn parse_root(mut root: Node, faults: &mut Vec<Fault>) -> Option<WatchPolicy> {
 
 /// Flags of the commands with which a user accepts a danger, or asserts what cannot be read. That user looks at
 /// the object and at what is known of it.
-const DANGER_FLAGS: [&str; 18] = [
+const DANGER_FLAGS: [&str; 19] = [
     "accept-leak",
     "add-owners",
+    "all-clusters",
     "backend-exclusive",
     "backend-verified",
     "delete-leftovers",

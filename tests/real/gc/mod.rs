@@ -1,6 +1,7 @@
 //! `gc`, `retain` and `apply` against real controllers: what they refuse, what they send, and what is gone afterwards.
 
 mod announced;
+mod beside;
 mod bounds;
 mod confirmed;
 mod kept;

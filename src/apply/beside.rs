@@ -1,0 +1,164 @@
+//! The clusters beside the one that is changed: read for the plan, and again before each change that loses data.
+
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
+
+use futures::{StreamExt as _, stream};
+use tokio::sync::Mutex;
+
+use crate::client::Reader;
+use crate::cluster::{
+    Cluster, ClustersBeside, NamedClusters, ReferencesOfClusters, StorageReference,
+};
+use crate::facts;
+use crate::model::{Kind, Question, Text};
+use crate::rules;
+use crate::sources::{
+    answers,
+    intake::Intake,
+    live::{self, LiveOptions},
+};
+
+/// How many clusters are read at once.
+const AT_ONCE: usize = 8;
+
+/// The kinds whose objects name storage.
+const NAMING: [Kind; 4] =
+    [Kind::PersistentVolume, Kind::VolumeAttachment, Kind::VolumeSnapshotContent, Kind::Pod];
+
+/// A cluster that is read live beside the one that is changed.
+pub struct LiveBeside {
+    /// What the user calls it.
+    pub name: Text,
+    /// The connection; or why there is none.
+    pub reader: Result<Reader, String>,
+    /// The items per page, as the user wants them.
+    pub chunk_size: Option<u32>,
+}
+
+/// What a dump says of a cluster beside the one that is changed.
+pub struct SavedBeside {
+    /// What the user calls it.
+    pub name: Text,
+    /// The uid of the cluster, if the dump holds it.
+    pub uid: Option<Text>,
+    /// What it names of storage; or why that is unknown.
+    pub references: Result<Vec<StorageReference>, String>,
+}
+
+/// Reads the clusters beside the one that is changed.
+pub struct BesideReader {
+    live: Vec<LiveBeside>,
+    saved: Arc<NamedClusters>,
+    saved_unread: Option<String>,
+    /// The uids of the dumps; `None` where one does not hold it.
+    saved_uids: Vec<Option<Text>>,
+    record_namespace: Text,
+    are_all: bool,
+    last: Mutex<Option<(Instant, BesideLook)>>,
+}
+
+/// What clusters named when they were read, and the uids of those that were read live.
+#[derive(Debug, Clone)]
+pub struct BesideLook {
+    /// What they name.
+    pub clusters: ClustersBeside,
+    /// Their uids, by name.
+    pub uids: BTreeMap<Text, Text>,
+}
+
+/// What a cluster names of storage, and its uid.
+type Named = (Vec<StorageReference>, Text);
+
+impl BesideReader {
+    /// Reads these clusters, and takes what dumps say as it is. `are_all` is the user's word that there are no others.
+    pub fn new(
+        live: Vec<LiveBeside>,
+        saved: Vec<SavedBeside>,
+        record_namespace: &Text,
+        are_all: bool,
+    ) -> Self {
+        let saved_uids = saved.iter().map(|it| it.uid.clone()).collect();
+        let named = saved.into_iter().map(|it| (it.name, it.references));
+        let (saved, saved_unread) = together(named);
+        let record_namespace = Text::clone(record_namespace);
+        let (saved, last) = (Arc::new(saved), Mutex::default());
+        Self { live, saved, saved_unread, saved_uids, record_namespace, are_all, last }
+    }
+
+    /// Reads them. Changes that wait for it at the same time share what is read after all of them asked.
+    pub async fn read(&self) -> BesideLook {
+        let asked = Instant::now();
+        let mut last = self.last.lock().await;
+        if let Some((_, look)) = last.as_ref().filter(|(began, _)| *began >= asked) {
+            return look.clone();
+        }
+        let began = Instant::now();
+        let looks = stream::iter(&self.live).map(async |it| (it, self.look(it).await));
+        let looks: Vec<_> = looks.buffered(AT_ONCE).collect().await;
+        let mut uids = BTreeMap::new();
+        let named = looks.into_iter().map(|(cluster, look)| {
+            let references = look.map(|(references, uid)| {
+                uids.insert(Text::clone(&cluster.name), uid);
+                references
+            });
+            (Text::clone(&cluster.name), references)
+        });
+        let (live, unread) = together(named);
+        let is_live =
+            |uid: &Option<Text>| uid.as_ref().is_some_and(|it| uids.values().any(|uid| uid == it));
+        let clusters = ClustersBeside {
+            groups: vec![Arc::clone(&self.saved), Arc::new(live)],
+            own: None,
+            unread: unread.or_else(|| self.saved_unread.clone()),
+            are_all: self.are_all && self.saved_uids.iter().all(is_live),
+        };
+        let look = BesideLook { clusters, uids };
+        *last = Some((began, look.clone()));
+        look
+    }
+
+    async fn look(&self, cluster: &LiveBeside) -> Result<Named, String> {
+        let reader = cluster.reader.as_ref().map_err(String::clone)?;
+        let options = LiveOptions {
+            kinds: NAMING.to_vec(),
+            chunk_size: cluster.chunk_size,
+            ..LiveOptions::default()
+        };
+        let mut intake = Intake::new(None);
+        let read = live::read(reader, &options, &mut intake, &mut |_| {}).await;
+        read.map_err(|error| format!("{:#}", anyhow::Error::new(error)))?;
+        let kept = Question::KeptBackends { namespace: Text::clone(&self.record_namespace) };
+        let answered = answers::ask(reader, [kept], &mut intake).await;
+        answered.map_err(|error| error.to_string())?;
+        let uid = intake.cluster.server().and_then(|it| it.cluster_uid.as_deref());
+        let uid = uid.ok_or("its uid, that of namespace kube-system, could not be read")?.into();
+        Ok((named_storage(&intake.cluster, &NAMING)?, uid))
+    }
+}
+
+/// Returns what a cluster names of storage.
+///
+/// # Errors
+/// When one of these kinds was not read, with the reason.
+pub fn named_storage(cluster: &Cluster, kinds: &[Kind]) -> Result<Vec<StorageReference>, String> {
+    rules::named_storage(cluster, kinds)
+        .map_err(|unseen| format!("{} were not read: {}", unseen.kind.plural(), unseen.reason))
+}
+
+/// Puts clusters into one index, and returns with it which of them was not read.
+fn together(
+    clusters: impl Iterator<Item = (Text, Result<Vec<StorageReference>, String>)>,
+) -> (NamedClusters, Option<String>) {
+    let (mut names, mut references, mut unread) = (Vec::new(), Vec::new(), None);
+    for (name, named) in clusters {
+        match named {
+            Ok(named) => references.push(named),
+            Err(why) => {
+                references.push(Vec::new());
+                unread.get_or_insert_with(|| facts::unknown_beside(&name, &why));
+            }
+        }
+        names.push(name);
+    }
+    (NamedClusters { names, references: ReferencesOfClusters::new(references) }, unread)
+}

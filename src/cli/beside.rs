@@ -1,0 +1,130 @@
+//! The clusters beside the one that is changed: what they name is refused (semantics K.4).
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use clap::Args;
+
+use super::{
+    Failure,
+    args::ConnectionArgs,
+    clusters::{ClusterInput, beside, read_each},
+    collect::{Collected, collect, connect},
+};
+use crate::{
+    apply::{BesideReader, LiveBeside, SavedBeside, named_storage},
+    client::Reader,
+    model::{Beside, Kind, Settings, Text, escape_control},
+};
+
+/// Clusters that are read beside the one that is changed.
+#[derive(Debug, Args)]
+pub(super) struct BesideArgs {
+    /// Read these clusters too, and refuse what they name: contexts, quoted patterns, NAME=DUMP
+    #[arg(long, value_name = "CLUSTER", value_delimiter = ',')]
+    beside: Vec<String>,
+    /// Assert that no cluster but these can name the same storage
+    #[arg(long, requires = "beside")]
+    all_clusters: bool,
+}
+
+impl BesideArgs {
+    /// Puts the flags into the settings, which a saved plan keeps.
+    pub(super) fn take_into(&self, settings: &mut Settings) {
+        let clusters = self.beside.iter().map(|it| Text::from(&**it)).collect();
+        settings.beside = Beside { clusters, are_all: self.all_clusters };
+    }
+}
+
+impl Collected {
+    /// Reads the clusters beside this one, if the settings name any.
+    ///
+    /// # Errors
+    /// When one of them does not exist, is this one, or is named twice; or a dump cannot be read. A cluster that cannot
+    /// be read is no error: its storage is unknown, and nothing is permitted.
+    pub(super) async fn look_beside(
+        &mut self,
+        connection: &ConnectionArgs,
+        settings: &Settings,
+    ) -> Result<(), Failure> {
+        if settings.beside.clusters.is_empty() {
+            return Ok(());
+        }
+        if let Some(flag) = connection.cluster_flag() {
+            return Err(Failure::usage(format!("--beside and {flag} exclude each other"))
+                .hint(Some("--context names the cluster that is changed")));
+        }
+        let own_context = self.live.as_ref().and_then(|it| it.connection.context.clone());
+        let inputs = beside(&settings.beside, connection, own_context.as_deref())?;
+        let own = self.intake.cluster.server().and_then(|it| it.cluster_uid.clone());
+        let (live, dumps): (Vec<_>, Vec<_>) = inputs.into_iter().partition(ClusterInput::is_live);
+        let mut saved = Vec::new();
+        for (input, read) in read_each(&dumps, async |it| Self::saved(it, connection).await).await {
+            let (dump, taken_at) = read?;
+            if own.is_some() && dump.uid.as_deref() == own.as_deref() {
+                return Err(is_own(input.name()));
+            }
+            let taken_at = taken_at.unwrap_or_else(|| "an unknown time".to_owned());
+            self.notes.push(format!(
+                "cluster {} is read from a dump of {taken_at}: what it names is refused, what it does not name is not \
+                 permitted by it",
+                dump.name
+            ));
+            saved.push(dump);
+        }
+        let mut contexts = Vec::new();
+        for input in &live {
+            contexts.push(connected(input, connection).await);
+        }
+        let are_all = settings.beside.are_all && own.is_some();
+        let namespace = &settings.recording.namespace;
+        let reader = BesideReader::new(contexts, saved, namespace, are_all);
+        let look = reader.read().await;
+        let mut names: BTreeMap<&Text, &Text> = BTreeMap::new();
+        for (name, uid) in &look.uids {
+            if own.as_deref() == Some(&**uid) {
+                return Err(is_own(name));
+            }
+            if let Some(first) = names.insert(uid, name) {
+                let told = format!("--beside: {first} and {name} are one cluster (uid {uid})");
+                return Err(Failure::usage(escape_control(&told).into_owned()));
+            }
+        }
+        self.intake.cluster.set_beside(look.clusters);
+        self.beside = Some(Arc::new(reader));
+        Ok(())
+    }
+
+    /// Reads a dump, and returns what it says and when it was taken.
+    async fn saved(
+        input: &ClusterInput,
+        connection: &ConnectionArgs,
+    ) -> Result<(SavedBeside, Option<String>), Failure> {
+        let (from, _) = input.source(connection, None)?;
+        let collected = Box::pin(collect(from, &Settings::default(), None)).await?;
+        let cluster = &collected.intake.cluster;
+        let uid = cluster.server().and_then(|it| it.cluster_uid.as_deref());
+        let dump = SavedBeside {
+            name: Text::clone(input.name()),
+            uid: uid.map(Text::from),
+            // It permits nothing: what else it lacks is no matter.
+            references: named_storage(cluster, &[Kind::PersistentVolume]),
+        };
+        Ok((dump, cluster.clock().map(|it| it.to_rfc3339_opts(chrono::SecondsFormat::Secs, true))))
+    }
+}
+
+/// Opens the connection to a context. What hinders it is told where it is needed.
+async fn connected(input: &ClusterInput, connection: &ConnectionArgs) -> LiveBeside {
+    let connection = connection.in_context(input.name());
+    let opened = connect(&connection, None).await;
+    LiveBeside {
+        name: Text::clone(input.name()),
+        reader: opened.map(|it| Reader::new(&it)).map_err(|failure| format!("{:#}", failure.error)),
+        chunk_size: connection.chunk_size(),
+    }
+}
+
+fn is_own(name: &Text) -> Failure {
+    let told = format!("--beside {} is the cluster that is changed", escape_control(name));
+    Failure::usage(told)
+}

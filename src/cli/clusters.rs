@@ -1,0 +1,412 @@
+//! Which clusters a command reads: several in one look, or some beside the one that is changed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use clap::Args;
+use futures::{StreamExt as _, stream};
+
+use super::{
+    Failure,
+    args::ConnectionArgs,
+    collect::{ClusterSource, connect},
+    reading::{DumpSourceArgs, is_cluster_name},
+};
+use crate::{
+    client::{Reader, cluster_uid, context_names},
+    dump,
+    model::{Beside, Text, did_you_mean, escape_control, nearest},
+    output::wire::Source,
+    sources::DumpHeader,
+};
+
+/// How many clusters are read at once over the network.
+const AT_ONCE: usize = 8;
+/// Most characters of a name that a dump gives a cluster.
+const LONGEST_NAME: usize = 63;
+
+/// Which clusters are read in one report.
+#[derive(Debug, Args)]
+pub(super) struct ClustersArgs {
+    /// Read the clusters of these contexts in one report: names, and quoted patterns such as 'prod-*'
+    #[arg(long, value_name = "CONTEXT", value_delimiter = ',', conflicts_with_all = [
+        "context", "server", "cluster", "user", "token", "client_certificate", "client_key",
+        "certificate_authority", "insecure_skip_tls_verify", "tls_server_name",
+    ])]
+    contexts: Vec<String>,
+    /// Read each file and each folder in this folder as the dump of one cluster
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, group = "dumps")]
+    each: Vec<PathBuf>,
+}
+
+/// Which of several clusters are several although they have one UID.
+#[derive(Debug, Args)]
+pub(super) struct DistinctArgs {
+    /// Assert that these clusters are several although they have one UID: one was cloned from the other
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    distinct: Vec<String>,
+}
+
+/// A cluster that was read, as it is told from others.
+pub(super) trait Identified {
+    /// Returns the name that the user gave it.
+    fn name(&self) -> &Text;
+    /// Returns its uid, if it is known.
+    fn uid(&self) -> Option<&str>;
+    /// Returns when it was read, as text that sorts by time.
+    fn taken_at(&self) -> Option<&str>;
+}
+
+impl DistinctArgs {
+    /// Holds that the names are those of clusters that are read.
+    ///
+    /// # Errors
+    /// When one is not.
+    pub(super) fn belongs_to(&self, inputs: Option<&[ClusterInput]>) -> Result<(), Failure> {
+        let Some(inputs) = inputs else {
+            return match self.distinct.first() {
+                Some(name) => {
+                    Err(Failure::usage(format!("--distinct {name}: there is one cluster")))
+                }
+                None => Ok(()),
+            };
+        };
+        let is_known = |name: &String| inputs.iter().any(|it| *it.name == **name);
+        match self.distinct.iter().find(|name| !is_known(name)) {
+            Some(name) => {
+                Err(Failure::usage(format!("--distinct {name}: no cluster is called that")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Holds that no two clusters are one.
+    ///
+    /// # Errors
+    /// When two have one uid, and the user does not say that one was cloned.
+    pub(super) fn holds<'a>(
+        &self,
+        clusters: impl IntoIterator<Item = &'a (impl Identified + 'a)>,
+    ) -> Result<(), Failure> {
+        let mut by_uid = BTreeMap::new();
+        for cluster in clusters {
+            let Some(uid) = cluster.uid() else { continue };
+            let Some(first) = by_uid.insert(uid, cluster) else { continue };
+            let is_distinct =
+                |it: &&dyn Identified| self.distinct.iter().any(|name| **name == **it.name());
+            let both: [&dyn Identified; 2] = [first, cluster];
+            if both.iter().all(is_distinct) {
+                continue;
+            }
+            let newer = if first.taken_at() >= cluster.taken_at() { first } else { cluster };
+            let [first, second, newer] =
+                [first, cluster, newer].map(|it| escape_control(it.name()));
+            let told = format!(
+                "{first} and {second} are one cluster (uid {}); the newer one is {newer}",
+                escape_control(uid)
+            );
+            let hint = format!(
+                "pass one of them; or --distinct {first},{second}, if one was cloned from the other"
+            );
+            return Err(Failure::usage(told).hint(Some(hint)));
+        }
+        Ok(())
+    }
+}
+
+/// One of several clusters that are to be read.
+#[derive(Debug)]
+pub(super) struct ClusterInput {
+    /// What the report calls it.
+    name: Text,
+    place: ClusterPlace,
+}
+
+impl ClusterInput {
+    /// Returns what the report calls it.
+    pub(super) fn name(&self) -> &Text {
+        &self.name
+    }
+
+    /// Whether it is read over the network.
+    pub(super) fn is_live(&self) -> bool {
+        matches!(self.place, ClusterPlace::Context(_))
+    }
+
+    /// Returns its name as that of a file.
+    pub(super) fn file_name(&self) -> String {
+        legible(&self.name)
+    }
+
+    /// Returns its uid, which is asked for; `None` of a dump.
+    ///
+    /// # Errors
+    /// When the cluster does not answer, or does not tell.
+    pub(super) async fn uid(&self) -> Result<Option<String>, Failure> {
+        let ClusterPlace::Context(connection) = &self.place else { return Ok(None) };
+        let reader = Reader::new(&connect(connection, None).await?);
+        let uid = cluster_uid(&reader).await.map_err(Failure::error)?;
+        let unknown = || {
+            anyhow::anyhow!(
+                "you may not read namespace kube-system, whose uid tells clusters apart"
+            )
+        };
+        uid.map(Some).ok_or_else(|| Failure::error(unknown()))
+    }
+
+    /// Returns the dumps that are read.
+    pub(super) fn files(&self) -> &[PathBuf] {
+        match &self.place {
+            ClusterPlace::Dump(dump) => dump.files(),
+            ClusterPlace::Context(_) => &[],
+        }
+    }
+
+    /// Returns what is read of it; of dumps, `connection` is that of printed commands.
+    pub(super) fn source<'a>(
+        &'a self,
+        connection: &'a ConnectionArgs,
+        namespace: Option<&'a str>,
+    ) -> Result<(ClusterSource<'a>, Source), Failure> {
+        match &self.place {
+            ClusterPlace::Context(connection) => {
+                DumpSourceArgs::plain(Vec::new()).from(connection, namespace)
+            }
+            ClusterPlace::Dump(dump) => dump.from(connection, namespace),
+        }
+    }
+}
+
+#[derive(Debug)]
+enum ClusterPlace {
+    Context(Box<ConnectionArgs>),
+    Dump(Box<DumpSourceArgs>),
+}
+
+/// The name in `NAME=FILE`, and the file.
+fn named(typed: &Path) -> Option<(&str, &str)> {
+    let (name, file) = typed.to_str()?.split_once('=')?;
+    is_cluster_name(name).then_some((name, file))
+}
+
+/// The name of a file or a folder without the ending of a dump, as that of a cluster.
+fn base_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    let endings = [".json", ".yaml", ".yml"];
+    let name = endings.iter().find_map(|it| name.strip_suffix(it)).unwrap_or(name);
+    legible(name)
+}
+
+/// A name with `-` in place of all characters but letters, digits, `.` and `-`.
+fn legible(name: &str) -> String {
+    let plain =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || ".-".contains(c) { c } else { '-' });
+    let plain: String = plain.take(LONGEST_NAME).collect();
+    // It would be hidden.
+    if plain.starts_with('.') { format!("-{}", &plain[1..]) } else { plain }
+}
+
+/// The name that the header of a dump gives its cluster; of any other file or folder, its own name.
+fn name_of_dump(path: &Path) -> String {
+    let header = dump::header::<DumpHeader>(path);
+    let name = header.and_then(|it| it.metadata.cluster.name).map(|it| legible(&it));
+    name.filter(|it| !it.is_empty()).unwrap_or_else(|| base_name(path))
+}
+
+/// Whether a name fits a pattern, in which `*` stands for any text.
+fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((before, after)) => name.strip_prefix(before).is_some_and(|rest| {
+            rest.char_indices()
+                .map(|it| it.0)
+                .chain([rest.len()])
+                .any(|at| fits(after, &rest[at..]))
+        }),
+    }
+}
+
+impl ClustersArgs {
+    /// The clusters that were named; `None` where there is one, which needs no name.
+    ///
+    /// # Errors
+    /// When a context or a folder does not exist, or two clusters have one name.
+    pub(super) fn inputs(
+        &self,
+        source: &DumpSourceArgs,
+        connection: &ConnectionArgs,
+    ) -> Result<Option<Vec<ClusterInput>>, Failure> {
+        let any_named = source.files().iter().any(|it| named(it).is_some());
+        if self.contexts.is_empty() && self.each.is_empty() && !any_named {
+            return Ok(None);
+        }
+        let mut inputs = Vec::new();
+        for context in contexts(&self.contexts, connection)? {
+            inputs.push(context_input(context, connection));
+        }
+        for (name, files) in grouped(source.files()) {
+            inputs.push(dump_input(name, files));
+        }
+        for folder in &self.each {
+            inputs.extend(each(folder)?);
+        }
+        let names = are_named_once(&inputs)?;
+        source.belongs_to(&names)?;
+        for input in &mut inputs {
+            if let ClusterPlace::Dump(its) = &mut input.place {
+                **its = source.of_cluster(&input.name, its.files().to_vec());
+            }
+        }
+        Ok(Some(inputs))
+    }
+}
+
+/// The clusters that `--beside` names, without the context of the one that is changed where a pattern fits it.
+///
+/// # Errors
+/// When there is no such context, or two clusters have one name.
+pub(super) fn beside(
+    typed: &Beside,
+    connection: &ConnectionArgs,
+    own: Option<&str>,
+) -> Result<Vec<ClusterInput>, Failure> {
+    let (dumps, typed): (Vec<_>, Vec<_>) = typed
+        .clusters
+        .iter()
+        .map(ToString::to_string)
+        .partition(|it| named(Path::new(it)).is_some());
+    let names_own = typed.iter().any(|it| Some(&**it) == own);
+    let contexts = contexts(&typed, connection)?.into_iter();
+    let others = contexts.filter(|it| names_own || Some(&**it) != own);
+    let mut inputs: Vec<_> = others.map(|it| context_input(it, connection)).collect();
+    let dumps: Vec<PathBuf> = dumps.into_iter().map(PathBuf::from).collect();
+    inputs.extend(grouped(&dumps).into_iter().map(|(name, files)| dump_input(name, files)));
+    are_named_once(&inputs)?;
+    Ok(inputs)
+}
+
+/// Holds that no two clusters have one name, and returns the names.
+fn are_named_once(inputs: &[ClusterInput]) -> Result<BTreeSet<Text>, Failure> {
+    let mut names = BTreeSet::new();
+    match inputs.iter().find(|it| !names.insert(Text::clone(&it.name))) {
+        None => Ok(names),
+        Some(twice) => {
+            let told = format!("two clusters are called {}", escape_control(&twice.name));
+            Err(Failure::usage(told).hint(Some("name them: -f NAME=FILE")))
+        }
+    }
+}
+
+/// The contexts of the kubeconfig that were named, each once.
+fn contexts(typed: &[String], connection: &ConnectionArgs) -> Result<Vec<String>, Failure> {
+    if typed.is_empty() {
+        return Ok(Vec::new());
+    }
+    let known = context_names(&connection.options(None)).map_err(Failure::error)?;
+    let mut contexts: Vec<String> = Vec::new();
+    for typed in typed {
+        if !typed.contains('*') {
+            if contexts.contains(typed) {
+                return Err(Failure::usage(format!("context {typed} is named twice")));
+            }
+            if !known.contains(typed) {
+                let hint = did_you_mean(&nearest(typed, known.clone()));
+                return Err(Failure::usage(format!("no context is called {typed}")).hint(hint));
+            }
+            contexts.push(typed.clone());
+            continue;
+        }
+        let mut fitting = known.iter().filter(|it| fits(typed, it)).peekable();
+        if fitting.peek().is_none() {
+            return Err(Failure::usage(format!("no context fits {typed:?}")));
+        }
+        for context in fitting {
+            if !contexts.contains(context) {
+                contexts.push(context.clone());
+            }
+        }
+    }
+    Ok(contexts)
+}
+
+/// Files by the name of their cluster; those without a name are one cluster.
+fn grouped(files: &[PathBuf]) -> Vec<(String, Vec<PathBuf>)> {
+    let mut groups: Vec<(String, Vec<PathBuf>)> = Vec::new();
+    let plain: Vec<PathBuf> = files.iter().filter(|it| named(it).is_none()).cloned().collect();
+    if let Some(first) = plain.first() {
+        groups.push((base_name(first), plain.clone()));
+    }
+    for (name, file) in files.iter().filter_map(|it| named(it)) {
+        match groups.iter_mut().find(|it| it.0 == name) {
+            Some(group) => group.1.push(file.into()),
+            None => groups.push((name.to_owned(), vec![file.into()])),
+        }
+    }
+    groups
+}
+
+fn context_input(context: String, connection: &ConnectionArgs) -> ClusterInput {
+    let connection = Box::new(connection.in_context(&context));
+    ClusterInput { name: context.into(), place: ClusterPlace::Context(connection) }
+}
+
+fn dump_input(name: String, files: Vec<PathBuf>) -> ClusterInput {
+    let dump = Box::new(DumpSourceArgs::plain(files));
+    ClusterInput { name: name.into(), place: ClusterPlace::Dump(dump) }
+}
+
+/// Each file and each folder in a folder, as one cluster. Hidden ones are left out.
+fn each(folder: &Path) -> Result<Vec<ClusterInput>, Failure> {
+    let shown = folder.display();
+    let unread = |error: std::io::Error| {
+        Failure::error(anyhow::Error::new(error).context(format!("failed to read {shown}")))
+    };
+    let paths = dump::entries(folder).map_err(unread)?;
+    if paths.is_empty() {
+        return Err(Failure::usage(format!("{shown} holds no dump")));
+    }
+    Ok(paths.into_iter().map(|(path, _)| dump_input(name_of_dump(&path), vec![path])).collect())
+}
+
+/// Reads clusters, and returns what comes of each, in their order: those behind a network at once, dumps one after the
+/// other on each core.
+pub(super) async fn read_each<'a, T: Send>(
+    inputs: &'a [ClusterInput],
+    read: impl AsyncFn(&'a ClusterInput) -> Result<T, Failure> + Sync,
+) -> Vec<(&'a ClusterInput, Result<T, Failure>)> {
+    let (live, dumps): (Vec<_>, Vec<_>) =
+        inputs.iter().enumerate().partition(|(_, it)| it.is_live());
+    let asked = live.into_iter().map(async |(place, input)| (place, input, read(input).await));
+    let mut found: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::with_capacity(dumps.len()));
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let work = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        while let Some((place, input)) = dumps.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let read = match &runtime {
+                Ok(runtime) => runtime.block_on(read(input)),
+                Err(error) => {
+                    Err(Failure::error(anyhow::anyhow!("no thread can be started: {error}")))
+                }
+            };
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((*place, *input, read));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..cores.min(dumps.len()) {
+            scope.spawn(work);
+        }
+    });
+    found.extend(done.into_inner().unwrap_or_else(PoisonError::into_inner));
+    found.sort_by_key(|it| it.0);
+    found.into_iter().map(|(_, input, read)| (input, read)).collect()
+}

@@ -1,0 +1,236 @@
+//! Plans for several clusters, each with the others beside it. Nothing is changed.
+
+use std::sync::Arc;
+
+use super::{
+    exit_of_plan,
+    gc::known,
+    perform::{place, totals},
+};
+use crate::{
+    apply::named_storage,
+    cli::{
+        Exit, Failure,
+        args::ConnectionArgs,
+        clusters::{ClusterInput, DistinctArgs, Identified, read_each},
+        collect::{collect, notes},
+        explain::name_absent,
+        terminal,
+    },
+    cluster::{ClustersBeside, NamedClusters, ReferencesOfClusters, StorageReference},
+    facts,
+    model::{Kind, Settings, Text, escape_control, format_time},
+    output::{
+        format::Format,
+        list,
+        repeated::RepeatedFlags,
+        writing::{self, PlanList, PlanOfCluster, PlanScreen},
+    },
+    plan::{self, GcSelection},
+};
+
+/// What a plan for other clusters has to know of one.
+struct NamingCluster {
+    name: Text,
+    uid: Option<String>,
+    taken_at: Option<String>,
+    references: Vec<StorageReference>,
+    unread: Option<String>,
+}
+
+impl Identified for NamingCluster {
+    fn name(&self) -> &Text {
+        &self.name
+    }
+
+    fn uid(&self) -> Option<&str> {
+        self.uid.as_deref()
+    }
+
+    fn taken_at(&self) -> Option<&str> {
+        self.taken_at.as_deref()
+    }
+}
+
+/// A plan for one of several clusters, as it is shown.
+struct PlannedCluster {
+    place: String,
+    plan: writing::Plan,
+    exit: Exit,
+    gaps: bool,
+    notes: Vec<String>,
+    repeated: RepeatedFlags,
+}
+
+/// Plans for several clusters.
+pub(super) struct PlanForSeveral<'a> {
+    pub(super) inputs: &'a [ClusterInput],
+    pub(super) distinct: &'a DistinctArgs,
+    pub(super) connection: &'a ConnectionArgs,
+    pub(super) namespace: Option<&'a str>,
+    pub(super) settings: &'a Settings,
+    pub(super) selection: &'a GcSelection,
+    /// Whether announcements are read.
+    pub(super) announces: bool,
+}
+
+impl PlanForSeveral<'_> {
+    /// Plans for each cluster, and prints the plans.
+    pub(super) async fn run(&self, format: &Format) -> Result<Exit, Failure> {
+        if matches!(format, Format::Name) {
+            return Err(Failure::usage("the format name does not tell clusters apart")
+                .hint(Some("-o json does")));
+        }
+        let named = self.named().await?;
+        let plan = async |input: &ClusterInput| self.plan(input, &named).await;
+        let mut planned = Vec::new();
+        let (mut first, mut exits) = (None, Vec::new());
+        for (input, outcome) in read_each(self.inputs, plan).await {
+            match outcome {
+                Ok(plan) => {
+                    exits.push(plan.exit);
+                    planned.push((input.name(), plan));
+                }
+                Err(failure) if failure.exit == Exit::Usage => return Err(failure),
+                Err(failure) => {
+                    exits.push(Exit::Incomplete);
+                    let told = format!("not read: {}: {:#}", input.name(), failure.error);
+                    terminal::note(&escape_control(&told));
+                    first.get_or_insert(failure);
+                }
+            }
+        }
+        if let Some(failure) = first.filter(|_| planned.is_empty()) {
+            return Err(failure);
+        }
+        Self::show(planned, format)?;
+        // As of one receipt: the first of 6, 5, 4 and 0 that applies.
+        Ok(exits.into_iter().max_by_key(|it| *it as u8).unwrap_or(Exit::Done))
+    }
+
+    /// Reads what each cluster names of storage.
+    async fn named(&self) -> Result<(Arc<NamedClusters>, Vec<Option<String>>), Failure> {
+        let look = async |input: &ClusterInput| {
+            let (from, _) = input.source(self.connection, None)?;
+            let collected = collect(from, &Settings::default(), None).await?;
+            let cluster = &collected.intake.cluster;
+            let named = named_storage(cluster, &[Kind::PersistentVolume]);
+            let (references, unread) = match named {
+                Ok(references) => (references, None),
+                Err(why) => (Vec::new(), Some(why)),
+            };
+            Ok(NamingCluster {
+                name: Text::clone(input.name()),
+                uid: cluster.server().and_then(|it| it.cluster_uid.as_deref()).map(str::to_owned),
+                taken_at: cluster.clock().as_ref().map(format_time),
+                references,
+                unread,
+            })
+        };
+        let mut clusters = Vec::new();
+        for (input, outcome) in read_each(self.inputs, look).await {
+            clusters.push(match outcome {
+                Ok(cluster) => cluster,
+                Err(failure) if failure.exit == Exit::Usage => return Err(failure),
+                Err(failure) => NamingCluster {
+                    name: Text::clone(input.name()),
+                    uid: None,
+                    taken_at: None,
+                    references: Vec::new(),
+                    unread: Some(format!("{:#}", failure.error)),
+                },
+            });
+        }
+        self.distinct.holds(&clusters)?;
+        let unread = clusters.iter().map(|it| it.unread.clone()).collect();
+        let names = clusters.iter().map(|it| Text::clone(&it.name)).collect();
+        let references = clusters.into_iter().map(|it| it.references).collect();
+        let named = NamedClusters { names, references: ReferencesOfClusters::new(references) };
+        Ok((Arc::new(named), unread))
+    }
+
+    async fn plan(
+        &self,
+        input: &ClusterInput,
+        named: &(Arc<NamedClusters>, Vec<Option<String>>),
+    ) -> Result<PlannedCluster, Failure> {
+        let (from, _) = input.source(self.connection, self.namespace)?;
+        let mut collected = collect(from, self.settings, None).await?;
+        collected.expect_namespaces(self.namespace).await?;
+        collected.intake.cluster.set_beside(self.beside(input, named));
+        let mut plan = collected.make(self.settings, |cx| plan::gc(cx, self.selection)).await?;
+        if self.announces {
+            known(&collected, self.settings)?;
+        }
+        if !input.is_live() {
+            name_absent(&collected.intake.cluster, &mut plan);
+        }
+        Ok(PlannedCluster {
+            place: format!("{}: {}", escape_control(input.name()), place(&collected, &plan)),
+            plan: writing::plan(&plan, &collected.intake.cluster),
+            exit: exit_of_plan(&plan, !collected.blind.is_empty()),
+            gaps: !collected.blind.is_empty(),
+            notes: notes(&collected),
+            repeated: collected.repeated,
+        })
+    }
+
+    /// The other clusters, as they are beside one.
+    fn beside(
+        &self,
+        input: &ClusterInput,
+        (named, unread): &(Arc<NamedClusters>, Vec<Option<String>>),
+    ) -> ClustersBeside {
+        let own = self.inputs.iter().position(|it| it.name() == input.name());
+        let others = unread.iter().enumerate().filter(|(number, _)| Some(*number) != own);
+        let mut unread = others.filter_map(|(number, why)| {
+            let (name, why) = (&named.names[number], why.as_ref()?);
+            Some(facts::unknown_beside(name, why))
+        });
+        ClustersBeside {
+            groups: vec![Arc::clone(named)],
+            own,
+            unread: unread.next(),
+            // Dumps permit nothing.
+            are_all: false,
+        }
+    }
+
+    fn show(planned: Vec<(&Text, PlannedCluster)>, format: &Format) -> Result<(), Failure> {
+        let width = terminal::width().map_or(80, usize::from);
+        terminal::print(|out| {
+            if matches!(format, Format::Table) {
+                for (number, (_, it)) in planned.iter().enumerate() {
+                    if number > 0 {
+                        writeln!(out)?;
+                    }
+                    let (place, repeated) = (&*it.place, &it.repeated);
+                    let colour = terminal::colour();
+                    let screen = PlanScreen { place, width, colour, repeated };
+                    writing::plan_table(out, &it.plan, screen)?;
+                }
+                return Ok(());
+            }
+            let of = |(name, it): &(&Text, PlannedCluster)| PlanOfCluster {
+                cluster: name.to_string(),
+                plan: it.plan.clone(),
+            };
+            let list = PlanList::of(planned.iter().map(of).collect());
+            match format {
+                Format::Yaml => list::yaml(out, &list),
+                _ => list::json(out, &list),
+            }
+        })
+        .map_err(Failure::error)?;
+        for (name, it) in &planned {
+            let name = escape_control(name);
+            for note in &it.notes {
+                terminal::note(&format!("note: {name}: {}", escape_control(note)));
+            }
+            if matches!(format, Format::Table) {
+                terminal::note(&format!("{name}: {}", totals(&it.plan, it.gaps)));
+            }
+        }
+        Ok(())
+    }
+}
