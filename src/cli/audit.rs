@@ -155,10 +155,12 @@ impl AuditArgs {
         self.distinct.belongs_to(inputs.as_deref())?;
         if let Some(inputs) = inputs {
             self.fits_clusters(&named, &outputs)?;
+            outputs.files.stay_out_of(self.clusters.folders())?;
             for input in &inputs {
                 outputs.files.spare(input.files())?;
             }
             let take = async |collected: &mut Collected, settings: &mut Settings, _| {
+                note_unknown_drivers(collected, settings);
                 self.selection.settle(&[], collected, settings).await
             };
             let (distinct, namespace) = (&self.distinct, self.selection.namespace());

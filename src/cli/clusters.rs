@@ -18,12 +18,14 @@ use super::{
     args::ConnectionArgs,
     collect::{ClusterSource, connect},
     reading::{DumpSourceArgs, is_cluster_name},
+    terminal,
 };
 use crate::{
     client::{Reader, cluster_uid, context_names},
     dump,
     model::{Beside, Text, did_you_mean, escape_control, nearest},
     output::wire::Source,
+    platform::terminated,
     sources::DumpHeader,
 };
 
@@ -99,26 +101,35 @@ impl DistinctArgs {
         for cluster in clusters {
             let Some(uid) = cluster.uid() else { continue };
             let Some(first) = by_uid.insert(uid, cluster) else { continue };
-            let is_distinct =
-                |it: &&dyn Identified| self.distinct.iter().any(|name| **name == **it.name());
-            let both: [&dyn Identified; 2] = [first, cluster];
-            if both.iter().all(is_distinct) {
+            if self.says([first.name(), cluster.name()]) {
                 continue;
             }
-            let newer = if first.taken_at() >= cluster.taken_at() { first } else { cluster };
-            let [first, second, newer] =
-                [first, cluster, newer].map(|it| escape_control(it.name()));
+            let newer = match (first.taken_at(), cluster.taken_at()) {
+                (Some(one), Some(other)) if one != other => {
+                    let newer = if one > other { first } else { cluster };
+                    format!("; the newer one is {}", escape_control(newer.name()))
+                }
+                _ => String::new(),
+            };
+            let [first, second] = [first, cluster].map(|it| escape_control(it.name()));
             let told = format!(
-                "{first} and {second} are one cluster (uid {}); the newer one is {newer}",
+                "{first} and {second} are one cluster (uid {}){newer}",
                 escape_control(uid)
             );
-            let hint = format!(
-                "pass one of them; or --distinct {first},{second}, if one was cloned from the other"
-            );
-            return Err(Failure::usage(told).hint(Some(hint)));
+            return Err(Failure::usage(told).hint(Some(pass_one(&first, &second))));
         }
         Ok(())
     }
+
+    /// Whether the user says that these clusters are several.
+    pub(super) fn says(&self, names: [&str; 2]) -> bool {
+        names.iter().all(|name| self.distinct.iter().any(|it| it == name))
+    }
+}
+
+/// What to do where two inputs are one cluster.
+pub(super) fn pass_one(first: &str, second: &str) -> String {
+    format!("pass one of them; or --distinct {first},{second}, if one was cloned from the other")
 }
 
 /// One of several clusters that are to be read.
@@ -223,18 +234,23 @@ fn name_of_dump(path: &Path) -> String {
 
 /// Whether a name fits a pattern, in which `*` stands for any text.
 fn fits(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((before, after)) => name.strip_prefix(before).is_some_and(|rest| {
-            rest.char_indices()
-                .map(|it| it.0)
-                .chain([rest.len()])
-                .any(|at| fits(after, &rest[at..]))
-        }),
+    let parts: Vec<_> = pattern.split('*').collect();
+    let [first, middle @ .., last] = &parts[..] else { return pattern == name };
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    // The first place of each is as good as any later one.
+    for part in middle {
+        let Some((_, behind)) = rest.split_once(part) else { return false };
+        rest = behind;
     }
+    rest.ends_with(last)
 }
 
 impl ClustersArgs {
+    /// Returns the folders in which each file is the dump of a cluster.
+    pub(super) fn folders(&self) -> &[PathBuf] {
+        &self.each
+    }
+
     /// The clusters that were named; `None` where there is one, which needs no name.
     ///
     /// # Errors
@@ -259,10 +275,15 @@ impl ClustersArgs {
             inputs.extend(each(folder)?);
         }
         let names = are_named_once(&inputs)?;
+        let read_stdin =
+            inputs.iter().filter(|it| it.files().iter().any(|it| it.as_os_str() == "-"));
+        if read_stdin.count() > 1 {
+            return Err(Failure::usage("stdin is the dump of one cluster"));
+        }
         source.belongs_to(&names)?;
         for input in &mut inputs {
             if let ClusterPlace::Dump(its) = &mut input.place {
-                **its = source.of_cluster(&input.name, its.files().to_vec());
+                **its = source.of_cluster(&input.name, &names, its.files().to_vec());
             }
         }
         Ok(Some(inputs))
@@ -344,8 +365,9 @@ fn grouped(files: &[PathBuf]) -> Vec<(String, Vec<PathBuf>)> {
     if let Some(first) = plain.first() {
         groups.push((base_name(first), plain.clone()));
     }
+    let unnamed = groups.len();
     for (name, file) in files.iter().filter_map(|it| named(it)) {
-        match groups.iter_mut().find(|it| it.0 == name) {
+        match groups[unnamed..].iter_mut().find(|it| it.0 == name) {
             Some(group) => group.1.push(file.into()),
             None => groups.push((name.to_owned(), vec![file.into()])),
         }
@@ -363,17 +385,39 @@ fn dump_input(name: String, files: Vec<PathBuf>) -> ClusterInput {
     ClusterInput { name: name.into(), place: ClusterPlace::Dump(dump) }
 }
 
-/// Each file and each folder in a folder, as one cluster. Hidden ones are left out.
+/// Endings of files that can be dumps.
+const ENDINGS: [&str; 8] = ["gz", "json", "jsonl", "ndjson", "tar", "tgz", "yaml", "yml"];
+
+/// Each file and each folder in a folder, as one cluster. Hidden ones, and files that cannot be dumps, are left out.
 fn each(folder: &Path) -> Result<Vec<ClusterInput>, Failure> {
     let shown = folder.display();
     let unread = |error: std::io::Error| {
         Failure::error(anyhow::Error::new(error).context(format!("failed to read {shown}")))
     };
-    let paths = dump::entries(folder).map_err(unread)?;
+    let paths = dump::entries(folder).map_err(unread)?.into_iter().map(|it| it.0);
+    let is_dump = |path: &PathBuf| {
+        let ending = path.extension().map(|it| it.to_string_lossy().to_ascii_lowercase());
+        path.is_dir() || ending.is_some_and(|it| ENDINGS.contains(&&*it))
+    };
+    let (paths, others): (Vec<_>, Vec<_>) = paths.partition(is_dump);
     if paths.is_empty() {
         return Err(Failure::usage(format!("{shown} holds no dump")));
     }
-    Ok(paths.into_iter().map(|(path, _)| dump_input(name_of_dump(&path), vec![path])).collect())
+    for path in others {
+        let told =
+            format!("note: {} is not read: a dump ends in {}", path.display(), ENDINGS.join(", "));
+        terminal::note(&escape_control(&told));
+    }
+    let mut names = BTreeSet::new();
+    let inputs = paths.into_iter().map(|path| {
+        let name = name_of_dump(&path);
+        // Of one name there may be several, as of prod_eu and prod-eu.
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let mut free = std::iter::once(name.clone()).chain(numbered);
+        let name = free.find(|it| names.insert(it.clone())).unwrap_or(name);
+        dump_input(name, vec![path])
+    });
+    Ok(inputs.collect())
 }
 
 /// Reads clusters, and returns what comes of each, in their order: those behind a network at once, dumps one after the
@@ -389,7 +433,7 @@ pub(super) async fn read_each<'a, T: Send>(
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(dumps.len()));
     let cores = thread::available_parallelism().map_or(1, usize::from);
-    let work = || {
+    let work = &|| {
         let runtime = tokio::runtime::Builder::new_current_thread().build();
         while let Some((place, input)) = dumps.get(next.fetch_add(1, Ordering::Relaxed)) {
             let read = match &runtime {
@@ -401,11 +445,35 @@ pub(super) async fn read_each<'a, T: Send>(
             done.lock().unwrap_or_else(PoisonError::into_inner).push((*place, *input, read));
         }
     };
-    thread::scope(|scope| {
-        for _ in 0..cores.min(dumps.len()) {
-            scope.spawn(work);
-        }
+    let signalled = tokio::task::block_in_place(|| {
+        thread::scope(|scope| {
+            let (end, mut ended) = tokio::sync::mpsc::channel::<()>(1);
+            for _ in 0..cores.min(dumps.len()) {
+                let end = end.clone();
+                scope.spawn(move || {
+                    work();
+                    drop(end);
+                });
+            }
+            drop(end);
+            let all = async {
+                tokio::select! {
+                    _ = tokio::signal::ctrl_c() => true,
+                    () = terminated() => true,
+                    _ = ended.recv() => false,
+                }
+            };
+            let signalled = tokio::runtime::Handle::current().block_on(all);
+            if signalled {
+                next.store(dumps.len(), Ordering::Relaxed);
+            }
+            signalled
+        })
     });
+    if signalled {
+        // Whoever runs the command has the signal, too.
+        std::future::pending::<()>().await;
+    }
     found.extend(done.into_inner().unwrap_or_else(PoisonError::into_inner));
     found.sort_by_key(|it| it.0);
     found.into_iter().map(|(_, input, read)| (input, read)).collect()

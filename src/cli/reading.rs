@@ -21,14 +21,14 @@ use crate::{
 /// A saved dump, and what it does not say of itself.
 #[derive(Debug, Args)]
 pub struct DumpSourceArgs {
-    /// Read a saved dump of whole lists (without -l or --field-selector) instead of a cluster: a file, a folder or - for stdin; can be repeated
+    /// Read a saved dump of whole lists (without -l or --field-selector) instead of a cluster: a file, a folder or - for stdin; can be repeated; NAME=DUMP for one of several clusters
     #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath, group = "dumps")]
     filename: Vec<PathBuf>,
     /// Set the time at which the dump was taken, if the dump lacks it; NAME:TIME for one of several clusters
     #[arg(long, value_name = "TIME", requires = "dumps")]
     taken_at: Vec<String>,
-    /// Assert that the dump holds all objects of these kinds, or `all`; NAME:KIND for one of several clusters
-    #[arg(long, value_name = "KIND", value_delimiter = ',', requires = "dumps",
+    /// Assert that the dump holds all objects of these kinds, or `all`; NAME:KINDS for one of several clusters
+    #[arg(long, value_name = "KINDS", requires = "dumps",
           add = ArgValueCandidates::new(completion::resources))]
     complete: Vec<String>,
 }
@@ -61,10 +61,12 @@ impl DumpSourceArgs {
     /// # Errors
     /// When there is no such cluster.
     pub(super) fn belongs_to(&self, names: &BTreeSet<Text>) -> Result<(), Failure> {
-        let flags = [("--taken-at", &self.taken_at), ("--complete", &self.complete)];
-        for (flag, said) in flags {
-            let unknown = said.iter().filter_map(|it| Some((it, of_cluster(it).0?)));
-            if let Some((said, name)) = unknown.into_iter().find(|it| !names.contains(it.1)) {
+        let kinds = self.complete.iter().map(|it| ("--complete", it));
+        let times = self.taken_at.iter().map(|it| ("--taken-at", it));
+        for (flag, said) in kinds.chain(times) {
+            let (of, rest) = of_cluster(said, names);
+            let unknown = rest.split_once(':').filter(|_| of.is_none() && time(rest).is_err());
+            if let Some((name, _)) = unknown {
                 let told = format!("{flag} {said}: no cluster is called {name}");
                 let known: Vec<_> = names.iter().map(|it| &**it).collect();
                 return Err(
@@ -76,14 +78,30 @@ impl DumpSourceArgs {
     }
 
     /// What was said of the files of a cluster: what names it wins over what is said of all.
-    pub(super) fn of_cluster(&self, name: &str, filename: Vec<PathBuf>) -> Self {
-        let said = |said: &[String], wanted: Option<&str>| -> Vec<String> {
-            let parts = said.iter().map(|it| of_cluster(it));
-            parts.filter(|it| it.0 == wanted).map(|it| it.1.to_owned()).collect()
+    pub(super) fn of_cluster(
+        &self,
+        name: &str,
+        names: &BTreeSet<Text>,
+        filename: Vec<PathBuf>,
+    ) -> Self {
+        let times = self.taken_at.iter().map(|it| of_cluster(it, names));
+        let said = |wanted: Option<&str>| -> Vec<String> {
+            times.clone().filter(|it| it.0 == wanted).map(|it| it.1.to_owned()).collect()
         };
-        let own = said(&self.taken_at, Some(name));
-        let taken_at = if own.is_empty() { said(&self.taken_at, None) } else { own };
-        let complete = [said(&self.complete, None), said(&self.complete, Some(name))].concat();
+        let own = said(Some(name));
+        let taken_at = if own.is_empty() { said(None) } else { own };
+        let mut complete = Vec::new();
+        for said in &self.complete {
+            // Kinds are of the last cluster that was named before them.
+            let mut of = None;
+            for part in said.split(',') {
+                let (named, kind) = of_cluster(part, names);
+                of = named.or(of);
+                if of.is_none_or(|it| it == name) {
+                    complete.push(kind.to_owned());
+                }
+            }
+        }
         Self { filename, taken_at, complete }
     }
 
@@ -113,7 +131,9 @@ impl DumpSourceArgs {
             [one] => Some(&**one),
             _ => return Err(Failure::usage("--taken-at is given twice for one cluster")),
         };
-        let dumps = dumps(connection, &self.filename, taken_at, &self.complete)?;
+        let complete = self.complete.iter().flat_map(|it| it.split(','));
+        let complete: Vec<_> = complete.map(str::to_owned).collect();
+        let dumps = dumps(connection, &self.filename, taken_at, &complete)?;
         Ok((dumps, Source::Dump))
     }
 }
@@ -177,14 +197,11 @@ pub(super) fn dumps<'a>(
     })
 }
 
-/// The cluster of which something is said, as `NAME:`, and that.
-fn of_cluster(said: &str) -> (Option<&str>, &str) {
-    match said.split_once(':') {
-        Some((name, rest)) if is_cluster_name(name) && !matches!(parse_time(said), Ok(Some(_))) => {
-            (Some(name), rest)
-        }
-        _ => (None, said),
-    }
+/// The cluster of which something is said, as `NAME:`, and that. Names of contexts have colons themselves.
+fn of_cluster<'a>(said: &'a str, names: &'a BTreeSet<Text>) -> (Option<&'a str>, &'a str) {
+    let of = |name: &'a Text| Some((&**name, said.strip_prefix(&**name)?.strip_prefix(':')?));
+    let longest = names.iter().filter_map(of).max_by_key(|(name, _)| name.len());
+    longest.map_or((None, said), |(name, rest)| (Some(name), rest))
 }
 
 /// Whether a text can be the name that the user gives a cluster.

@@ -2,15 +2,18 @@
 //!
 //! A cluster is too large to be kept for this. Of each only [references](StorageReference) are.
 
+mod packed;
+
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+pub use packed::PackedReferences;
+
 use super::{Placed, Seen, Unseen};
-use crate::drivers::{Overlap, Part, Place, Reach, Reference, Relation, meeting, used};
+use crate::drivers::{Overlap, Place, Reach, Reference, Relation, used};
 use crate::model::{
-    Attributes, BackendKey, Bytes, ClaimKey, Kind, ObjectKey, ObjectRef, Phase, ReclaimPolicy,
-    Text, Uid,
+    Attributes, BackendKey, Bytes, ClaimKey, Kind, ObjectKey, ObjectRef, Text, Uid,
 };
 
 /// An object that names storage which another cluster can name, too.
@@ -34,16 +37,16 @@ pub struct ReferencingVolume {
     pub uid: Option<Uid>,
     /// Its capacity.
     pub capacity: Option<Bytes>,
-    /// Its phase.
-    pub phase: Phase,
+    /// Its phase, as it is shown.
+    pub phase: Text,
     /// The claim of its claimRef.
     pub claim: Option<ClaimKey>,
     /// Its storage class.
     pub class: Option<Text>,
     /// Its driver, provisioner or plugin.
     pub driver: Text,
-    /// Its reclaim policy.
-    pub policy: ReclaimPolicy,
+    /// Its reclaim policy, as it is shown.
+    pub policy: Text,
     /// Whether its policy may destroy the data.
     pub may_destroy: bool,
     /// Whether it is made for several nodes, as file systems and buckets are.
@@ -61,9 +64,9 @@ impl Placed for StorageReference {
 }
 
 impl StorageReference {
-    /// From where the storage can be named.
-    pub fn reach(&self) -> Reach {
-        Reference::of(&self.backend, &self.attributes).family.reach
+    /// The reference to the storage.
+    pub fn reference(&self) -> Reference<'_> {
+        Reference::of(&self.backend, &self.attributes)
     }
 
     /// The object, as findings name it.
@@ -83,6 +86,8 @@ impl StorageReference {
 pub struct NamedBeyond<'a> {
     /// The number of that cluster.
     pub cluster: usize,
+    /// The number of the reference in that cluster.
+    pub number: usize,
     /// What names it there: of several, one that may destroy it.
     pub reference: &'a StorageReference,
     /// How it lies to what was compared.
@@ -106,7 +111,14 @@ pub struct ReferencesOfClusters {
 }
 
 impl ReferencesOfClusters {
-    /// Builds the index of the references of clusters, by the number of the cluster.
+    /// Builds the index of what several of these clusters name in common, by the number of the cluster: whatever only
+    /// one of them names is left out.
+    pub fn shared(clusters: Vec<PackedReferences>) -> Self {
+        let common = packed::common(&clusters);
+        Self::new(clusters.into_iter().map(|it| it.unpack(&common)).collect())
+    }
+
+    /// Builds the index of all references of clusters, by the number of the cluster.
     pub fn new(clusters: Vec<Vec<StorageReference>>) -> Self {
         let mut index = Self { clusters, ..Self::default() };
         for (cluster, references) in index.clusters.iter().enumerate() {
@@ -115,7 +127,8 @@ impl ReferencesOfClusters {
             order.sort_by_key(|it| !references[*it].may_destroy());
             for number in order {
                 let id = (short(cluster), short(number));
-                for key in references[number].places().iter().flat_map(Place::exact_keys) {
+                let reference = &references[number];
+                for key in reference.reference().keys(&reference.places()) {
                     key.own.into_iter().for_each(|own| file(&mut index.at, own, id));
                     for around in key.around {
                         file(&mut index.beneath, around, id);
@@ -137,14 +150,21 @@ impl ReferencesOfClusters {
         &self.clusters
     }
 
-    /// What clusters but this one name at places, or in or around them: of each cluster one reference a place.
-    pub fn naming(&self, places: &[Place<'_>], besides: Option<usize>) -> Vec<NamedBeyond<'_>> {
+    /// What clusters but this one name at places of a reference, or in or around them: of each cluster one reference a
+    /// place, those first whose policy may destroy it.
+    pub fn naming(
+        &self,
+        reference: &Reference<'_>,
+        places: &[Place<'_>],
+        besides: Option<usize>,
+    ) -> Vec<NamedBeyond<'_>> {
         let mut found: Vec<(u32, u32)> = Vec::new();
         let mut take = |entries: Option<&Vec<(u32, u32)>>| {
             let others = entries.into_iter().flatten();
             found.extend(others.filter(|it| Some(it.0 as usize) != besides).take(MOST));
         };
-        for key in places.iter().flat_map(Place::exact_keys) {
+        let keys = reference.keys(places);
+        for key in &keys {
             for at in key.around.iter().chain(&key.own) {
                 take(self.at.get(at));
             }
@@ -153,14 +173,26 @@ impl ReferencesOfClusters {
         found.sort_unstable();
         found.dedup();
         let named = found.into_iter().filter_map(|(cluster, number)| {
-            let cluster = cluster as usize;
-            let reference = &self.clusters[cluster][number as usize];
-            let theirs = reference.places();
-            let overlap = meeting(places, &theirs).filter(Overlap::is_certain)?;
-            let doubt = doubt(reference, &theirs);
-            Some(NamedBeyond { cluster, reference, relation: overlap.relation, doubt })
+            let (cluster, number) = (cluster as usize, number as usize);
+            let other = &self.clusters[cluster][number];
+            let theirs = other.places();
+            let pairs = places.iter().flat_map(|mine| theirs.iter().map(move |it| (mine, it)));
+            let overlaps = pairs.filter_map(|(mine, it)| {
+                let overlap = mine.overlap(it).filter(Overlap::is_certain)?;
+                Some((overlap.relation, doubt(reference, mine, &other.reference(), it)))
+            });
+            let closest = overlaps.min_by_key(|(relation, doubt)| (doubt.is_some(), *relation));
+            let is_loose = || {
+                let others = other.reference().keys(&theirs);
+                others.iter().any(|it| it.own.is_some() && keys.iter().any(|key| key.own == it.own))
+            };
+            let loose = || is_loose().then(|| (Relation::Equal, Some(LOOSE.to_owned())));
+            let (relation, doubt) = closest.or_else(loose)?;
+            Some(NamedBeyond { cluster, number, reference: other, relation, doubt })
         });
-        named.collect()
+        let mut named: Vec<_> = named.collect();
+        named.sort_by_key(|it| !it.reference.may_destroy());
+        named
     }
 }
 
@@ -191,9 +223,13 @@ impl ClustersBeside {
     ///
     /// # Errors
     /// When one of them could not be read, and the others name nothing there for certain.
-    pub fn naming(&self, places: &[Place<'_>]) -> Seen<Vec<(&Text, NamedBeyond<'_>)>> {
+    pub fn naming(
+        &self,
+        reference: &Reference<'_>,
+        places: &[Place<'_>],
+    ) -> Seen<Vec<(&Text, NamedBeyond<'_>)>> {
         let named = self.groups.iter().flat_map(|group| {
-            let found = group.references.naming(places, self.own).into_iter();
+            let found = group.references.naming(reference, places, self.own).into_iter();
             found.map(|it| (&group.names[it.cluster], it))
         });
         let named: Vec<_> = named.collect();
@@ -219,14 +255,23 @@ fn file(index: &mut ByKey, key: u64, (cluster, number): (u32, u32)) {
     }
 }
 
+/// The doubt where only a handle or an id is the same.
+const LOOSE: &str =
+    "both have one handle or id, and it is unknown whether that is on the same system";
+
 /// Why what has the same name in another cluster may be something else.
-fn doubt(reference: &StorageReference, places: &[Place<'_>]) -> Option<String> {
-    let named = Reference::of(&reference.backend, &reference.attributes);
-    if let Some(why) = places.iter().find_map(Place::doubt) {
+fn doubt(
+    mine: &Reference<'_>,
+    my_place: &Place<'_>,
+    theirs: &Reference<'_>,
+    their_place: &Place<'_>,
+) -> Option<String> {
+    if let Some(why) = my_place.doubt().or(their_place.doubt()) {
         return Some(why.to_owned());
     }
-    let is_known = |part: &Part<'_>| matches!(part, Part::Server { identity: Some(_), .. });
-    let is_global = places.iter().all(|it| it.realm.iter().any(is_known));
-    (named.family.reach != Reach::Provider && !is_global)
-        .then(|| "the other cluster may reach another system by the same address".to_owned())
+    let of_provider = [mine, theirs].iter().all(|it| it.reach() == Reach::Provider);
+    let is_global = of_provider || (my_place.has_uuid() && their_place.has_uuid());
+    (!is_global || !my_place.is_named_alike(their_place)).then(|| {
+        "the same name or address may lead to another system in the other cluster".to_owned()
+    })
 }

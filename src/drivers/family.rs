@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Place, UNKNOWN, family, family_with, is_unknown, recognised_by_attributes};
+use super::{ExactKey, Place, UNKNOWN, family, family_with, is_unknown, recognised_by_attributes};
 use crate::model::{Attributes, BackendKey, Text};
 
 /// Knowledge about the drivers that share one code, with its sources.
@@ -18,6 +18,8 @@ pub struct Family {
     pub identity: &'static str,
     /// From where its storage can be named.
     pub reach: Reach,
+    /// The same of a reference that is none like others: a name that only its cluster knows, or one without its project.
+    pub reach_of: fn(&Reference<'_>) -> Option<Reach>,
     /// The `volumeAttributes` that decide what is mounted. They are kept only for volumes whose
     /// handle does not show the same.
     pub attributes: &'static [&'static str],
@@ -159,6 +161,21 @@ impl<'a> Reference<'a> {
             },
         };
         Self { driver: &key.driver, handle: &key.handle, attributes, family }
+    }
+
+    /// Returns from where the storage can be named.
+    pub fn reach(&self) -> Reach {
+        (self.family.reach_of)(self).unwrap_or(self.family.reach)
+    }
+
+    /// Returns the keys by which references of several clusters are found that name the same storage at these places, or
+    /// may: by the handle where the places do not tell, or where an id is known in one network only.
+    pub fn keys(&self, places: &[Place<'_>]) -> Vec<ExactKey> {
+        let mut keys: Vec<_> = places.iter().flat_map(Place::exact_keys).collect();
+        if keys.is_empty() || self.reach() == Reach::Network {
+            keys.extend(Place::loose_keys(self, places));
+        }
+        keys
     }
 
     /// Returns the value of an attribute; drivers differ in whether they tell upper and lower case apart, and none has

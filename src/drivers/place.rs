@@ -218,6 +218,25 @@ impl<'a> Place<'a> {
         self.space.ends_with(" bucket")
     }
 
+    /// Whether an overlap with another place rests on names that are the same everywhere: not on an address, which leads
+    /// elsewhere in another network.
+    pub fn is_named_alike(&self, other: &Self) -> bool {
+        let alike = |(mine, theirs): (&Part<'_>, &Part<'_>)| match (mine, theirs) {
+            (
+                Part::Server { identity: Some(mine), .. },
+                Part::Server { identity: Some(theirs), .. },
+            ) => mine.eq_ignore_ascii_case(theirs),
+            (Part::Server { .. }, _) | (_, Part::Server { .. }) => false,
+            _ => true,
+        };
+        self.realm.iter().zip(&other.realm).all(alike)
+    }
+
+    /// Whether a part of its realm is one by its UUID, as a Ceph cluster is.
+    pub fn has_uuid(&self) -> bool {
+        self.realm.iter().any(|part| keys::last_uuid(part.name()).is_some())
+    }
+
     /// Returns why nothing is known of the place, if so.
     pub fn doubt(&self) -> Option<&str> {
         match &self.extent {

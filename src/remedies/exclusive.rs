@@ -8,7 +8,7 @@ use super::{
     keep_backend, snapshot_first,
 };
 use crate::cluster::{Cx, NamedBeyond, Placed, Seen};
-use crate::drivers::{self, Destruction, Family, Fate, Place};
+use crate::drivers::{self, Destruction, Family, Fate, Place, Reach, Reference};
 use crate::facts::{self, Copied, Nearness, Owner};
 use crate::model::{ClaimPhase, SnapshotContent, SnapshotSource, Text, Undo, Volume};
 
@@ -156,7 +156,7 @@ pub(super) fn clearance(
                 .to_owned(),
         );
     }
-    if let Err(others) = named_beside(cx, &places, &word, relies_on)? {
+    if let Err(others) = named_beside(cx, volume, &places, &word, relies_on)? {
         return Ok(Err(others));
     }
     let marks = facts::marks_of_others(volume);
@@ -204,12 +204,18 @@ pub(super) fn is_no_copy(cx: &Cx, volume: &Volume, owner: &Owner, relies_on: &mu
 /// When one of them was not read.
 fn named_beside(
     cx: &Cx,
+    volume: &Volume,
     places: &[Place<'_>],
     word: &Word,
     relies_on: &mut ReliedFlags,
 ) -> Seen<Checked> {
     let Some(beside) = cx.cluster().beside() else { return Ok(Ok(())) };
-    let named = beside.naming(places)?;
+    let Some(backend) = &volume.backend else { return Ok(Ok(())) };
+    let reference = Reference::of(backend, &volume.attributes);
+    if reference.reach() == Reach::Cluster {
+        return Ok(Ok(()));
+    }
+    let named = beside.naming(&reference, places)?;
     let who = |cluster: &Text, it: &NamedBeyond| {
         let object = it.reference.object();
         format!("{object} of cluster {cluster}")

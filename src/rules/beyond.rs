@@ -1,13 +1,13 @@
 //! The finding that several clusters name one storage. It is found where their references are compared, not in one cluster.
 
-use std::{cell::RefCell, collections::BTreeSet};
+use std::{cell::RefCell, collections::HashSet};
 
 use super::{Assessor, CapacityRisk, Rule, assess::is_left_out};
 use crate::cluster::{
     Cluster, Cx, NamedBeyond, Placed as _, ReferencesOfClusters, ReferencingVolume, Seen,
     StorageReference, Subject,
 };
-use crate::drivers::{Place, Reach, Reference, Relation};
+use crate::drivers::{self, Fate, Place, Reach, Reference, Relation};
 use crate::facts::{self, SharedStorage};
 use crate::model::{
     Attributes, BackendKey, Bytes, Finding, Kind, ObjectId, ObjectKey, ObjectRef, Settings,
@@ -22,7 +22,12 @@ pub(super) static SHARED_BETWEEN_CLUSTERS: Rule = Rule {
     id: "pv-shared-between-clusters",
     severity: Severity::Critical,
     capacity_risk: CapacityRisk::Data,
-    needs: &[Kind::PersistentVolume],
+    needs: &[
+        Kind::PersistentVolume,
+        Kind::Pod,
+        Kind::VolumeAttachment,
+        Kind::VolumeSnapshotContent,
+    ],
     remedies: &[],
     title: "PersistentVolumes of several clusters reference the same storage",
     danger: "A restore into another cluster, a copy of its objects or a static volume names a disk twice, and each \
@@ -85,11 +90,11 @@ fn referencing(cx: &Cx, volume: &Volume) -> ReferencingVolume {
     ReferencingVolume {
         uid: volume.metadata.uid.clone(),
         capacity: volume.capacity,
-        phase: volume.phase.clone(),
+        phase: volume.phase.to_string().into(),
         claim: volume.claim_ref.as_ref().map(|it| it.key.clone()),
         class: volume.class.clone(),
         driver: facts::owner(volume).name().clone(),
-        policy: volume.reclaim_policy.clone(),
+        policy: volume.reclaim_policy.to_string().into(),
         may_destroy: facts::may_destroy(cx, volume),
         is_shared: SharedStorage::is_file_system(volume),
         is_left_out: false,
@@ -111,6 +116,11 @@ fn add_others(cluster: &Cluster, found: &mut Vec<StorageReference>) {
         }
     }
     for (_, content) in cluster.snapshots() {
+        // What is taken, and does not hang on its volume, is another disk.
+        let fate = drivers::family(&content.driver).snapshots.fate_of(content.handle.as_deref());
+        if fate == Fate::Independent && !content.in_progress() {
+            continue;
+        }
         for backend in content.backends() {
             found.extend(reference(content.object().key, &backend, &none));
         }
@@ -126,7 +136,7 @@ fn reference(
     backend: &BackendKey,
     attributes: &Attributes,
 ) -> Option<StorageReference> {
-    let reach = Reference::of(backend, attributes).family.reach;
+    let reach = Reference::of(backend, attributes).reach();
     (reach != Reach::Cluster).then(|| StorageReference {
         object,
         backend: backend.clone(),
@@ -146,9 +156,11 @@ pub struct SharedBetweenClusters {
     pub related: Vec<usize>,
     /// Capacity that is at risk because of it, and is counted nowhere else.
     pub at_risk: Bytes,
+    /// The number of a cluster that has this very volume, by its uid: both may be one.
+    pub twin: Option<usize>,
 }
 
-/// How many objects of other clusters are told.
+/// How many objects and clusters are told.
 const TOLD: usize = 8;
 
 /// Compares clusters: one finding for each volume whose storage another cluster names. `names` are those of the clusters.
@@ -157,18 +169,30 @@ pub fn shared_between_clusters(
     names: &[Text],
 ) -> Vec<SharedBetweenClusters> {
     let mut found = Vec::new();
+    // Each backend volume counts once, wherever it is told.
+    let mut counted = HashSet::new();
     for (cluster, mine) in references.clusters().iter().enumerate() {
-        for reference in mine {
-            let Some(volume) = &reference.volume else { continue };
-            if volume.is_left_out {
+        for (number, reference) in mine.iter().enumerate() {
+            let Some(volume) = reference.volume.as_ref().filter(|it| !it.is_left_out) else {
+                continue;
+            };
+            let places = reference.places();
+            let mut others = references.naming(&reference.reference(), &places, Some(cluster));
+            others.retain(|it| matters(volume, it));
+            if others.is_empty() {
                 continue;
             }
-            let places = reference.places();
-            let mut others = references.naming(&places, Some(cluster));
-            others.retain(|it| matters(volume, it));
-            if !others.is_empty() {
-                found.push(finding(cluster, reference, volume, &places, &others, names));
+            let mut shared = finding(cluster, reference, volume, &places, &others, names);
+            let all = || others.iter().map(|it| (it.cluster, it.number)).chain([(cluster, number)]);
+            let volumes =
+                || others.iter().filter_map(|it| it.reference.volume.as_ref()).chain([volume]);
+            let is_known =
+                all().any(|it| counted.contains(&it)) || volumes().any(|it| it.is_at_risk);
+            if shared.finding.severity != Severity::Info && !is_known {
+                shared.at_risk = volumes().filter_map(|it| it.capacity).max().unwrap_or_default();
             }
+            counted.extend(all());
+            found.push(shared);
         }
     }
     found
@@ -192,25 +216,35 @@ fn finding(
     others: &[NamedBeyond<'_>],
     names: &[Text],
 ) -> SharedBetweenClusters {
-    let other_volumes = || others.iter().filter_map(|it| it.reference.volume.as_ref());
-    let perishable = volume.may_destroy || other_volumes().any(|it| it.may_destroy);
+    let destroys = |it: &NamedBeyond<'_>| it.reference.may_destroy();
+    let certain = || others.iter().filter(|it| it.doubt.is_none());
+    let perishable = volume.may_destroy || others.iter().any(destroys);
+    let doubt = certain().next().is_none();
+    let is_certain_to_perish = !doubt && (volume.may_destroy || certain().any(destroys));
     // Buckets, and file systems that nothing destroys, are there to be shared.
     let is_bucket = places.iter().all(Place::is_bucket);
-    let is_shared = volume.is_shared && other_volumes().all(|it| it.is_shared);
-    let doubt = others.iter().all(|it| it.doubt.is_some());
-    let severity = match (perishable, doubt) {
-        _ if is_bucket => Severity::Info,
-        (false, _) if is_shared => Severity::Info,
-        (true, false) => Severity::Critical,
-        (true, true) | (false, _) => Severity::High,
+    let mut other_volumes = others.iter().filter_map(|it| it.reference.volume.as_ref());
+    let is_shared = is_bucket || (volume.is_shared && other_volumes.all(|it| it.is_shared));
+    let severity = match (is_certain_to_perish, perishable) {
+        (true, _) => Severity::Critical,
+        (false, false) if is_shared => Severity::Info,
+        (false, _) => Severity::High,
     };
     let may = if doubt { "may reference" } else { "reference" };
-    let clusters: BTreeSet<_> = others.iter().map(|it| &*names[it.cluster]).collect();
-    let clusters: Vec<_> = clusters.into_iter().collect();
+    let mut clusters: Vec<&str> = Vec::new();
+    for name in others.iter().map(|it| &*names[it.cluster]) {
+        if !clusters.contains(&name) {
+            clusters.push(name);
+        }
+    }
     let (subject, verb) = match &clusters[..] {
         [one] if doubt => (format!("cluster {one}"), "may reference"),
         [one] => (format!("cluster {one}"), "references"),
-        several => (format!("clusters {}", several.join(", ")), may),
+        several if several.len() <= TOLD => (format!("clusters {}", several.join(", ")), may),
+        several => {
+            let more = several.len() - TOLD;
+            (format!("clusters {} and {more} more", several[..TOLD].join(", ")), may)
+        }
     };
     let danger = match (severity, perishable) {
         (Severity::Info, _) => "",
@@ -245,22 +279,23 @@ fn finding(
     });
     let told: Vec<(usize, ObjectRef)> =
         others.iter().take(TOLD).map(|it| (it.cluster, it.reference.object())).collect();
-    let advice = match (severity, perishable) {
-        (Severity::Info, _) => "nothing, if the clusters are meant to share it".to_owned(),
+    let advice = match (severity, doubt) {
+        (Severity::Info, _) => "nothing, if the clusters are meant to share it",
         (_, true) => {
-            "set the policy of each of them to Retain, in every cluster; then decide which one owns the data"
-                .to_owned()
+            "find out whether it is the same storage; until then, set the policy of each of them to Retain, in every \
+             cluster"
         }
-        (_, false) => "decide which cluster owns the data, and delete the other PersistentVolumes, which keeps it".to_owned(),
+        (_, false) => {
+            "set the policy of each of them to Retain, in every cluster; then decide which one owns the data"
+        }
     };
-    let finding = finding.relates(told.iter().map(|it| it.1.clone())).report_only(advice);
-    // Each backend volume counts once, in the first cluster that names it.
-    let is_first = others.iter().all(|it| it.cluster > cluster || it.doubt.is_some());
-    let is_new = severity != Severity::Info && !volume.is_at_risk && is_first;
-    SharedBetweenClusters {
-        at_risk: volume.capacity.filter(|_| is_new).unwrap_or_default(),
-        cluster,
-        finding,
-        related: told.into_iter().map(|it| it.0).collect(),
-    }
+    let finding =
+        finding.relates(told.iter().map(|it| it.1.clone())).report_only(advice.to_owned());
+    let related = told.into_iter().map(|it| it.0).collect();
+    let twin = others.iter().find(|it| {
+        let uid = it.reference.volume.as_ref().and_then(|it| it.uid.as_ref());
+        uid.is_some() && uid == volume.uid.as_ref()
+    });
+    let twin = twin.map(|it| it.cluster);
+    SharedBetweenClusters { at_risk: 0, twin, cluster, finding, related }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use kubectl_storage::drivers::{
-    self, FAMILIES, Family, Fate, ObjectDropped, ProvisionerKind, Recognition, UNKNOWN,
+    self, FAMILIES, Family, Fate, ObjectDropped, ProvisionerKind, Reach, Recognition, UNKNOWN,
     recognised_by_images,
 };
 use proptest::{
@@ -75,6 +75,12 @@ fn section(page: &mut String, family: &Family) {
         }
     };
     line("Storage is identified by", family.identity);
+    let reach = match family.reach {
+        Reach::Cluster => "what has this name in another cluster is something else",
+        Reach::Network => "what has this name or address in another cluster may be the same",
+        Reach::Provider => "what has this id in another cluster is the same",
+    };
+    line("Between clusters", reach);
     line("Deletion destroys", family.destroys);
     line("Answers OK and deletes nothing for", &family.answers_ok.join("; "));
     line("Refuses to delete", &family.refuses.join("; "));

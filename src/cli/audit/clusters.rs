@@ -7,11 +7,11 @@ use crate::{
     cli::{
         Exit, Failure,
         args::ConnectionArgs,
-        clusters::{ClusterInput, DistinctArgs, Identified, read_each},
+        clusters::{ClusterInput, DistinctArgs, Identified, pass_one, read_each},
         collect::{Collected, collect, notes},
         terminal,
     },
-    cluster::{ReferencesOfClusters, StorageReference},
+    cluster::{PackedReferences, ReferencesOfClusters},
     model::{RuleId, Settings, Severity, Text, counted, escape_control},
     output::{
         publish::{self, ReportOrigin},
@@ -33,7 +33,7 @@ struct JudgedCluster<T> {
     gaps: Vec<Gap>,
     limited: BTreeSet<RuleId>,
     notes: Vec<String>,
-    references: Vec<StorageReference>,
+    references: PackedReferences,
 }
 
 impl<T> JudgedCluster<T> {
@@ -73,7 +73,11 @@ impl<T> JudgedCluster<T> {
             gaps: gaps.map(|gap| Gap { cluster: Some(name.to_string()), ..gap }).collect(),
             limited: limited(collected),
             notes: notes(collected),
-            references: storage_references(&collected.assessor, cluster, settings),
+            references: PackedReferences::new(&storage_references(
+                &collected.assessor,
+                cluster,
+                settings,
+            )),
         }
     }
 
@@ -98,7 +102,7 @@ impl<T> JudgedCluster<T> {
             gaps: vec![gap],
             limited: rules::all().map(|it| it.id).collect(),
             notes: Vec::new(),
-            references: Vec::new(),
+            references: PackedReferences::default(),
         }
     }
 
@@ -183,15 +187,34 @@ impl<T: Send> JudgedClusters<T> {
             return Err(failure);
         }
         look.distinct.holds(&clusters)?;
-        Ok(Self::compare(clusters))
+        Self::compare(clusters, look.distinct)
     }
 
     /// Adds up what was found, and adds what they name in common.
-    fn compare(mut clusters: Vec<JudgedCluster<T>>) -> Self {
+    ///
+    /// # Errors
+    /// When two of them are one by their volumes, of which one does not tell its uid.
+    fn compare(
+        mut clusters: Vec<JudgedCluster<T>>,
+        distinct: &DistinctArgs,
+    ) -> Result<Self, Failure> {
         let names: Vec<Text> = clusters.iter().map(|it| Text::clone(&it.name)).collect();
         let references = clusters.iter_mut().map(|it| std::mem::take(&mut it.references)).collect();
-        let references = ReferencesOfClusters::new(references);
+        let references = ReferencesOfClusters::shared(references);
         for shared in shared_between_clusters(&references, &names) {
+            if let Some(twin) = shared.twin {
+                let both = [&clusters[shared.cluster], &clusters[twin]];
+                let [first, second] = both.map(|it| &*it.name);
+                let are_told = both.iter().all(|it| it.uid().is_some());
+                if !are_told && !distinct.says([first, second]) {
+                    let [first, second] = [first, second].map(escape_control);
+                    let object = escape_control(&shared.finding.object.to_string()).into_owned();
+                    let told = format!(
+                        "{first} and {second} are one cluster: {object} has the same uid in both"
+                    );
+                    return Err(Failure::usage(told).hint(Some(pass_one(&first, &second))));
+                }
+            }
             let cluster = &mut clusters[shared.cluster];
             cluster.totals.count(&shared.finding, shared.at_risk);
             let mut finding = publish::finding(shared.finding, None);
@@ -210,7 +233,7 @@ impl<T: Send> JudgedClusters<T> {
         let mut findings: Vec<_> = findings.collect();
         let rank = |it: &Finding| (Severity::parse(&it.severity), it.id.clone());
         findings.sort_by_cached_key(rank);
-        Self { clusters, listed, findings, totals }
+        Ok(Self { clusters, listed, findings, totals })
     }
 
     /// Returns what was taken of each cluster, with its description and what the comparison found about it.

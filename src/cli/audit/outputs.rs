@@ -165,13 +165,34 @@ impl ReportFiles {
     /// Refuses to replace files that are read.
     ///
     /// # Errors
-    /// When a file is one of those.
+    /// When a file is one of those, or in a folder of those.
     pub(super) fn spare(&self, read: &[PathBuf]) -> Result<(), Failure> {
         let read: Vec<_> = read.iter().filter_map(|it| fs::canonicalize(it).ok()).collect();
-        match self.files.iter().find(|it| read.contains(&it.target)) {
+        // A new file beside dumps of one cluster is none of them.
+        let is_read = |it: &&ReportFile| {
+            let lies_in = read.iter().any(|read| it.target.starts_with(read));
+            read.contains(&it.target) || (lies_in && it.target.exists())
+        };
+        match self.files.iter().find(is_read) {
             Some(file) => {
                 let path = escape_control(&file.path);
-                Err(Failure::usage(format!("-o: {path} is a dump that is read")))
+                Err(Failure::usage(format!("-o: {path} is a dump that is read, or lies in one")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses to write into folders in which each file is the dump of a cluster.
+    ///
+    /// # Errors
+    /// When a file is in one of those.
+    pub(super) fn stay_out_of(&self, folders: &[PathBuf]) -> Result<(), Failure> {
+        let folders: Vec<_> = folders.iter().filter_map(|it| fs::canonicalize(it).ok()).collect();
+        let is_in = |it: &&ReportFile| folders.iter().any(|folder| it.target.starts_with(folder));
+        match self.files.iter().find(is_in) {
+            Some(file) => {
+                let path = escape_control(&file.path);
+                Err(Failure::usage(format!("-o: {path} would be the dump of a cluster")))
             }
             None => Ok(()),
         }

@@ -15,6 +15,8 @@ pub(super) static ALIBABA_NAS: Family = Family {
     identity: "server and path: the attributes server or containerNetworkFileSystem, and path. The handle is the name \
                of the volume",
     reach: Reach::Provider,
+    // The name of a ContainerNetworkFileSystem, an object of the cluster.
+    reach_of: |it| it.attribute("containerNetworkFileSystem").map(|_| Reach::Cluster),
     attributes: &["server", "path", "accessPoint", "containerNetworkFileSystem"],
     marks: &["volumeAs", "deleteVolume"],
     used,

@@ -20,6 +20,11 @@ pub(super) static AZURE_FILE: Family = Family {
                attributes or else by the handle GROUP#ACCOUNT#SHARE[#DISK…], which deletion reads; \
                an account may be known to a Secret only",
     reach: Reach::Provider,
+    // A Secret is one of the cluster.
+    reach_of: |it| {
+        let is_in_tree = it.driver == "azureFile";
+        (is_in_tree && it.handle.starts_with("secret ")).then_some(Reach::Cluster)
+    },
     attributes: &["shareName", "server", "storageAccount", "folderName", "diskName", "protocol"],
     used: file_used,
     deletion: file_deletion,

@@ -16,6 +16,7 @@ pub(super) const BASE: Family = Family {
     names: &[],
     identity: "",
     reach: Reach::Network,
+    reach_of: |_| None,
     attributes: &[],
     marks: &[],
     telling: &[],

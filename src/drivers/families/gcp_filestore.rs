@@ -16,6 +16,11 @@ pub(super) static GCP_FILESTORE: Family = Family {
     identity: "the instance with its location, and the share in it: MODE/LOCATION/INSTANCE/SHARE or \
                modeMultishare/PREFIX/PROJECT/LOCATION/INSTANCE/SHARE; nodes mount the attributes ip and volume",
     reach: Reach::Provider,
+    // Handles of instances have no project, and those of others are not compared by it.
+    reach_of: |it| match Handle::read(it.handle) {
+        Some(Handle::Instance { .. } | Handle::Share { .. }) => Some(Reach::Network),
+        _ => None,
+    },
     attributes: &["ip", "volume"],
     used,
     deletion,

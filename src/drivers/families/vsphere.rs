@@ -1,6 +1,6 @@
 //! vSphere: `csi.vsphere.vmware.com`, and the in-tree volumes that were migrated to it.
 
-use super::basis::{BASE, NFS, device, owned, server, undecided};
+use super::basis::{BASE, NFS, device, is_uuid, owned, server, undecided};
 use crate::drivers::{
     Deletion, Destruction, Family, Fate, INLINE, Name, ObjectDropped, Part, Place, Provisioner,
     Reach, Reference, Snapshots,
@@ -15,6 +15,11 @@ pub(super) static VSPHERE: Family = Family {
                in-tree volume; only vSphere knows which path is which id. In guest clusters the name of a claim of the \
                supervisor cluster",
     reach: Reach::Provider,
+    // In a guest cluster, a handle is the name of a claim in its Supervisor.
+    reach_of: |it| {
+        let id = it.handle.strip_prefix("file:").unwrap_or(it.handle);
+        (!is_uuid(id) && !is_path(id)).then_some(Reach::Network)
+    },
     used,
     deletion,
     destroys: "the disk or the file share; in guest clusters the claim of the supervisor cluster",

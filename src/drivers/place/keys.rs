@@ -8,7 +8,8 @@ use std::{
 
 use hashbrown::DefaultHashBuilder;
 
-use super::{ANY_NODE, Extent, Letters, Part, Place, one_value, tails};
+use super::{ANY_NODE, Extent, Part, Place, one_value, tails};
+use crate::drivers::{INLINE, Reference};
 
 /// The hasher of names. It is made anew by each process: a user who names volumes cannot make them
 /// collide.
@@ -209,9 +210,7 @@ impl Place<'_> {
     pub fn exact_keys(&self) -> Vec<ExactKey> {
         let mut realms = vec![Vec::new()];
         for part in &self.realm {
-            // A Service is one of the cluster itself.
-            let name = part.name();
-            if name.split('.').nth(2) == Some("svc") || name == "localhost" {
+            if is_of_one_cluster(part.name()) {
                 return Vec::new();
             }
             let mut names: Vec<String> = match part {
@@ -235,10 +234,8 @@ impl Place<'_> {
     fn exact_key(&self, realm: &[String]) -> ExactKey {
         let mut hash = NAMES.build_hasher();
         (&*self.space, realm).hash(&mut hash);
-        let fold = |name: &str| match self.letters {
-            Letters::Distinct => name.to_owned(),
-            Letters::Alike | Letters::Unclear => name.to_ascii_lowercase(),
-        };
+        // Whether they are one, the places decide.
+        let fold = |name: &str| name.to_ascii_lowercase();
         match &self.extent {
             Extent::Device(name) | Extent::Undecided(name, _) => {
                 ("device", fold(name)).hash(&mut hash);
@@ -255,6 +252,25 @@ impl Place<'_> {
                 ExactKey { around, own: own.flatten() }
             }
         }
+    }
+
+    /// The keys by which references of several clusters are found that may name the same, where their places do not
+    /// tell: the handle of one family, and the UUIDs of devices.
+    pub(in crate::drivers) fn loose_keys(
+        reference: &Reference<'_>,
+        places: &[Self],
+    ) -> Vec<ExactKey> {
+        let key = |hash| ExactKey { around: Vec::new(), own: Some(hash) };
+        let handle = ("handle", reference.family.id, reference.handle);
+        let names = places.iter().filter_map(|it| match &it.extent {
+            Extent::Device(name) | Extent::Undecided(name, _) => Some((&*it.space, name)),
+            Extent::Directory(_) | Extent::Within(..) => None,
+        });
+        let uuids = names.filter_map(|(space, name)| {
+            Some(NAMES.hash_one(("uuid", space, last_uuid(name)?.to_ascii_lowercase())))
+        });
+        let handle = (reference.handle != INLINE).then(|| NAMES.hash_one(handle));
+        handle.into_iter().chain(uuids).map(key).collect()
     }
 
     /// Adds the keys of what is at directories, somewhere in them, or in the last one.
@@ -361,6 +377,22 @@ impl Place<'_> {
         });
         continued.collect()
     }
+}
+
+/// Whether a server is one of the cluster, or of the node, that names it: a Service, a loopback address.
+fn is_of_one_cluster(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let is_service = name.ends_with(".svc") || name.ends_with(".svc.cluster.local");
+    let address = name.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    is_service || name == "localhost" || address.is_ok_and(|it| it.is_loopback())
+}
+
+/// Returns the last UUID in a text.
+pub(super) fn last_uuid(text: &str) -> Option<&str> {
+    const LENGTH: usize = 36;
+    let starts = (0..text.len().checked_sub(LENGTH)? + 1).rev();
+    let mut found = starts.filter_map(|at| text.get(at..at + LENGTH));
+    found.find(|it| it.as_bytes()[8] == b'-' && uuid::Uuid::try_parse(it).is_ok())
 }
 
 /// Whether a device has only a number, as every target and server has one of it.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::cluster::{Change, Coverage, Gap, Reach};
 use crate::dump::{FileLayout, FileScope, FileSummary, Input};
-use crate::model::{Kind, Text, counted};
+use crate::model::{Kind, Server, Text, counted};
 
 impl DumpReading {
     /// Draws the conclusions that only the end of everything allows.
@@ -280,8 +280,15 @@ impl DumpReading {
             self.notes.notes.push(format!("takenAt is {text:?}, not an RFC 3339 time"));
             None
         });
+        // It tells clusters apart, and is in any list of namespaces.
+        let cluster_uid = {
+            let mut namespaces = intake.cluster.namespaces().map(|it| &it.1.metadata);
+            let namespace = namespaces.find(|it| &*it.name == "kube-system");
+            namespace.and_then(|it| it.uid.as_ref()).map(|it| it.to_string().into_boxed_str())
+        };
         if let Some(server) = taken.server() {
-            intake.apply(Change::Server(server));
+            let cluster_uid = server.cluster_uid.clone().or(cluster_uid);
+            intake.apply(Change::Server(Server { cluster_uid, ..server }));
         } else {
             let kubelets = self.beside.server();
             let note = match kubelets.as_ref().and_then(|it| it.allowed) {
@@ -294,8 +301,9 @@ impl DumpReading {
                 }
             };
             self.notes.details.push(note);
-            if let Some(server) = kubelets {
-                intake.apply(Change::Server(server));
+            if kubelets.is_some() || cluster_uid.is_some() {
+                let server = kubelets.unwrap_or_default();
+                intake.apply(Change::Server(Server { cluster_uid, ..server }));
             }
         }
         let gathered = summaries.iter().filter_map(|summary| summary.taken_at).min();
