@@ -47,6 +47,8 @@ pub struct ReferencingVolume {
     pub is_shared: bool,
     /// Whether the report leaves it out: by its scope, or an exemption.
     pub is_left_out: bool,
+    /// Whether that is an exemption.
+    pub is_exempt: bool,
     /// Whether its cluster alone says that its data is at risk.
     pub is_at_risk: bool,
 }
@@ -154,7 +156,8 @@ impl ReferencesOfClusters {
             let reference = &self.clusters[cluster][number as usize];
             let theirs = reference.places();
             let overlap = meeting(places, &theirs).filter(Overlap::is_certain)?;
-            let doubt = doubt(reference, &theirs);
+            let doubt =
+                doubt(reference, &theirs).or_else(|| is_by_address(places).then(same_address));
             Some(NamedBeyond { cluster, reference, relation: overlap.relation, doubt })
         });
         named.collect()
@@ -181,6 +184,15 @@ fn doubt(reference: &StorageReference, places: &[Place<'_>]) -> Option<String> {
     }
     let is_known = |part: &Part<'_>| matches!(part, Part::Server { identity: Some(_), .. });
     let is_global = places.iter().all(|it| it.realm.iter().any(is_known));
-    (named.family.reach != Reach::Provider && !is_global)
-        .then(|| "the other cluster may reach another system by the same address".to_owned())
+    (named.family.reach != Reach::Provider && !is_global).then(same_address)
+}
+
+/// Whether places are known by an address alone, which may be that of another system elsewhere.
+fn is_by_address(places: &[Place<'_>]) -> bool {
+    let is_address = |part: &Part<'_>| matches!(part, Part::Server { identity: None, .. });
+    places.iter().all(|it| it.realm.iter().any(is_address))
+}
+
+fn same_address() -> String {
+    "the other cluster may reach another system by the same address".to_owned()
 }

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Assessor, CapacityRisk, Rule, assess::is_left_out};
+use super::{
+    Assessor, CapacityRisk, Rule,
+    assess::{in_scope, is_left_out},
+};
 use crate::cluster::{
     Cluster, Cx, NamedBeyond, Placed as _, ReferencesOfClusters, ReferencingVolume,
     StorageReference, Subject,
@@ -22,7 +25,12 @@ pub(super) static SHARED_BETWEEN_CLUSTERS: Rule = Rule {
     id: "pv-shared-between-clusters",
     severity: Severity::Critical,
     capacity_risk: CapacityRisk::Data,
-    needs: &[Kind::PersistentVolume],
+    needs: &[
+        Kind::PersistentVolume,
+        Kind::Pod,
+        Kind::VolumeAttachment,
+        Kind::VolumeSnapshotContent,
+    ],
     remedies: &[],
     title: "PersistentVolumes of several clusters reference the same storage",
     danger: "A restore into another cluster, a copy of its objects or a static volume names a disk twice, and each \
@@ -48,8 +56,14 @@ pub fn storage_references(
             continue;
         };
         let subject = Subject::Volume(id);
+        let id = SHARED_BETWEEN_CLUSTERS.id;
+        let is_left_out = is_left_out(cluster, settings, &subject, id);
+        let scope = &settings.scope;
+        let is_asked_for = scope.rules.is_empty() || scope.rules.contains(id);
+        let is_reported = is_asked_for && !scope.ignored.contains(id);
         let volume = ReferencingVolume {
-            is_left_out: is_left_out(cluster, settings, &subject, SHARED_BETWEEN_CLUSTERS.id),
+            is_left_out,
+            is_exempt: is_left_out && is_reported && in_scope(cluster, settings, &subject),
             is_at_risk: assessor.is_at_risk(cx, &subject),
             ..referencing(cx, volume)
         };
@@ -72,6 +86,7 @@ fn referencing(cx: &Cx, volume: &Volume) -> ReferencingVolume {
         may_destroy: facts::may_destroy(cx, volume),
         is_shared: SharedStorage::is_file_system(volume),
         is_left_out: false,
+        is_exempt: false,
         is_at_risk: false,
     }
 }
@@ -125,6 +140,8 @@ pub struct SharedBetweenClusters {
     pub related: Vec<usize>,
     /// Capacity that is at risk because of it, and is counted nowhere else.
     pub at_risk: Bytes,
+    /// Whether an exemption leaves it out.
+    pub is_exempt: bool,
 }
 
 /// How many objects of other clusters are told.
@@ -139,7 +156,7 @@ pub fn shared_between_clusters(
     for (cluster, mine) in references.clusters().iter().enumerate() {
         for reference in mine {
             let Some(volume) = &reference.volume else { continue };
-            if volume.is_left_out {
+            if volume.is_left_out && !volume.is_exempt {
                 continue;
             }
             let places = reference.places();
@@ -163,6 +180,30 @@ fn matters(volume: &ReferencingVolume, other: &NamedBeyond<'_>) -> bool {
     }
 }
 
+/// Says which clusters reference the same storage for certain, and which may.
+fn referencing_clusters(others: &[NamedBeyond<'_>], names: &[Text]) -> String {
+    let of = |is_certain: bool| -> BTreeSet<&str> {
+        let its = others.iter().filter(|it| it.doubt.is_none() == is_certain);
+        its.map(|it| &*names[it.cluster]).collect()
+    };
+    let certain = of(true);
+    let may: Vec<_> = of(false).difference(&certain).copied().collect();
+    let certain: Vec<_> = certain.into_iter().collect();
+    let clusters = |names: &[&str]| match names {
+        [one] => format!("cluster {one}"),
+        several => format!("clusters {}", several.join(", ")),
+    };
+    let references = if certain.len() == 1 { "references" } else { "reference" };
+    match (&certain[..], &may[..]) {
+        ([], may) => format!("{} may reference the same storage", clusters(may)),
+        (certain, []) => format!("{} {references} the same storage", clusters(certain)),
+        (certain, may) => {
+            let may = clusters(may);
+            format!("{} {references} the same storage, and {may} may", clusters(certain))
+        }
+    }
+}
+
 fn finding(
     cluster: usize,
     reference: &StorageReference,
@@ -176,27 +217,22 @@ fn finding(
     // Buckets, and file systems that nothing destroys, are there to be shared.
     let is_bucket = places.iter().all(Place::is_bucket);
     let is_shared = volume.is_shared && other_volumes().all(|it| it.is_shared);
-    let doubt = others.iter().all(|it| it.doubt.is_some());
-    let severity = match (perishable, doubt) {
+    let is_certain = |it: &&NamedBeyond<'_>| it.doubt.is_none();
+    // What is certain only with clusters that keep it is not destroyed for certain by one that may be elsewhere.
+    let is_in_danger =
+        others.iter().filter(is_certain).any(|it| volume.may_destroy || it.reference.may_destroy());
+    let severity = match (perishable, is_in_danger) {
         _ if is_bucket => Severity::Info,
         (false, _) if is_shared => Severity::Info,
-        (true, false) => Severity::Critical,
-        (true, true) | (false, _) => Severity::High,
-    };
-    let may = if doubt { "may reference" } else { "reference" };
-    let clusters: BTreeSet<_> = others.iter().map(|it| &*names[it.cluster]).collect();
-    let clusters: Vec<_> = clusters.into_iter().collect();
-    let (subject, verb) = match &clusters[..] {
-        [one] if doubt => (format!("cluster {one}"), "may reference"),
-        [one] => (format!("cluster {one}"), "references"),
-        several => (format!("clusters {}", several.join(", ")), may),
+        (_, true) => Severity::Critical,
+        (_, false) => Severity::High,
     };
     let danger = match (severity, perishable) {
         (Severity::Info, _) => "",
         (_, true) => ": deleting one may delete the data of all",
         (_, false) => "; nothing deletes it",
     };
-    let summary = format!("{subject} {verb} the same storage{danger}");
+    let summary = format!("{}{danger}", referencing_clusters(others, names));
     let mut finding = SHARED_BETWEEN_CLUSTERS
         .about(reference.object(), summary)
         .severe(severity)
@@ -241,5 +277,6 @@ fn finding(
         cluster,
         finding,
         related: told.into_iter().map(|it| it.0).collect(),
+        is_exempt: volume.is_exempt,
     }
 }

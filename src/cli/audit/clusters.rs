@@ -1,6 +1,10 @@
 //! An audit of several clusters: which ones, what is kept of each, and what they name in common.
 
+mod counting;
+mod telling;
+
 use std::{
+    cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::{
@@ -11,27 +15,35 @@ use std::{
 };
 
 use clap::Args;
+use counting::{counts, limited_between};
 use futures::{StreamExt as _, stream};
+use telling::{ClustersProgress, absent_namespaces};
 
 use super::{Reported, SelectionArgs, checks};
 use crate::{
     cli::{
         Exit, Failure,
         args::ConnectionArgs,
-        collect::{Collected, collect, notes},
+        collect::{Collected, collect, kinds, notes},
         reading::{DumpSourceArgs, is_cluster_name},
         terminal,
     },
     client::context_names,
     cluster::{ReferencesOfClusters, StorageReference},
     dump,
-    model::{RuleId, Settings, Severity, Text, counted, did_you_mean, escape_control, nearest},
+    model::{
+        Kind, RuleId, Settings, Severity, Text, Time, counted, did_you_mean, escape_control,
+        nearest,
+    },
     output::{
         publish::{self, ReportOrigin},
         repeated::RepeatedFlags,
         wire::{Finding, Gap, NamedFinding, ReportMetadata, ReportTail, ReportedCluster, Source},
     },
-    rules::{self, BETWEEN_CLUSTERS, Rule, Totals, shared_between_clusters, storage_references},
+    rules::{
+        self, SharedBetweenClusters, Totals, UnreadGap, shared_between_clusters, storage_references,
+    },
+    watch::report::report_metrics,
 };
 
 /// How many clusters are read at once over the network.
@@ -131,7 +143,7 @@ impl ClustersArgs {
         for context in self.contexts(connection)? {
             let connection = Box::new(connection.in_context(&context));
             inputs.push(ClusterInput {
-                name: context.into(),
+                name: (&*escape_control(&context)).into(),
                 place: ClusterPlace::Context(connection),
             });
         }
@@ -263,6 +275,11 @@ struct JudgedCluster {
     findings: Vec<Finding>,
     gaps: Vec<Gap>,
     limited: BTreeSet<RuleId>,
+    /// The kinds that were not all read.
+    unread: BTreeSet<Kind>,
+    clock: Option<Time>,
+    /// The given namespaces that it lacks, each with those that may be meant.
+    absent: Vec<(String, Vec<String>)>,
     notes: Vec<String>,
     references: Vec<StorageReference>,
 }
@@ -275,16 +292,15 @@ impl JudgedCluster {
         selection: &SelectionArgs,
         settings: &Settings,
     ) -> Result<Self, Failure> {
-        let mut settings = settings.clone();
         let (from, source) = match &input.place {
             ClusterPlace::Context(connection) => {
                 DumpSourceArgs::plain(Vec::new()).from(connection, selection.namespace())?
             }
             ClusterPlace::Dump(dump) => dump.from(connection, selection.namespace())?,
         };
-        let mut collected = collect(from, &settings, None).await?;
-        selection.settle(&[], &mut collected, &mut settings).await?;
-        Ok(Self::of(&input.name, &collected, &settings, source))
+        let mut collected = collect(from, settings, None).await?;
+        let absent = selection.absent_namespaces(&mut collected, settings).await?;
+        Ok(Self { absent, ..Self::of(&input.name, &collected, settings, source) })
     }
 
     fn of(name: &Text, collected: &Collected, settings: &Settings, source: Source) -> Self {
@@ -296,15 +312,25 @@ impl JudgedCluster {
             it
         };
         let findings = collected.assessor.findings(cluster, settings);
-        let gaps = publish::tail(&collected.blind).gaps.into_iter();
+        let gaps = publish::tail(&collected.blind).gaps.into_iter().zip(&collected.blind);
+        let gap = |(mut gap, unread): (Gap, &UnreadGap)| {
+            gap.cluster = Some(name.to_string());
+            gap.ids.extend(limited_between(unread).map(str::to_owned));
+            gap
+        };
+        let mut exempted = publish::scope(&settings.scope, &exempted).exempted;
+        exempted.iter_mut().for_each(|it| it.cluster = Some(name.to_string()));
         Self {
             name: Text::clone(name),
             metadata: publish::metadata(cluster, settings, origin),
             totals: collected.assessor.totals(cluster, settings),
-            exempted: publish::scope(&settings.scope, &exempted).exempted,
+            exempted,
             findings: findings.map(|it| named(collected.public(it))).collect(),
-            gaps: gaps.map(|gap| Gap { cluster: Some(name.to_string()), ..gap }).collect(),
+            gaps: gaps.map(gap).collect(),
             limited: limited(collected),
+            unread: collected.blind.iter().map(|it| it.gap.kind).collect(),
+            clock: cluster.clock(),
+            absent: Vec::new(),
             notes: notes(collected),
             references: storage_references(&collected.assessor, cluster, settings),
         }
@@ -318,7 +344,7 @@ impl JudgedCluster {
         };
         let gap = Gap {
             cluster: Some(input.name.to_string()),
-            resource: "all kinds".to_owned(),
+            resource: Gap::ALL_KINDS.to_owned(),
             namespace: None,
             reason: format!("{:#}", failure.error),
             ids: rules::all().map(|it| it.id.to_owned()).collect(),
@@ -332,6 +358,9 @@ impl JudgedCluster {
             findings: Vec::new(),
             gaps: vec![gap],
             limited: rules::all().map(|it| it.id).collect(),
+            unread: kinds().into_iter().collect(),
+            clock: None,
+            absent: Vec::new(),
             notes: Vec::new(),
             references: Vec::new(),
         }
@@ -346,6 +375,8 @@ impl JudgedCluster {
             volumes: self.totals.in_scope.0,
             claims: self.totals.in_scope.1,
             findings: self.findings.len(),
+            by_severity: counts(&self.totals.by_severity, |it| it.name()),
+            by_id: counts(&self.totals.by_rule, |it| it),
             gaps: self.gaps.len(),
         }
     }
@@ -353,10 +384,8 @@ impl JudgedCluster {
 
 /// The checks that what was not seen of a cluster limits.
 fn limited(collected: &Collected) -> BTreeSet<RuleId> {
-    let is_lost =
-        |rule: &&&'static Rule| collected.blind.iter().any(|it| rule.needs.contains(&it.gap.kind));
-    let between = BETWEEN_CLUSTERS.iter().filter(is_lost).map(|it| it.id);
-    collected.blind.iter().flat_map(|it| it.rules.iter().copied()).chain(between).collect()
+    let blind = collected.blind.iter();
+    blind.flat_map(|it| it.rules.iter().copied().chain(limited_between(it))).collect()
 }
 
 /// Several clusters, judged.
@@ -365,6 +394,8 @@ pub(super) struct JudgedClusters {
     listed: Vec<ReportedCluster>,
     findings: Vec<Finding>,
     totals: Totals,
+    /// Notes about several of them.
+    notes: Vec<String>,
 }
 
 impl JudgedClusters {
@@ -380,11 +411,15 @@ impl JudgedClusters {
         settings: &Settings,
     ) -> Result<Self, Failure> {
         let is_live = |it: &&ClusterInput| matches!(it.place, ClusterPlace::Context(_));
+        let progress = RefCell::new(ClustersProgress::of(inputs.iter().filter(is_live).count()));
         let live = inputs.iter().filter(is_live).map(async |input| {
+            progress.borrow_mut().begin(&input.name);
             let judged = JudgedCluster::read(input, connection, selection, settings).await;
+            progress.borrow_mut().end(&input.name);
             (input, judged)
         });
         let mut judged: Vec<_> = stream::iter(live).buffered(AT_ONCE).collect().await;
+        drop(progress);
         let dumps: Vec<_> = inputs.iter().filter(|it| !is_live(it)).collect();
         judged.extend(read_dumps(&dumps, connection, selection, settings));
         let mut clusters = Vec::new();
@@ -407,7 +442,8 @@ impl JudgedClusters {
         let place = |it: &JudgedCluster| inputs.iter().position(|input| input.name == it.name);
         clusters.sort_by_key(place);
         args.are_distinct(&clusters)?;
-        Ok(Self::compare(clusters))
+        let notes = absent_namespaces(&clusters)?;
+        Ok(Self { notes, ..Self::compare(clusters) })
     }
 
     /// Adds up what was found, and adds what they name in common.
@@ -417,6 +453,14 @@ impl JudgedClusters {
         let references = ReferencesOfClusters::new(references);
         for shared in shared_between_clusters(&references, &names) {
             let cluster = &mut clusters[shared.cluster];
+            if shared.is_exempt {
+                let SharedBetweenClusters { finding, .. } = shared;
+                let named = publish::named_finding(finding.rule, &finding.object);
+                let named = NamedFinding { cluster: Some(cluster.name.to_string()), ..named };
+                cluster.exempted.push(named);
+                cluster.totals.exempted += 1;
+                continue;
+            }
             cluster.totals.count(&shared.finding, shared.at_risk);
             let mut finding = publish::finding(shared.finding, None);
             finding.cluster = Some(cluster.name.to_string());
@@ -427,14 +471,14 @@ impl JudgedClusters {
         }
         let mut totals = Totals::default();
         for cluster in &clusters {
-            totals.absorb(&cluster.totals);
+            totals.absorb(&cluster.name, &cluster.totals);
         }
         let listed = clusters.iter().map(JudgedCluster::listed).collect();
         let findings = clusters.iter_mut().flat_map(|it| std::mem::take(&mut it.findings));
         let mut findings: Vec<_> = findings.collect();
         let rank = |it: &Finding| (Severity::parse(&it.severity), it.id.clone());
         findings.sort_by_cached_key(rank);
-        Self { clusters, listed, findings, totals }
+        Self { clusters, listed, findings, totals, notes: Vec::new() }
     }
 
     /// What a report about them says.
@@ -469,8 +513,9 @@ impl JudgedClusters {
             metadata,
             checks,
             findings: Box::new(|| Box::new(self.findings.iter().cloned())),
-            // No format that counts tells clusters apart.
-            metrics: Box::new(|_| String::new()),
+            metrics: Box::new(|_| {
+                report_metrics(clusters.iter().map(JudgedCluster::measured).collect())
+            }),
             repeated,
             tell: Box::new(|| self.tell()),
         }
@@ -478,6 +523,9 @@ impl JudgedClusters {
 
     /// Tells on stderr what was read, and what was not.
     fn tell(&self) {
+        for note in &self.notes {
+            terminal::note(&format!("note: {}", escape_control(note)));
+        }
         for cluster in &self.clusters {
             for note in &cluster.notes {
                 let (name, note) = (escape_control(&cluster.name), escape_control(note));
