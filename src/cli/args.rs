@@ -19,7 +19,7 @@ use crate::{
         format::{Format, FormatError},
         repeated::RepeatedFlags,
     },
-    rules::REGISTRY,
+    rules,
     watch::policy::acting::ReconcilerName,
 };
 
@@ -465,7 +465,7 @@ fn plain_name(name: &str) -> Option<String> {
 /// Returns the failure that no rule has an id, with the one that may have been meant.
 pub fn unknown_rule(id: &str) -> Failure {
     const LIST: &str = "`explain` without an id lists all findings";
-    let near = nearest(id, REGISTRY.iter().map(|rule| rule.id.to_owned()));
+    let near = nearest(id, rules::all().map(|rule| rule.id.to_owned()));
     let hint = did_you_mean(&near).map_or(LIST.to_owned(), |meant| format!("{meant} {LIST}"));
     Failure::usage(format!("unknown finding {id:?}")).hint(Some(hint))
 }

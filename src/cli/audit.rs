@@ -54,7 +54,7 @@ use crate::{
         },
     },
     rules::{REGISTRY, Rule, Totals},
-    watch::report::report_metrics,
+    watch::report::{MeasuredCluster, report_metrics},
 };
 
 /// Arguments of `audit`.
@@ -150,25 +150,29 @@ impl AuditArgs {
             return Box::pin(self.follow(connection, by, interrupt)).await;
         }
         let baseline = self.baseline.as_deref().map(baseline).transpose()?;
-        let shown = ShownAs { sort_by: sort_by.as_ref(), view, baseline: baseline.as_ref() };
+        let shown = ShownAs { sort_by: sort_by.as_ref(), view, baseline };
         let inputs = self.clusters.inputs(&self.dump, connection)?;
         self.distinct.belongs_to(inputs.as_deref())?;
         if let Some(inputs) = inputs {
-            self.fits_clusters(&named, &outputs)?;
+            if !named.is_empty() {
+                let hint = "name the context or the dump of that cluster".to_owned();
+                return Err(Failure::usage("an object is in one cluster").hint(Some(hint)));
+            }
             outputs.files.stay_out_of(self.clusters.folders())?;
             for input in &inputs {
                 outputs.files.spare(input.files())?;
             }
             let take = async |collected: &mut Collected, settings: &mut Settings, _| {
                 note_unknown_drivers(collected, settings);
-                self.selection.settle(&[], collected, settings).await
+                self.selection.absent_namespaces(collected, settings).await
             };
             let (distinct, namespace) = (&self.distinct, self.selection.namespace());
             let look = ClustersLook { distinct, connection, namespace, take };
-            let judged = JudgedClusters::read(&inputs, &settings, &look).await?;
+            let mut judged = JudgedClusters::read(&inputs, &settings, &look).await?;
+            judged.note_absent_namespaces()?;
             let repeated = RepeatedFlags::default();
             let reported = judged.reported(&settings, &repeated);
-            let worst = self.report(&reported, &settings, &shown, &mut outputs).await?;
+            let worst = self.report(&reported, &settings, shown, &mut outputs).await?;
             let complete = reported.tail.gaps.is_empty();
             return Ok(self.gaps.settle(exit(complete, worst, fail_on)));
         }
@@ -177,30 +181,12 @@ impl AuditArgs {
         self.selection.settle(&named, &mut collected, &mut settings).await?;
         note_unknown_drivers(&mut collected, &settings);
         let reported = Reported::of(&collected, &settings, source);
-        let worst = self.report(&reported, &settings, &shown, &mut outputs).await?;
+        let worst = self.report(&reported, &settings, shown, &mut outputs).await?;
         drop(reported);
         let exit = self.gaps.settle(exit(collected.blind.is_empty(), worst, fail_on));
         // The process ends here: taking apart a hundred thousand rows would only take time.
         std::mem::forget(collected);
         Ok(exit)
-    }
-
-    /// Holds that no flag asks for what a report about several clusters does not have.
-    fn fits_clusters(&self, named: &[NamedObject], outputs: &ReportOutputs) -> Result<(), Failure> {
-        if !named.is_empty() {
-            let hint = "name the context or the dump of that cluster".to_owned();
-            return Err(Failure::usage("an object is in one cluster").hint(Some(hint)));
-        }
-        if self.baseline.is_some() {
-            return Err(Failure::usage("--baseline compares one cluster"));
-        }
-        match outputs.of_one_cluster() {
-            Some(format) => {
-                let told = format!("the format {format} does not tell clusters apart");
-                Err(Failure::usage(told).hint(Some("-o json does".to_owned())))
-            }
-            None => Ok(()),
-        }
     }
 
     fn settings(&self) -> Result<(Settings, Vec<NamedObject>), Failure> {
@@ -266,13 +252,19 @@ impl AuditArgs {
         &self,
         reported: &Reported<'_>,
         settings: &Settings,
-        shown: &ShownAs<'_>,
+        shown: ShownAs<'_>,
         ReportOutputs { printed, files }: &mut ReportOutputs,
     ) -> Result<Option<Severity>, Failure> {
         let ShownAs { sort_by, view, baseline } = shown;
         let Reported { totals: tally, tail, findings: all, .. } = reported;
         let mut scope = reported.scope.clone();
-        let compared = baseline.map(|it| Compared::build(it, &scope, &tail.gaps, all()));
+        let metadata = &reported.metadata;
+        if let (Some(earlier), Some(path)) = (&baseline, &self.baseline) {
+            comparable(path, &earlier.metadata, metadata)?;
+        }
+        let baseline = baseline.map(|it| it.aligned(metadata));
+        let later = (metadata, &scope, &*tail.gaps);
+        let compared = baseline.as_ref().map(|it| Compared::build(it, later, all()));
         let counted = match &compared {
             Some(compared) if self.new_only => &compared.new,
             _ => &tally.by_severity,
@@ -292,11 +284,8 @@ impl AuditArgs {
             })
         };
         scope.hidden = hiding(listed, self.new_only);
-        let mut head = publish::head(reported.metadata.clone(), tally, scope);
-        if let (Some(compared), Some(earlier), Some(path)) = (&compared, baseline, &self.baseline) {
-            comparable(path, &earlier.metadata, &head.metadata)?;
-            head.baseline = Some(compared.comparison.clone());
-        }
+        let mut head = publish::head(metadata.clone(), tally, scope);
+        head.baseline = compared.as_ref().map(|it| it.comparison.clone());
         let frame = ReportFrame {
             head: &head,
             tail,
@@ -530,7 +519,7 @@ impl<'a> Reported<'a> {
 struct ShownAs<'a> {
     sort_by: Option<&'a SortPath>,
     view: Option<Severity>,
-    baseline: Option<&'a SavedReport>,
+    baseline: Option<SavedReport>,
 }
 
 /// `--group-by`.
@@ -562,9 +551,10 @@ impl GroupBy {
 }
 
 /// Returns the figures of a report as metrics.
-fn metrics(collected: &Collected, tally: Totals) -> String {
+fn metrics(collected: &Collected, totals: Totals) -> String {
     let gaps = collected.blind.iter().map(|it| it.gap.kind).collect();
-    report_metrics(tally, gaps, collected.intake.cluster.clock())
+    let (name, taken_at) = (String::new(), collected.intake.cluster.clock());
+    report_metrics(vec![MeasuredCluster { name, totals, gaps, taken_at }])
 }
 
 /// The checks that were made in one cluster.

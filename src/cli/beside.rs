@@ -72,7 +72,7 @@ impl Collected {
             saved.push(dump);
         }
         let mut contexts = Vec::new();
-        for input in &live {
+        for (input, connection) in live.iter().filter_map(|it| Some((it, it.connection()?))) {
             contexts.push(connected(input, connection).await);
         }
         let are_all = settings.beside.are_all && own.is_some();
@@ -115,8 +115,7 @@ impl Collected {
 
 /// Opens the connection to a context. What hinders it is told where it is needed.
 async fn connected(input: &ClusterInput, connection: &ConnectionArgs) -> LiveBeside {
-    let connection = connection.in_context(input.name());
-    let opened = connect(&connection, None).await;
+    let opened = connect(connection, None).await;
     LiveBeside {
         name: Text::clone(input.name()),
         reader: opened.map(|it| Reader::new(&it)).map_err(|failure| format!("{:#}", failure.error)),

@@ -1,6 +1,7 @@
 //! Which clusters a command reads: several in one look, or some beside the one that is changed.
 
 use std::{
+    cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::{
@@ -16,14 +17,14 @@ use futures::{StreamExt as _, stream};
 use super::{
     Failure,
     args::ConnectionArgs,
-    collect::{ClusterSource, connect},
+    collect::{ClusterSource, ProgressLine, connect},
     reading::{DumpSourceArgs, is_cluster_name},
     terminal,
 };
 use crate::{
     client::{Reader, cluster_uid, context_names},
     dump,
-    model::{Beside, Text, did_you_mean, escape_control, nearest},
+    model::{Beside, Text, did_you_mean, escape_control, first_of, nearest},
     output::wire::Source,
     platform::terminated,
     sources::DumpHeader,
@@ -146,9 +147,17 @@ impl ClusterInput {
         &self.name
     }
 
+    /// Returns its connection; `None` of a dump.
+    pub(super) fn connection(&self) -> Option<&ConnectionArgs> {
+        match &self.place {
+            ClusterPlace::Context(connection) => Some(connection),
+            ClusterPlace::Dump(_) => None,
+        }
+    }
+
     /// Whether it is read over the network.
     pub(super) fn is_live(&self) -> bool {
-        matches!(self.place, ClusterPlace::Context(_))
+        self.connection().is_some()
     }
 
     /// Returns its name as that of a file.
@@ -161,7 +170,7 @@ impl ClusterInput {
     /// # Errors
     /// When the cluster does not answer, or does not tell.
     pub(super) async fn uid(&self) -> Result<Option<String>, Failure> {
-        let ClusterPlace::Context(connection) = &self.place else { return Ok(None) };
+        let Some(connection) = self.connection() else { return Ok(None) };
         let reader = Reader::new(&connect(connection, None).await?);
         let uid = cluster_uid(&reader).await.map_err(Failure::error)?;
         let unknown = || {
@@ -266,7 +275,7 @@ impl ClustersArgs {
         }
         let mut inputs = Vec::new();
         for context in contexts(&self.contexts, connection)? {
-            inputs.push(context_input(context, connection));
+            inputs.push(context_input(&context, connection));
         }
         for (name, files) in grouped(source.files()) {
             inputs.push(dump_input(name, files));
@@ -307,7 +316,7 @@ pub(super) fn beside(
     let names_own = typed.iter().any(|it| Some(&**it) == own);
     let contexts = contexts(&typed, connection)?.into_iter();
     let others = contexts.filter(|it| names_own || Some(&**it) != own);
-    let mut inputs: Vec<_> = others.map(|it| context_input(it, connection)).collect();
+    let mut inputs: Vec<_> = others.map(|it| context_input(&it, connection)).collect();
     let dumps: Vec<PathBuf> = dumps.into_iter().map(PathBuf::from).collect();
     inputs.extend(grouped(&dumps).into_iter().map(|(name, files)| dump_input(name, files)));
     are_named_once(&inputs)?;
@@ -375,9 +384,10 @@ fn grouped(files: &[PathBuf]) -> Vec<(String, Vec<PathBuf>)> {
     groups
 }
 
-fn context_input(context: String, connection: &ConnectionArgs) -> ClusterInput {
-    let connection = Box::new(connection.in_context(&context));
-    ClusterInput { name: context.into(), place: ClusterPlace::Context(connection) }
+fn context_input(context: &str, connection: &ConnectionArgs) -> ClusterInput {
+    let connection = Box::new(connection.in_context(context));
+    let name = Text::from(&*escape_control(context));
+    ClusterInput { name, place: ClusterPlace::Context(connection) }
 }
 
 fn dump_input(name: String, files: Vec<PathBuf>) -> ClusterInput {
@@ -428,7 +438,13 @@ pub(super) async fn read_each<'a, T: Send>(
 ) -> Vec<(&'a ClusterInput, Result<T, Failure>)> {
     let (live, dumps): (Vec<_>, Vec<_>) =
         inputs.iter().enumerate().partition(|(_, it)| it.is_live());
-    let asked = live.into_iter().map(async |(place, input)| (place, input, read(input).await));
+    let progress = &RefCell::new(ClustersProgress::of(live.len()));
+    let asked = live.into_iter().map(async |(place, input)| {
+        progress.borrow_mut().begin(&input.name);
+        let outcome = read(input).await;
+        progress.borrow_mut().end(&input.name);
+        (place, input, outcome)
+    });
     let mut found: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
     let next = AtomicUsize::new(0);
     let done = Mutex::new(Vec::with_capacity(dumps.len()));
@@ -477,4 +493,47 @@ pub(super) async fn read_each<'a, T: Send>(
     found.extend(done.into_inner().unwrap_or_else(PoisonError::into_inner));
     found.sort_by_key(|it| it.0);
     found.into_iter().map(|(_, input, read)| (input, read)).collect()
+}
+
+/// How many clusters are named in one line.
+const READING: usize = 3;
+
+/// Line that shows how many clusters were read so far, and which are being read.
+struct ClustersProgress {
+    /// `None` where no cluster is read over a network.
+    line: Option<ProgressLine>,
+    all: usize,
+    read: usize,
+    reading: Vec<Text>,
+}
+
+impl ClustersProgress {
+    /// Starts the line of so many clusters.
+    fn of(all: usize) -> Self {
+        let line = (all > 0).then(ProgressLine::start);
+        Self { line, all, read: 0, reading: Vec::new() }
+    }
+
+    /// Shows that a cluster is being read.
+    fn begin(&mut self, name: &Text) {
+        self.reading.push(Text::clone(name));
+        self.show();
+    }
+
+    /// Shows that a cluster was read, or could not be.
+    fn end(&mut self, name: &Text) {
+        self.read += 1;
+        self.reading.retain(|it| it != name);
+        self.show();
+    }
+
+    fn show(&self) {
+        let Self { line, all, read, reading } = self;
+        if let Some(line) = line {
+            line.say(format!(
+                "{read} of {all} clusters read; reading {}",
+                first_of(reading, READING)
+            ));
+        }
+    }
 }

@@ -8,7 +8,10 @@ use std::{
     fmt::Write as _,
     io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -438,37 +441,55 @@ pub(super) async fn connect(
     })
 }
 
-/// Line on stderr that shows how many objects of each kind were read so far, if that is a terminal.
-pub struct ProgressLine(ProgressBar);
+/// Whether a progress line is shown.
+static IS_SHOWN: AtomicBool = AtomicBool::new(false);
+
+/// Line on stderr that shows how much was read so far, if that is a terminal. One that starts while another one is shown
+/// stays hidden: that is about more.
+pub struct ProgressLine {
+    bar: ProgressBar,
+    is_shown: bool,
+}
 
 impl ProgressLine {
     /// Starts the line.
     pub fn start() -> Self {
+        if IS_SHOWN.swap(true, Ordering::Relaxed) {
+            return Self { bar: ProgressBar::hidden(), is_shown: false };
+        }
         let bar = ProgressBar::new_spinner();
         if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(100));
         bar.set_message("connecting");
-        Self(bar)
+        Self { bar, is_shown: true }
     }
 
-    /// Shows how much was read so far.
+    /// Shows how many objects of each kind were read so far.
     pub fn show(&self, intake: &Intake) {
-        if self.0.is_hidden() {
+        if self.bar.is_hidden() {
             return;
         }
         let mut line = String::from("reading");
         for (kind, count) in intake.seen() {
             let _ = write!(line, "  {} {count}", kind.plural());
         }
-        self.0.set_message(line);
+        self.say(line);
+    }
+
+    /// Shows a text.
+    pub fn say(&self, line: String) {
+        self.bar.set_message(line);
     }
 }
 
 impl Drop for ProgressLine {
     fn drop(&mut self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
+        if self.is_shown {
+            IS_SHOWN.store(false, Ordering::Relaxed);
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     model::{Kind, Severity, Threshold},
     platform::{self, ADDED_NAME},
-    rules::REGISTRY,
+    rules,
 };
 
 /// The name under which scripts complete the program, and find it in `$PATH`, unless it was called as another plugin.
@@ -167,8 +167,7 @@ fn answer_kubectl(arguments: &[OsString]) -> Option<std::io::Result<()>> {
 
 /// Returns the ids of findings, with their titles.
 pub fn rule_ids() -> Vec<CompletionCandidate> {
-    REGISTRY
-        .iter()
+    rules::all()
         .map(|rule| CompletionCandidate::new(rule.id).help(Some(rule.title.into())))
         .collect()
 }

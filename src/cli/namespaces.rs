@@ -19,7 +19,22 @@ impl Collected {
         &mut self,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Result<Vec<Gap>, Failure> {
-        let mut doubts = Vec::new();
+        let (doubts, absent) = self.find_namespaces(names).await?;
+        match absent.first() {
+            Some(name) => Err(self.no_namespace(name)),
+            None => Ok(doubts),
+        }
+    }
+
+    /// Returns gaps for namespaces of which it is unknown whether they exist, and the names of those that do not.
+    ///
+    /// # Errors
+    /// When the cluster cannot be asked.
+    pub(super) async fn find_namespaces<'a>(
+        &mut self,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(Vec<Gap>, Vec<&'a str>), Failure> {
+        let (mut doubts, mut absent) = (Vec::new(), Vec::new());
         for name in names {
             let exists = self.namespace_exists(name).await?;
             let is_named = exists != Some(true) && is_claimed(&self.intake.cluster, name);
@@ -28,14 +43,14 @@ impl Collected {
                 Some(false) if is_named => self.notes.push(format!(
                     "namespace {name} does not exist any more; volumes of claims that were in it do"
                 )),
-                Some(false) => return Err(self.no_namespace(name)),
+                Some(false) => absent.push(name),
                 None if is_named => {}
                 None => doubts.push(self.doubt(name)),
             }
         }
         let blind = |gap: &Gap| UnreadGap { gap: gap.clone(), rules: Vec::new() };
         self.blind.extend(doubts.iter().map(blind));
-        Ok(doubts)
+        Ok((doubts, absent))
     }
 
     /// Whether a namespace exists; `None` where that cannot be known.

@@ -53,6 +53,8 @@ pub struct ReferencingVolume {
     pub is_shared: bool,
     /// Whether the report leaves it out: by its scope, or an exemption.
     pub is_left_out: bool,
+    /// Whether that is an exemption.
+    pub is_exempt: bool,
     /// Whether its cluster alone says that its data is at risk.
     pub is_at_risk: bool,
 }

@@ -77,8 +77,8 @@ pub use settings::Settings;
 pub(crate) use settings::{Beside, Exemption, Recording, Scope, SecretAssertion, SnapshotFirst};
 pub use text::Text;
 pub(crate) use text::{
-    Bytes, Interner, beginning, counted, did_you_mean, escape_control, format_bytes, nearest,
-    parse_quantity, shorten,
+    Bytes, Interner, beginning, counted, did_you_mean, escape_control, first_of, format_bytes,
+    nearest, parse_quantity, shorten,
 };
 pub(crate) use time::{
     Age, Thresholds, Trust, UNREADABLE_TIME, format_age, format_duration, format_time, parse_day,

@@ -133,6 +133,15 @@ pub fn counted<N: Copy + Display + PartialEq + From<u8>>(count: N, what: &str) -
 /// A number of bytes.
 pub type Bytes = u64;
 
+/// Lists the first of some names, and the number of the others: `a, b and 3 more`.
+pub fn first_of(names: &[impl AsRef<str>], most: usize) -> String {
+    let first: Vec<_> = names.iter().take(most).map(AsRef::as_ref).collect();
+    match names.len().saturating_sub(most) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
 /// Parses a quantity of bytes such as `10Gi`, `1.5T` or `1e9`, rounding up as Kubernetes does.
 ///
 /// `None` when it is not a quantity, is negative, or does not fit 64 bits.

@@ -3,24 +3,26 @@
 //! A finding that a report lacks is absent only if that report would list it: it is in its scope, was read, and is not
 //! hidden. Anything else is `unseen`.
 
+mod clusters;
+mod coverage;
+
 use std::{
     collections::{BTreeMap, HashMap},
     io::{self, Read},
 };
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+pub use clusters::{ClusterName, ListedCluster, PairedClusters, ReportClusters};
+pub use coverage::ReportCoverage;
+use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use thiserror::Error;
 
 use super::table::short_name;
 use super::wire::{
-    API_VERSION, BaselineComparison, EarlierFinding, Finding, Gap, NamedFinding, ObjectReference,
-    ReportMetadata, ReportScope, Summary,
+    API_VERSION, BaselineComparison, EarlierFinding, Finding, Gap, ObjectReference, ReportMetadata,
+    ReportScope, Summary,
 };
-use crate::{
-    model::{Kind, Severity},
-    rules,
-};
+use crate::model::{Kind, Severity};
 
 /// What `audit diff` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -54,6 +56,9 @@ pub struct FindingChange {
     /// The earlier severity, if that was another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier_severity: Option<String>,
+    /// The cluster, where one of both reports is about several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// Its object.
     pub object: ObjectReference,
     /// One sentence.
@@ -168,6 +173,9 @@ impl<F: DeserializeOwned> SavedDocument<F> {
 pub struct SavedReport {
     /// Time, cluster, version and scope of the report.
     pub metadata: ReportMetadata,
+    clusters: ReportClusters,
+    /// What it calls the cluster of a later report, if that is about one and this about several.
+    alone: ClusterName,
     scope: ReportScope,
     findings: Vec<SavedFinding>,
     gaps: Vec<Gap>,
@@ -182,9 +190,13 @@ pub struct SavedReport {
 pub struct SavedFinding {
     id: String,
     severity: String,
+    cluster: ClusterName,
     object: ObjectReference,
     summary: String,
     volume: Option<SavedVolume>,
+    /// The other clusters that have to do with it.
+    #[serde(default, rename = "related", deserialize_with = "clusters_of")]
+    beyond: Vec<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -192,23 +204,36 @@ struct SavedVolume {
     claim: Option<String>,
 }
 
-/// Identity of a finding in two reports: its rule, and kind, namespace and name of its object.
-type FindingKey = (String, String, Option<String>, String);
+/// Reads the clusters of objects.
+fn clusters_of<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    struct InCluster {
+        cluster: Option<String>,
+    }
+    let objects = Vec::<InCluster>::deserialize(from)?;
+    Ok(objects.into_iter().filter_map(|it| it.cluster).collect())
+}
 
-fn key(id: &str, object: &ObjectReference) -> FindingKey {
-    (id.to_owned(), object.kind.clone(), object.namespace.clone(), object.name.clone())
+/// Identity of a finding in two reports: its rule, its cluster, and kind, namespace and name of its object.
+type FindingKey = (String, ClusterName, String, Option<String>, String);
+
+fn key(id: &str, cluster: &ClusterName, object: &ObjectReference) -> FindingKey {
+    let ObjectReference { kind, namespace, name, .. } = object;
+    (id.to_owned(), cluster.clone(), kind.clone(), namespace.clone(), name.clone())
 }
 
 impl From<&Finding> for SavedFinding {
     fn from(finding: &Finding) -> Self {
-        let Finding { id, severity, object, summary, volume, .. } = finding;
+        let Finding { id, severity, cluster, object, summary, volume, .. } = finding;
         let claim = volume.as_ref().map(|it| SavedVolume { claim: it.claim.clone() });
         Self {
             id: id.clone(),
             severity: severity.clone(),
+            cluster: cluster.clone(),
             object: object.clone(),
             summary: summary.clone(),
             volume: claim,
+            beyond: finding.related.iter().filter_map(|it| it.cluster.clone()).collect(),
         }
     }
 }
@@ -239,75 +264,6 @@ impl ReportScope {
         ];
         parts.into_iter().flatten().collect()
     }
-}
-
-/// The findings that a report would list: its scope, its gaps and what it hides.
-#[derive(Clone, Copy)]
-pub struct ReportCoverage<'a> {
-    scope: &'a ReportScope,
-    gaps: &'a [Gap],
-    /// Numbers of findings that are not listed, by rule; `None` if all are listed.
-    hidden: Option<&'a HashMap<String, usize>>,
-}
-
-impl<'a> ReportCoverage<'a> {
-    /// Returns the coverage of a report whose findings are all compared, also those that `--severity` hides.
-    pub fn of_all(scope: &'a ReportScope, gaps: &'a [Gap]) -> Self {
-        Self { scope, gaps, hidden: None }
-    }
-
-    /// Returns why a report may lack a finding that exists; `None` if it would have it. `other` is what the report that
-    /// has it was asked about; gaps in `shared` limited both alike.
-    fn blind(&self, finding: &SavedFinding, other: &ReportScope, shared: &[Gap]) -> Option<String> {
-        let scope = self.scope;
-        let SavedFinding { id, object, .. } = finding;
-        let same = |it: &ObjectReference| {
-            (&it.kind, &it.namespace, &it.name) == (&object.kind, &object.namespace, &object.name)
-        };
-        if rules::find(id).is_none() {
-            return Some(format!("this version does not know {id}"));
-        }
-        if !scope.asks_for(id) {
-            return Some(format!("{id} was not asked for"));
-        }
-        // Not every report says by which namespace, and none says by which labels, an object was selected: where both
-        // selected alike, both would have it.
-        let namespace = finding.namespace();
-        let is_in = |it: &String| Some(&**it) == namespace;
-        let is_elsewhere = !(scope.namespaces.is_empty() || scope.namespaces.iter().any(is_in));
-        if is_elsewhere && scope.namespaces != other.namespaces {
-            return Some(format!("only namespace {} was asked for", scope.namespaces.join(", ")));
-        }
-        if !(scope.objects.is_empty() || scope.objects.iter().any(same)) {
-            return Some("other objects were asked for".to_owned());
-        }
-        let selected = |of: fn(&ReportScope) -> &Option<String>| {
-            of(scope).as_ref().filter(|_| of(other) != of(scope))
-        };
-        if let Some(selector) = selected(|it| &it.selector).or(selected(|it| &it.field_selector)) {
-            return Some(format!("only {selector} was asked for"));
-        }
-        let left_out = |it: &NamedFinding| same(&it.object) && !is_another(&it.object, object);
-        if scope.exempted.iter().any(|it| it.id == *id && left_out(it)) {
-            return Some("an annotation of the object leaves it out".to_owned());
-        }
-        let is_hidden = self.hidden.is_some_and(|it| it.get(id).is_some_and(|count| *count > 0));
-        if let Some(hidden) = scope.hidden.as_ref().filter(|_| is_hidden) {
-            return Some(format!("not all findings are listed: {} are left out", hidden.what()));
-        }
-        let limits = |gap: &&Gap| {
-            let elsewhere = gap.namespace.as_deref().zip(namespace).is_some_and(|(a, b)| a != b);
-            gap.ids.contains(id) && !elsewhere && is_looked_at(id, &gap.resource)
-        };
-        let is_shared = |gap: &&Gap| shared.iter().any(|other| other.place() == gap.place());
-        let gap = self.gaps.iter().filter(limits).find(|it| !is_shared(it))?;
-        Some(format!("{} could not all be read", gap.place()))
-    }
-}
-
-/// Whether a rule needs objects of a resource.
-fn is_looked_at(id: &str, resource: &str) -> bool {
-    rules::find(id).is_some_and(|rule| rule.needs.iter().any(|kind| kind.plural() == resource))
 }
 
 /// Whether a severity is worse than another one, or than one that this version does not know.
@@ -355,10 +311,15 @@ impl TryFrom<SavedDocument<Vec<SavedFinding>>> for SavedReport {
                 *count = count.saturating_sub(1);
             }
         }
-        let places = findings.iter().enumerate();
-        let places = places.map(|(at, it)| (key(&it.id, &it.object), at)).collect();
-        Ok(Self { metadata, scope, findings, gaps, hidden, places })
+        let (places, clusters) = (places(&findings), ReportClusters::of(&metadata));
+        Ok(Self { metadata, clusters, alone: None, scope, findings, gaps, hidden, places })
     }
+}
+
+/// Returns the index of each finding in the list.
+fn places(findings: &[SavedFinding]) -> HashMap<FindingKey, usize> {
+    let places = findings.iter().enumerate();
+    places.map(|(at, it)| (key(&it.id, &it.cluster, &it.object), at)).collect()
 }
 
 impl SavedReport {
@@ -374,17 +335,52 @@ impl SavedReport {
         }
     }
 
-    fn coverage(&self) -> ReportCoverage<'_> {
-        ReportCoverage { scope: &self.scope, gaps: &self.gaps, hidden: Some(&self.hidden) }
+    /// Returns this report with the clusters called as a later one calls them, which is about to be compared with it.
+    #[must_use]
+    pub fn aligned(mut self, later: &ReportMetadata) -> Self {
+        if self.metadata.clusters.is_empty() && later.clusters.is_empty() {
+            return self;
+        }
+        let paired = PairedClusters::of(&self.metadata, later);
+        let names = paired.names();
+        self.alone = match &paired.both[..] {
+            [(old, new)] if new.name.is_none() => old.name.map(str::to_owned),
+            _ => None,
+        };
+        let renamed = |name: ClusterName| names.get(&name).cloned().unwrap_or(name);
+        self.clusters.names = names.values().cloned().collect();
+        for finding in &mut self.findings {
+            finding.cluster = renamed(finding.cluster.take());
+            let beyond = finding.beyond.iter().filter_map(|it| renamed(Some(it.clone())));
+            finding.beyond = beyond.collect();
+        }
+        for gap in &mut self.gaps {
+            gap.cluster = renamed(gap.cluster.take());
+        }
+        for exempted in &mut self.scope.exempted {
+            exempted.cluster = renamed(exempted.cluster.take());
+        }
+        self.places = places(&self.findings);
+        self
     }
 
-    fn find(&self, id: &str, object: &ObjectReference) -> Option<&SavedFinding> {
-        self.places.get(&key(id, object)).and_then(|at| self.findings.get(*at))
+    fn coverage(&self) -> ReportCoverage<'_> {
+        let Self { clusters, scope, gaps, hidden, .. } = self;
+        ReportCoverage { clusters, scope, gaps, hidden: Some(hidden), is_earlier: false }
+    }
+
+    fn find(
+        &self,
+        id: &str,
+        cluster: &ClusterName,
+        object: &ObjectReference,
+    ) -> Option<&SavedFinding> {
+        self.places.get(&key(id, cluster, object)).and_then(|at| self.findings.get(*at))
     }
 
     /// Returns the state of a finding of a later report compared with this one.
     pub fn state(&self, finding: &Finding, later: ReportCoverage) -> BaselineState {
-        match self.find(&finding.id, &finding.object) {
+        match self.find(&finding.id, &finding.cluster, &finding.object) {
             Some(earlier) => {
                 let rose = is_worse(&finding.severity, &earlier.severity);
                 match rose || is_another(&earlier.object, &finding.object) {
@@ -405,7 +401,8 @@ impl SavedReport {
             !hidden.known && least.is_some_and(|least| !is_worse(least, &finding.severity))
         });
         let hidden = Some(&self.hidden).filter(|_| !is_listed);
-        ReportCoverage { hidden, ..self.coverage() }.blind(finding, later.scope, later.gaps)
+        let coverage = ReportCoverage { hidden, is_earlier: true, ..self.coverage() };
+        coverage.blind(finding, later.scope, later.gaps)
     }
 
     /// Compares all findings of a later report with this one.
@@ -430,7 +427,8 @@ impl SavedReport {
                 BaselineState::Unseen => compared.unseen += 1,
             }
             told(&finding, state);
-            if let Some(at) = self.places.get(&key(&finding.id, &finding.object)) {
+            if let Some(at) = self.places.get(&key(&finding.id, &finding.cluster, &finding.object))
+            {
                 there[*at] = Some(!is_another(&self.findings[*at].object, &finding.object));
             }
         }
@@ -441,18 +439,18 @@ impl SavedReport {
                 Some(false) => None,
                 None => later.blind(earlier, &self.scope, &[]),
             };
-            let SavedFinding { id, severity, object, .. } = earlier.clone();
+            let SavedFinding { id, severity, cluster, object, .. } = earlier.clone();
             let list = match reason {
                 None => &mut compared.cleared,
                 Some(_) => &mut compared.not_seen,
             };
-            list.push(EarlierFinding { id, severity, object, reason });
+            list.push(EarlierFinding { id, severity, cluster, object, reason });
         }
         compared
     }
 }
 
-/// Compares two saved reports.
+/// Compares two saved reports, of which the earlier one is [aligned](SavedReport::aligned) with the later one.
 pub fn diff(old: &SavedReport, new: &SavedReport) -> AuditComparison {
     let of_new = new.coverage();
     let change = |change: &str, it: &SavedFinding| FindingChange {
@@ -460,6 +458,7 @@ pub fn diff(old: &SavedReport, new: &SavedReport) -> AuditComparison {
         id: it.id.clone(),
         severity: it.severity.clone(),
         earlier_severity: None,
+        cluster: it.cluster.clone().or_else(|| old.alone.clone()),
         object: it.object.clone(),
         summary: it.summary.clone(),
         missing_from: None,
@@ -473,7 +472,7 @@ pub fn diff(old: &SavedReport, new: &SavedReport) -> AuditComparison {
     let mut unchanged = 0;
     let mut changes = Vec::new();
     for later in &new.findings {
-        let earlier = old.find(&later.id, &later.object);
+        let earlier = old.find(&later.id, &later.cluster, &later.object);
         match earlier.filter(|it| !is_another(&it.object, &later.object)) {
             Some(earlier) if earlier.severity == later.severity => unchanged += 1,
             Some(earlier) => changes.push(FindingChange {
@@ -488,7 +487,7 @@ pub fn diff(old: &SavedReport, new: &SavedReport) -> AuditComparison {
         }
     }
     for earlier in &old.findings {
-        let later = new.find(&earlier.id, &earlier.object);
+        let later = new.find(&earlier.id, &earlier.cluster, &earlier.object);
         match later {
             Some(later) if !is_another(&earlier.object, &later.object) => {}
             // A deleted object has no findings, whatever is asked for.

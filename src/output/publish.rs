@@ -51,9 +51,7 @@ pub fn metadata(cluster: &Cluster, settings: &Settings, origin: ReportOrigin) ->
 pub fn scope(scope: &Scope, exempted: &[(RuleId, ObjectRef)]) -> ReportScope {
     let texts = |texts: &BTreeSet<Text>| texts.iter().map(ToString::to_string).collect();
     let object = |key: &ObjectKey| reference(&ObjectRef { key: key.clone(), uid: None });
-    let exempted = exempted
-        .iter()
-        .map(|(id, object)| NamedFinding { id: (*id).to_owned(), object: reference(object) });
+    let exempted = exempted.iter().map(|(id, object)| named_finding(id, object));
     ReportScope {
         namespaces: texts(&scope.namespaces),
         selector: (!scope.selector.is_empty()).then(|| scope.selector.to_string()),
@@ -64,6 +62,11 @@ pub fn scope(scope: &Scope, exempted: &[(RuleId, ObjectRef)]) -> ReportScope {
         exempted: exempted.collect(),
         hidden: None,
     }
+}
+
+/// Names a finding by its rule and its object.
+pub fn named_finding(id: RuleId, object: &ObjectRef) -> NamedFinding {
+    NamedFinding { id: id.to_owned(), cluster: None, object: reference(object) }
 }
 
 /// Builds the end of a report.
@@ -208,6 +211,7 @@ fn share((pool, totals): (&StoragePool, &StorageTotals)) -> Option<StorageShare>
         volumes_at_risk: totals.volumes_at_risk,
     };
     (amounts != StorageAmounts::default()).then(|| StorageShare {
+        cluster: text(&pool.cluster),
         namespace: text(&pool.namespace),
         storage_class: text(&pool.class),
         driver: text(&pool.driver),

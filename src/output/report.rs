@@ -189,7 +189,11 @@ pub(super) fn cells(finding: Finding, wide: bool) -> Vec<String> {
 fn names(out: &mut dyn Write, findings: &mut dyn Iterator<Item = Finding>) -> io::Result<()> {
     let mut printed = std::collections::HashSet::new();
     for finding in findings {
-        let line = escape_control(&resource_name(&finding.object)).into_owned();
+        let name = resource_name(&finding.object);
+        // Not a prefix of the name, which would then be that of another object.
+        let of_cluster = |it: &String| format!("{}\t", escape_control(it));
+        let cluster = finding.cluster.as_ref().map_or_else(String::new, of_cluster);
+        let line = format!("{cluster}{}", escape_control(&name));
         let identity = (line.clone(), finding.object.namespace);
         if printed.insert(identity) {
             writeln!(out, "{line}")?;

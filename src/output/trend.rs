@@ -11,7 +11,10 @@ use super::{
     comparison::{SavedDocument, SavedReportError},
     lines::readable,
     table::{TableStyle, TextTable},
-    wire::{API_VERSION, ClusterIdentity, ReportScope, StorageAmounts, StorageShare, Tool},
+    wire::{
+        API_VERSION, ClusterIdentity, Gap, ReportMetadata, ReportScope, ReportedCluster,
+        StorageAmounts, StorageShare, Tool,
+    },
 };
 use crate::model::format_bytes;
 
@@ -31,6 +34,9 @@ pub struct StorageTrend {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrendSeries {
+    /// What the newest report about several clusters calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The cluster, as the newest report names it.
     pub cluster: ClusterIdentity,
     /// What the reports were narrowed to; absent where they are about the whole cluster, or do not say.
@@ -38,6 +44,9 @@ pub struct TrendSeries {
     pub scope: Option<ReportScope>,
     /// The reports, the oldest first.
     pub reports: Vec<TrendPoint>,
+    /// The name, where another cluster has the same uid: one was cloned from the other.
+    #[serde(skip)]
+    clone: Option<String>,
 }
 
 /// What one report says.
@@ -89,11 +98,12 @@ impl TrendSeries {
         self.reports.iter().flat_map(|it| it.by(group).keys().map(String::as_str)).collect()
     }
 
-    /// Returns the identity of a series: the uid of the cluster, since its server may have several names, and the
-    /// scope.
-    fn key(&self) -> (Option<&String>, Option<&ReportScope>) {
+    /// Returns the identity of a series: the uid of the cluster, since its server may have several names, else its
+    /// server or its name; and the scope.
+    fn key(&self) -> (Option<&String>, Option<&String>, Option<&ReportScope>) {
         let ClusterIdentity { uid, server, .. } = &self.cluster;
-        (uid.as_ref().or(server.as_ref()), self.scope.as_ref())
+        let cluster = uid.as_ref().or(server.as_ref()).or(self.name.as_ref());
+        (cluster, self.clone.as_ref(), self.scope.as_ref())
     }
 }
 
@@ -115,52 +125,84 @@ impl Default for StorageTrend {
 }
 
 impl StorageTrend {
-    /// Returns the name of a series for people: its server, with the uid where another cluster has that, too, and what
-    /// it is narrowed to.
+    /// Returns the name of a series for people: that of a report about several clusters, else its server, with the uid
+    /// where another cluster has that, too, and what it is narrowed to.
     pub fn name(&self, series: &TrendSeries) -> String {
-        let ClusterIdentity { uid, server, .. } = &series.cluster;
-        let is_other = |it: &TrendSeries| it.cluster.server == *server && it.cluster.uid != *uid;
+        let ClusterIdentity { uid, .. } = &series.cluster;
+        let called = |it: &TrendSeries| it.name.clone().or_else(|| it.cluster.server.clone());
+        let name = called(series);
+        let is_other = |it: &TrendSeries| it.cluster.uid != *uid && called(it) == name;
         let several = self.series.iter().any(is_other);
         let mut parts = Vec::new();
-        parts.extend(uid.clone().filter(|_| server.is_some() && several));
+        parts.extend(uid.clone().filter(|_| name.is_some() && several));
         parts.extend(series.scope.iter().flat_map(ReportScope::narrowed));
-        let name = server.as_ref().or(uid.as_ref()).map_or("unnamed cluster", |it| it);
+        let name = name.as_ref().or(uid.as_ref()).map_or("unnamed cluster", |it| it);
         match parts.is_empty() {
             true => name.to_owned(),
             false => format!("{name} ({})", parts.join("; ")),
         }
     }
 
-    /// Adds a report to its series.
+    /// Adds a report to the series of its clusters. One that could not be read then has no figures.
     ///
     /// # Errors
     /// A report that does not say when it was made, or where its bytes are.
     pub fn add(&mut self, report: SavedDocument<Vec<IgnoredAny>>) -> Result<(), SavedReportError> {
         let SavedDocument { metadata, summary, gaps, .. } = report;
-        let storage = &summary.storage.ok_or(SavedReportError::NoStorage)?;
-        let groups = |name: fn(&StorageShare) -> &Option<String>| {
-            let sums = StorageAmounts::by(storage, |it| name(it).clone().unwrap_or_default());
-            sums.into_iter().collect::<BTreeMap<_, _>>()
-        };
-        let sum = |sum: StorageAmounts, it: &StorageShare| sum.plus(it.amounts);
-        let point = TrendPoint {
-            taken_at: metadata.taken_at.ok_or(SavedReportError::NoTime)?,
-            tool: metadata.tool,
-            findings: summary.by_severity.values().sum(),
-            is_incomplete: !gaps.is_empty(),
-            thresholds: metadata.thresholds,
-            total: storage.iter().fold(StorageAmounts::default(), sum),
-            by_class: groups(|it| &it.storage_class),
-            by_namespace: groups(|it| &it.namespace),
-        };
-        let scope = narrowed(metadata.scope);
-        let alone = TrendSeries { cluster: metadata.cluster, scope, reports: Vec::new() };
+        let storage = summary.storage.ok_or(SavedReportError::NoStorage)?;
+        let scope = narrowed(metadata.scope.clone());
+        if metadata.clusters.is_empty() {
+            let found = summary.by_severity.values().sum();
+            let taken_at = metadata.taken_at.clone().ok_or(SavedReportError::NoTime)?;
+            let shares: Vec<_> = storage.iter().collect();
+            let point = point(&metadata, taken_at, (found, !gaps.is_empty()), &shares);
+            let (cluster, reports) = (metadata.cluster, Vec::new());
+            self.insert(TrendSeries { name: None, cluster, scope, reports, clone: None }, point);
+            return Ok(());
+        }
+        for cluster in &metadata.clusters {
+            let name = Some(cluster.name.clone());
+            let is_unread = |it: &Gap| it.cluster == name && it.resource == Gap::ALL_KINDS;
+            let taken_at = match &cluster.taken_at {
+                Some(taken_at) => taken_at.clone(),
+                None if gaps.iter().any(is_unread) => continue,
+                None => return Err(SavedReportError::NoTime),
+            };
+            let shares: Vec<_> = storage.iter().filter(|it| it.cluster == name).collect();
+            let counts = (cluster.findings, cluster.gaps > 0);
+            let point = point(&metadata, taken_at, counts, &shares);
+            let ClusterIdentity { uid, .. } = &cluster.identity;
+            let is_clone =
+                |it: &ReportedCluster| it.name != cluster.name && it.identity.uid == *uid;
+            let are_clones = uid.is_some() && metadata.clusters.iter().any(is_clone);
+            let alone = TrendSeries {
+                clone: name.clone().filter(|_| are_clones),
+                name,
+                cluster: cluster.identity.clone(),
+                scope: scope.clone(),
+                reports: Vec::new(),
+            };
+            self.insert(alone, point);
+        }
+        Ok(())
+    }
+
+    /// Adds a point to the series with the key of this one.
+    fn insert(&mut self, alone: TrendSeries, point: TrendPoint) {
         let same = self.series.iter().position(|it| it.key() == alone.key());
         let at = same.unwrap_or(self.series.len());
         if at == self.series.len() {
             self.series.push(alone);
-        } else if self.series[at].reports.last().is_some_and(|it| it.taken_at < point.taken_at) {
-            self.series[at].cluster = alone.cluster;
+        } else {
+            let known = &mut self.series[at];
+            let is_newest = known.reports.last().is_some_and(|it| it.taken_at < point.taken_at);
+            if is_newest {
+                known.cluster = alone.cluster;
+            }
+            // A report about one cluster does not name it.
+            if alone.name.is_some() && (is_newest || known.name.is_none()) {
+                known.name = alone.name;
+            }
         }
         let reports = &mut self.series[at].reports;
         match reports.binary_search_by(|it| it.taken_at.cmp(&point.taken_at)) {
@@ -168,7 +210,31 @@ impl StorageTrend {
             Ok(same) => reports[same] = point,
             Err(place) => reports.insert(place, point),
         }
-        Ok(())
+    }
+}
+
+/// Returns what a report says of one cluster: the number of its findings, whether something of it was not read, and
+/// where its bytes are.
+fn point(
+    metadata: &ReportMetadata,
+    taken_at: String,
+    (findings, is_incomplete): (usize, bool),
+    storage: &[&StorageShare],
+) -> TrendPoint {
+    let groups = |name: fn(&StorageShare) -> &Option<String>| {
+        let shares = storage.iter().copied();
+        let sums = StorageAmounts::by(shares, |it| name(it).clone().unwrap_or_default());
+        sums.into_iter().collect::<BTreeMap<_, _>>()
+    };
+    TrendPoint {
+        taken_at,
+        tool: metadata.tool.clone(),
+        findings,
+        is_incomplete,
+        thresholds: metadata.thresholds.clone(),
+        total: storage.iter().fold(StorageAmounts::default(), |sum, it| sum.plus(it.amounts)),
+        by_class: groups(|it| &it.storage_class),
+        by_namespace: groups(|it| &it.namespace),
     }
 }
 

@@ -121,6 +121,9 @@ impl ReportScope {
 pub struct NamedFinding {
     /// The rule that found it.
     pub id: String,
+    /// The cluster, in a report about several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// Its object.
     pub object: ObjectReference,
 }
@@ -202,6 +205,12 @@ pub struct ReportedCluster {
     pub claims: usize,
     /// How many findings there are.
     pub findings: usize,
+    /// How many findings of each severity; only those that there are.
+    #[serde(default)]
+    pub by_severity: BTreeMap<String, usize>,
+    /// How many findings of each rule; only those that there are.
+    #[serde(default)]
+    pub by_id: BTreeMap<String, usize>,
     /// How many gaps there are.
     pub gaps: usize,
 }
@@ -247,6 +256,9 @@ pub struct Summary {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StorageShare {
+    /// The cluster, in a report about several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// The namespace of its claims.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
@@ -307,7 +319,7 @@ impl StorageAmounts {
 
     /// Returns the sums of shares with one name; the largest first.
     pub fn by<'s, N: Ord>(
-        shares: &'s [StorageShare],
+        shares: impl IntoIterator<Item = &'s StorageShare>,
         name: impl Fn(&'s StorageShare) -> N,
     ) -> Vec<(N, Self)> {
         let mut sums: BTreeMap<N, Self> = BTreeMap::new();
@@ -436,6 +448,9 @@ pub struct EarlierFinding {
     pub id: String,
     /// Its severity.
     pub severity: String,
+    /// The cluster, where one of both reports is about several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<String>,
     /// Its object.
     pub object: ObjectReference,
     /// Why it was not seen.
@@ -558,6 +573,9 @@ pub struct Gap {
 }
 
 impl Gap {
+    /// The resource of a gap where nothing of a cluster was read.
+    pub const ALL_KINDS: &'static str = "all kinds";
+
     /// Returns the resource, with its namespace when it is only one.
     pub fn place(&self) -> String {
         let place = match &self.namespace {

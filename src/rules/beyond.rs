@@ -2,7 +2,10 @@
 
 use std::{cell::RefCell, collections::HashSet};
 
-use super::{Assessor, CapacityRisk, Rule, assess::is_left_out};
+use super::{
+    Assessor, CapacityRisk, Rule,
+    assess::{in_scope, is_left_out},
+};
 use crate::cluster::{
     Cluster, Cx, NamedBeyond, Placed as _, ReferencesOfClusters, ReferencingVolume, Seen,
     StorageReference, Subject,
@@ -11,7 +14,7 @@ use crate::drivers::{self, Fate, Place, Reach, Reference, Relation};
 use crate::facts::{self, SharedStorage};
 use crate::model::{
     Attributes, BackendKey, Bytes, Finding, Kind, ObjectId, ObjectKey, ObjectRef, Settings,
-    Severity, Text, Volume, VolumeColumns,
+    Severity, Text, Volume, VolumeColumns, first_of,
 };
 
 /// The rules that compare clusters, in the order of the documentation.
@@ -48,8 +51,14 @@ pub fn storage_references(
     let cx = &assessor.cx(cluster, settings);
     references_with(cx, |id, volume| {
         let subject = Subject::Volume(id);
+        let id = SHARED_BETWEEN_CLUSTERS.id;
+        let is_left_out = is_left_out(cluster, settings, &subject, id);
+        let scope = &settings.scope;
+        let is_asked_for = scope.rules.is_empty() || scope.rules.contains(id);
+        let is_reported = is_asked_for && !scope.ignored.contains(id);
         ReferencingVolume {
-            is_left_out: is_left_out(cluster, settings, &subject, SHARED_BETWEEN_CLUSTERS.id),
+            is_left_out,
+            is_exempt: is_left_out && is_reported && in_scope(cluster, settings, &subject),
             is_at_risk: assessor.is_at_risk(cx, &subject),
             ..volume
         }
@@ -98,6 +107,7 @@ fn referencing(cx: &Cx, volume: &Volume) -> ReferencingVolume {
         may_destroy: facts::may_destroy(cx, volume),
         is_shared: SharedStorage::is_file_system(volume),
         is_left_out: false,
+        is_exempt: false,
         is_at_risk: false,
     }
 }
@@ -158,6 +168,8 @@ pub struct SharedBetweenClusters {
     pub at_risk: Bytes,
     /// The number of a cluster that has this very volume, by its uid: both may be one.
     pub twin: Option<usize>,
+    /// Whether an exemption leaves it out.
+    pub is_exempt: bool,
 }
 
 /// How many objects and clusters are told.
@@ -173,9 +185,8 @@ pub fn shared_between_clusters(
     let mut counted = HashSet::new();
     for (cluster, mine) in references.clusters().iter().enumerate() {
         for (number, reference) in mine.iter().enumerate() {
-            let Some(volume) = reference.volume.as_ref().filter(|it| !it.is_left_out) else {
-                continue;
-            };
+            let is_told = |it: &&Box<ReferencingVolume>| !it.is_left_out || it.is_exempt;
+            let Some(volume) = reference.volume.as_ref().filter(is_told) else { continue };
             let places = reference.places();
             let mut others = references.naming(&reference.reference(), &places, Some(cluster));
             others.retain(|it| matters(volume, it));
@@ -188,10 +199,10 @@ pub fn shared_between_clusters(
                 || others.iter().filter_map(|it| it.reference.volume.as_ref()).chain([volume]);
             let is_known =
                 all().any(|it| counted.contains(&it)) || volumes().any(|it| it.is_at_risk);
-            if shared.finding.severity != Severity::Info && !is_known {
+            if shared.finding.severity != Severity::Info && !is_known && !volume.is_exempt {
                 shared.at_risk = volumes().filter_map(|it| it.capacity).max().unwrap_or_default();
+                counted.extend(all());
             }
-            counted.extend(all());
             found.push(shared);
         }
     }
@@ -205,6 +216,36 @@ fn matters(volume: &ReferencingVolume, other: &NamedBeyond<'_>) -> bool {
         Relation::Equal => true,
         Relation::Around => other.reference.may_destroy(),
         Relation::Inside => volume.may_destroy,
+    }
+}
+
+/// Says which clusters reference the same storage for certain, and which may.
+fn referencing_clusters(others: &[NamedBeyond<'_>], names: &[Text]) -> String {
+    // Those first whose policy may destroy it.
+    let of = |is_certain: bool| -> Vec<&str> {
+        let its = others.iter().filter(|it| it.doubt.is_none() == is_certain);
+        let mut found: Vec<&str> = Vec::new();
+        for name in its.map(|it| &*names[it.cluster]) {
+            if !found.contains(&name) {
+                found.push(name);
+            }
+        }
+        found
+    };
+    let (certain, mut may) = (of(true), of(false));
+    may.retain(|it| !certain.contains(it));
+    let clusters = |names: &[&str]| match names {
+        [one] => format!("cluster {one}"),
+        several => format!("clusters {}", first_of(several, TOLD)),
+    };
+    let references = if certain.len() == 1 { "references" } else { "reference" };
+    match (&certain[..], &may[..]) {
+        ([], may) => format!("{} may reference the same storage", clusters(may)),
+        (certain, []) => format!("{} {references} the same storage", clusters(certain)),
+        (certain, may) => {
+            let may = clusters(may);
+            format!("{} {references} the same storage, and {may} may", clusters(certain))
+        }
     }
 }
 
@@ -225,33 +266,18 @@ fn finding(
     let is_bucket = places.iter().all(Place::is_bucket);
     let mut other_volumes = others.iter().filter_map(|it| it.reference.volume.as_ref());
     let is_shared = is_bucket || (volume.is_shared && other_volumes.all(|it| it.is_shared));
+    // What is certain only with clusters that keep it is not destroyed for certain by one that may be elsewhere.
     let severity = match (is_certain_to_perish, perishable) {
         (true, _) => Severity::Critical,
         (false, false) if is_shared => Severity::Info,
         (false, _) => Severity::High,
-    };
-    let may = if doubt { "may reference" } else { "reference" };
-    let mut clusters: Vec<&str> = Vec::new();
-    for name in others.iter().map(|it| &*names[it.cluster]) {
-        if !clusters.contains(&name) {
-            clusters.push(name);
-        }
-    }
-    let (subject, verb) = match &clusters[..] {
-        [one] if doubt => (format!("cluster {one}"), "may reference"),
-        [one] => (format!("cluster {one}"), "references"),
-        several if several.len() <= TOLD => (format!("clusters {}", several.join(", ")), may),
-        several => {
-            let more = several.len() - TOLD;
-            (format!("clusters {} and {more} more", several[..TOLD].join(", ")), may)
-        }
     };
     let danger = match (severity, perishable) {
         (Severity::Info, _) => "",
         (_, true) => ": deleting one may delete the data of all",
         (_, false) => "; nothing deletes it",
     };
-    let summary = format!("{subject} {verb} the same storage{danger}");
+    let summary = format!("{}{danger}", referencing_clusters(others, names));
     let mut finding = SHARED_BETWEEN_CLUSTERS
         .about(reference.object(), summary)
         .severe(severity)
@@ -297,5 +323,6 @@ fn finding(
         uid.is_some() && uid == volume.uid.as_ref()
     });
     let twin = twin.map(|it| it.cluster);
-    SharedBetweenClusters { at_risk: 0, twin, cluster, finding, related }
+    let is_exempt = volume.is_exempt;
+    SharedBetweenClusters { at_risk: 0, twin, cluster, finding, related, is_exempt }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path, process::Command};
 use kubectl_storage::{
     cli::completion_script,
     model::{Severity, Threshold},
-    rules::REGISTRY,
+    rules,
 };
 
 use crate::support::{Call, binary, commands, expect_file, root};
@@ -222,7 +222,7 @@ fn kubectl_is_told_flags() {
 
 #[test]
 fn kubectl_is_told_values() {
-    let ids: Vec<_> = REGISTRY.iter().map(|rule| rule.id.to_owned()).collect();
+    let ids: Vec<_> = rules::all().map(|rule| rule.id.to_owned()).collect();
     let kinds = ["pv", "pvc", "sts", "pod", "va", "vs", "vsc", "sc", "vac", "driver", "ns"];
     let explained = values(&["explain", ""]);
     let explained = explained.iter().filter(|it| !it.starts_with('-')).cloned();

@@ -74,6 +74,21 @@ fn page(volumes: &[Value]) -> String {
     audit(volumes, "html", &["--allow-gaps"]).stdout
 }
 
+/// The page of several clusters, one of which cannot be read.
+fn page_of_clusters() -> String {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for (name, count) in [("eu", 30), ("us", 20)] {
+        let dump = json!({"apiVersion": "v1", "kind": "List", "items": usual(count)}).to_string();
+        fs::write(folder.path().join(format!("{name}.json")), dump).expect("it is writable");
+    }
+    let dumps = ["-f", "eu=eu.json", "-f", "us=us.json", "-f", "asia=asia.json"];
+    let more = ["--taken-at", "2026-11-01T12:00:00Z", "--complete", "all", "-o", "html"];
+    let call = Call::new(["audit"].iter().chain(&dumps).chain(&more).copied());
+    let ran = Call { folder: Some(folder.path().to_owned()), ..call }.run();
+    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+    ran.stdout
+}
+
 fn between<'t>(text: &'t str, start: &str, end: &str) -> &'t str {
     let (_, rest) = text.split_once(start).unwrap_or_else(|| panic!("no {start}"));
     rest.split_once(end).unwrap_or_else(|| panic!("no {end}")).0
@@ -245,6 +260,24 @@ fn a_page_says_what_it_leaves_out() {
 }
 
 #[test]
+fn clusters_are_told_apart() {
+    let page = page_of_clusters();
+    let found = island(&page);
+    let of = |cluster: &str| found.iter().filter(|it| it["cluster"] == cluster).count();
+    assert!(of("eu") > of("us") && of("us") > 0, "{} and {}", of("eu"), of("us"));
+    assert_eq!(of("eu") + of("us"), found.len());
+    assert!(page.contains("<title>Storage audit: 3 clusters</title>"), "{page}");
+    let bytes = between(&page, ">By cluster</h3>", "</section>");
+    assert_eq!(bytes.matches("data-by=\"cluster\">").count(), 2, "{bytes}");
+    let table = between(&page, "aria-label=\"Table of clusters\"", "</table>");
+    assert!(table.contains("<th scope=\"row\">asia</th>"), "nothing to filter: {table}");
+    assert!(table.contains("data-by=\"cluster\">eu</th>"), "{table}");
+    assert!(page.contains("<small> cluster us</small>"), "also without a script");
+    let alone = self::page(&usual(3));
+    assert!(!alone.contains("data-by=\"cluster\"") && island(&alone)[0].get("cluster").is_none());
+}
+
+#[test]
 fn missing_lists_are_on_the_page() {
     let dump = json!({"apiVersion": "v1", "kind": "List", "items": usual(2)}).to_string();
     let mut call = Call::new(["audit", "-f", "-", "-o", "html"]);
@@ -319,6 +352,7 @@ fn write_pages(folder: &Path) {
     fs::write(folder.join("example.html"), ran.stdout).expect("it is writable");
     fs::write(folder.join("hostile.html"), page(&hostile())).expect("it is writable");
     fs::write(folder.join("none.html"), page(&[])).expect("it is writable");
+    fs::write(folder.join("clusters.html"), page_of_clusters()).expect("it is writable");
     let reports = tempfile::tempdir().expect("a temporary folder");
     save_reports(reports.path());
     fs::write(folder.join("trend.html"), trend(reports.path(), "html").stdout)

@@ -43,11 +43,12 @@ fn cases() -> Vec<String> {
 }
 
 /// Mistakes that the schema has to see as well.
-const WRONG: [&str; 36] = [
+const WRONG: [&str; 37] = [
     "rule: {}",
     "rules: {of: []}",
     "rules: {off: [pv-faild]}",
     "rules: {off: pv-failed}",
+    "rules: {off: [pv-shared-between-clusters]}",
     "rules: {only: []}",
     "thresholds: {stuk: 2h}",
     "thresholds: {stuck: 2}",

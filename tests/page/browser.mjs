@@ -45,7 +45,7 @@ async function until(page, reached) {
 
 const tests = {
   async 'axe finds nothing, and nothing is wider than the screen'() {
-    for (const name of ['example.html', 'hostile.html', 'none.html', 'trend.html']) {
+    for (const name of ['example.html', 'hostile.html', 'none.html', 'clusters.html', 'trend.html']) {
       for (const scheme of ['light', 'dark']) {
         for (const width of [1400, 800, 390]) {
           const { page, close } = await open(name, { width, scheme });
@@ -158,6 +158,21 @@ const tests = {
     await settled();
     assert.equal(await page.locator('.count').innerText(), '0 of 1000 shown');
     await close();
+  },
+
+  async 'the name of a cluster filters the list'() {
+    const { page, close } = await open('clusters.html', { anchor: '#pv-released-past-threshold/us/pv/volume-00003' });
+    const row = page.locator('details[open]', { hasText: 'volume-00003' });
+    await row.waitFor();
+    assert.match(await row.innerText(), /cluster us/);
+    await page.locator('th[data-by=cluster] button', { hasText: 'eu' }).first().click();
+    await until(page, () => document.querySelector('.count').textContent.includes(' of '));
+    assert.equal(await page.locator('select[name=cluster]').inputValue(), 'eu');
+    for (const text of await page.locator('#rows .object').allInnerTexts()) assert.match(text, /cluster eu$/);
+    await close();
+    const alone = await open('10.html');
+    assert.equal(await alone.page.locator('select[name=cluster]').count(), 0);
+    await alone.close();
   },
 
   async 'a link leads to one finding'() {

@@ -14,11 +14,11 @@ use serde::de::DeserializeOwned;
 
 use super::super::{Exit, Failure, args::format, completion, terminal};
 use crate::{
-    model::{Severity, counted, escape_control},
+    model::{Severity, counted, escape_control, first_of},
     output::{
         comparison::{
-            AuditComparison, BaselineState, ReportCoverage, SavedDocument, SavedReport,
-            SavedReportError, diff,
+            AuditComparison, BaselineState, ListedCluster, PairedClusters, ReportClusters,
+            ReportCoverage, SavedDocument, SavedReport, SavedReportError, diff,
         },
         format::Format,
         lines::readable,
@@ -82,32 +82,19 @@ pub(super) fn refused(path: &Path, error: SavedReportError) -> Failure {
     Failure { exit: Exit::Usage, error, hint: Some(hint.to_owned()) }
 }
 
-/// Refuses to compare reports of two clusters, and tells what else may make them differ. `which` names the earlier one.
+/// Refuses to compare reports of other clusters, and tells what else may make them differ. `which` names the earlier one.
 ///
 /// # Errors
-/// When they are about two clusters.
+/// When they have no cluster in common.
 pub(super) fn comparable(
     which: &Path,
     old: &ReportMetadata,
     new: &ReportMetadata,
 ) -> Result<(), Failure> {
     let which = escape_control(&which.display().to_string()).into_owned();
-    match (&old.cluster, &new.cluster) {
-        (ClusterIdentity { uid: Some(a), .. }, ClusterIdentity { uid: Some(b), .. }) if a != b => {
-            let told = format!("{which} is about another cluster: {a}, not {b}");
-            return Err(Failure::usage(told));
-        }
-        (ClusterIdentity { uid: Some(_), .. }, ClusterIdentity { uid: Some(_), .. }) => {}
-        (before, now) => {
-            let servers = before.server.as_ref().zip(now.server.as_ref());
-            let servers = servers
-                .filter(|(a, b)| a != b)
-                .map(|(a, b)| format!("; its server was {a}, not {b}"));
-            let servers = escape_control(&servers.unwrap_or_default()).into_owned();
-            terminal::note(&format!(
-                "note: whether {which} is about the same cluster is unknown: the uid of namespace kube-system is missing{servers}"
-            ));
-        }
+    match old.clusters.is_empty() && new.clusters.is_empty() {
+        true => are_one(&which, &old.cluster, &new.cluster)?,
+        false => have_some_in_common(&which, &PairedClusters::of(old, new))?,
     }
     if old.tool.version != new.tool.version {
         let version = escape_control(&old.tool.version);
@@ -137,9 +124,74 @@ pub(super) fn comparable(
     Ok(())
 }
 
+/// Refuses to compare a report about one cluster with one about another.
+fn are_one(which: &str, old: &ClusterIdentity, new: &ClusterIdentity) -> Result<(), Failure> {
+    match (old, new) {
+        (ClusterIdentity { uid: Some(a), .. }, ClusterIdentity { uid: Some(b), .. }) if a != b => {
+            let told = format!("{which} is about another cluster: {a}, not {b}");
+            return Err(Failure::usage(told));
+        }
+        (ClusterIdentity { uid: Some(_), .. }, ClusterIdentity { uid: Some(_), .. }) => {}
+        (before, now) => {
+            let servers = before.server.as_ref().zip(now.server.as_ref());
+            let servers = servers
+                .filter(|(a, b)| a != b)
+                .map(|(a, b)| format!("; its server was {a}, not {b}"));
+            let servers = escape_control(&servers.unwrap_or_default()).into_owned();
+            terminal::note(&format!(
+                "note: whether {which} is about the same cluster is unknown: the uid of namespace kube-system is missing{servers}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses to compare reports, one of them about several clusters, that are about different ones, and tells which are in
+/// only one of them.
+fn have_some_in_common(which: &str, paired: &PairedClusters) -> Result<(), Failure> {
+    const NAMED: usize = 5;
+    let PairedClusters { both, only_old, only_new } = paired;
+    let names = |clusters: &[ListedCluster]| {
+        let name = |it: &ListedCluster| {
+            escape_control(it.name.or(it.uid).unwrap_or("an unknown cluster")).into_owned()
+        };
+        first_of(&clusters.iter().map(name).collect::<Vec<_>>(), NAMED)
+    };
+    if both.is_empty() {
+        let mut all = only_old.iter().chain(only_new);
+        if all.clone().any(|it| *it == ListedCluster { name: None, uid: None }) {
+            let told = format!(
+                "{which} cannot be compared: one of both reports is about one cluster, whose uid is unknown"
+            );
+            return Err(Failure::usage(told));
+        }
+        if all.all(|it| it.uid.is_some()) {
+            let told = format!("{which} is about other clusters: {}", names(only_old));
+            let hint = "clusters are compared by the uid of namespace kube-system".to_owned();
+            return Err(Failure::usage(told).hint(Some(hint)));
+        }
+    }
+    let uncertain = both.iter().filter(|(a, b)| a.uid.is_none() || b.uid.is_none());
+    let uncertain: Vec<_> = uncertain.map(|(_, new)| *new).collect();
+    let told = |clusters: &[ListedCluster], note: &dyn Fn(String) -> String| {
+        if !clusters.is_empty() {
+            terminal::note(&format!("note: {}", note(names(clusters))));
+        }
+    };
+    told(only_old, &|names| format!("only {which} is about {names}"));
+    told(only_new, &|names| format!("{which} is not about {names}"));
+    told(&uncertain, &|names| {
+        format!(
+            "{names} may be another cluster in {which}: the uid of namespace kube-system is missing"
+        )
+    });
+    Ok(())
+}
+
 /// Comparison of this report with an earlier one.
 pub(super) struct Compared<'a> {
     earlier: &'a SavedReport,
+    clusters: ReportClusters,
     scope: ReportScope,
     gaps: &'a [Gap],
     /// Number of new findings by severity.
@@ -149,28 +201,29 @@ pub(super) struct Compared<'a> {
 }
 
 impl<'a> Compared<'a> {
-    /// Compares all findings with the earlier report.
+    /// Compares all findings with the earlier report, which is aligned with this one.
     pub(super) fn build(
         earlier: &'a SavedReport,
-        scope: &ReportScope,
-        gaps: &'a [Gap],
+        (metadata, scope, gaps): (&ReportMetadata, &ReportScope, &'a [Gap]),
         findings: impl Iterator<Item = Finding>,
     ) -> Self {
         let mut new = BTreeMap::new();
-        let scope = scope.clone();
+        let (clusters, scope) = (ReportClusters::of(metadata), scope.clone());
         let count = |finding: &Finding, state: BaselineState| {
             let severity = Severity::parse(&finding.severity);
             if let Some(severity) = severity.filter(|_| state == BaselineState::New) {
                 *new.entry(severity).or_default() += 1;
             }
         };
-        let comparison = earlier.compare(ReportCoverage::of_all(&scope, gaps), findings, count);
-        Self { earlier, scope, gaps, new, comparison }
+        let coverage = ReportCoverage::of_all(&clusters, &scope, gaps);
+        let comparison = earlier.compare(coverage, findings, count);
+        Self { earlier, clusters, scope, gaps, new, comparison }
     }
 
     /// Returns a finding with its state in the comparison.
     pub(super) fn marked(&self, finding: Finding) -> Finding {
-        let state = self.earlier.state(&finding, ReportCoverage::of_all(&self.scope, self.gaps));
+        let coverage = ReportCoverage::of_all(&self.clusters, &self.scope, self.gaps);
+        let state = self.earlier.state(&finding, coverage);
         Finding { baseline: Some(state.name().to_owned()), ..finding }
     }
 
@@ -217,7 +270,7 @@ impl AuditDiffArgs {
         let format = format(&self.output, &known, refusal)?;
         let (old, new) = (compared(&self.old)?, compared(&self.new)?);
         comparable(&self.old, &old.metadata, &new.metadata)?;
-        let changed = diff(&old, &new);
+        let changed = diff(&old.aligned(&new.metadata), &new);
         terminal::print(|out| match format {
             Format::Json => list::json(out, &changed),
             Format::Yaml => list::yaml(out, &changed),
@@ -236,7 +289,10 @@ impl AuditDiffArgs {
         }
         let look =
             TableStyle { headers: !self.no_headers, width: terminal::width(), escape: readable };
-        let mut table = TextTable::new(out, &["CHANGE", "SEVERITY", "ID", "OBJECT", "WHAT"], look);
+        let are_several = [&compared.old, &compared.new].iter().any(|it| !it.clusters.is_empty());
+        let mut headers = vec!["CHANGE", "SEVERITY", "ID", "OBJECT", "WHAT"];
+        headers.splice(1..1, are_several.then_some("CLUSTER"));
+        let mut table = TextTable::new(out, &headers, look);
         for it in &compared.changes {
             let severity = match &it.earlier_severity {
                 None => it.severity.clone(),
@@ -245,13 +301,16 @@ impl AuditDiffArgs {
             let missing = it.missing_from.as_ref().zip(it.reason.as_ref());
             let what =
                 missing.map(|(from, reason)| format!("not in {}: {reason}", from.to_uppercase()));
-            table.row(vec![
+            let mut cells = vec![
                 it.change.to_uppercase(),
                 severity,
                 it.id.clone(),
                 short_name(&it.object),
                 what.unwrap_or_else(|| it.summary.clone()),
-            ])?;
+            ];
+            let cluster = are_several.then(|| it.cluster.clone().unwrap_or_default());
+            cells.splice(1..1, cluster);
+            table.row(cells)?;
         }
         table.finish()
     }

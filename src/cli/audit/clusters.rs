@@ -1,6 +1,12 @@
 //! An audit of several clusters: what is kept of each, and what they name in common.
 
+mod counting;
+mod telling;
+
 use std::collections::BTreeSet;
+
+use counting::{counts, limited_between};
+use telling::absent_namespaces;
 
 use super::{Reported, checks};
 use crate::{
@@ -8,17 +14,21 @@ use crate::{
         Exit, Failure,
         args::ConnectionArgs,
         clusters::{ClusterInput, DistinctArgs, Identified, pass_one, read_each},
-        collect::{Collected, collect, notes},
+        collect::{Collected, collect, kinds, notes},
         terminal,
     },
     cluster::{PackedReferences, ReferencesOfClusters},
-    model::{RuleId, Settings, Severity, Text, counted, escape_control},
+    model::{Kind, RuleId, Settings, Severity, Text, Time, counted, escape_control},
     output::{
         publish::{self, ReportOrigin},
         repeated::RepeatedFlags,
         wire::{Finding, Gap, NamedFinding, ReportMetadata, ReportTail, ReportedCluster, Source},
     },
-    rules::{self, BETWEEN_CLUSTERS, Rule, Totals, shared_between_clusters, storage_references},
+    rules::{
+        self, BETWEEN_CLUSTERS, SharedBetweenClusters, Totals, UnreadGap, shared_between_clusters,
+        storage_references,
+    },
+    watch::report::report_metrics,
 };
 
 /// What is kept of one of several clusters.
@@ -32,6 +42,9 @@ struct JudgedCluster<T> {
     findings: Vec<Finding>,
     gaps: Vec<Gap>,
     limited: BTreeSet<RuleId>,
+    /// The kinds that were not all read.
+    unread: BTreeSet<Kind>,
+    clock: Option<Time>,
     notes: Vec<String>,
     references: PackedReferences,
 }
@@ -62,16 +75,25 @@ impl<T> JudgedCluster<T> {
             it
         };
         let findings = collected.assessor.findings(cluster, settings);
-        let gaps = publish::tail(&collected.blind).gaps.into_iter();
+        let gaps = publish::tail(&collected.blind).gaps.into_iter().zip(&collected.blind);
+        let gap = |(mut gap, unread): (Gap, &UnreadGap)| {
+            gap.cluster = Some(name.to_string());
+            gap.ids.extend(limited_between(unread).map(str::to_owned));
+            gap
+        };
+        let mut exempted = publish::scope(&settings.scope, &exempted).exempted;
+        exempted.iter_mut().for_each(|it| it.cluster = Some(name.to_string()));
         Self {
             name: Text::clone(name),
             taken: None,
             metadata: publish::metadata(cluster, settings, origin),
             totals: collected.assessor.totals(cluster, settings),
-            exempted: publish::scope(&settings.scope, &exempted).exempted,
+            exempted,
             findings: findings.map(|it| named(collected.public(it))).collect(),
-            gaps: gaps.map(|gap| Gap { cluster: Some(name.to_string()), ..gap }).collect(),
+            gaps: gaps.map(gap).collect(),
             limited: limited(collected),
+            unread: collected.blind.iter().map(|it| it.gap.kind).collect(),
+            clock: cluster.clock(),
             notes: notes(collected),
             references: PackedReferences::new(&storage_references(
                 &collected.assessor,
@@ -86,7 +108,7 @@ impl<T> JudgedCluster<T> {
         let source = if input.is_live() { Source::Live } else { Source::Dump };
         let gap = Gap {
             cluster: Some(input.name().to_string()),
-            resource: "all kinds".to_owned(),
+            resource: Gap::ALL_KINDS.to_owned(),
             namespace: None,
             reason: format!("{:#}", failure.error),
             ids: rules::all().map(|it| it.id.to_owned()).collect(),
@@ -101,6 +123,8 @@ impl<T> JudgedCluster<T> {
             findings: Vec::new(),
             gaps: vec![gap],
             limited: rules::all().map(|it| it.id).collect(),
+            unread: kinds().into_iter().collect(),
+            clock: None,
             notes: Vec::new(),
             references: PackedReferences::default(),
         }
@@ -115,6 +139,8 @@ impl<T> JudgedCluster<T> {
             volumes: self.totals.in_scope.0,
             claims: self.totals.in_scope.1,
             findings: self.findings.len(),
+            by_severity: counts(&self.totals.by_severity, |it| it.name()),
+            by_id: counts(&self.totals.by_rule, |it| it),
             gaps: self.gaps.len(),
         }
     }
@@ -122,10 +148,8 @@ impl<T> JudgedCluster<T> {
 
 /// The checks that what was not seen of a cluster limits.
 fn limited(collected: &Collected) -> BTreeSet<RuleId> {
-    let is_lost =
-        |rule: &&&'static Rule| collected.blind.iter().any(|it| rule.needs.contains(&it.gap.kind));
-    let between = BETWEEN_CLUSTERS.iter().filter(is_lost).map(|it| it.id);
-    collected.blind.iter().flat_map(|it| it.rules.iter().copied()).chain(between).collect()
+    let blind = collected.blind.iter();
+    blind.flat_map(|it| it.rules.iter().copied().chain(limited_between(it))).collect()
 }
 
 /// What a command takes from a cluster that was read, before it is judged for the last time.
@@ -155,6 +179,22 @@ pub(in crate::cli) struct JudgedClusters<T> {
     listed: Vec<ReportedCluster>,
     findings: Vec<Finding>,
     totals: Totals,
+    /// Notes about several of them.
+    notes: Vec<String>,
+}
+
+/// The given namespaces that a cluster lacks, each with those that may be meant.
+pub(super) type AbsentNamespaces = Vec<(String, Vec<String>)>;
+
+impl JudgedClusters<AbsentNamespaces> {
+    /// Notes the given namespaces that some clusters lack.
+    ///
+    /// # Errors
+    /// When all of them lack one.
+    pub(super) fn note_absent_namespaces(&mut self) -> Result<(), Failure> {
+        self.notes.extend(absent_namespaces(&self.clusters)?);
+        Ok(())
+    }
 }
 
 impl<T: Send> JudgedClusters<T> {
@@ -216,6 +256,14 @@ impl<T: Send> JudgedClusters<T> {
                 }
             }
             let cluster = &mut clusters[shared.cluster];
+            if shared.is_exempt {
+                let SharedBetweenClusters { finding, .. } = shared;
+                let named = publish::named_finding(finding.rule, &finding.object);
+                let named = NamedFinding { cluster: Some(cluster.name.to_string()), ..named };
+                cluster.exempted.push(named);
+                cluster.totals.exempted += 1;
+                continue;
+            }
             cluster.totals.count(&shared.finding, shared.at_risk);
             let mut finding = publish::finding(shared.finding, None);
             finding.cluster = Some(cluster.name.to_string());
@@ -226,14 +274,14 @@ impl<T: Send> JudgedClusters<T> {
         }
         let mut totals = Totals::default();
         for cluster in &clusters {
-            totals.absorb(&cluster.totals);
+            totals.absorb(&cluster.name, &cluster.totals);
         }
         let listed = clusters.iter().map(JudgedCluster::listed).collect();
         let findings = clusters.iter_mut().flat_map(|it| std::mem::take(&mut it.findings));
         let mut findings: Vec<_> = findings.collect();
         let rank = |it: &Finding| (Severity::parse(&it.severity), it.id.clone());
         findings.sort_by_cached_key(rank);
-        Ok(Self { clusters, listed, findings, totals })
+        Ok(Self { clusters, listed, findings, totals, notes: Vec::new() })
     }
 
     /// Returns what was taken of each cluster, with its description and what the comparison found about it.
@@ -285,8 +333,9 @@ impl<T: Send> JudgedClusters<T> {
             metadata,
             checks,
             findings: Box::new(|| Box::new(self.findings.iter().cloned())),
-            // No format that counts tells clusters apart.
-            metrics: Box::new(|_| String::new()),
+            metrics: Box::new(|_| {
+                report_metrics(clusters.iter().map(JudgedCluster::measured).collect())
+            }),
             repeated,
             tell: Box::new(|| self.tell()),
         }
@@ -294,6 +343,9 @@ impl<T: Send> JudgedClusters<T> {
 
     /// Tells on stderr what was read, and what was not.
     pub(in crate::cli) fn tell(&self) {
+        for note in &self.notes {
+            terminal::note(&format!("note: {}", escape_control(note)));
+        }
         for cluster in &self.clusters {
             for note in &cluster.notes {
                 let (name, note) = (escape_control(&cluster.name), escape_control(note));

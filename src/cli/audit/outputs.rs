@@ -77,19 +77,6 @@ impl ReportOutputs {
         Ok(Self { printed, files })
     }
 
-    /// Returns the name of a format that does not tell clusters apart, if there is one.
-    pub(super) fn of_one_cluster(&self) -> Option<&'static str> {
-        let tells =
-            |format: ExportFormat| matches!(format, ExportFormat::Json | ExportFormat::Yaml);
-        let printed = match &self.printed {
-            Printed::Screen(Printer::Name) => return Some("name"),
-            Printed::Screen(_) => None,
-            Printed::File(format) => Some(*format),
-        };
-        let mut formats = self.files.files.iter().map(|it| it.format).chain(printed);
-        formats.find(|it| !tells(*it)).map(ExportFormat::name)
-    }
-
     /// Returns the printer for `--watch`.
     ///
     /// # Errors

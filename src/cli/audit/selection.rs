@@ -12,6 +12,7 @@ use crate::{
         collect::Collected,
         completion,
         explain::{NamedObject, short, similar},
+        namespaces::similar as similar_namespaces,
     },
     cluster::Gap,
     model::{FieldSelector, Kind, ObjectKey, Scope, Settings, Text, escape_control},
@@ -77,6 +78,23 @@ impl SelectionArgs {
         self.namespaces.first().map(String::as_str)
     }
 
+    fn given_namespaces<'a>(&'a self, settings: &'a Settings) -> impl Iterator<Item = &'a str> {
+        let given = self.namespaces.iter().map(String::as_str);
+        given.chain(settings.scope.fields.namespaces())
+    }
+
+    /// Returns the given namespaces that one of several clusters lacks, each with those that may be meant. What cannot
+    /// be known is a gap.
+    pub(super) async fn absent_namespaces(
+        &self,
+        collected: &mut Collected,
+        settings: &Settings,
+    ) -> Result<Vec<(String, Vec<String>)>, Failure> {
+        let (_, absent) = collected.find_namespaces(self.given_namespaces(settings)).await?;
+        let cluster = &collected.intake.cluster;
+        Ok(absent.into_iter().map(|it| (it.to_owned(), similar_namespaces(cluster, it))).collect())
+    }
+
     /// Completes the scope from what was read; fails if a named thing does not exist. What cannot be known is a gap.
     pub(super) async fn settle(
         &self,
@@ -84,8 +102,7 @@ impl SelectionArgs {
         collected: &mut Collected,
         settings: &mut Settings,
     ) -> Result<(), Failure> {
-        let given = self.namespaces.iter().map(String::as_str);
-        collected.expect_namespaces(given.chain(settings.scope.fields.namespaces())).await?;
+        collected.expect_namespaces(self.given_namespaces(settings)).await?;
         let place = self.namespace().map(str::to_owned).or_else(|| collected.namespace.clone());
         for object in named {
             let key = object.key(&collected.intake.cluster, place.as_deref())?;

@@ -32,7 +32,7 @@ use crate::{
         report::wrap,
         wire::Source,
     },
-    rules::{self, DriverLine, Explanation, REGISTRY},
+    rules::{self, DriverLine, Explanation},
     sources::answers,
     watch::ROUNDS,
 };
@@ -76,7 +76,7 @@ impl ExplainArgs {
         let format = self.format()?;
         let named = match &self.subject[..] {
             [] => {
-                let all = FindingExplanationList::of(REGISTRY.iter().copied());
+                let all = FindingExplanationList::of(rules::all());
                 return print_document(&all, &format, list_findings);
             }
             [word] if named::DRIVER.contains(&&**word) => {
@@ -383,8 +383,8 @@ fn explain_finding(id: &str, format: &Format) -> Result<Exit, Failure> {
 
 /// Lists the ids of all findings.
 fn list_findings(out: &mut dyn Write) -> io::Result<()> {
-    let width = REGISTRY.iter().map(|rule| rule.id.len()).max().unwrap_or(0);
-    for rule in REGISTRY.iter() {
+    let width = rules::all().map(|rule| rule.id.len()).max().unwrap_or(0);
+    for rule in rules::all() {
         writeln!(out, "{:width$}   {:8}   {}", rule.id, rule.severity.name(), rule.title)?;
     }
     Ok(())

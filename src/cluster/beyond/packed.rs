@@ -49,7 +49,7 @@ struct VolumeLine<'a> {
     driver: Cow<'a, str>,
     phase: Cow<'a, str>,
     policy: Cow<'a, str>,
-    facts: [bool; 4],
+    facts: [bool; 5],
 }
 
 impl PackedReferences {
@@ -138,7 +138,13 @@ fn line(it: &StorageReference) -> Line<'_> {
             driver: Cow::Borrowed(&volume.driver),
             phase: Cow::Borrowed(&volume.phase),
             policy: Cow::Borrowed(&volume.policy),
-            facts: [volume.may_destroy, volume.is_shared, volume.is_left_out, volume.is_at_risk],
+            facts: [
+                volume.may_destroy,
+                volume.is_shared,
+                volume.is_left_out,
+                volume.is_exempt,
+                volume.is_at_risk,
+            ],
         }),
     )
 }
@@ -158,7 +164,7 @@ fn reference(line: Line<'_>) -> Option<StorageReference> {
             .collect::<Attributes>()
             .with_family(family.map(|it| family_with(&it).id)),
         volume: volume.map(|it| {
-            let [may_destroy, is_shared, is_left_out, is_at_risk] = it.facts;
+            let [may_destroy, is_shared, is_left_out, is_exempt, is_at_risk] = it.facts;
             Box::new(ReferencingVolume {
                 uid: it.uid.as_deref().and_then(Uid::parse),
                 capacity: it.capacity,
@@ -173,6 +179,7 @@ fn reference(line: Line<'_>) -> Option<StorageReference> {
                 may_destroy,
                 is_shared,
                 is_left_out,
+                is_exempt,
                 is_at_risk,
             })
         }),

@@ -36,6 +36,9 @@ const HEADERS: [&str; 21] = [
     "baseline",
 ];
 
+/// The column after these in a report about several clusters.
+const CLUSTER: &str = "cluster";
+
 /// Characters with which a spreadsheet begins a formula, also in the full width of East Asian keyboards, or leaves the
 /// cell.
 const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
@@ -46,17 +49,20 @@ pub fn write(
     report: ReportFrame,
     findings: &mut dyn Iterator<Item = Finding>,
 ) -> io::Result<()> {
+    let are_several = !report.head.metadata.clusters.is_empty();
     if report.headers {
-        line(out, HEADERS.map(str::to_owned))?;
+        line(out, HEADERS.iter().copied().chain(are_several.then_some(CLUSTER)))?;
     }
-    for finding in findings {
-        line(out, cells(finding))?;
+    for mut finding in findings {
+        let cluster = finding.cluster.take().filter(|_| are_several);
+        let cells = cells(finding);
+        line(out, cells.iter().chain(&cluster).map(String::as_str))?;
     }
     Ok(())
 }
 
-fn line<const N: usize>(out: &mut dyn Write, cells: [String; N]) -> io::Result<()> {
-    let cells = cells.map(|it| cell(&it));
+fn line<'c>(out: &mut dyn Write, cells: impl Iterator<Item = &'c str>) -> io::Result<()> {
+    let cells: Vec<_> = cells.map(cell).collect();
     write!(out, "{}\r\n", cells.join(","))
 }
 
@@ -172,7 +178,7 @@ mod tests {
         #[test]
         fn any_text_is_one_cell_and_no_formula(texts in prop::array::uniform4(".{0,12}|[=+@,;\"\r\n\t-]{1,6}")) {
             let mut out = Vec::new();
-            line(&mut out, texts.clone()).expect("because memory does not fail");
+            line(&mut out, texts.iter().map(String::as_str)).expect("because memory does not fail");
             let printed = String::from_utf8(out).expect("it is text");
             let cells = parse(&printed).expect("it is a line of cells");
             prop_assert_eq!(cells.len(), texts.len(), "{}", printed);

@@ -3,6 +3,7 @@
 
 use std::{
     borrow::Cow,
+    collections::BTreeMap,
     fmt::Write as _,
     io::{self, Write},
 };
@@ -11,66 +12,144 @@ use super::{ReportFrame, cluster};
 use crate::{
     model::{PROGRAM, escape_control},
     output::wire::{Finding, Gap, ObjectReference, ReportScope},
-    rules::REGISTRY,
+    rules::{self, REGISTRY, Rule},
 };
 
-/// Writes a report as the results of one suite.
+/// Writes a report as the results of one suite, or of one for each cluster.
 pub fn write(
     out: &mut dyn Write,
     report: ReportFrame,
     findings: &mut dyn Iterator<Item = Finding>,
 ) -> io::Result<()> {
     let ReportFrame { head, tail, listed, .. } = report;
+    let metadata = &head.metadata;
     let whole = ReportScope::default();
-    let scope = head.metadata.scope.as_ref().unwrap_or(&whole);
-    let (mut passed, mut skipped) = (Vec::new(), Vec::new());
-    for rule in REGISTRY.iter().filter(|it| scope.asks_for(it.id)) {
-        let limits: Vec<_> =
-            tail.gaps.iter().filter(|gap| gap.ids.iter().any(|it| it == rule.id)).collect();
-        if !limits.is_empty() {
-            skipped.push((rule.id, "not checked everywhere", reasons(&limits)));
-        } else if !head.summary.by_id.contains_key(rule.id) {
-            passed.push(rule.id);
-        }
+    let scope = metadata.scope.as_ref().unwrap_or(&whole);
+    let hidden = scope.hidden.as_ref().map(|it| ("audit", "not listed", it.told()));
+    if metadata.clusters.is_empty() {
+        let gaps: Vec<_> = tail.gaps.iter().collect();
+        let mut suite = TestSuite {
+            name: cluster(head),
+            taken_at: metadata.taken_at.as_deref(),
+            failed: listed,
+            ..TestSuite::of(REGISTRY.iter().copied(), scope, &gaps, &head.summary.by_id)
+        };
+        suite.skipped.extend(hidden);
+        let suites = [(suite, findings)];
+        return write_suites(out, &metadata.tool.version, suites);
     }
-    if let Some(hidden) = &scope.hidden {
-        skipped.push(("audit", "not listed", hidden.told()));
-    }
-    if listed + passed.len() + skipped.len() == 0 {
-        // Some readers take an empty suite for one that did not run.
-        skipped.push(("audit", "no checks", "no check was asked for".to_owned()));
-    }
-    let tests = listed + passed.len() + skipped.len();
-    let numbers = format!("tests=\"{tests}\" failures=\"{listed}\" errors=\"0\"");
-    writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
-    writeln!(out, "<testsuites name=\"{PROGRAM} audit\" {numbers}>")?;
-    let taken_at = head.metadata.taken_at.as_deref();
-    let timestamp = taken_at.map_or_else(String::new, |it| format!(" timestamp=\"{}\"", xml(it)));
-    let name = xml(cluster(head));
-    let version = xml(&head.metadata.tool.version);
-    writeln!(
-        out,
-        "<testsuite name=\"{name}\" {numbers} skipped=\"{}\"{timestamp} version=\"{version}\">",
-        skipped.len()
-    )?;
+    let mut by_cluster: BTreeMap<Option<String>, Vec<Finding>> = BTreeMap::new();
     for finding in findings {
-        failed(out, &finding)?;
+        by_cluster.entry(finding.cluster.clone()).or_default().push(finding);
     }
-    for (id, name, reason) in skipped {
-        let reason = xml(&reason);
+    let mut suites = Vec::new();
+    for it in &metadata.clusters {
+        let name = Some(it.name.clone());
+        let gaps: Vec<_> = tail.gaps.iter().filter(|gap| gap.cluster == name).collect();
+        let found = by_cluster.remove(&name).unwrap_or_default();
+        let suite = TestSuite {
+            name: &it.name,
+            taken_at: it.taken_at.as_deref(),
+            failed: found.len(),
+            ..TestSuite::of(rules::all(), scope, &gaps, &it.by_id)
+        };
+        suites.push((suite, found.into_iter()));
+    }
+    // What is hidden is counted for all of them together.
+    if let Some((first, _)) = suites.first_mut() {
+        first.skipped.extend(hidden);
+    }
+    write_suites(out, &metadata.tool.version, suites)
+}
+
+/// The cases of one cluster, without those of its findings.
+#[derive(Default)]
+struct TestSuite<'a> {
+    name: &'a str,
+    taken_at: Option<&'a str>,
+    /// The number of findings.
+    failed: usize,
+    /// The class, the name and the reason of each.
+    skipped: Vec<(&'a str, &'a str, String)>,
+    passed: Vec<&'a str>,
+}
+
+impl<'a> TestSuite<'a> {
+    /// Sorts the checks that were asked for into those that a gap limits and those without findings.
+    fn of(
+        checks: impl Iterator<Item = &'a Rule>,
+        scope: &ReportScope,
+        gaps: &[&Gap],
+        found: &BTreeMap<String, usize>,
+    ) -> Self {
+        let mut suite = Self::default();
+        for rule in checks.filter(|it| scope.asks_for(it.id)) {
+            let is_limiting = |gap: &&&Gap| gap.ids.iter().any(|it| it == rule.id);
+            let limits: Vec<_> = gaps.iter().filter(is_limiting).map(|it| it.told()).collect();
+            if !limits.is_empty() {
+                suite.skipped.push((rule.id, "not checked everywhere", limits.join("; ")));
+            } else if !found.contains_key(rule.id) {
+                suite.passed.push(rule.id);
+            }
+        }
+        suite
+    }
+
+    /// Returns the number of all cases. Some readers take an empty suite for one that did not run.
+    fn all(&mut self) -> usize {
+        if self.failed + self.passed.len() + self.skipped.len() == 0 {
+            self.skipped.push(("audit", "no checks", "no check was asked for".to_owned()));
+        }
+        self.failed + self.passed.len() + self.skipped.len()
+    }
+}
+
+/// Writes suites, each with its findings.
+fn write_suites<'a>(
+    out: &mut dyn Write,
+    version: &str,
+    suites: impl IntoIterator<Item = (TestSuite<'a>, impl Iterator<Item = Finding>)>,
+) -> io::Result<()> {
+    let mut suites: Vec<_> = suites.into_iter().collect();
+    let numbers =
+        |all: usize, failed: usize| format!("tests=\"{all}\" failures=\"{failed}\" errors=\"0\"");
+    let all: usize = suites.iter_mut().map(|(it, _)| it.all()).sum();
+    let failures: usize = suites.iter().map(|(it, _)| it.failed).sum();
+    writeln!(out, r#"<?xml version="1.0" encoding="UTF-8"?>"#)?;
+    writeln!(out, "<testsuites name=\"{PROGRAM} audit\" {}>", numbers(all, failures))?;
+    for (mut suite, findings) in suites {
+        let all = suite.all();
+        let TestSuite { name, taken_at, failed, skipped, passed } = suite;
+        let timestamp = taken_at.map(|it| format!(" timestamp=\"{}\"", xml(it)));
         writeln!(
             out,
-            r#"<testcase classname="{id}" name="{name}"><skipped message="{reason}"/></testcase>"#
+            "<testsuite name=\"{}\" {} skipped=\"{}\"{} version=\"{}\">",
+            xml(name),
+            numbers(all, failed),
+            skipped.len(),
+            timestamp.unwrap_or_default(),
+            xml(version)
         )?;
+        for finding in findings {
+            failure(out, &finding)?;
+        }
+        for (id, name, reason) in skipped {
+            let reason = xml(&reason);
+            writeln!(
+                out,
+                r#"<testcase classname="{id}" name="{name}"><skipped message="{reason}"/></testcase>"#
+            )?;
+        }
+        for id in passed {
+            writeln!(out, r#"<testcase classname="{id}" name="no findings"/>"#)?;
+        }
+        writeln!(out, "</testsuite>")?;
     }
-    for id in passed {
-        writeln!(out, r#"<testcase classname="{id}" name="no findings"/>"#)?;
-    }
-    writeln!(out, "</testsuite>\n</testsuites>")
+    writeln!(out, "</testsuites>")
 }
 
 /// Writes the case of a finding, with its evidence and its next step.
-fn failed(out: &mut dyn Write, finding: &Finding) -> io::Result<()> {
+fn failure(out: &mut dyn Write, finding: &Finding) -> io::Result<()> {
     let (id, severity) = (xml(&finding.id), xml(&finding.severity));
     let (name, summary) = (name(&finding.object), xml(&finding.summary));
     writeln!(out, r#"<testcase classname="{id}" name="{name}">"#)?;
@@ -93,11 +172,6 @@ fn name(object: &ObjectReference) -> String {
     let namespace = object.namespace.iter().map(|it| format!("{it}/"));
     let place: String = namespace.collect();
     xml(&format!("{}/{place}{}", object.kind, object.name)).into_owned()
-}
-
-/// Returns the reasons that limit a check.
-fn reasons(gaps: &[&Gap]) -> String {
-    gaps.iter().map(|it| it.told()).collect::<Vec<_>>().join("; ")
 }
 
 /// Returns text for an element or an attribute. What XML 1.0 cannot hold is shown as an escape.

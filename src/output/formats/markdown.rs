@@ -9,12 +9,12 @@ use std::{
 
 use super::ReportFrame;
 use crate::{
-    model::{PROGRAM, counted, escape_control, shorten},
+    model::{PROGRAM, counted, escape_control, first_of, shorten},
     output::{
         lines::Paint,
         summary::summary,
         table::{age_cell, short_name},
-        wire::{Finding, Gap},
+        wire::{Finding, Gap, ReportedCluster},
     },
 };
 
@@ -24,8 +24,8 @@ const MOST: usize = 60_000;
 const REST: usize = 8_000;
 /// The longest text in a cell: one error of a driver is no report.
 const LONGEST: usize = 400;
-/// Largest number of kinds that were not read which are named.
-const GAPS: usize = 10;
+/// Largest number of kinds that were not read, and of clusters, which are named.
+const NAMED: usize = 10;
 
 /// Writes a report: what it adds up to, its worst findings, and what it leaves out.
 pub fn write(
@@ -37,8 +37,12 @@ pub fn write(
     let mut text = String::from("## Storage audit\n\n");
     let cluster = &head.metadata.cluster;
     let place = cluster.server.as_deref().or(cluster.uid.as_deref());
-    let of = place.map(|it| format!("Cluster {}.", code(it)));
-    let at = head.metadata.taken_at.as_deref().map(|it| format!("As of {}.", cell(it)));
+    let clusters = &head.metadata.clusters;
+    let (of, as_of) = match clusters.is_empty() {
+        true => (place.map(|it| format!("Cluster {}.", code(it))), "As of"),
+        false => (Some(several(clusters)), "The oldest as of"),
+    };
+    let at = head.metadata.taken_at.as_deref().map(|it| format!("{as_of} {}.", cell(it)));
     let about: Vec<_> = of.into_iter().chain(at).collect();
     if !about.is_empty() {
         let _ = write!(text, "{}\n\n", about.join(" "));
@@ -49,7 +53,11 @@ pub fn write(
     let mut length = text.chars().count();
     let mut shown = 0;
     for finding in findings {
-        let headed = if shown == 0 { TABLE } else { "" };
+        let headed = match (shown, &finding.cluster) {
+            (0, None) => TABLE,
+            (0, Some(_)) => TABLE_OF_CLUSTERS,
+            _ => "",
+        };
         let row = format!("{headed}{}", row(&finding));
         length += row.chars().count();
         if length > MOST - REST {
@@ -73,6 +81,14 @@ pub fn write(
 
 const TABLE: &str = "\n| Severity | Finding | Object | Age | Size | What | Next |\n\
                      | --- | --- | --- | --- | --- | --- | --- |\n";
+const TABLE_OF_CLUSTERS: &str = "\n| Cluster | Severity | Finding | Object | Age | Size | What | Next |\n\
+                                 | --- | --- | --- | --- | --- | --- | --- | --- |\n";
+
+/// Returns the names of several clusters, with the number of those that are not named.
+fn several(clusters: &[ReportedCluster]) -> String {
+    let names: Vec<_> = clusters.iter().map(|it| code(&it.name)).collect();
+    format!("{}: {}.", counted(clusters.len(), "cluster"), first_of(&names, NAMED))
+}
 
 fn row(finding: &Finding) -> String {
     let volume = finding.volume.as_ref();
@@ -88,6 +104,8 @@ fn row(finding: &Finding) -> String {
         cell(&finding.summary),
         next,
     ];
+    let cluster = finding.cluster.as_deref().map(code);
+    let cells: Vec<_> = cluster.into_iter().chain(cells).collect();
     format!("| {} |\n", cells.join(" | "))
 }
 
@@ -100,8 +118,8 @@ fn unread(gaps: &[Gap]) -> String {
         let (place, reason) = (shorten(&gap.place(), 80), shorten(&gap.reason, 160));
         format!("- {}: {}\n", cell(&place), cell(&reason))
     };
-    let lines: String = gaps.iter().take(GAPS).map(line).collect();
-    let more = match gaps.len().saturating_sub(GAPS) {
+    let lines: String = gaps.iter().take(NAMED).map(line).collect();
+    let more = match gaps.len().saturating_sub(NAMED) {
         0 => String::new(),
         count => format!("- {count} more\n"),
     };

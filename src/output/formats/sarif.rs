@@ -19,9 +19,9 @@ use crate::{
     output::{
         list,
         table::short_name,
-        wire::{Finding, Gap, ObjectReference},
+        wire::{Finding, Gap, ObjectReference, ReportedCluster},
     },
-    rules::{REGISTRY, Rule},
+    rules::{self, REGISTRY, Rule},
 };
 
 /// Largest number of results: GitHub shows no more of one run.
@@ -34,7 +34,7 @@ struct SarifLog<R> {
     #[serde(rename = "$schema")]
     schema: &'static str,
     version: &'static str,
-    runs: [R; 1],
+    runs: Vec<SarifRun<R>>,
 }
 
 #[derive(Serialize)]
@@ -46,35 +46,72 @@ struct SarifRun<R> {
     results: R,
 }
 
-/// Writes a report as one run, which is that of its cluster.
+/// Writes a report as one run for each cluster, which is the same one in a report about that cluster alone: one that was
+/// not read has no run, as code scanning closes each alert that a run lacks.
 pub fn write(
     out: &mut dyn Write,
     report: ReportFrame,
     findings: &mut dyn Iterator<Item = Finding>,
 ) -> io::Result<()> {
     let ReportFrame { head, tail, listed, .. } = report;
-    let cluster = cluster(head);
-    let unread = |gap: &Gap| notification(&format!("not read: {}", gap.told()));
-    let mut notes: Vec<Value> = tail.gaps.iter().map(unread).collect();
-    let left_out = listed.saturating_sub(MOST);
-    if left_out > 0 {
-        let told =
-            format!("{} left out: the worst {MOST} are listed", counted(left_out, "finding"));
-        notes.push(notification(&told));
+    let metadata = &head.metadata;
+    let hidden = metadata.scope.as_ref().and_then(|it| it.hidden.as_ref());
+    let hidden = hidden.map(|it| notification(&it.told()));
+    let version = &metadata.tool.version;
+    if metadata.clusters.is_empty() {
+        let name = cluster(head);
+        let index = index(&REGISTRY);
+        let notes: Vec<Value> =
+            tail.gaps.iter().map(unread).chain(left_out(listed)).chain(hidden).collect();
+        let mut results = findings.take(MOST).map(|it| result((name, name), &index, &it));
+        let results = list::streamed(&mut results);
+        return log(out, vec![run(version, name, &REGISTRY, &notes, results)]);
     }
-    if let Some(hidden) = head.metadata.scope.as_ref().and_then(|it| it.hidden.as_ref()) {
-        notes.push(notification(&hidden.told()));
+    let mut by_cluster: HashMap<Option<String>, Vec<Finding>> = HashMap::new();
+    for finding in findings {
+        by_cluster.entry(finding.cluster.clone()).or_default().push(finding);
     }
-    let index: HashMap<&str, usize> =
-        REGISTRY.iter().enumerate().map(|(index, rule)| (rule.id, index)).collect();
-    let mut results = findings.take(MOST).map(|it| result(cluster, &index, &it));
-    let run = SarifRun {
+    let is_lost = |gap: &&Gap| gap.resource == Gap::ALL_KINDS;
+    let lost: Vec<_> = tail.gaps.iter().filter(is_lost).collect();
+    // What is about all of them is told once.
+    let mut notes: Vec<Value> = lost.iter().map(|it| unread(it)).chain(hidden).collect();
+    let mut runs = Vec::new();
+    for it in &metadata.clusters {
+        let name = Some(it.name.clone());
+        if lost.iter().any(|gap| gap.cluster == name) {
+            continue;
+        }
+        let found = by_cluster.remove(&name).unwrap_or_default();
+        let rules: Vec<_> =
+            rules::all().filter(|rule| found.iter().any(|it| it.id == rule.id)).collect();
+        let (index, identity) = (index(&rules), identity(it, &metadata.clusters));
+        notes.extend(tail.gaps.iter().filter(|gap| gap.cluster == name).map(unread));
+        notes.extend(left_out(found.len()));
+        let of = (&*it.name, identity);
+        let results: Vec<_> = found.iter().take(MOST).map(|it| result(of, &index, it)).collect();
+        runs.push(run(version, identity, &rules, &std::mem::take(&mut notes), results));
+    }
+    log(out, runs)
+}
+
+fn log<R: Serialize>(out: &mut dyn Write, runs: Vec<SarifRun<R>>) -> io::Result<()> {
+    list::json(out, &SarifLog { schema: SCHEMA, version: "2.1.0", runs })
+}
+
+fn run<R: Serialize>(
+    version: &str,
+    cluster: &str,
+    rules: &[&Rule],
+    notes: &[Value],
+    results: R,
+) -> SarifRun<R> {
+    SarifRun {
         tool: json!({ "driver": {
             "name": "kubectl-storage",
-            "version": head.metadata.tool.version,
-            "semanticVersion": head.metadata.tool.version,
+            "version": version,
+            "semanticVersion": version,
             "informationUri": env!("CARGO_PKG_REPOSITORY"),
-            "rules": REGISTRY.iter().map(|rule| described(rule)).collect::<Vec<_>>(),
+            "rules": rules.iter().map(|rule| described(rule)).collect::<Vec<_>>(),
         }}),
         // GitHub takes what stands before the last slash for the category of the run.
         automation_details: json!({ "id": format!("kubectl-storage/{}/", segment(cluster)) }),
@@ -82,9 +119,30 @@ pub fn write(
             "executionSuccessful": true,
             "toolExecutionNotifications": notes,
         })],
-        results: list::streamed(&mut results),
-    };
-    list::json(out, &SarifLog { schema: SCHEMA, version: "2.1.0", runs: [run] })
+        results,
+    }
+}
+
+/// Returns the place of each rule in the list of a run.
+fn index<'a>(rules: &[&'a Rule]) -> HashMap<&'a str, usize> {
+    rules.iter().enumerate().map(|(index, rule)| (rule.id, index)).collect()
+}
+
+/// Returns what tells a cluster apart under any name: its uid, unless one was cloned from the other.
+fn identity<'a>(cluster: &'a ReportedCluster, all: &[ReportedCluster]) -> &'a str {
+    let uid = &cluster.identity.uid;
+    let are_clones = all.iter().filter(|it| it.identity.uid == *uid).count() > 1;
+    uid.as_deref().filter(|_| !are_clones).unwrap_or(&cluster.name)
+}
+
+fn unread(gap: &Gap) -> Value {
+    notification(&format!("not read: {}", gap.told()))
+}
+
+fn left_out(listed: usize) -> Option<Value> {
+    let left_out = listed.checked_sub(MOST).filter(|it| *it > 0)?;
+    let told = format!("{} left out: the worst {MOST} are listed", counted(left_out, "finding"));
+    Some(notification(&told))
 }
 
 fn notification(told: &str) -> Value {
@@ -112,14 +170,20 @@ fn level(severity: &str) -> &'static str {
     }
 }
 
-fn result(cluster: &str, index: &HashMap<&str, usize>, finding: &Finding) -> Value {
+/// Returns a result of a cluster: what people call that, and what tells it apart.
+fn result(
+    (cluster, identity): (&str, &str),
+    index: &HashMap<&str, usize>,
+    finding: &Finding,
+) -> Value {
     let object = &finding.object;
-    let name = short_name(object);
+    let prefix = finding.cluster.as_ref().map(|it| format!("{it}/")).unwrap_or_default();
+    let name = format!("{prefix}{}", short_name(object));
     let mut said = text(&finding.summary);
     if let Some(command) = finding.remedy.as_ref().and_then(|it| it.command.as_ref()) {
         let _ = write!(said, "\nNext: {}", text(command));
     }
-    let fingerprint = fingerprint(cluster, &finding.id, object);
+    let fingerprint = fingerprint(identity, &finding.id, object);
     let mut result = json!({
         "ruleId": finding.id,
         "level": level(&finding.severity),
@@ -147,6 +211,9 @@ fn result(cluster: &str, index: &HashMap<&str, usize>, finding: &Finding) -> Val
         Some("new") => result["baselineState"] = json!("new"),
         Some("known") => result["baselineState"] = json!("unchanged"),
         _ => {}
+    }
+    if let Some(cluster) = &finding.cluster {
+        result["properties"]["cluster"] = json!(escape_control(cluster));
     }
     if let Some(index) = index.get(&*finding.id) {
         result["ruleIndex"] = json!(index);

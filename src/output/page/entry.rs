@@ -20,6 +20,8 @@ use crate::{
 pub(super) struct PageEntry {
     id: String,
     severity: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    cluster: String,
     object: String,
     summary: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -62,8 +64,12 @@ impl PageEntry {
     /// Returns the entry of a finding.
     pub(super) fn of(finding: Finding) -> Self {
         let group = |by: Grouping| by.of(&finding).map(|it| text(&it)).unwrap_or_default();
-        let named = |object: &ObjectReference| text(&short_name(object));
+        let named = |object: &ObjectReference| {
+            let elsewhere = object.cluster.iter().map(|it| format!("{it}: "));
+            text(&elsewhere.chain([short_name(object)]).collect::<String>())
+        };
         let entry = Self {
+            cluster: group(Grouping::Cluster),
             namespace: group(Grouping::Namespace),
             class: group(Grouping::Class),
             driver: group(Grouping::Driver),
@@ -110,12 +116,14 @@ impl PageEntry {
 
     /// Writes the entry as it looks without the script: `page.js` makes the same row, and more of what it opens to.
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let Self { id, severity, object, summary, size, age, .. } = self;
+        let Self { id, severity, cluster, object, summary, size, age, .. } = self;
         writeln!(out, "<li><details><summary>")?;
         writeln!(out, r#"<span class="severity {0}">{0}</span>"#, Escaped(severity))?;
         write!(out, r#"<span class="object">{}"#, Escaped(object))?;
-        if !self.claim.is_empty() {
-            write!(out, "<small> claim {}</small>", Escaped(&self.claim))?;
+        for (name, text) in [("claim", &self.claim), ("cluster", cluster)] {
+            if !text.is_empty() {
+                write!(out, "<small> {name} {}</small>", Escaped(text))?;
+            }
         }
         writeln!(out, "</span>")?;
         writeln!(out, r#"<span class="what">{}</span>"#, Escaped(summary))?;

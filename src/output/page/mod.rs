@@ -16,8 +16,10 @@ use frame::{Escaped, Island, document};
 use overview::overview;
 pub use trend::print as print_trend;
 
-use super::wire::{Finding, Gap, ReportHead, ReportMetadata, ReportTail, Source};
-use crate::model::counted;
+use super::wire::{
+    ClusterIdentity, Finding, Gap, ReportHead, ReportMetadata, ReportTail, ReportedCluster, Source,
+};
+use crate::model::{Severity, counted};
 
 const SCRIPT: &str = include_str!("page.js");
 /// Number of findings that can be read without the script.
@@ -40,6 +42,7 @@ pub fn print(
         writeln!(out, "<header>\n<h1>Storage audit</h1>")?;
         writeln!(out, "<p>{}</p>\n</header>\n<main>", Escaped(&origin(&place, &head.metadata)))?;
         overview(out, head, tail.gaps.len())?;
+        clusters(out, &head.metadata.clusters)?;
         list(out, listed, &first)?;
         gaps(out, &tail.gaps)?;
         writeln!(out, "</main>")
@@ -86,6 +89,42 @@ fn list(out: &mut dyn Write, listed: usize, first: &[PageEntry]) -> io::Result<(
     writeln!(out, "</div>\n</section>")
 }
 
+/// Writes a table of several clusters, whose names filter the list.
+fn clusters(out: &mut dyn Write, clusters: &[ReportedCluster]) -> io::Result<()> {
+    if clusters.is_empty() {
+        return Ok(());
+    }
+    let of = counted(clusters.len(), "cluster");
+    writeln!(
+        out,
+        "<details class=\"counting\"><summary>{of}</summary><div class=\"wide\" role=\"region\" aria-label=\"Table of clusters\" tabindex=\"0\"><table class=\"gaps\">"
+    )?;
+    let columns = ["Cluster", "Server", "Version", "As of", "Findings", "Not read"];
+    let columns = columns.map(|it| format!("<th scope=\"col\">{it}</th>")).concat();
+    writeln!(out, "<thead><tr>{columns}</tr></thead>\n<tbody>")?;
+    for it in clusters {
+        let severities = Severity::ALL.into_iter().filter_map(|severity| {
+            let count = it.by_severity.get(severity.name())?;
+            Some(format!("{count} {}", severity.name()))
+        });
+        let found = severities.collect::<Vec<_>>().join(", ");
+        let unknown = || "unknown".to_owned();
+        let ClusterIdentity { server, version, .. } = it.identity.clone();
+        let cells = [
+            server.unwrap_or_else(unknown),
+            version.unwrap_or_else(unknown),
+            it.taken_at.clone().unwrap_or_else(unknown),
+            if found.is_empty() { "none".to_owned() } else { found },
+            if it.gaps == 0 { String::new() } else { counted(it.gaps, "resource") },
+        ];
+        let cells = cells.map(|it| format!("<td>{}</td>", Escaped(&it))).concat();
+        let name = Escaped(&it.name);
+        let filters = if it.findings == 0 { "" } else { " data-by=\"cluster\"" };
+        writeln!(out, "<tr><th scope=\"row\"{filters}>{name}</th>{cells}</tr>")?;
+    }
+    writeln!(out, "</tbody></table></div></details>")
+}
+
 /// Writes the resources that were not read.
 fn gaps(out: &mut dyn Write, gaps: &[Gap]) -> io::Result<()> {
     if gaps.is_empty() {
@@ -112,8 +151,11 @@ fn gaps(out: &mut dyn Write, gaps: &[Gap]) -> io::Result<()> {
     writeln!(out, "</tbody></table></div>\n</section>")
 }
 
-/// Returns the name of the cluster that the report is about.
+/// Returns the name of the cluster that the report is about, or the number of several.
 fn place(metadata: &ReportMetadata) -> String {
+    if !metadata.clusters.is_empty() {
+        return counted(metadata.clusters.len(), "cluster");
+    }
     let cluster = &metadata.cluster;
     let known = cluster.server.as_ref().or(cluster.uid.as_ref());
     known.map_or_else(|| "a cluster that is not named".to_owned(), Clone::clone)
@@ -127,8 +169,9 @@ fn origin(place: &str, metadata: &ReportMetadata) -> String {
         Source::Dump => " from a dump",
         Source::Live | Source::Watch | Source::None => "",
     };
+    let as_of = if metadata.clusters.is_empty() { "as of" } else { "the oldest as of" };
     parts.push(match &metadata.taken_at {
-        Some(time) => format!("as of {time}{from}"),
+        Some(time) => format!("{as_of} {time}{from}"),
         None => format!("at an unknown time{from}"),
     });
     parts.push(format!("kubectl storage {}", metadata.tool.version));

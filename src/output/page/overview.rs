@@ -35,7 +35,8 @@ const WASTES: [Waste; 3] = [
 type Place = fn(&StorageShare) -> Option<&String>;
 
 /// The panels: the heading, the place, and the name by which places filter the list.
-const PANELS: [(&str, Place, &str); 3] = [
+const PANELS: [(&str, Place, &str); 4] = [
+    ("By cluster", |it| it.cluster.as_ref(), "cluster"),
     ("By namespace", |it| it.namespace.as_ref(), "namespace"),
     ("By storage class", |it| it.storage_class.as_ref(), "class"),
     ("By driver", |it| it.driver.as_ref(), "driver"),
@@ -98,7 +99,8 @@ pub(super) fn overview(out: &mut dyn Write, head: &ReportHead, gaps: usize) -> i
     bar(out, &total, total.wasted(), "bar whole")?;
     severities(out, summary)?;
     writeln!(out, r#"<div class="panels">"#)?;
-    for (heading, place, filters) in PANELS {
+    let is_one = head.metadata.clusters.is_empty();
+    for (heading, place, filters) in PANELS.into_iter().skip(usize::from(is_one)) {
         let places = StorageAmounts::by(storage, place).into_iter();
         let places = places.map(|(name, it)| (name.cloned(), it)).collect();
         panel(out, heading, Some(filters), places)?;

@@ -6,9 +6,11 @@ const PRINTED = 500; // rows that are made for the printer
 const SEVERITIES = ['critical', 'high', 'medium', 'low', 'info'];
 
 const findings = JSON.parse(document.getElementById('findings').textContent);
-findings.forEach((it) => { it.anchor = `${it.id}/${it.object}`; });
+findings.forEach((it) => { it.anchor = [it.id, it.cluster, it.object].filter(Boolean).join('/'); });
 const rows = document.getElementById('rows');
-const filter = { text: '', severities: new Set(SEVERITIES), namespace: '', class: '', driver: '', id: '', order: 'worst' };
+const CHOICES = ['cluster', 'namespace', 'class', 'driver', 'id'];
+const all = () => ({ text: '', severities: new Set(SEVERITIES), order: 'worst', ...Object.fromEntries(CHOICES.map((by) => [by, ''])) });
+const filter = all();
 const ORDERS = {
   worst: null, // as they were written
   largest: (a, b) => b.bytes - a.bytes,
@@ -28,10 +30,14 @@ function span(name, text) {
   return element('span', { className: name }, text);
 }
 
+function small(name, text) {
+  return text ? element('small', {}, ` ${name} ${text}`) : '';
+}
+
 // One row. What it opens to is made when it is opened.
 function row(finding) {
   const details = element('details', {}, element('summary', {},
-    span(`severity ${finding.severity}`, finding.severity), element('span', { className: 'object' }, finding.object, finding.claim ? element('small', {}, ` claim ${finding.claim}`) : ''),
+    span(`severity ${finding.severity}`, finding.severity), element('span', { className: 'object' }, finding.object, small('claim', finding.claim), small('cluster', finding.cluster)),
     span('what', finding.summary),
     span('id', finding.id), span('size', finding.size ?? ''), span('age', finding.age ?? '')));
   details.addEventListener('toggle', () => {
@@ -60,7 +66,7 @@ function opened(finding) {
     const causes = finding.causes.map(([id, object]) => `${id} of ${object}`).join('; ');
     box.append(element('p', {}, `Follows from ${causes}`));
   }
-  box.append(element('dl', {}, pair('Claim', finding.claim), pair('Storage class', finding.class), pair('Driver', finding.driver),
+  box.append(element('dl', {}, pair('Cluster', finding.cluster), pair('Claim', finding.claim), pair('Storage class', finding.class), pair('Driver', finding.driver),
     pair('Phase', finding.phase), pair('Reclaim policy', finding.policy), pair('Related', finding.related?.join(', '))));
   box.append(element('h3', {}, 'Evidence'));
   const evidence = finding.evidence.map(([object, field, value]) => pair(field, value || '""', object));
@@ -102,7 +108,7 @@ const near = new IntersectionObserver((entries) => {
 function show() {
   const words = filter.text.toLowerCase().split(/\s+/).filter(Boolean);
   shown = findings.filter((it) => filter.severities.has(it.severity)
-    && ['namespace', 'class', 'driver', 'id'].every((by) => filter[by] === '' || it[by] === filter[by])
+    && CHOICES.every((by) => filter[by] === '' || it[by] === filter[by])
     && (words.length === 0 || matches(it, words)));
   const order = ORDERS[filter.order];
   if (order) shown.sort(order);
@@ -116,9 +122,9 @@ function show() {
   rows.replaceChildren(...chunks);
   if (chunks.length > 0) fill(chunks[0]);
   chunks.forEach((it) => near.observe(it));
-  const all = shown.length === findings.length;
-  count.textContent = all ? `${shown.length} shown` : `${shown.length} of ${findings.length} shown`;
-  clear.hidden = all && filter.order === 'worst';
+  const every = shown.length === findings.length;
+  count.textContent = every ? `${shown.length} shown` : `${shown.length} of ${findings.length} shown`;
+  clear.hidden = every && filter.order === 'worst';
 }
 
 // Each word somewhere in what the finding says.
@@ -167,7 +173,8 @@ function choices(by, label, every) {
   return choice(by, label, every, [...numbers].sort().map(([value, number]) => [value, `${value} (${number})`]));
 }
 
-const selects = [choices('namespace', 'Namespace', 'All namespaces'), choices('class', 'Storage class', 'All classes'),
+const selects = [choices('cluster', 'Cluster', 'All clusters'),
+  choices('namespace', 'Namespace', 'All namespaces'), choices('class', 'Storage class', 'All classes'),
   choices('driver', 'Driver', 'All drivers'), choices('id', 'Finding', 'All findings'),
   choice('order', 'Order', '', [['worst', 'Worst first'], ['largest', 'Largest first'], ['oldest', 'Oldest first'], ['object', 'By object']])];
 
@@ -179,11 +186,12 @@ function reset() {
   search.value = '';
   fieldset.querySelectorAll('input').forEach((it) => { it.checked = true; });
   selects.forEach((it) => { it.selectedIndex = 0; });
-  change({ text: '', severities: new Set(SEVERITIES), namespace: '', class: '', driver: '', id: '', order: 'worst' });
+  change(all());
 }
 
 if (findings.length > 0) {
-  rows.before(element('div', { className: 'filters' }, search, ...selects, fieldset, clear), count);
+  const used = selects.filter((it) => it.name !== 'cluster' || it.length > 1); // a report about one does not name it
+  rows.before(element('div', { className: 'filters' }, search, ...used, fieldset, clear), count);
 }
 
 // The name of a place above the list filters the list.

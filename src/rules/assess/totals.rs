@@ -51,7 +51,7 @@ impl Totals {
                 namespace: namespace.clone(),
                 class: volume.and_then(|it| it.class.clone()),
                 driver: volume.and_then(|it| it.driver.clone()),
-                released_days: None,
+                ..StoragePool::default()
             };
             let pool = self.storage.entry(pool).or_default();
             pool.volumes_at_risk += 1;
@@ -63,8 +63,8 @@ impl Totals {
         *self.by_namespace.entry((rule, severity, namespace)).or_default() += 1;
     }
 
-    /// Adds those of another cluster.
-    pub fn absorb(&mut self, other: &Self) {
+    /// Adds those of a cluster, which is the place of its capacity.
+    pub fn absorb(&mut self, cluster: &Text, other: &Self) {
         fn add<K: Ord + Clone>(sums: &mut BTreeMap<K, usize>, others: &BTreeMap<K, usize>) {
             for (key, count) in others {
                 *sums.entry(key.clone()).or_default() += count;
@@ -74,7 +74,8 @@ impl Totals {
         add(&mut self.by_rule, &other.by_rule);
         add(&mut self.by_namespace, &other.by_namespace);
         for (pool, storage) in &other.storage {
-            self.storage.entry(pool.clone()).or_default().absorb(storage);
+            let pool = StoragePool { cluster: Some(Text::clone(cluster)), ..pool.clone() };
+            self.storage.entry(pool).or_default().absorb(storage);
         }
         self.in_scope.0 += other.in_scope.0;
         self.in_scope.1 += other.in_scope.1;
@@ -90,6 +91,8 @@ impl Totals {
 /// The namespace, class, driver and age for which capacity is added up.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StoragePool {
+    /// The cluster, where several are added up.
+    pub cluster: Option<Text>,
     /// The namespace of the claim, if there is one.
     pub namespace: Option<Text>,
     /// The storage class, if it is known.
@@ -187,7 +190,8 @@ impl StoragePool {
         let days = since.zip(cx.cluster().clock()).map(|(since, now)| (now - since).num_days());
         let released_days =
             days.and_then(|days| Self::DAYS.into_iter().rev().find(|it| i64::from(*it) <= days));
-        Self { namespace, class: columns.class, driver: columns.driver, released_days }
+        let (class, driver) = (columns.class, columns.driver);
+        Self { namespace, class, driver, released_days, ..Self::default() }
     }
 
     /// Returns the pool of a subject without a volume.

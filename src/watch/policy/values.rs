@@ -10,7 +10,7 @@ use super::decode::unknown;
 use crate::model::{
     Kind, ObjectKey, Selector, Text, Threshold, Time, is_namespace_name, parse_duration, parse_time,
 };
-use crate::rules::{self, REGISTRY};
+use crate::rules::{self, BETWEEN_CLUSTERS, REGISTRY};
 
 /// A rule, by its id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,6 +106,9 @@ fn text<'de, D: Deserializer<'de>, T>(
 impl<'de> Deserialize<'de> for RuleName {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         text(from, "the id of a finding", |id| match rules::find(id) {
+            Some(rule) if BETWEEN_CLUSTERS.iter().any(|it| it.id == rule.id) => {
+                Err(format!("{id} compares clusters, and watch reads one"))
+            }
             Some(rule) => Ok(Self(rule.id.into())),
             None => Err(unknown("finding", id, REGISTRY.iter().map(|rule| rule.id))),
         })

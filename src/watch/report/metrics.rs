@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::Utc;
-pub(crate) use of_report::report_metrics;
+pub(crate) use of_report::{MeasuredCluster, report_metrics};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, text};
 use prometheus_client::metrics::MetricType;
@@ -203,34 +203,8 @@ impl Numbers {
         oldest
     }
 
-    /// Encodes the metrics of one report.
-    fn encode_report(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
-        let version = env!("CARGO_PKG_VERSION");
-        gauges(encoder, &BUILD_INFO, [(vec![version], 1.0)])?;
-        let findings = self.labelled_findings();
-        let findings = findings.iter().map(|((rule, severity, namespace), count)| {
-            (vec![*rule, severity.name(), *namespace], number(*count as u64))
-        });
-        gauges(encoder, &FINDINGS, findings)?;
-        for waste in Waste::ALL {
-            let family = match waste {
-                Waste::Leaking => &LEAKING,
-                Waste::Released => &RELEASED,
-                Waste::Unused => &UNUSED,
-            };
-            let bytes = self.labelled_bytes(waste);
-            let samples = bytes.iter().map(|(labels, bytes)| (labels.to_vec(), number(*bytes)));
-            gauges(encoder, family, samples)?;
-        }
-        let oldest = self.oldest_released();
-        let oldest = oldest.iter().map(|(class, since)| (vec![*class], seconds(*since)));
-        gauges(encoder, &OLDEST_RELEASED, oldest)?;
-        let gaps = self.gaps.iter().map(|kind| (vec![kind.plural()], 1.0));
-        gauges(encoder, &GAP, gaps)
-    }
-
     fn encode(&self, encoder: &mut DescriptorEncoder) -> fmt::Result {
-        self.encode_report(encoder)?;
+        encode_report(encoder, &[("", self)])?;
         let now = Utc::now();
         let silences = self.health.as_ref().map(WatchHealth::silences).unwrap_or_default();
         let heard = silences
@@ -257,6 +231,44 @@ impl Numbers {
         counters(encoder, &REPORTS, reports)?;
         self.acting.as_ref().map_or(Ok(()), |it| encode_acting(encoder, &it.now()))
     }
+}
+
+/// Encodes the metrics of one report: the numbers of each cluster, with its label, which is empty where there is one.
+fn encode_report(encoder: &mut DescriptorEncoder, clusters: &[(&str, &Numbers)]) -> fmt::Result {
+    let version = env!("CARGO_PKG_VERSION");
+    gauges(encoder, &BUILD_INFO, [(vec![version], 1.0)])?;
+    let mut findings = Vec::new();
+    for &(cluster, numbers) in clusters {
+        let its = numbers.labelled_findings().into_iter();
+        findings.extend(its.map(|((rule, severity, namespace), count)| {
+            (vec![rule, severity.name(), namespace, cluster], number(count as u64))
+        }));
+    }
+    gauges(encoder, &FINDINGS, findings)?;
+    for waste in Waste::ALL {
+        let family = match waste {
+            Waste::Leaking => &LEAKING,
+            Waste::Released => &RELEASED,
+            Waste::Unused => &UNUSED,
+        };
+        let mut samples = Vec::new();
+        for &(cluster, numbers) in clusters {
+            let its = numbers.labelled_bytes(waste).into_iter();
+            samples.extend(its.map(|([class, driver, namespace], bytes)| {
+                (vec![class, driver, namespace, cluster], number(bytes))
+            }));
+        }
+        gauges(encoder, family, samples)?;
+    }
+    let mut oldest = Vec::new();
+    let mut gaps = Vec::new();
+    for &(cluster, numbers) in clusters {
+        let its = numbers.oldest_released().into_iter();
+        oldest.extend(its.map(|(class, since)| (vec![class, cluster], seconds(since))));
+        gaps.extend(numbers.gaps.iter().map(|kind| (vec![kind.plural(), cluster], 1.0)));
+    }
+    gauges(encoder, &OLDEST_RELEASED, oldest)?;
+    gauges(encoder, &GAP, gaps)
 }
 
 /// Encodes the counters of changes and announcements.
@@ -326,8 +338,11 @@ fn counters<'a>(
     encode_all(encoder, family, samples)
 }
 
-/// Encodes the samples of a family: the values of its labels, and the number. What has no samples is
-/// not described, and an empty label is none.
+/// The label of the cluster, which the samples of a report about several have beside those of their family.
+const CLUSTER: &str = "cluster";
+
+/// Encodes the samples of a family: the values of its labels, maybe the cluster after these, and the number. What has no
+/// samples is not described, and an empty label is none.
 fn encode_all<'a, T: EncodeMetric>(
     encoder: &mut DescriptorEncoder,
     family: &'static MetricFamily,
@@ -338,12 +353,12 @@ fn encode_all<'a, T: EncodeMetric>(
         return Ok(());
     }
     let mut encoder = describe(encoder, family)?;
-    if family.labels.is_empty() {
-        return samples.next().map_or(Ok(()), |(_, sample)| sample.encode(encoder));
-    }
     for (values, sample) in samples {
-        let labels = family.labels.iter().copied().zip(values);
+        let labels = family.labels.iter().copied().chain([CLUSTER]).zip(values);
         let labels: Vec<(&str, &str)> = labels.filter(|(_, value)| !value.is_empty()).collect();
+        if family.labels.is_empty() && labels.is_empty() {
+            return sample.encode(encoder);
+        }
         sample.encode(encoder.encode_family(&labels)?)?;
     }
     Ok(())

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-pub(crate) use metrics::report_metrics;
+pub(crate) use metrics::{MeasuredCluster, report_metrics};
 pub(crate) use server::CertificateError;
 
 use self::events::{EventPace, EventReporter};

@@ -1,5 +1,6 @@
 //! Reports for other programs: what each format promises. Tools of others judge them in the extended suite.
 
+mod clusters;
 mod compared;
 mod files;
 
@@ -181,6 +182,8 @@ fn tools_of_others_accept_each_format() {
         let dump = format!("{name}.dump");
         write(at, name, &[&["-f", &*dump], &AS_OF[..]].concat());
     }
+    let files = ["-f", "none=none.dump", "-f", "many=many.dump", "-f", "gone=gone.dump"];
+    write(at, "clusters", &[&files, &AS_OF[..]].concat());
     let hostile = [
         "=cmd|' /C calc'!A0",
         "@org/team #123 GH-1 https://evil.example",

@@ -4,38 +4,55 @@ use std::{collections::BTreeSet, fmt, num::NonZeroUsize};
 
 use prometheus_client::{collector::Collector, encoding::DescriptorEncoder};
 
-use super::{LAST_JUDGEMENT, Metrics, exposition, gauges, seconds};
+use super::{LAST_JUDGEMENT, Metrics, encode_report, exposition, gauges, seconds};
 use crate::{
     model::{Kind, Text, Time, escape_control},
-    rules::{StoragePool, Totals},
+    rules::Totals,
     watch::leader::Leadership,
 };
 
+/// The numbers of one cluster in a report.
+#[derive(Debug)]
+pub(crate) struct MeasuredCluster {
+    /// The value of its label; empty where the report is about one.
+    pub(crate) name: String,
+    /// The numbers of its findings, and bytes.
+    pub(crate) totals: Totals,
+    /// The kinds that were not all read.
+    pub(crate) gaps: BTreeSet<Kind>,
+    /// The time at which it was read.
+    pub(crate) taken_at: Option<Time>,
+}
+
 #[derive(Debug)]
 struct ReportMetrics {
-    metrics: Metrics,
-    taken_at: Option<Time>,
+    /// The name of each cluster, its numbers, and its time.
+    clusters: Vec<(String, Metrics, Option<Time>)>,
 }
 
 impl Collector for ReportMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
-        self.metrics.numbers().encode_report(&mut encoder)?;
-        gauges(&mut encoder, &LAST_JUDGEMENT, self.taken_at.map(|it| (vec![], seconds(it))))
+        let numbers: Vec<_> =
+            self.clusters.iter().map(|(name, metrics, _)| (&**name, metrics.numbers())).collect();
+        let numbers: Vec<_> = numbers.iter().map(|(name, numbers)| (*name, &**numbers)).collect();
+        encode_report(&mut encoder, &numbers)?;
+        let times = self.clusters.iter();
+        let times = times.filter_map(|(name, _, at)| Some((vec![&**name], seconds((*at)?))));
+        gauges(&mut encoder, &LAST_JUDGEMENT, times)
     }
 }
 
 /// Returns the numbers of a report in the text format of `OpenMetrics`: gauges alone, so that the older format reads the
-/// same. Each namespace has a label.
-pub(crate) fn report_metrics(
-    totals: Totals,
-    gaps: BTreeSet<Kind>,
-    taken_at: Option<Time>,
-) -> String {
-    let metrics = Metrics::new(Leadership::alone(), Vec::new());
-    metrics.label_namespaces(Some(NonZeroUsize::MAX));
-    metrics.total(legible(totals));
-    metrics.numbers().gaps = gaps;
-    exposition(ReportMetrics { metrics, taken_at })
+/// same. Each namespace has a label, and each of several clusters.
+pub(crate) fn report_metrics(clusters: Vec<MeasuredCluster>) -> String {
+    let clusters = clusters.into_iter().map(|MeasuredCluster { name, totals, gaps, taken_at }| {
+        let metrics = Metrics::new(Leadership::alone(), Vec::new());
+        metrics.label_namespaces(Some(NonZeroUsize::MAX));
+        metrics.total(legible(totals));
+        metrics.numbers().gaps = gaps;
+        (name, metrics, taken_at)
+    });
+    exposition(ReportMetrics { clusters: clusters.collect() })
 }
 
 /// Escapes the names of a dump, which may be anything: some readers take a carriage return for the end of a line. What
@@ -45,11 +62,10 @@ fn legible(mut totals: Totals) -> Totals {
     for ((rule, severity, namespace), count) in std::mem::take(&mut totals.by_namespace) {
         *totals.by_namespace.entry((rule, severity, namespace.map(safe))).or_default() += count;
     }
-    for (StoragePool { namespace, class, driver, released_days }, of) in
-        std::mem::take(&mut totals.storage)
-    {
-        let [namespace, class, driver] = [namespace, class, driver].map(|it| it.map(safe));
-        let pool = StoragePool { namespace, class, driver, released_days };
+    for (mut pool, of) in std::mem::take(&mut totals.storage) {
+        for name in [&mut pool.namespace, &mut pool.class, &mut pool.driver] {
+            *name = name.take().map(safe);
+        }
         totals.storage.entry(pool).or_default().absorb(&of);
     }
     totals

@@ -146,7 +146,9 @@ fn names_of_a_dump_that_read_the_same_are_added_up() {
     assert_eq!(escaped("a\r"), escaped("a\\r"), "the premise");
     totals.by_namespace =
         namespaces.map(|it| (("pv-failed", Severity::High, it.map(Text::from)), 1)).into();
-    let text = report_metrics(totals, BTreeSet::new(), None);
+    let measured =
+        MeasuredCluster { name: String::new(), totals, gaps: BTreeSet::new(), taken_at: None };
+    let text = report_metrics(vec![measured]);
     for (family, number) in
         [(&RELEASED, "2.0"), (&LEAKING, "4.0"), (&UNUSED, "8.0"), (&FINDINGS, "2.0")]
     {
@@ -200,10 +202,9 @@ fn both_texts_say_the_same() {
     acting.changed(Some(Utc::now()));
     metrics.act(&acting);
     let pool = StoragePool {
-        namespace: None,
         class: Some("fast \"\\\n".into()),
         driver: Some("d".into()),
-        released_days: None,
+        ..StoragePool::default()
     };
     let oldest_released = Some(Utc::now());
     let mut storage = StorageTotals::default();
