@@ -82,7 +82,9 @@ impl<T> JudgedCluster<T> {
             gap
         };
         let mut exempted = publish::scope(&settings.scope, &exempted).exempted;
-        exempted.iter_mut().for_each(|it| it.cluster = Some(name.to_string()));
+        for it in &mut exempted {
+            it.cluster = Some(name.to_string());
+        }
         Self {
             name: Text::clone(name),
             taken: None,
@@ -258,9 +260,9 @@ impl<T: Send> JudgedClusters<T> {
             let cluster = &mut clusters[shared.cluster];
             if shared.is_exempt {
                 let SharedBetweenClusters { finding, .. } = shared;
-                let named = publish::named_finding(finding.rule, &finding.object);
-                let named = NamedFinding { cluster: Some(cluster.name.to_string()), ..named };
-                cluster.exempted.push(named);
+                let exempted = publish::named_finding(finding.rule, &finding.object);
+                let of = Some(cluster.name.to_string());
+                cluster.exempted.push(NamedFinding { cluster: of, ..exempted });
                 cluster.totals.exempted += 1;
                 continue;
             }
