@@ -280,6 +280,9 @@ impl DumpReading {
             self.notes.notes.push(format!("takenAt is {text:?}, not an RFC 3339 time"));
             None
         });
+        if !self.own.is_empty() && !taken.identity {
+            intake.apply(Change::IdentityLeftOut);
+        }
         if let Some(server) = taken.server() {
             intake.apply(Change::Server(server));
         } else {
