@@ -53,7 +53,10 @@ impl DumpArgs {
         if let Some((kept, last)) = kept {
             let older = kept.remove_older(usize::from(last))?;
             if older > 0 {
-                terminal::note(&format!("removed {} of this cluster", counted(older, "older dump")));
+                terminal::note(&format!(
+                    "removed {} of this cluster",
+                    counted(older, "older dump")
+                ));
             }
         }
         tell(&collected, "audit");

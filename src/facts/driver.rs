@@ -4,12 +4,16 @@
 
 use std::collections::BTreeMap;
 
-use super::{Owner, driver_volumes::driver_volumes, provisioners_seen, provisioning_family};
+use super::{
+    Owner, driver_volumes::driver_volumes, provisioner::provisioners_seen, provisioning_family,
+};
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::drivers::{self, PUBLISH_SECRET, Recognition, Reference, SECRET_PARAMETERS};
 use crate::facts::controller::{pod_provisions, workload_provisions};
 use crate::model::{
-    Answer, BackendKey, ClusterArgument, ControllerSettings, DeletionSecret, Fact, FactKey, KeptBackend, Kind, NamedBackend, ObjectRef, PodUse, Question, StorageClass, Text, UndecidedIdentity, Volume, Workload,
+    Answer, BackendKey, ClusterArgument, ControllerSettings, DeletionSecret, Fact, FactKey,
+    KeptBackend, Kind, NamedBackend, ObjectRef, PodUse, Question, StorageClass, Text,
+    UndecidedIdentity, Volume, Workload,
 };
 
 /// Returns the arguments and images of the controller of a driver; `None` where no pod and no
@@ -26,8 +30,7 @@ pub fn controller_settings(cx: &Cx, driver: &Text) -> Option<ControllerSettings>
 /// about to start counts as well. A node plugin, which has the same image, tells nothing of the controller.
 pub fn derive_controller_settings(cx: &Cx, driver: &Text) -> Option<ControllerSettings> {
     let of_pods = pods_of(cx, driver).filter_map(|pod| pod.sidecars.as_deref());
-    let of_workloads =
-        workloads_of(cx, driver).filter_map(|workload| workload.sidecars.as_deref());
+    let of_workloads = workloads_of(cx, driver).filter_map(|workload| workload.sidecars.as_deref());
     let mut found: Option<ControllerSettings> = None;
     for sidecars in of_pods.chain(of_workloads) {
         let settings = found.get_or_insert_default();

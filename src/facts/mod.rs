@@ -46,7 +46,8 @@ pub(crate) use deletion_effect::{
     may_destroy, snapshot_fate, when_claim_is_deleted, when_volume_is_deleted,
 };
 pub(crate) use driver::{
-    ClusterIdentity, SecretState, cluster_identity, controller_settings, deletion_secret, undecided_identity,
+    ClusterIdentity, SecretState, cluster_identity, controller_settings, deletion_secret,
+    undecided_identity,
 };
 #[cfg(test)]
 pub(crate) use driver_names::sanitize;

@@ -50,8 +50,8 @@ pub(super) fn known_flags(words: &[String], of_driver: bool) -> Vec<String> {
     let flag = |word: &str| {
         let flag = word.strip_prefix('-')?.trim_start_matches('-');
         let (name, value) = flag.split_once('=').map_or((flag, None), |it| (it.0, Some(it.1)));
-        let takes_next = FLAGS_WITH_VALUES.contains(&name)
-            || of_driver && flag_of_cluster(word).is_some();
+        let takes_next =
+            FLAGS_WITH_VALUES.contains(&name) || of_driver && flag_of_cluster(word).is_some();
         let is_plain = !value.unwrap_or_default().contains(char::is_whitespace);
         (is_plain && (takes_next || FLAGS.contains(&name))).then_some(takes_next && value.is_none())
     };

@@ -14,8 +14,8 @@ use super::volume_source::{
 use super::{Folded, Folder, ManagedMeta, PodMeta, SlimObject, backend, meta};
 use crate::drivers::INLINE;
 use crate::model::{
-    ClusterArgument, ControllerRole, InlineVolume, InlineVolumes, Labels, MountedClaim, PodPhase, PodUse, REGISTRAR,
-    Row, Sidecars, Uid, beginning, image_name,
+    ClusterArgument, ControllerRole, InlineVolume, InlineVolumes, Labels, MountedClaim, PodPhase,
+    PodUse, REGISTRAR, Row, Sidecars, Uid, beginning, image_name,
 };
 use crate::{drivers, model};
 
@@ -475,7 +475,11 @@ mod tests {
         let literal = json!({"name": "CLUSTER_NAME", "value": "prod"});
         for (args, env, told) in [
             (json!(["--cluster=a"]), json!([]), &[("--cluster", Some("a"))][..]),
-            (json!(["--cluster=$(CLUSTER_NAME)"]), json!([literal]), &[("--cluster", Some("prod"))]),
+            (
+                json!(["--cluster=$(CLUSTER_NAME)"]),
+                json!([literal]),
+                &[("--cluster", Some("prod"))],
+            ),
             (json!(["--cluster=$(CLUSTER_NAME)"]), json!([elsewhere]), &[("--cluster", None)]),
             (json!(["--cluster=$(OTHER)"]), json!([]), &[("--cluster", None)]),
             (

@@ -9,7 +9,11 @@ use std::{
 use chrono::{NaiveDateTime, TimeDelta, Utc};
 
 use crate::{
-    cli::{Failure, args::ConnectionArgs, collect, collect::dump_failure},
+    cli::{
+        Failure,
+        args::ConnectionArgs,
+        collect::{self, dump_failure},
+    },
     client::{self, Reader},
     dump::{DumpError, is_dump},
     model::Time,
@@ -36,7 +40,9 @@ impl KeptDumps {
     /// When the cluster does not tell its UID, or the folder cannot be made.
     pub(super) async fn open(folder: &Path, connection: &ConnectionArgs) -> Result<Self, Failure> {
         if folder.as_os_str() == "-" || folder.is_file() {
-            return Err(Failure::usage("--keep requires a folder").hint(Some("dump --keep 7 dumps/")));
+            return Err(
+                Failure::usage("--keep requires a folder").hint(Some("dump --keep 7 dumps/"))
+            );
         }
         let connected = collect::connect(connection, None).await?;
         let uid = client::cluster_uid(&Reader::new(&connected)).await.map_err(|error| {

@@ -11,7 +11,9 @@ use super::{
     role, rules,
 };
 use crate::{
-    cli::table::{AUDIT, ConditionalRight, DELETE_TO_DISOWN, GC_ANNOUNCE, Right, Role, WATCH, writes_of},
+    cli::table::{
+        AUDIT, ConditionalRight, DELETE_TO_DISOWN, GC_ANNOUNCE, Right, Role, WATCH, writes_of,
+    },
     journal::kept_backend::CONFIG_MAP,
     model::{Kind, Recording, Text},
     remedies::{

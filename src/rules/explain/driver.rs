@@ -7,7 +7,8 @@ use crate::cluster::{Cx, Subject, Unseen};
 use crate::drivers::{self, Fate, ObjectDropped};
 use crate::facts;
 use crate::model::{
-    ClusterArgument, Evidence, Kind, Liveness, ObjectKey, ObjectRef, Text, UndecidedIdentity, migrated_driver,
+    ClusterArgument, Evidence, Kind, Liveness, ObjectKey, ObjectRef, Text, UndecidedIdentity,
+    migrated_driver,
 };
 
 /// The field with a probe for the provisioner.

@@ -23,7 +23,9 @@ use std::collections::BTreeSet;
 
 use crate::cluster::{Cx, Subject, Unseen};
 use crate::drivers;
-use crate::model::{Bytes, ClusterArgument, Evidence, Kind, ObjectKey, ObjectRef, Text, Time, migrated_driver};
+use crate::model::{
+    Bytes, ClusterArgument, Evidence, Kind, ObjectKey, ObjectRef, Text, Time, migrated_driver,
+};
 
 /// The kinds that can be explained, in the order in which they are listed to users.
 pub const EXPLAINED: [Kind; 11] = [

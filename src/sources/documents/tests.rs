@@ -58,7 +58,8 @@ fn a_dump_says_whether_it_has_the_identity_of_the_cluster() {
         let saving = DumpWriter::create(&at(to), Replace::Dumps, &records::DumpHeader::now());
         let mut intake = Intake::new(Some(saving.expect("because there is room")));
         let inputs = [Input::Path(at(from))];
-        read(&inputs, &mut std::io::empty(), &DumpOptions::default(), &mut intake).expect("readable");
+        read(&inputs, &mut std::io::empty(), &DumpOptions::default(), &mut intake)
+            .expect("readable");
         intake.finish_saving().expect("because there is room");
         intake.cluster.has_identity()
     };

@@ -161,8 +161,20 @@ mod tests {
             assert_eq!(target(text), Ok(expected), "{text}");
         }
         for text in [
-            "", "dumps", "pvc", "pvc/", "pv/dumps", "pvc/Dumps", "pvc/a//b", "pvc/a/..", "pvc/a/.b",
-            "pvc/a/b c", "pvc/a/-b", "pvc/a/$(B)", "pvc//b", "/dumps",
+            "",
+            "dumps",
+            "pvc",
+            "pvc/",
+            "pv/dumps",
+            "pvc/Dumps",
+            "pvc/a//b",
+            "pvc/a/..",
+            "pvc/a/.b",
+            "pvc/a/b c",
+            "pvc/a/-b",
+            "pvc/a/$(B)",
+            "pvc//b",
+            "/dumps",
         ] {
             assert!(target(text).is_err(), "{text}");
         }
