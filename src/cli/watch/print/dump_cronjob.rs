@@ -107,8 +107,8 @@ impl DumpCronJobArgs {
         Ok(objects)
     }
 
-    /// Returns the specification of the CronJob. What could not be read is in the dump, and whoever audits that is told:
-    /// here it is no failure.
+    /// Returns the specification of the CronJob. A run succeeds although something could not be read: the
+    /// dump says what, and its audit reports it.
     fn spec(&self, part: &Part<'_>, image: &str) -> Value {
         let (claim, path) = match &self.to {
             Some(DumpTarget { claim, path }) => (&**claim, &**path),
