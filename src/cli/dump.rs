@@ -1,8 +1,11 @@
 //! `kubectl storage dump FILE`.
 
+mod kept;
+
 use std::path::PathBuf;
 
 use clap::Args;
+use kept::KeptDumps;
 
 use super::{
     Exit, Failure,
@@ -24,6 +27,9 @@ pub struct DumpArgs {
     /// folder
     #[arg(value_name = "FILE|DIR", value_hint = clap::ValueHint::AnyPath)]
     file: PathBuf,
+    /// Write into the folder FILE, under a name of cluster and time, and remove all but the last N dumps of this cluster
+    #[arg(long, value_name = "N", conflicts_with_all = ["dumps", "contexts"], value_parser = clap::value_parser!(u16).range(1..))]
+    keep: Option<u16>,
     #[command(flatten)]
     dump: DumpSourceArgs,
     #[command(flatten)]
@@ -41,12 +47,26 @@ impl DumpArgs {
         if let Some(inputs) = self.clusters.inputs(&self.dump, connection)? {
             return self.several(&inputs, connection, &settings).await;
         }
+        let kept = match self.keep {
+            Some(last) => Some((KeptDumps::open(&self.file, connection).await?, last)),
+            None => None,
+        };
+        let file = kept.as_ref().map_or(self.file, |(kept, _)| kept.file());
         let (from, _) = self.dump.from(connection, None)?;
         // Of dumps, it says nothing.
         let name = connection.context_in_use().filter(|_| self.dump.files().is_empty());
-        let collected = collect(from, &settings, Some(Saving { path: &self.file, name })).await?;
+        let collected = collect(from, &settings, Some(Saving { path: &file, name })).await?;
         if let Some(count) = collected.saved {
-            terminal::note(&format!("saved {count} {OBJECTS} {}; {LEFT_OUT}", self.file.display()));
+            terminal::note(&format!("saved {count} {OBJECTS} {}; {LEFT_OUT}", file.display()));
+        }
+        if let Some((kept, last)) = kept {
+            let older = kept.remove_older(usize::from(last))?;
+            if older > 0 {
+                terminal::note(&format!(
+                    "removed {} of this cluster",
+                    counted(older, "older dump")
+                ));
+            }
         }
         tell(&collected, "audit");
         let seen = collected.blind.is_empty();
@@ -106,7 +126,7 @@ impl DumpArgs {
 }
 
 const OBJECTS: &str = "objects and answers to";
-const LEFT_OUT: &str = "no Secrets, no ConfigMap except the records of kept backend volumes and of announcements, and of environment variables and command lines only what names or configures a provisioner";
+const LEFT_OUT: &str = "no Secrets, no ConfigMap except the records of kept backend volumes and of announcements, and of environment variables and command lines only what names or configures a provisioner, or names the cluster on its disks";
 
 /// Returns the name of the file of a cluster: its own; of contexts whose names look the same in a file system, with the
 /// beginning of its uid.

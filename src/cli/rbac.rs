@@ -15,7 +15,7 @@ use clap::{
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
 use namespaced::{NamespacedRights, namespaced};
-pub(super) use of_policy::{acting_roles, watch_roles};
+pub(super) use of_policy::{acting_roles, dump_roles, watch_roles};
 use of_policy::{lease_rules, rights_of_policy};
 use serde::Serialize;
 

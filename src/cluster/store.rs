@@ -32,6 +32,8 @@ pub struct Cluster {
     clock: Option<Time>,
     /// Whether the time may have been later than the clock says.
     clock_is_lower_bound: bool,
+    /// Whether the dump that was read holds nothing by which the cluster is known at a provider.
+    lacks_identity: bool,
     /// Number of applied changes, which gives their order.
     sequence: u64,
 }
@@ -131,6 +133,8 @@ impl Cluster {
                 self.server = Some(server);
                 dirty.everything = true;
             }
+            // Nothing is judged by it.
+            Change::IdentityLeftOut => self.lacks_identity = true,
             Change::Forgotten(question) => self.forget(&question, dirty),
             Change::Traced(role, driver) => {
                 if self.sightings.remove(&(role, Text::clone(&driver))).is_some() {
@@ -148,6 +152,12 @@ impl Cluster {
     /// Returns the clock, unless it may have been later: then nothing is known to lie in its future.
     pub(super) fn exact_clock(&self) -> Option<Time> {
         self.clock.filter(|_| !self.clock_is_lower_bound)
+    }
+
+    /// Whether the cluster was read with that by which it is known at a provider: the arguments with which drivers mark
+    /// disks, and the ids of nodes. What is not there is then absent, and otherwise unseen.
+    pub fn has_identity(&self) -> bool {
+        !self.lacks_identity
     }
 
     /// The server's version, if it was read.
@@ -355,6 +365,9 @@ pub enum Change {
     ClockAtLeast(Time),
     /// The server's version.
     Server(Server),
+    /// An earlier version of this tool saved the dump: the arguments with which drivers mark disks, and the ids of
+    /// nodes, were not saved.
+    IdentityLeftOut,
     /// An answer is too old to count: the question is open again. With the question about the
     /// record of kept backend volumes go all of these: they are taken in again.
     Forgotten(Question),

@@ -210,7 +210,7 @@ fn may_replace(path: &Path, replace: Replace) -> Result<(), DumpError> {
 }
 
 /// Returns whether a file begins with our header.
-fn is_dump(path: &Path) -> bool {
+pub(crate) fn is_dump(path: &Path) -> bool {
     header::<IgnoredAny>(path).is_some()
 }
 

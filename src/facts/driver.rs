@@ -2,13 +2,18 @@
 //! whether the handles of a driver of which nothing is known identify its volumes (semantics#place).
 //! Also the Secret with which the driver's provisioner deletes a backend volume (R-2644-17).
 
-use super::{Owner, driver_volumes::driver_volumes, provisioning_family};
+use std::collections::BTreeMap;
+
+use super::{
+    Owner, driver_volumes::driver_volumes, provisioner::provisioners_seen, provisioning_family,
+};
 use crate::cluster::{Cx, Seen, Unseen};
 use crate::drivers::{self, PUBLISH_SECRET, Recognition, Reference, SECRET_PARAMETERS};
 use crate::facts::controller::{pod_provisions, workload_provisions};
 use crate::model::{
-    Answer, BackendKey, ControllerSettings, DeletionSecret, Fact, FactKey, KeptBackend, Kind,
-    NamedBackend, Question, StorageClass, Text, UndecidedIdentity, Volume,
+    Answer, BackendKey, ClusterArgument, ControllerSettings, DeletionSecret, Fact, FactKey,
+    KeptBackend, Kind, NamedBackend, ObjectRef, PodUse, Question, StorageClass, Text,
+    UndecidedIdentity, Volume, Workload,
 };
 
 /// Returns the arguments and images of the controller of a driver; `None` where no pod and no
@@ -24,14 +29,8 @@ pub fn controller_settings(cx: &Cx, driver: &Text) -> Option<ControllerSettings>
 /// Collects the arguments and images from all pods and workloads that surely run a driver's provisioner: one that is
 /// about to start counts as well. A node plugin, which has the same image, tells nothing of the controller.
 pub fn derive_controller_settings(cx: &Cx, driver: &Text) -> Option<ControllerSettings> {
-    let of_pods = cx
-        .sidecar_pods()
-        .filter(|pod| pod_provisions(cx, driver, pod))
-        .filter_map(|pod| pod.sidecars.as_deref());
-    let of_workloads = cx
-        .sidecar_workloads()
-        .filter(|workload| workload_provisions(cx, driver, workload))
-        .filter_map(|workload| workload.sidecars.as_deref());
+    let of_pods = pods_of(cx, driver).filter_map(|pod| pod.sidecars.as_deref());
+    let of_workloads = workloads_of(cx, driver).filter_map(|workload| workload.sidecars.as_deref());
     let mut found: Option<ControllerSettings> = None;
     for sidecars in of_pods.chain(of_workloads) {
         let settings = found.get_or_insert_default();
@@ -45,6 +44,57 @@ pub fn derive_controller_settings(cx: &Cx, driver: &Text) -> Option<ControllerSe
         }
     }
     found
+}
+
+fn pods_of<'a>(cx: &Cx<'a>, driver: &Text) -> impl Iterator<Item = &'a PodUse> {
+    cx.sidecar_pods().filter(|pod| pod_provisions(cx, driver, pod))
+}
+
+fn workloads_of<'a>(cx: &Cx<'a>, driver: &Text) -> impl Iterator<Item = &'a Workload> {
+    cx.sidecar_workloads().filter(|workload| workload_provisions(cx, driver, workload))
+}
+
+/// Identity of the cluster as a driver writes it on the disks that it makes, by the arguments of its controller
+/// (semantics#cluster-identity).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterIdentity {
+    /// The arguments and variables that are set, each with the first workload or pod that has it.
+    pub arguments: Vec<(ObjectRef, ClusterArgument)>,
+    /// Why others may be set; `None` if none is.
+    pub unseen: Option<String>,
+}
+
+/// Returns the identity of the cluster as a driver writes it on the disks that it makes. What an earlier revision of a
+/// Deployment said was corrected since, and does not count.
+pub fn cluster_identity(cx: &Cx, driver: &Text) -> ClusterIdentity {
+    let is_current = |it: &&Workload| it.kind != Kind::ReplicaSet || it.replicas != Some(0);
+    let mut workloads: Vec<_> = workloads_of(cx, driver).filter(is_current).collect();
+    workloads.sort_by_key(|it| it.controller.is_some());
+    let of_workloads = workloads.into_iter().map(|it| (it.object(), it.sidecars.as_deref()));
+    let pods = pods_of(cx, driver).filter(|it| !it.is_finished());
+    let hosts = of_workloads.chain(pods.map(|it| (it.object(), it.sidecars.as_deref())));
+    let (mut found, mut is_line, mut arguments) = (false, false, BTreeMap::new());
+    for (object, sidecars) in hosts {
+        let Some(sidecars) = sidecars else { continue };
+        found = true;
+        is_line |= sidecars.mentions.iter().any(|it| it.starts_with(drivers::UNREAD));
+        for argument in &sidecars.of_cluster {
+            arguments.entry(argument.clone()).or_insert_with(|| object.clone());
+        }
+    }
+    let unseen = match provisioners_seen(cx) {
+        _ if !cx.cluster().has_identity() => {
+            Some("the dump was saved by an earlier version, which left it out".to_owned())
+        }
+        Err(Unseen { kind, reason, .. }) => Some(format!("{} not read: {reason}", kind.plural())),
+        Ok(()) if !found => Some("no pod and no workload of its controller was found".to_owned()),
+        Ok(()) if is_line => {
+            Some("a shell runs a container of its controller, with arguments of its own".to_owned())
+        }
+        Ok(()) => None,
+    };
+    let arguments = arguments.into_iter().map(|(argument, object)| (object, argument)).collect();
+    ClusterIdentity { arguments, unseen }
 }
 
 /// Number of volumes whose names are kept: one is needed besides the volume itself, its record, and one more that the

@@ -45,7 +45,10 @@ pub(crate) use deletion_effect::{
     DeletionEffect, SnapshotFate, clones, data_effect_without_claim, group_snapshot_fates,
     may_destroy, snapshot_fate, when_claim_is_deleted, when_volume_is_deleted,
 };
-pub(crate) use driver::{SecretState, controller_settings, deletion_secret, undecided_identity};
+pub(crate) use driver::{
+    ClusterIdentity, SecretState, cluster_identity, controller_settings, deletion_secret,
+    undecided_identity,
+};
 #[cfg(test)]
 pub(crate) use driver_names::sanitize;
 pub(crate) use event::{

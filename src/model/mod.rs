@@ -59,8 +59,9 @@ pub(crate) use object::is_namespace_name;
 pub use object::{ClaimKey, Kind, ObjectKey, ObjectRef, Uid};
 pub(crate) use pod::split_ordinal;
 pub use pod::{
-    Autoscaler, ClaimTemplate, InlineVolume, InlineVolumes, MountedClaim, PodPhase, PodUse,
-    REGISTRAR, Retention, RetentionPolicy, SidecarContainer, Sidecars, StatefulSet, Workload,
+    Autoscaler, ClaimTemplate, ClusterArgument, InlineVolume, InlineVolumes, MountedClaim,
+    PodPhase, PodUse, REGISTRAR, Retention, RetentionPolicy, SidecarContainer, Sidecars,
+    StatefulSet, Workload,
 };
 pub use program::{
     PROGRAM, begins_command, call_program, in_own_name, is_program_name, program, renamed,

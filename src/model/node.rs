@@ -13,6 +13,9 @@ pub struct Node {
     pub unschedulable: bool,
     /// Taint `node.kubernetes.io/out-of-service` is present.
     pub out_of_service: bool,
+    /// `spec.providerID`: the machine, as its provider names it. In a dump of an earlier version it is unknown, and not
+    /// absent: `Cluster::has_identity`.
+    pub provider_id: Option<Box<str>>,
     /// `status.volumesInUse` and the names in `status.volumesAttached`,
     /// such as `kubernetes.io/csi/ebs.csi.aws.com^vol-1`.
     pub volumes: Box<[Box<str>]>,

@@ -217,6 +217,30 @@ pub struct Sidecars {
     pub images: Box<[Text]>,
     /// `spec.serviceAccountName`.
     pub service_account: Option<Text>,
+    /// The arguments and variables by which the containers mark the disks of their cluster.
+    pub of_cluster: Box<[ClusterArgument]>,
+}
+
+/// An argument or a variable by which a container of a driver marks the disks of its cluster
+/// (semantics#cluster-identity).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ClusterArgument {
+    /// The name of the container.
+    pub container: Text,
+    /// The flag with its dashes, or the name of the variable.
+    pub name: &'static str,
+    /// The value; `None` where it comes from elsewhere, such as a ConfigMap.
+    pub value: Option<Text>,
+}
+
+impl ClusterArgument {
+    /// The value with which Cinder is installed in every cluster.
+    pub const DEFAULT: &str = "kubernetes";
+
+    /// Returns the identity of the cluster, if the value is known and is one.
+    pub fn identity(&self) -> Option<&Text> {
+        self.value.as_ref().filter(|it| &***it != Self::DEFAULT)
+    }
 }
 
 /// Part of the name of the sidecar that registers the node plugin of a CSI driver.

@@ -5,9 +5,10 @@ use prost::{
     DecodeError, Message,
     encoding::{DecodeContext, WireType, skip_field, string},
 };
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::IgnoredAny};
 
 use super::slim::only_objects;
+use crate::drivers::UNREAD;
 
 /// The variables that are read: they name a provisioner, or its place, or say how it works. All
 /// others may hold secrets, as may every variable whose value comes from elsewhere.
@@ -24,6 +25,13 @@ const READ: [&str; 10] = [
     "PROVISIONER_NAME",
 ];
 
+/// The variables by which a driver marks the disks of its cluster (semantics#cluster-identity).
+const OF_CLUSTER: [&str; 2] = ["CLUSTER_NAME", "HCLOUD_VOLUME_EXTRA_LABELS"];
+
+fn is_read(name: &str) -> bool {
+    READ.contains(&name) || OF_CLUSTER.contains(&name)
+}
+
 /// `env` of a container: those variables that are read and whose value is literal.
 ///
 /// In protobuf the messages of all variables are merged into this one: each begins with its name.
@@ -36,20 +44,36 @@ pub struct Environment {
 
 /// A variable as JSON writes it.
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "Self")]
+#[serde(rename_all = "camelCase", remote = "Self")]
 struct Variable {
     #[serde(default)]
     name: String,
     #[serde(default)]
     value: Option<String>,
+    #[serde(default, skip_serializing)]
+    value_from: Option<IgnoredAny>,
 }
 
 only_objects!(Variable);
 
 impl Environment {
-    /// Returns the variables as `NAME=value`.
+    /// Returns the variables of provisioners, as `NAME=value`.
     pub fn texts(&self) -> impl Iterator<Item = String> {
-        self.set().map(|(name, value)| format!("{name}={value}"))
+        let own = self.set().filter(|(name, _)| READ.contains(&&**name));
+        own.map(|(name, value)| format!("{name}={value}"))
+    }
+
+    /// Returns the variables by which a driver marks the disks of its cluster. The value of one that comes from
+    /// elsewhere is [`UNREAD`].
+    pub fn of_cluster(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let known = |name: &str| OF_CLUSTER.into_iter().find(|it| *it == name);
+        self.set().filter_map(move |(name, value)| Some((known(name)?, &**value)))
+    }
+
+    /// Removes the variables by which a driver marks the disks of its cluster: they are those of a container of another
+    /// program.
+    pub fn forget_cluster(&mut self) {
+        self.variables.retain(|(name, _)| READ.contains(&&**name));
     }
 
     /// Returns the variables with a literal value.
@@ -83,7 +107,7 @@ impl Message for Environment {
             1 => {
                 let mut name = String::new();
                 string::merge(wire_type, &mut name, buf, ctx)?;
-                self.open = READ.contains(&&*name);
+                self.open = is_read(&name);
                 if self.open {
                     self.variables.push((name, String::new()));
                 }
@@ -93,7 +117,16 @@ impl Message for Environment {
                 Some((_, value)) => string::merge(wire_type, value, buf, ctx),
                 None => skip_field(wire_type, tag, buf, ctx),
             },
-            _ => skip_field(wire_type, tag, buf, ctx),
+            _ => {
+                if tag == 3
+                    && self.open
+                    && let Some((name, value)) = self.variables.last_mut()
+                    && OF_CLUSTER.contains(&&**name)
+                {
+                    UNREAD.clone_into(value);
+                }
+                skip_field(wire_type, tag, buf, ctx)
+            }
         }
     }
 
@@ -113,7 +146,8 @@ impl Serialize for Environment {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(
             self.set()
-                .map(|(name, value)| Variable { name: name.clone(), value: Some(value.clone()) }),
+                .map(|(name, value)| (name.clone(), Some(value.clone())))
+                .map(|(name, value)| Variable { name, value, value_from: None }),
         )
     }
 }
@@ -122,8 +156,10 @@ impl<'de> Deserialize<'de> for Environment {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let all = Vec::<Variable>::deserialize(deserializer)?;
         let read = all.into_iter().filter_map(|it| {
-            let value = it.value.filter(|value| !value.is_empty())?;
-            READ.contains(&&*it.name).then_some((it.name, value))
+            let elsewhere = it.value_from.is_some() && OF_CLUSTER.contains(&&*it.name);
+            let value = if elsewhere { Some(UNREAD.to_owned()) } else { it.value };
+            let value = value.filter(|value| !value.is_empty())?;
+            is_read(&it.name).then_some((it.name, value))
         });
         Ok(Self { variables: read.collect(), open: false })
     }
@@ -159,6 +195,40 @@ mod tests {
 
     fn upstream(name: &str, value: &str) -> UpstreamVariable {
         UpstreamVariable { name: name.into(), value: value.into(), value_from: None }
+    }
+
+    /// That a variable is set matters, although its value is that of a ConfigMap or a Secret.
+    #[test]
+    fn of_a_variable_that_names_the_cluster_it_is_kept_that_its_value_comes_from_elsewhere() {
+        let mut elsewhere = upstream("HCLOUD_VOLUME_EXTRA_LABELS", "");
+        elsewhere.value_from = Some(crate::objects::slim::Present {});
+        let env = vec![
+            upstream("CLUSTER_NAME", "prod"),
+            upstream("CLUSTER_NAMES", "never"),
+            elsewhere,
+            upstream("DRIVER_NAME", "d.example"),
+        ];
+        let ours = Ours::decode(&*Upstream { env }.encode_to_vec()).expect("it is protobuf").env;
+        let of_json: Environment = serde_json::from_value(json!([
+            {"name": "CLUSTER_NAME", "value": "prod"},
+            {"name": "CLUSTER_NAMES", "value": "never"},
+            {"name": "HCLOUD_VOLUME_EXTRA_LABELS", "valueFrom": {"configMapKeyRef": {"name": "never", "key": "never"}}},
+            {"name": "DRIVER_NAME", "value": "d.example", "valueFrom": null},
+        ]))
+        .expect("it is an environment");
+        assert_eq!(ours, of_json);
+        let told: Vec<_> = ours.of_cluster().collect();
+        assert_eq!(told, [("CLUSTER_NAME", "prod"), ("HCLOUD_VOLUME_EXTRA_LABELS", UNREAD)]);
+        // They say nothing of a provisioner.
+        assert_eq!(ours.texts().collect::<Vec<_>>(), ["DRIVER_NAME=d.example"]);
+        let written = serde_json::to_string(&ours).expect("it can be written");
+        assert!(!written.contains("never"), "{written}");
+        let again: Environment = serde_json::from_str(&written).expect("what is written is read");
+        assert_eq!(again, ours);
+        let mut forgotten = ours;
+        forgotten.forget_cluster();
+        assert_eq!(forgotten.of_cluster().count(), 0);
+        assert_eq!(forgotten.texts().count(), 1);
     }
 
     #[test]

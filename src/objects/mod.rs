@@ -3,12 +3,13 @@
 //! A slim type decodes from protobuf, JSON and YAML, and encodes as a small object of the same
 //! kind, which is what a dump holds. It never stores other fields, such as the values of secrets. Of
 //! environment variables it stores the literal values of a few names that say which provisioner a
-//! container is and what it serves (`environment`), and never one that comes from elsewhere. [`AnyObject::fold`] turns it into a row. A time or a
+//! container is, what it serves and for which cluster (`environment`), and never one that comes from elsewhere. [`AnyObject::fold`] turns it
+//! into a row. A time or a
 //! quantity that does not parse is unknown, and the folder notes the field.
 //!
 //! - `any`: the list of all kinds, and objects of any kind.
-//! - `slim`, `environment`: how slim types are declared, with times, quantities and maps; environment
-//!   variables.
+//! - `slim`: how slim types are declared, with times, quantities and maps.
+//! - `command_line`, `environment`: what is read of the containers of drivers.
 //! - `odd`: objects of which something is not of the type that Kubernetes gives it.
 //! - `meta`, `managed`, `volume_source`, `backend`: parts that kinds share.
 //! - `custom_object`: a custom resource of any kind, of which only the claims are kept that it names.
@@ -19,6 +20,7 @@ mod admission;
 mod any;
 mod backend;
 mod claim;
+mod command_line;
 mod custom_object;
 mod environment;
 mod managed;

@@ -26,6 +26,10 @@ slim! {
 
     /// `spec` of a node.
     pub struct NodeSpec {
+        /// The node's machine, as its provider names it.
+        #[prost(string, tag = "3")]
+        #[serde(rename = "providerID")]
+        pub provider_id: String,
         /// Whether the node is cordoned.
         #[prost(bool, tag = "4")]
         pub unschedulable: bool,
@@ -96,6 +100,7 @@ impl SlimObject for Node {
             metadata: metadata.fold(folder),
             ready: is_ready(&status.conditions),
             unschedulable: spec.unschedulable,
+            provider_id: unshared(&spec.provider_id),
             out_of_service: spec.taints.iter().any(|taint| taint.key == OUT_OF_SERVICE),
             volumes: volumes.into(),
         };
@@ -150,6 +155,10 @@ slim! {
         /// Name.
         #[prost(string, tag = "1")]
         pub name: String,
+        /// The node, as the driver names it.
+        #[prost(string, tag = "2")]
+        #[serde(rename = "nodeID")]
+        pub node_id: String,
     }
 }
 

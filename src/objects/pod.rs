@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::command_line::{flag_of_cluster, known_flags};
 use super::environment::Environment;
 use super::slim::{Present, is_default, only_objects, or_default, slim};
 use super::volume_source::{
@@ -11,10 +12,10 @@ use super::volume_source::{
     VsphereVolume,
 };
 use super::{Folded, Folder, ManagedMeta, PodMeta, SlimObject, backend, meta};
-use crate::drivers::{INLINE, UNREAD};
+use crate::drivers::INLINE;
 use crate::model::{
-    ControllerRole, InlineVolume, InlineVolumes, Labels, MountedClaim, PodPhase, PodUse, REGISTRAR,
-    Row, Sidecars, Uid, beginning, image_name,
+    ClusterArgument, ControllerRole, InlineVolume, InlineVolumes, Labels, MountedClaim, PodPhase,
+    PodUse, REGISTRAR, Row, Sidecars, Uid, beginning, image_name,
 };
 use crate::{drivers, model};
 
@@ -171,80 +172,18 @@ impl SlimObject for Pod {
     }
 }
 
-/// The flags of command lines that are kept, and only of pods that run a sidecar or a provisioner: the rest may hold
-/// passwords, and nothing is read of it. The second list has those whose value may be the next argument.
-const FLAGS: [&str; 8] = [
-    "delete-access-point-root-dir",
-    "enable-leader-election",
-    "leader-elect",
-    "leader-election",
-    "leader-election-namespace",
-    "multi-zone-volume-handle-enable",
-    "node-deployment",
-    "type",
-];
-const FLAGS_WITH_VALUES: [&str; 15] = [
-    "csi-address",
-    "csi-name",
-    "default-ondelete-policy",
-    "driver",
-    "driver-name",
-    "driver_name",
-    "drivername",
-    "endpoint",
-    "feature-gates",
-    "kubelet-registration-path",
-    "name",
-    "plugin-name",
-    "plugin-registration-path",
-    "provisioner",
-    "provisioner-name",
-];
-
-/// Returns what is kept of a command line: a flag and its value as one word, and [`UNREAD`] for a line of
-/// a shell or what contains a variable, which may hold any flag.
-fn known_flags(words: &[String]) -> Vec<String> {
-    let flag = |word: &str| {
-        let flag = word.strip_prefix('-')?.trim_start_matches('-');
-        let (name, value) = flag.split_once('=').map_or((flag, None), |it| (it.0, Some(it.1)));
-        let takes_next = FLAGS_WITH_VALUES.contains(&name);
-        let is_plain = !value.unwrap_or_default().contains(char::is_whitespace);
-        (is_plain && (takes_next || FLAGS.contains(&name))).then_some(takes_next && value.is_none())
-    };
-    let is_flag = |word: &str| word.starts_with('-');
-    let is_named = |word: &str| {
-        let name = word.strip_prefix('-').and_then(|it| it.split_once('=')).map(|it| it.0);
-        name.is_some_and(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'))
-    };
-    let mut kept = Vec::new();
-    let mut words = words.iter().peekable();
-    while let Some(word) = words.next() {
-        match flag(word) {
-            Some(takes_next) => {
-                let value = words.next_if(|next| takes_next && !is_flag(next));
-                kept.push(value.map_or_else(|| word.clone(), |value| format!("{word}={value}")));
-            }
-            None if word.contains(char::is_whitespace) || word.contains('$') && !is_named(word) => {
-                let inner = word.split_whitespace().filter(|it| flag(it).is_some());
-                kept.push([UNREAD].into_iter().chain(inner).collect::<Vec<_>>().join(" "));
-            }
-            None => {}
-        }
-    }
-    kept
-}
-
 impl PodSpec {
     /// Removes what is not read of the command lines.
     pub(super) fn trim(&mut self) {
-        let all = self.init_containers.iter().chain(&self.containers);
-        let is_of_driver = |it: &Container| {
-            it.is_sidecar() || it.is_registrar() || it.env.texts().next().is_some()
-        };
-        let is_read = all.into_iter().any(is_of_driver);
+        let all = || self.init_containers.iter().chain(&self.containers);
+        let of_driver = all().any(|it| it.is_sidecar() || it.is_registrar());
+        let is_read = of_driver || all().any(|it| it.env.texts().next().is_some());
         for container in self.init_containers.iter_mut().chain(&mut self.containers) {
             for words in [&mut container.command, &mut container.args] {
-                *words = if is_read { known_flags(words) } else { Vec::new() };
+                *words = if is_read { known_flags(words, of_driver) } else { Vec::new() };
+            }
+            if !of_driver {
+                container.env.forget_cluster();
             }
         }
     }
@@ -296,8 +235,10 @@ impl PodSpec {
         };
         let paths = self.volumes.iter().filter_map(PodVolume::host_path);
         let environment: Vec<String> = all().flat_map(|it| it.env.texts()).collect();
+        let arguments = all().flat_map(|it| it.cluster_arguments(folder)).collect();
         let mut mentions: Vec<&String> = all()
             .flat_map(Container::words)
+            .filter(|word| flag_of_cluster(word).is_none())
             .chain(paths.map(|path| &path.path))
             .chain(&environment)
             .collect();
@@ -307,6 +248,7 @@ impl PodSpec {
             containers: containers.map(|sidecar| container(sidecar, folder)).collect(),
             mentions: folder.texts(mentions),
             images: folder.texts(all().map(|container| &container.image)),
+            of_cluster: arguments,
             service_account: folder.non_empty(&self.service_account_name),
         })
     }
@@ -315,6 +257,28 @@ impl PodSpec {
 impl Container {
     fn words(&self) -> impl Iterator<Item = &String> {
         self.command.iter().chain(&self.args)
+    }
+
+    /// Returns the arguments and variables by which the container marks the disks of its cluster. A variable that an
+    /// argument takes is no further one.
+    fn cluster_arguments(&self, folder: &mut Folder) -> Vec<ClusterArgument> {
+        let mut taken = Vec::new();
+        let mut found = Vec::new();
+        for (name, value) in self.words().filter_map(|word| flag_of_cluster(word)) {
+            let Some(value) = value.filter(|it| !it.is_empty()) else { continue };
+            let variable = value.strip_prefix("$(").and_then(|it| it.strip_suffix(')'));
+            taken.extend(variable);
+            let of_variable = |it: &str| self.env.of_cluster().find(|set| set.0 == it);
+            let value = variable.and_then(of_variable).map_or(value, |set| set.1);
+            found.push((name, value));
+        }
+        found.extend(self.env.of_cluster().filter(|(name, _)| !taken.contains(name)));
+        let argument = |(name, value): (&'static str, &str)| ClusterArgument {
+            container: folder.text(&self.name),
+            name,
+            value: (!value.contains('$')).then(|| folder.text(value)),
+        };
+        found.into_iter().map(argument).collect()
     }
 
     fn is_sidecar(&self) -> bool {
@@ -503,6 +467,40 @@ mod tests {
 
     use super::super::AnyObject as _;
     use super::*;
+
+    #[test]
+    fn the_name_of_a_cluster_is_resolved() {
+        const LABELS: &str = "HCLOUD_VOLUME_EXTRA_LABELS";
+        let elsewhere = json!({"name": "CLUSTER_NAME", "valueFrom": {"fieldRef": {}}});
+        let literal = json!({"name": "CLUSTER_NAME", "value": "prod"});
+        for (args, env, told) in [
+            (json!(["--cluster=a"]), json!([]), &[("--cluster", Some("a"))][..]),
+            (
+                json!(["--cluster=$(CLUSTER_NAME)"]),
+                json!([literal]),
+                &[("--cluster", Some("prod"))],
+            ),
+            (json!(["--cluster=$(CLUSTER_NAME)"]), json!([elsewhere]), &[("--cluster", None)]),
+            (json!(["--cluster=$(OTHER)"]), json!([]), &[("--cluster", None)]),
+            (
+                json!(["--cluster=x-$(CLUSTER_NAME)"]),
+                json!([literal]),
+                &[("--cluster", None), ("CLUSTER_NAME", Some("prod"))],
+            ),
+            (json!([]), json!([{"name": LABELS, "value": "a=b"}]), &[(LABELS, Some("a=b"))]),
+            (json!(["--cluster=", "--extra-labels"]), json!([]), &[]),
+        ] {
+            let driver = json!({"name": "driver", "args": args, "env": env});
+            let provisioner = json!({"name": "csi-provisioner", "image": "csi-provisioner:v6"});
+            let spec = json!({"containers": [driver, provisioner]});
+            let mut spec: PodSpec = serde_json::from_value(spec).expect("a spec");
+            spec.trim();
+            let sidecars = spec.sidecars(&mut Folder::default()).expect("it has one");
+            let found = sidecars.of_cluster.iter().map(|it| (it.name, it.value.as_deref()));
+            assert_eq!(found.collect::<Vec<_>>(), told, "{driver}");
+            assert!(sidecars.mentions.iter().all(|it| !it.contains("cluster")), "{driver}");
+        }
+    }
 
     #[test]
     fn pods_of_every_publisher_of_sidecars_are_kept() {

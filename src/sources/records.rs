@@ -45,6 +45,10 @@ pub struct DumpMoment {
     /// The tool's version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
+    /// Whether the objects of the dump have that by which the cluster is known at a provider. Earlier versions saved
+    /// them without.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub identity: bool,
 }
 
 /// Identity of a cluster.
@@ -89,6 +93,7 @@ impl DumpMoment {
                 behaves_as: server.version,
             },
             tool: None,
+            identity: cluster.has_identity(),
         }
     }
 

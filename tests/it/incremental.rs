@@ -392,8 +392,10 @@ fn tells_of(change: &Change, kind: Kind) -> bool {
         | Change::Covered(reach, _) => reach.kind == kind,
         Change::NotServed(it) | Change::Served(it, _) => *it == kind,
         Change::Lost(gap) => gap.kind == kind,
-        Change::Clock(_) | Change::ClockAtLeast(_) | Change::Server(_) | Change::Traced(..) => {
-            false
-        }
+        Change::Clock(_)
+        | Change::ClockAtLeast(_)
+        | Change::Server(_)
+        | Change::IdentityLeftOut
+        | Change::Traced(..) => false,
     }
 }

@@ -11,7 +11,9 @@ use super::{
     role, rules,
 };
 use crate::{
-    cli::table::{ConditionalRight, DELETE_TO_DISOWN, GC_ANNOUNCE, Right, Role, WATCH, writes_of},
+    cli::table::{
+        AUDIT, ConditionalRight, DELETE_TO_DISOWN, GC_ANNOUNCE, Right, Role, WATCH, writes_of,
+    },
     journal::kept_backend::CONFIG_MAP,
     model::{Kind, Recording, Text},
     remedies::{
@@ -170,6 +172,17 @@ fn roles(
 /// Returns the roles of `watch` with a policy, as manifests, without those of reconcilers.
 pub(in crate::cli) fn watch_roles(policy: &WatchPolicy) -> serde_json::Result<Vec<Value>> {
     manifests(&role(&WATCH, Some(policy), &[], Vec::new(), Recording::NAMESPACE))
+}
+
+/// Returns the roles of `dump` under a name of their own, as manifests.
+pub(in crate::cli) fn dump_roles(name: &str) -> serde_json::Result<Vec<Value>> {
+    let mut roles = role(&AUDIT, None, &[], Vec::new(), Recording::NAMESPACE);
+    let own = role_name(&AUDIT, None);
+    for role in &mut roles {
+        let metadata = &mut role.metadata;
+        metadata.name = metadata.name.replacen(&own, name, 1);
+    }
+    manifests(&roles)
 }
 
 /// Returns the roles of the reconcilers of a policy in this namespace, and of those that were asked for, as manifests.

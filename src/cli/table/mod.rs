@@ -11,7 +11,7 @@ use std::{fmt::Write as _, io};
 
 use clap::builder::styling::Styles;
 
-pub(super) use reading::WATCH;
+pub(super) use reading::{AUDIT, WATCH};
 pub(super) use writing::GC_ANNOUNCE;
 
 use crate::{model::Kind, remedies::RemedyDeclaration};

@@ -18,6 +18,11 @@ pub(in crate::cli) static WATCH: Role = Role {
     )
 };
 
+pub(in crate::cli) static AUDIT: Role = Role {
+    announcements: Access::Reads,
+    ..Role::reader("audit", "Everything that `audit` and `dump` read")
+};
+
 pub(super) static ROWS: &[CommandRow] = &[
     CommandRow {
         name: "audit",
@@ -42,10 +47,7 @@ pub(super) static ROWS: &[CommandRow] = &[
             ),
             ("Compare two saved reports", "audit diff last.json today.json"),
         ],
-        roles: &[&Role {
-            announcements: Access::Reads,
-            ..Role::reader("audit", "Everything that `audit` and `dump` read")
-        }],
+        roles: &[&AUDIT],
     },
     CommandRow {
         name: "explain",
@@ -75,6 +77,10 @@ pub(super) static ROWS: &[CommandRow] = &[
             (
                 "Also give it the roles with which reconciler rescue acts",
                 "watch print --act rescue | kubectl apply -f -",
+            ),
+            (
+                "Have the cluster save a dump every night",
+                "watch print --dump-cronjob --to pvc/dumps | kubectl apply -f -",
             ),
             ("Stop everything that acts, at once", "watch pause --reason restore"),
             ("Show whether it may act, who leads, and what was done last", "watch status"),
@@ -146,6 +152,7 @@ pub(super) static ROWS: &[CommandRow] = &[
         examples: &[
             ("Save what an audit reads; the dump contains no Secrets", "dump today.json.gz"),
             ("Audit the dump on another machine", "audit -f today.json.gz"),
+            ("Keep the last seven dumps of a cluster in a folder", "dump --keep 7 dumps/"),
         ],
         roles: &[],
     },

@@ -64,6 +64,7 @@ fn sidecars(image: &str, mentions: &[&str]) -> Sidecars {
         .into(),
         mentions: mentions.iter().map(|text| Text::from(*text)).collect(),
         service_account: None,
+        of_cluster: Box::default(),
     }
 }
 

@@ -58,6 +58,7 @@ fn only_a_tag_of_an_upstream_image_tells_the_version() {
         mentions: Box::default(),
         images: Box::default(),
         service_account: Some("".into()),
+        of_cluster: Box::default(),
     };
     for (image, honors) in [
         ("registry.k8s.io/sig-storage/csi-provisioner:v5.0.2", true),

@@ -37,6 +37,7 @@ fn workloads() {
             .into(),
             mentions: args,
             service_account: account.map(Text::from),
+            of_cluster: Box::default(),
         }
     };
     let Folded::Row(Row::Workload(mut set)) = folded::<StatefulSet>(sample!("stateful_set")) else {

@@ -252,6 +252,7 @@ fn pods() {
             .map(Text::from)
             .into(),
             service_account: Some("ebs".into()),
+            of_cluster: Box::default(),
         })),
     };
     assert_eq!(folded::<Pod>(sample!("pod")), row(Row::Pod(Box::new(expected))));
@@ -261,6 +262,7 @@ fn pods() {
 fn nodes_and_namespaces() {
     let expected = model::Node {
         out_of_service: false,
+        provider_id: Some("aws:///a/i-1".into()),
         unschedulable: false,
         metadata: Metadata {
             resource_version: "10".into(),

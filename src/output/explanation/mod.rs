@@ -49,6 +49,9 @@ pub struct Explanation {
     /// The controllers that have to act on it now, and whether they run.
     #[serde(default)]
     pub controllers: Vec<String>,
+    /// The identities of the cluster that a driver writes on the disks that it makes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub identities: Vec<DriverIdentity>,
     /// What to do first, if anything has to be done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
@@ -107,6 +110,19 @@ pub struct LastError {
     /// When it was reported last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
+}
+
+/// An identity of the cluster that a driver writes on the disks that it makes, and where it is set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct DriverIdentity {
+    /// The identity: a name, or labels as the driver takes them.
+    pub value: String,
+    /// The argument or the variable that sets it.
+    pub argument: String,
+    /// The container.
+    pub container: String,
+    /// The workload or the pod of the container.
+    pub object: ObjectReference,
 }
 
 /// A user of an object.
@@ -216,6 +232,7 @@ impl Explanation {
             because: explanation.because,
             errors: explanation.errors.into_iter().map(LastError::of).collect(),
             controllers: explanation.controllers,
+            identities: explanation.identities.iter().filter_map(DriverIdentity::of).collect(),
             next: findings.own.iter().find_map(next_step),
             findings: findings.own,
             related: findings.related,
@@ -285,6 +302,17 @@ impl LastError {
             first: error.first.as_ref().map(format_time),
             last: error.last.as_ref().map(format_time),
         }
+    }
+}
+
+impl DriverIdentity {
+    fn of((object, argument): &(model::ObjectRef, model::ClusterArgument)) -> Option<Self> {
+        Some(Self {
+            value: argument.identity()?.to_string(),
+            argument: argument.name.to_owned(),
+            container: argument.container.to_string(),
+            object: reference(object),
+        })
     }
 }
 

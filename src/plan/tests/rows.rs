@@ -30,6 +30,7 @@ pub(super) fn provisioner() -> Row {
             mentions: args,
             images: Box::default(),
             service_account: Some("provisioner".into()),
+            of_cluster: Box::default(),
         })),
         ..PodUse::sample()
     }))
@@ -54,6 +55,7 @@ pub(super) fn node(name: &str, ready: bool, volumes: &[String]) -> Row {
         },
         ready,
         out_of_service: false,
+        provider_id: None,
         unschedulable: false,
         volumes: volumes.iter().map(|it| it.as_str().into()).collect(),
     }))

@@ -175,6 +175,7 @@ fn sidecars(instance: &Instance, index: usize) -> Sidecars {
         mentions: args.into_iter().collect(),
         images: Box::default(),
         service_account: Some(account(index)),
+        of_cluster: Box::default(),
     }
 }
 

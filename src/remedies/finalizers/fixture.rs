@@ -76,6 +76,7 @@ pub(in crate::remedies) fn node() -> Row {
         ready: true,
         unschedulable: false,
         out_of_service: false,
+        provider_id: None,
         volumes: Box::default(),
     }))
 }

@@ -75,6 +75,7 @@ fn node(name: &str, zone: &str, ready: bool, volumes: &[&str]) -> Row {
     ];
     Row::Node(Box::new(Node {
         out_of_service: false,
+        provider_id: None,
         unschedulable: false,
         metadata: Metadata { labels: labels.into(), ..metadata(name) },
         ready,
@@ -446,6 +447,7 @@ fn scaled_to_zero() -> Row {
             mentions: [Text::from(format!("--drivername={DRIVER}").as_str())].into(),
             images: Box::default(),
             service_account: None,
+            of_cluster: Box::default(),
         })),
         ..Workload::sample()
     }))

@@ -4,7 +4,7 @@ use super::draft::{DELETED, ExplanationDraft};
 use super::{controller, error, neighbours};
 use crate::cluster::Cx;
 use crate::facts;
-use crate::model::{Attachment, AttachmentSource, Kind, format_time};
+use crate::model::{Attachment, AttachmentSource, Evidence, Kind, format_time};
 
 pub(super) fn explain(cx: &Cx, attachment: &Attachment) -> ExplanationDraft {
     let mut draft = ExplanationDraft::new(attachment.object());
@@ -24,6 +24,7 @@ pub(super) fn explain(cx: &Cx, attachment: &Attachment) -> ExplanationDraft {
         Some(Some(state)) => state,
     };
     draft.field("node", format!("{} ({node})", attachment.node));
+    machine(cx, &attachment.node, &mut draft);
     draft.field("driver", &*attachment.attacher);
     if facts::may_be_attached(attachment) != attachment.attached {
         draft.field(
@@ -42,6 +43,19 @@ pub(super) fn explain(cx: &Cx, attachment: &Attachment) -> ExplanationDraft {
     draft.hangs_on(driver);
     error::of_attachment(cx, attachment, &mut draft);
     draft
+}
+
+/// Adds the machine of the node, as its provider names it: there the volume may have to be detached.
+fn machine(cx: &Cx, name: &str, draft: &mut ExplanationDraft) {
+    let Ok(Some(node)) = cx.node(name, Kind::VolumeAttachment) else { return };
+    let known = cx.cluster().has_identity().then_some("<none>");
+    let Some(value) = node.provider_id.as_deref().or(known) else { return };
+    let object = format!("{}/{name}", Kind::Node.short());
+    let evidence = Evidence { object, field: "spec.providerID", value: value.to_owned() };
+    draft.explanation.state.push(evidence);
+    if let Some(machine) = &node.provider_id {
+        draft.field("machine", &**machine);
+    }
 }
 
 /// Adds the volume, and the pods that use it on the node.

@@ -27,6 +27,7 @@ impl ExplanationDraft {
             notes: Vec::new(),
             errors: Vec::new(),
             controllers: Vec::new(),
+            identities: Vec::new(),
             users: Vec::new(),
             looked_at: Vec::new(),
             outcomes: Vec::new(),

@@ -7,11 +7,14 @@ use crate::cluster::{Cx, Subject, Unseen};
 use crate::drivers::{self, Fate, ObjectDropped};
 use crate::facts;
 use crate::model::{
-    Evidence, Kind, Liveness, ObjectKey, ObjectRef, Text, UndecidedIdentity, migrated_driver,
+    ClusterArgument, Evidence, Kind, Liveness, ObjectKey, ObjectRef, Text, UndecidedIdentity,
+    migrated_driver,
 };
 
 /// The field with a probe for the provisioner.
 const PROBE: &str = "looked for";
+/// The field with an identity of the cluster.
+const IDENTITY: &str = "cluster on its disks";
 /// Number of volumes that share storage and are named.
 const SHOWN: usize = 20;
 
@@ -61,11 +64,16 @@ pub(super) fn explain(cx: &Cx, driver: &Text) -> ExplanationDraft {
     let family = cx.family(driver);
     let mut draft = known(driver, family);
     provisioner(cx, driver, family, &mut draft);
+    let is_marked = identity(cx, driver, &mut draft);
     volumes(cx, driver, &mut draft);
     neighbours(cx, driver, &mut draft);
     // Probes matter to a reader only as long as none of them has found it.
     let is_running = facts::provisioner(cx, driver).liveness == Liveness::Alive;
-    draft.explanation.fields = fields(&draft, |it| !(is_running && it.field == PROBE));
+    draft.explanation.fields = fields(&draft, |it| match it.field {
+        PROBE => !is_running,
+        IDENTITY => is_marked,
+        _ => true,
+    });
     draft
 }
 
@@ -129,6 +137,33 @@ fn provisioner(cx: &Cx, driver: &Text, family: &drivers::Family, draft: &mut Exp
             },
         );
     }
+}
+
+/// Adds the identity of the cluster that the driver writes on disks, and returns whether any argument of its controller
+/// is about that: most drivers have none.
+fn identity(cx: &Cx, driver: &Text, draft: &mut ExplanationDraft) -> bool {
+    let facts::ClusterIdentity { arguments, unseen } = facts::cluster_identity(cx, driver);
+    for (object, argument) in &arguments {
+        let ClusterArgument { container, name, value } = argument;
+        let from = format!("{name} of container {container}, {object}");
+        let told = match (argument.identity(), value) {
+            (Some(identity), _) => format!("{identity} ({from})"),
+            (None, Some(default)) => {
+                format!("none: {default} is the default of every cluster ({from})")
+            }
+            (None, None) => format!("unknown: its value comes from elsewhere ({from})"),
+        };
+        draft.show(IDENTITY, told);
+    }
+    match (&unseen, arguments.is_empty()) {
+        (Some(reason), _) => draft.show(IDENTITY, format!("unknown: {reason}")),
+        (None, true) => draft.show(IDENTITY, "none"),
+        (None, false) => {}
+    }
+    let is_marked = !arguments.is_empty();
+    let identities = arguments.into_iter().filter(|(_, it)| it.identity().is_some());
+    draft.explanation.identities.extend(identities);
+    is_marked
 }
 
 fn volumes(cx: &Cx, driver: &Text, draft: &mut ExplanationDraft) {

@@ -23,7 +23,9 @@ use std::collections::BTreeSet;
 
 use crate::cluster::{Cx, Subject, Unseen};
 use crate::drivers;
-use crate::model::{Bytes, Evidence, Kind, ObjectKey, ObjectRef, Text, Time, migrated_driver};
+use crate::model::{
+    Bytes, ClusterArgument, Evidence, Kind, ObjectKey, ObjectRef, Text, Time, migrated_driver,
+};
 
 /// The kinds that can be explained, in the order in which they are listed to users.
 pub const EXPLAINED: [Kind; 11] = [
@@ -61,6 +63,8 @@ pub struct Explanation {
     pub errors: Vec<LastError>,
     /// The controllers that have to act on the object now, each with its state.
     pub controllers: Vec<String>,
+    /// The identities of the cluster that a driver writes on disks, each with the workload or pod that says so.
+    pub identities: Vec<(ObjectRef, ClusterArgument)>,
     /// The users of the object.
     pub users: Vec<User>,
     /// The kinds of users that were checked; others may use the object too.

@@ -286,6 +286,9 @@ impl DumpReading {
             let namespace = namespaces.find(|it| &*it.name == "kube-system");
             namespace.and_then(|it| it.uid.as_ref()).map(|it| it.to_string().into_boxed_str())
         };
+        if !self.own.is_empty() && !taken.identity {
+            intake.apply(Change::IdentityLeftOut);
+        }
         if let Some(server) = taken.server() {
             let cluster_uid = server.cluster_uid.clone().or(cluster_uid);
             intake.apply(Change::Server(Server { cluster_uid, ..server }));

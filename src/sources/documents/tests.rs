@@ -44,6 +44,31 @@ fn a_dump_whose_only_object_of_a_kind_is_damaged_has_not_shown_that_kind() {
     assert_eq!(unseen(&[&path]), [Kind::PersistentVolumeClaim, Kind::VolumeAttachment]);
 }
 
+/// Earlier versions saved objects without that by which a cluster is known at a provider, and what is saved again of
+/// such a dump lacks it too.
+#[test]
+fn a_dump_says_whether_it_has_the_identity_of_the_cluster() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    own(&at("earlier.json"));
+    let volumes = r#"{"apiVersion": "v1", "kind": "PersistentVolumeList", "items": [
+        {"metadata": {"name": "pv"}, "spec": {"capacity": {"storage": "1Gi"}}}]}"#;
+    fs::write(at("list.json"), volumes).expect("because there is room");
+    let has_identity = |from: &str, to: &str| {
+        let saving = DumpWriter::create(&at(to), Replace::Dumps, &records::DumpHeader::now(None));
+        let mut intake = Intake::new(Some(saving.expect("because there is room")));
+        let inputs = [Input::Path(at(from))];
+        read(&inputs, &mut std::io::empty(), &DumpOptions::default(), &mut intake)
+            .expect("readable");
+        intake.finish_saving().expect("because there is room");
+        intake.cluster.has_identity()
+    };
+    assert!(!has_identity("earlier.json", "again.json"));
+    assert!(!has_identity("again.json", "other.json"));
+    assert!(has_identity("list.json", "now.json"));
+    assert!(has_identity("now.json", "other.json"));
+}
+
 #[test]
 fn a_dump_of_ours_beside_anything_else_proves_no_absence() {
     let folder = tempfile::tempdir().expect("a folder");

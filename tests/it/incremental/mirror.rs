@@ -55,6 +55,7 @@ impl Mirror {
             | Change::Clock(_)
             | Change::ClockAtLeast(_)
             | Change::Server(_)
+            | Change::IdentityLeftOut
             | Change::Forgotten(_)
             | Change::Traced(..) => {}
         }

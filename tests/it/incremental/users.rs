@@ -104,6 +104,7 @@ fn sidecars(dice: &mut Dice) -> Sidecars {
         }]),
         mentions: boxed(dice.subset(&mentions)),
         service_account: dice.some(|_| "sa".into()),
+        of_cluster: Box::default(),
     }
 }
 
@@ -168,6 +169,7 @@ pub(super) fn served(dice: &mut Dice) -> Row {
         }]),
         mentions: Box::new(["--drivername=d.example".into()]),
         service_account: Some("sa".into()),
+        of_cluster: Box::default(),
     };
     let (phase, ready) = (PodPhase::Running, true);
     let pod = pod(dice);
@@ -217,6 +219,7 @@ pub(super) fn node(dice: &mut Dice) -> Node {
     let metadata = Metadata { labels: labels.into(), ..metadata(dice, &[name]) };
     Node {
         out_of_service: dice.chance(4),
+        provider_id: None,
         unschedulable: dice.chance(3),
         metadata,
         ready: dice.chance(2),

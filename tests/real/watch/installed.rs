@@ -17,7 +17,7 @@ const ACCOUNT: &str = "kubectl-storage-watch";
 pub(super) const USER: &str = "system:serviceaccount:kubectl-storage:kubectl-storage-watch";
 
 /// Runs kubectl, and returns all that it said.
-fn kubectl(args: &[&str], stdin: &str) -> Output {
+pub(super) fn kubectl(args: &[&str], stdin: &str) -> Output {
     let mut child = Command::new(program("kubectl"))
         .args(args)
         .stdin(Stdio::piped())
@@ -33,7 +33,7 @@ fn kubectl(args: &[&str], stdin: &str) -> Output {
 
 /// What it printed, which must be all that it said: no warning either.
 #[track_caller]
-fn quiet(output: &Output) -> String {
+pub(super) fn quiet(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.is_empty(), "{said}");
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -120,7 +120,12 @@ pub(super) fn apply(cluster: &Cluster, manifests: &str) {
 
 /// A kubeconfig as a process in a pod has it, with the token of the service account.
 pub(super) fn in_pod(cluster: &Cluster, folder: &Path) -> PathBuf {
-    let token = cluster.kubectl(&["create", "token", "-n", NAMESPACE, ACCOUNT]);
+    in_pod_of(cluster, folder, ACCOUNT)
+}
+
+/// The same for another service account.
+pub(super) fn in_pod_of(cluster: &Cluster, folder: &Path, account: &str) -> PathBuf {
+    let token = cluster.kubectl(&["create", "token", "-n", NAMESPACE, account]);
     let config = json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "pod",
         "clusters": [{"name": "pod", "cluster": {

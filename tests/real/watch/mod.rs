@@ -15,6 +15,7 @@ mod disturbed;
 mod election;
 mod installed;
 mod interleaved;
+mod nightly;
 mod open_reports;
 mod policy;
 mod reporting;

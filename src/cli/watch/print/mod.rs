@@ -1,12 +1,15 @@
 //! `watch print`: the objects with which `watch` runs in a cluster, as YAML.
 //!
-//! `workload` has the Deployment, and the Secrets that hold the files of a policy.
+//! `workload` has the Deployment, and the Secrets that hold the files of a policy; `dump_cronjob` the `CronJob` that saves
+//! dumps.
 
+mod dump_cronjob;
 mod workload;
 
 use std::path::PathBuf;
 
 use clap::Args;
+use dump_cronjob::DumpCronJobArgs;
 use serde_json::{Value, json};
 use workload::MountedSecret;
 
@@ -67,6 +70,8 @@ pub(super) struct PrintArgs {
     /// Tell clusters apart by this label in the rules and the dashboard that --monitoring prints
     #[arg(long, value_name = "LABEL", default_value = CLUSTER_LABEL, requires = "monitoring", value_parser = label)]
     cluster_label: String,
+    #[command(flatten)]
+    dump: DumpCronJobArgs,
 }
 
 /// Parses a namespace that is not one of others: restrictions that are added to theirs would keep their pods from
@@ -102,6 +107,9 @@ fn image(text: &str) -> Result<String, String> {
 
 impl PrintArgs {
     pub(super) fn run(self) -> Result<Exit, Failure> {
+        if self.dump.is_wanted() {
+            return self.dump.run(&self.namespace, &self.image);
+        }
         let (policy, text) = if let Some(path) = &self.filename {
             let file = PolicyFile::open(PolicySource::parse(path));
             let file = file.map_err(|error| policy_refused(&error))?;
@@ -112,22 +120,8 @@ impl PrintArgs {
         };
         let installation = self.installation(policy, text)?;
         let objects = installation.objects().map_err(Failure::error)?;
-        terminal::print(|out| {
-            for (index, object) in objects.iter().enumerate() {
-                if index > 0 {
-                    writeln!(out, "---")?;
-                }
-                list::yaml(out, object)?;
-            }
-            Ok::<_, std::io::Error>(())
-        })
-        .map_err(Failure::error)?;
-        if self.namespace != WATCH_NAMESPACE {
-            terminal::note(&format!(
-                "note: namespace {} gets the restricted pod security standard: nothing else should run there",
-                self.namespace
-            ));
-        }
+        print(&objects)?;
+        note_namespace(&self.namespace);
         let records = installation.policy.places(&self.namespace).records;
         if *records != *self.namespace {
             terminal::note(&format!(
@@ -204,8 +198,33 @@ impl PrintArgs {
     }
 }
 
+/// Prints objects as one YAML stream.
+fn print(objects: &[Value]) -> Result<(), Failure> {
+    terminal::print(|out| {
+        for (index, object) in objects.iter().enumerate() {
+            if index > 0 {
+                writeln!(out, "---")?;
+            }
+            list::yaml(out, object)?;
+        }
+        Ok::<_, std::io::Error>(())
+    })
+    .map_err(Failure::error)
+}
+
+/// Notes what becomes of a namespace that may be in use.
+fn note_namespace(namespace: &str) {
+    if namespace != WATCH_NAMESPACE {
+        terminal::note(&format!(
+            "note: namespace {namespace} gets the restricted pod security standard: nothing else should run there"
+        ));
+    }
+}
+
 /// Name of every object but the namespace and the policy.
 const NAME: &str = "kubectl-storage-watch";
+/// What the labels of these objects call them.
+const COMPONENT: &str = "watch";
 /// Name of the `ConfigMap` with the policy. With the name of the others it would be the one by which everything that
 /// acts can be paused: the right to write that would include the policy.
 const POLICY_NAME: &str = "kubectl-storage-watch-policy";
@@ -232,44 +251,86 @@ struct Installation {
     cluster_label: Option<String>,
 }
 
-impl Installation {
-    /// Returns the labels of all objects, by which pods are selected.
-    fn labels() -> Value {
-        json!({"app.kubernetes.io/name": "kubectl-storage", "app.kubernetes.io/component": "watch"})
-    }
+/// Objects of a part of the tool in a namespace: their name, and what their labels call it.
+struct InstalledPart<'a> {
+    name: &'static str,
+    component: &'static str,
+    namespace: &'a str,
+}
 
-    /// Returns the metadata of an object in the namespace.
-    fn metadata(&self) -> Value {
-        json!({"name": NAME, "namespace": self.namespace, "labels": Self::labels()})
+impl InstalledPart<'_> {
+    /// Returns the labels of all objects, by which pods are selected.
+    fn labels(&self) -> Value {
+        json!({
+            "app.kubernetes.io/name": "kubectl-storage",
+            "app.kubernetes.io/component": self.component,
+        })
     }
 
     /// Returns an object in the namespace, with one field.
     fn object(&self, version: &str, kind: &str, (field, value): (&str, Value)) -> Value {
-        let mut object = json!({
-            "apiVersion": version,
-            "kind": kind,
-            "metadata": self.metadata(),
-        });
+        let metadata =
+            json!({"name": self.name, "namespace": self.namespace, "labels": self.labels()});
+        let mut object = json!({"apiVersion": version, "kind": kind, "metadata": metadata});
         object[field] = value;
         object
+    }
+
+    /// Returns a role, and its binding to the service account. A Role without a namespace is that of the Lease or of
+    /// the journal, which is where the pod is.
+    fn bound(&self, mut role: Value) -> [Value; 2] {
+        let kind = role["kind"].as_str().unwrap_or_default().to_owned();
+        if kind == "Role" && role["metadata"]["namespace"].is_null() {
+            role["metadata"]["namespace"] = json!(self.namespace);
+        }
+        role["metadata"]["labels"] = self.labels();
+        let binding = json!({
+            "apiVersion": RBAC_V1,
+            "kind": format!("{kind}Binding"),
+            "metadata": role["metadata"],
+            "roleRef": {"apiGroup": RBAC, "kind": kind, "name": role["metadata"]["name"]},
+            "subjects": [{"kind": "ServiceAccount", "name": self.name, "namespace": self.namespace}],
+        });
+        [role, binding]
     }
 }
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 const RBAC_V1: &str = "rbac.authorization.k8s.io/v1";
 
+/// Returns the namespace, in which no pod may do more than those of the tool.
+fn own_namespace(namespace: &str) -> Value {
+    let mut labels = InstalledPart { name: NAME, component: COMPONENT, namespace }.labels();
+    for mode in ["enforce", "audit", "warn"] {
+        labels[format!("pod-security.kubernetes.io/{mode}")] = json!("restricted");
+    }
+    json!({
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": namespace, "labels": labels},
+    })
+}
+
 impl Installation {
+    fn part(&self) -> InstalledPart<'_> {
+        InstalledPart { name: NAME, component: COMPONENT, namespace: &self.namespace }
+    }
+
+    fn object(&self, version: &str, kind: &str, field: (&str, Value)) -> Value {
+        self.part().object(version, kind, field)
+    }
+
     /// Returns all objects of the installation.
     ///
     /// # Errors
     /// When one cannot be written as JSON.
     fn objects(&self) -> anyhow::Result<Vec<Value>> {
         let mut objects = vec![
-            self.own_namespace(),
+            own_namespace(&self.namespace),
             self.object("v1", "ServiceAccount", ("automountServiceAccountToken", json!(false))),
         ];
         for role in watch_roles(&self.policy)? {
-            objects.extend(self.bound(role));
+            objects.extend(self.part().bound(role));
         }
         let data = json!({POLICY_FILE: self.text});
         let mut policy = self.object("v1", "ConfigMap", ("data", data));
@@ -282,7 +343,7 @@ impl Installation {
         }
         objects.push(self.network_policy());
         for role in acting_roles(&self.policy, &self.namespace, &self.act)? {
-            objects.extend(self.bound(role));
+            objects.extend(self.part().bound(role));
         }
         if let Some(label) = &self.cluster_label {
             objects.extend(monitoring_objects(self, label)?);
@@ -290,50 +351,19 @@ impl Installation {
         Ok(objects)
     }
 
-    /// Returns the namespace, in which no pod may do more than those of `watch`.
-    fn own_namespace(&self) -> Value {
-        let mut labels = Self::labels();
-        for mode in ["enforce", "audit", "warn"] {
-            labels[format!("pod-security.kubernetes.io/{mode}")] = json!("restricted");
-        }
-        json!({
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": self.namespace, "labels": labels},
-        })
-    }
-
-    /// Returns a role, and its binding to the service account. A Role without a namespace is that of the Lease or of
-    /// the journal, which is where the pod is.
-    fn bound(&self, mut role: Value) -> [Value; 2] {
-        let kind = role["kind"].as_str().unwrap_or_default().to_owned();
-        if kind == "Role" && role["metadata"]["namespace"].is_null() {
-            role["metadata"]["namespace"] = json!(self.namespace);
-        }
-        role["metadata"]["labels"] = Self::labels();
-        let binding = json!({
-            "apiVersion": RBAC_V1,
-            "kind": format!("{kind}Binding"),
-            "metadata": role["metadata"],
-            "roleRef": {"apiGroup": RBAC, "kind": kind, "name": role["metadata"]["name"]},
-            "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": self.namespace}],
-        });
-        [role, binding]
-    }
-
     /// Returns the disruption budget: one pod at a time is evicted, and one that is not ready never blocks a drain.
     fn disruption_budget(&self) -> Value {
         let spec = json!({
             "maxUnavailable": 1,
             "unhealthyPodEvictionPolicy": "AlwaysAllow",
-            "selector": {"matchLabels": Self::labels()},
+            "selector": {"matchLabels": self.part().labels()},
         });
         self.object("policy/v1", "PodDisruptionBudget", ("spec", spec))
     }
 
     fn service(&self) -> Value {
         let port = json!({"name": "metrics", "port": self.port, "targetPort": "metrics"});
-        let spec = json!({"selector": Self::labels(), "ports": [port]});
+        let spec = json!({"selector": self.part().labels(), "ports": [port]});
         self.object("v1", "Service", ("spec", spec))
     }
 
@@ -342,7 +372,7 @@ impl Installation {
     fn network_policy(&self) -> Value {
         let port = self.port.map(|it| json!({"ports": [{"protocol": "TCP", "port": it}]}));
         let spec = json!({
-            "podSelector": {"matchLabels": Self::labels()},
+            "podSelector": {"matchLabels": self.part().labels()},
             "policyTypes": ["Ingress"],
             "ingress": port.into_iter().collect::<Vec<_>>(),
         });
@@ -379,7 +409,7 @@ fn monitoring_objects(
         "tlsConfig": {"insecureSkipVerify": true},
     });
     let monitor = json!({
-        "selector": {"matchLabels": Installation::labels()},
+        "selector": {"matchLabels": of.part().labels()},
         "endpoints": [endpoint],
     });
     let rules: Value = serde_yaml::from_str(&labelled(ALERTS))?;

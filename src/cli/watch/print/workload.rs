@@ -13,7 +13,7 @@ use crate::{
 
 /// Returns the specification of the Deployment.
 pub(super) fn spec(of: &Installation) -> Value {
-    let labels = Installation::labels();
+    let labels = of.part().labels();
     let spread = json!({
         "maxSkew": 1,
         "topologyKey": "kubernetes.io/hostname",
@@ -21,20 +21,13 @@ pub(super) fn spec(of: &Installation) -> Value {
         "labelSelector": {"matchLabels": labels},
     });
     let policy = json!({"name": "policy", "configMap": {"name": POLICY_NAME}});
-    let state = json!({"name": "state", "emptyDir": {"sizeLimit": "64Mi"}});
     let secrets = of.secrets.iter().map(MountedSecret::volume);
-    let volumes: Vec<_> = [policy, state].into_iter().chain(secrets).collect();
-    // No runAsUser: the image says it, and some clusters give each namespace users of its own.
-    let pod = json!({
-        "serviceAccountName": NAME,
-        "automountServiceAccountToken": true,
-        "nodeSelector": {"kubernetes.io/os": "linux"},
-        "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
-        "terminationGracePeriodSeconds": 30,
-        "topologySpreadConstraints": [spread],
-        "containers": [container(of)],
-        "volumes": volumes,
-    });
+    let volumes: Vec<_> = [policy, state_volume()].into_iter().chain(secrets).collect();
+    let mut pod = pod(NAME);
+    pod["terminationGracePeriodSeconds"] = json!(30);
+    pod["topologySpreadConstraints"] = json!([spread]);
+    pod["containers"] = json!([watching(of)]);
+    pod["volumes"] = json!(volumes);
     json!({
         "replicas": of.replicas,
         "selector": {"matchLabels": labels},
@@ -42,26 +35,38 @@ pub(super) fn spec(of: &Installation) -> Value {
     })
 }
 
+/// Returns a pod of the restricted standard, without its containers.
+pub(super) fn pod(account: &str) -> Value {
+    // No runAsUser: the image says it, and some clusters give each namespace users of its own.
+    json!({
+        "serviceAccountName": account,
+        "automountServiceAccountToken": true,
+        "nodeSelector": {"kubernetes.io/os": "linux"},
+        "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
+    })
+}
+
 /// Folder for state that ends with the pod: since when controllers are absent. The journal of reconcilers is in the
 /// cluster.
-const STATE_FOLDER: &str = "/var/lib/kubectl-storage";
+pub(super) const STATE_FOLDER: &str = "/var/lib/kubectl-storage";
 
-/// Returns the container, which writes into one folder.
-fn container(of: &Installation) -> Value {
-    let policy = json!({"name": "policy", "mountPath": POLICY_FOLDER, "readOnly": true});
-    let state = json!({"name": "state", "mountPath": STATE_FOLDER});
-    let secrets = of.secrets.iter().map(MountedSecret::mount);
-    let mounts: Vec<_> = [policy, state].into_iter().chain(secrets).collect();
+/// Returns the volume of that folder.
+pub(super) fn state_volume() -> Value {
+    json!({"name": "state", "emptyDir": {"sizeLimit": "64Mi"}})
+}
+
+/// Returns a container of the restricted standard, which runs a command of this program.
+pub(super) fn container(image: &str, command: &str, args: &Value) -> Value {
     let mut env = vec![json!({"name": "XDG_STATE_HOME", "value": STATE_FOLDER})];
     if program() != PROGRAM {
         // The file in the image has another name than that which people type.
         env.push(json!({"name": VARIABLE, "value": program()}));
     }
-    let mut container = json!({
-        "name": "watch",
-        "image": of.image,
-        "command": ["/kubectl-storage", "watch"],
-        "args": ["-f", format!("{POLICY_FOLDER}/{POLICY_FILE}"), "--log-format", "json"],
+    json!({
+        "name": command,
+        "image": image,
+        "command": ["/kubectl-storage", command],
+        "args": args,
         "env": env,
         "resources": {
             "requests": {"cpu": "50m", "memory": "128Mi"},
@@ -73,8 +78,18 @@ fn container(of: &Installation) -> Value {
             "readOnlyRootFilesystem": true,
         },
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": mounts,
-    });
+    })
+}
+
+/// Returns the container that watches, which writes into one folder.
+fn watching(of: &Installation) -> Value {
+    let policy = json!({"name": "policy", "mountPath": POLICY_FOLDER, "readOnly": true});
+    let state = json!({"name": "state", "mountPath": STATE_FOLDER});
+    let secrets = of.secrets.iter().map(MountedSecret::mount);
+    let mounts: Vec<_> = [policy, state].into_iter().chain(secrets).collect();
+    let args = json!(["-f", format!("{POLICY_FOLDER}/{POLICY_FILE}"), "--log-format", "json"]);
+    let mut container = container(&of.image, "watch", &args);
+    container["volumeMounts"] = json!(mounts);
     let ports = [("metrics", of.port), ("probes", of.probes)].into_iter();
     let ports = ports.filter_map(|(name, it)| Some(json!({"name": name, "containerPort": it?})));
     let ports: Vec<_> = ports.collect();
