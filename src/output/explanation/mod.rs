@@ -51,7 +51,7 @@ pub struct Explanation {
     pub controllers: Vec<String>,
     /// The identities of the cluster that a driver writes on the disks that it makes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub identities: Vec<Identity>,
+    pub identities: Vec<DriverIdentity>,
     /// What to do first, if anything has to be done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
@@ -114,7 +114,7 @@ pub struct LastError {
 
 /// An identity of the cluster that a driver writes on the disks that it makes, and where it is set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct Identity {
+pub struct DriverIdentity {
     /// The identity: a name, or labels as the driver takes them.
     pub value: String,
     /// The argument or the variable that sets it.
@@ -197,7 +197,7 @@ impl Explanation {
             because: explanation.because,
             errors: explanation.errors.into_iter().map(LastError::of).collect(),
             controllers: explanation.controllers,
-            identities: explanation.identities.iter().filter_map(Identity::of).collect(),
+            identities: explanation.identities.iter().filter_map(DriverIdentity::of).collect(),
             next: findings.own.iter().find_map(next_step),
             findings: findings.own,
             related: findings.related,
@@ -270,7 +270,7 @@ impl LastError {
     }
 }
 
-impl Identity {
+impl DriverIdentity {
     fn of((object, argument): &(model::ObjectRef, model::ClusterArgument)) -> Option<Self> {
         Some(Self {
             value: argument.identity()?.to_string(),

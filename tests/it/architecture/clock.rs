@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Source, assert_none, sources};
 
 /// Files that read the date of this machine, which may be wrong by days.
-const DATE: [(&str, &str); 9] = [
+const DATE: [(&str, &str); 10] = [
     (
         "src/apply/receipt.rs",
         "whether the machine was suspended since something was read or judged",
@@ -14,6 +14,7 @@ const DATE: [(&str, &str); 9] = [
         "src/cli/writing/confirm.rs",
         "whether the API server's clock agrees, before something is removed because it is old",
     ),
+    ("src/cli/dump/kept.rs", "the name of a dump holds the time at which it was begun"),
     ("src/cli/collect.rs", "a dump that does not tell its time was not taken later than now"),
     (
         "src/cli/acting/session.rs",

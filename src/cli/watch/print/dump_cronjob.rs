@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Part, workload};
+use super::{InstalledPart, workload};
 use crate::{
     cli::{Exit, Failure, rbac::dump_roles},
     model::{Kind, is_namespace_name},
@@ -86,7 +86,7 @@ impl DumpCronJobArgs {
     }
 
     fn objects(&self, namespace: &str, image: &str) -> serde_json::Result<Vec<Value>> {
-        let part = Part { name: NAME, component: "dump", namespace };
+        let part = InstalledPart { name: NAME, component: "dump", namespace };
         let mut objects = vec![
             super::own_namespace(namespace),
             part.object("v1", "ServiceAccount", ("automountServiceAccountToken", json!(false))),
@@ -109,7 +109,7 @@ impl DumpCronJobArgs {
 
     /// Returns the specification of the CronJob. A run succeeds although something could not be read: the
     /// dump says what, and its audit reports it.
-    fn spec(&self, part: &Part<'_>, image: &str) -> Value {
+    fn spec(&self, part: &InstalledPart<'_>, image: &str) -> Value {
         let (claim, path) = match &self.to {
             Some(DumpTarget { claim, path }) => (&**claim, &**path),
             None => (CLAIM, ""),

@@ -239,13 +239,13 @@ struct Installation {
 }
 
 /// Objects of a part of the tool in a namespace: their name, and what their labels call it.
-struct Part<'a> {
+struct InstalledPart<'a> {
     name: &'static str,
     component: &'static str,
     namespace: &'a str,
 }
 
-impl Part<'_> {
+impl InstalledPart<'_> {
     /// Returns the labels of all objects, by which pods are selected.
     fn labels(&self) -> Value {
         json!({
@@ -287,7 +287,7 @@ const RBAC_V1: &str = "rbac.authorization.k8s.io/v1";
 
 /// Returns the namespace, in which no pod may do more than those of the tool.
 fn own_namespace(namespace: &str) -> Value {
-    let mut labels = Part { name: NAME, component: COMPONENT, namespace }.labels();
+    let mut labels = InstalledPart { name: NAME, component: COMPONENT, namespace }.labels();
     for mode in ["enforce", "audit", "warn"] {
         labels[format!("pod-security.kubernetes.io/{mode}")] = json!("restricted");
     }
@@ -299,8 +299,8 @@ fn own_namespace(namespace: &str) -> Value {
 }
 
 impl Installation {
-    fn part(&self) -> Part<'_> {
-        Part { name: NAME, component: COMPONENT, namespace: &self.namespace }
+    fn part(&self) -> InstalledPart<'_> {
+        InstalledPart { name: NAME, component: COMPONENT, namespace: &self.namespace }
     }
 
     fn object(&self, version: &str, kind: &str, field: (&str, Value)) -> Value {
