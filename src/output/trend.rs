@@ -143,11 +143,15 @@ impl StorageTrend {
         }
     }
 
-    /// Adds a report to the series of its clusters. One that could not be read then has no figures.
+    /// Adds a report to the series of its clusters, and returns the names of those that could not be read then, which
+    /// have no figures.
     ///
     /// # Errors
     /// A report that does not say when it was made, or where its bytes are.
-    pub fn add(&mut self, report: SavedDocument<Vec<IgnoredAny>>) -> Result<(), SavedReportError> {
+    pub fn add(
+        &mut self,
+        report: SavedDocument<Vec<IgnoredAny>>,
+    ) -> Result<Vec<String>, SavedReportError> {
         let SavedDocument { metadata, summary, gaps, .. } = report;
         let storage = summary.storage.ok_or(SavedReportError::NoStorage)?;
         let scope = narrowed(metadata.scope.clone());
@@ -158,14 +162,18 @@ impl StorageTrend {
             let point = point(&metadata, taken_at, (found, !gaps.is_empty()), &shares);
             let (cluster, reports) = (metadata.cluster, Vec::new());
             self.insert(TrendSeries { name: None, cluster, scope, reports, clone: None }, point);
-            return Ok(());
+            return Ok(Vec::new());
         }
+        let mut unread = Vec::new();
         for cluster in &metadata.clusters {
             let name = Some(cluster.name.clone());
             let is_unread = |it: &Gap| it.cluster == name && it.resource == Gap::ALL_KINDS;
             let taken_at = match &cluster.taken_at {
                 Some(taken_at) => taken_at.clone(),
-                None if gaps.iter().any(is_unread) => continue,
+                None if gaps.iter().any(is_unread) => {
+                    unread.extend(name);
+                    continue;
+                }
                 None => return Err(SavedReportError::NoTime),
             };
             let shares: Vec<_> = storage.iter().filter(|it| it.cluster == name).collect();
@@ -184,7 +192,7 @@ impl StorageTrend {
             };
             self.insert(alone, point);
         }
-        Ok(())
+        Ok(unread)
     }
 
     /// Adds a point to the series with the key of this one.

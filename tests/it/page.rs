@@ -77,8 +77,9 @@ fn page(volumes: &[Value]) -> String {
 /// The page of several clusters, one of which cannot be read.
 fn page_of_clusters() -> String {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    for (name, count) in [("eu", 30), ("us", 20)] {
-        let dump = json!({"apiVersion": "v1", "kind": "List", "items": usual(count)}).to_string();
+    for (name, numbers) in [("eu", 0..30), ("us", 30..50)] {
+        let items = &usual(50)[numbers];
+        let dump = json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
         fs::write(folder.path().join(format!("{name}.json")), dump).expect("it is writable");
     }
     let dumps = ["-f", "eu=eu.json", "-f", "us=us.json", "-f", "asia=asia.json"];

@@ -153,7 +153,9 @@ fn have_some_in_common(which: &str, paired: &PairedClusters) -> Result<(), Failu
     let PairedClusters { both, only_old, only_new } = paired;
     let names = |clusters: &[ListedCluster]| {
         let name = |it: &ListedCluster| {
-            escape_control(it.name.or(it.uid).unwrap_or("an unknown cluster")).into_owned()
+            let apart = paired.apart(it).filter(|_| only_old.contains(it));
+            let name = apart.as_deref().or(it.name).or(it.uid).unwrap_or("an unknown cluster");
+            escape_control(name).into_owned()
         };
         first_of(&clusters.iter().map(name).collect::<Vec<_>>(), NAMED)
     };

@@ -82,7 +82,9 @@ impl<T> JudgedCluster<T> {
             gap
         };
         let mut exempted = publish::scope(&settings.scope, &exempted).exempted;
-        exempted.iter_mut().for_each(|it| it.cluster = Some(name.to_string()));
+        for it in &mut exempted {
+            it.cluster = Some(name.to_string());
+        }
         Self {
             name: Text::clone(name),
             taken: None,

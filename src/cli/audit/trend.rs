@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use super::baseline::{refused, saved};
 use crate::{
     cli::{Exit, Failure, args::format, completion::formats, terminal},
-    model::{counted, escape_control},
+    model::{counted, escape_control, first_of},
     output::{
         format::Format,
         formats::ExportFormat,
@@ -66,7 +66,11 @@ impl TrendArgs {
         let mut trend = StorageTrend::default();
         let files = self.files()?;
         for file in &files {
-            trend.add(saved(file)?).map_err(|error| refused(file, error))?;
+            let unread = trend.add(saved(file)?).map_err(|error| refused(file, error))?;
+            if !unread.is_empty() {
+                let told = format!("{} could not read {}", file.display(), first_of(&unread, 3));
+                terminal::note(&format!("note: {}", escape_control(&told)));
+            }
         }
         tell(&trend, files.len());
         let group = self.group_by.map(|it| match it {

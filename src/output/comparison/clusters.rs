@@ -77,16 +77,20 @@ impl<'a> PairedClusters<'a> {
         let owned = |name: Option<&str>| name.map(str::to_owned);
         let both = self.both.iter().map(|(old, new)| (owned(old.name), owned(new.name)));
         let mut names: BTreeMap<_, _> = both.collect();
-        let new = self.both.iter().map(|it| &it.1).chain(&self.only_new);
-        let taken: BTreeSet<_> = new.filter_map(|it| it.name).collect();
-        for ListedCluster { name, uid } in &self.only_old {
-            let apart = |it: &str| match taken.contains(it) {
-                true => format!("{it} ({})", uid.unwrap_or("uid unknown")),
-                false => it.to_owned(),
-            };
-            names.insert(owned(*name), name.map(apart));
+        for it in &self.only_old {
+            names.insert(owned(it.name), self.apart(it));
         }
         names
+    }
+
+    /// Returns the name of a cluster that only the earlier report is about, told apart from those of the later one.
+    pub fn apart(&self, cluster: &ListedCluster<'_>) -> ClusterName {
+        let name = cluster.name?;
+        let mut new = self.both.iter().map(|it| &it.1).chain(&self.only_new);
+        Some(match new.any(|it| it.name == cluster.name) {
+            true => format!("{name} ({})", cluster.uid.unwrap_or("uid unknown")),
+            false => name.to_owned(),
+        })
     }
 }
 

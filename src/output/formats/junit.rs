@@ -11,8 +11,8 @@ use std::{
 use super::{ReportFrame, cluster};
 use crate::{
     model::{PROGRAM, escape_control},
-    output::wire::{Finding, Gap, ObjectReference, ReportScope},
-    rules::{self, REGISTRY, Rule},
+    output::wire::{Finding, Gap, ObjectReference},
+    rules::{self, BETWEEN_CLUSTERS, REGISTRY, Rule},
 };
 
 /// Writes a report as the results of one suite, or of one for each cluster.
@@ -21,18 +21,16 @@ pub fn write(
     report: ReportFrame,
     findings: &mut dyn Iterator<Item = Finding>,
 ) -> io::Result<()> {
-    let ReportFrame { head, tail, listed, .. } = report;
+    let ReportFrame { head, listed, .. } = report;
     let metadata = &head.metadata;
-    let whole = ReportScope::default();
-    let scope = metadata.scope.as_ref().unwrap_or(&whole);
-    let hidden = scope.hidden.as_ref().map(|it| ("audit", "not listed", it.told()));
+    let hidden = metadata.scope.as_ref().and_then(|it| it.hidden.as_ref());
+    let hidden = hidden.map(|it| ("audit", "not listed", it.told()));
     if metadata.clusters.is_empty() {
-        let gaps: Vec<_> = tail.gaps.iter().collect();
         let mut suite = TestSuite {
             name: cluster(head),
             taken_at: metadata.taken_at.as_deref(),
             failed: listed,
-            ..TestSuite::of(REGISTRY.iter().copied(), scope, &gaps, &head.summary.by_id)
+            ..TestSuite::of(REGISTRY.iter().copied(), None, report, &head.summary.by_id)
         };
         suite.skipped.extend(hidden);
         let suites = [(suite, findings)];
@@ -45,13 +43,12 @@ pub fn write(
     let mut suites = Vec::new();
     for it in &metadata.clusters {
         let name = Some(it.name.clone());
-        let gaps: Vec<_> = tail.gaps.iter().filter(|gap| gap.cluster == name).collect();
         let found = by_cluster.remove(&name).unwrap_or_default();
         let suite = TestSuite {
             name: &it.name,
             taken_at: it.taken_at.as_deref(),
             failed: found.len(),
-            ..TestSuite::of(rules::all(), scope, &gaps, &it.by_id)
+            ..TestSuite::of(rules::all(), Some(&it.name), report, &it.by_id)
         };
         suites.push((suite, found.into_iter()));
     }
@@ -75,17 +72,24 @@ struct TestSuite<'a> {
 }
 
 impl<'a> TestSuite<'a> {
-    /// Sorts the checks that were asked for into those that a gap limits and those without findings.
+    /// Sorts the checks that were asked for into those that a gap limits and those without findings. What compares
+    /// clusters is limited by the gaps of any.
     fn of(
         checks: impl Iterator<Item = &'a Rule>,
-        scope: &ReportScope,
-        gaps: &[&Gap],
+        cluster: Option<&str>,
+        ReportFrame { head, tail, .. }: ReportFrame,
         found: &BTreeMap<String, usize>,
     ) -> Self {
         let mut suite = Self::default();
-        for rule in checks.filter(|it| scope.asks_for(it.id)) {
-            let is_limiting = |gap: &&&Gap| gap.ids.iter().any(|it| it == rule.id);
-            let limits: Vec<_> = gaps.iter().filter(is_limiting).map(|it| it.told()).collect();
+        let is_asked_for =
+            |it: &&Rule| head.metadata.scope.as_ref().is_none_or(|scope| scope.asks_for(it.id));
+        for rule in checks.filter(is_asked_for) {
+            let is_its = |gap: &Gap| {
+                gap.cluster.as_deref() == cluster
+                    || BETWEEN_CLUSTERS.iter().any(|it| it.id == rule.id)
+            };
+            let is_limiting = |gap: &&Gap| is_its(gap) && gap.ids.iter().any(|it| it == rule.id);
+            let limits: Vec<_> = tail.gaps.iter().filter(is_limiting).map(Gap::told).collect();
             if !limits.is_empty() {
                 suite.skipped.push((rule.id, "not checked everywhere", limits.join("; ")));
             } else if !found.contains_key(rule.id) {

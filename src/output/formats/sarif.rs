@@ -21,7 +21,7 @@ use crate::{
         table::short_name,
         wire::{Finding, Gap, ObjectReference, ReportedCluster},
     },
-    rules::{self, REGISTRY, Rule},
+    rules::{self, BETWEEN_CLUSTERS, REGISTRY, Rule},
 };
 
 /// Largest number of results: GitHub shows no more of one run.
@@ -46,8 +46,12 @@ struct SarifRun<R> {
     results: R,
 }
 
+/// Category of the run of what comparing clusters has found.
+const BETWEEN: &str = "between-clusters";
+
 /// Writes a report as one run for each cluster, which is the same one in a report about that cluster alone: one that was
-/// not read has no run, as code scanning closes each alert that a run lacks.
+/// not read has no run, as code scanning closes each alert that a run lacks. What comparing clusters has found is a run
+/// of its own.
 pub fn write(
     out: &mut dyn Write,
     report: ReportFrame,
@@ -69,27 +73,36 @@ pub fn write(
     }
     let mut by_cluster: HashMap<Option<String>, Vec<Finding>> = HashMap::new();
     for finding in findings {
-        by_cluster.entry(finding.cluster.clone()).or_default().push(finding);
+        let is_between = BETWEEN_CLUSTERS.iter().any(|it| it.id == finding.id);
+        let cluster = finding.cluster.clone().filter(|_| !is_between);
+        by_cluster.entry(cluster).or_default().push(finding);
     }
+    let identities: HashMap<&str, &str> =
+        metadata.clusters.iter().map(|it| (&*it.name, identity(it, &metadata.clusters))).collect();
+    let mut runs = Vec::new();
+    let mut add = |category: &str, found: Vec<Finding>, mut notes: Vec<Value>| {
+        let is_found = |rule: &&Rule| found.iter().any(|it| it.id == rule.id);
+        let rules: Vec<_> = rules::all().filter(is_found).collect();
+        let index = index(&rules);
+        notes.extend(left_out(found.len()));
+        let results = found.iter().take(MOST).map(|it| {
+            let name = it.cluster.as_deref().unwrap_or_default();
+            result((name, identities.get(name).copied().unwrap_or(name)), &index, it)
+        });
+        runs.push(run(version, category, &rules, &notes, results.collect::<Vec<_>>()));
+    };
     let is_lost = |gap: &&Gap| gap.resource == Gap::ALL_KINDS;
     let lost: Vec<_> = tail.gaps.iter().filter(is_lost).collect();
-    // What is about all of them is told once.
-    let mut notes: Vec<Value> = lost.iter().map(|it| unread(it)).chain(hidden).collect();
-    let mut runs = Vec::new();
+    let notes = lost.iter().map(|it| unread(it)).chain(hidden).collect();
+    add(BETWEEN, by_cluster.remove(&None).unwrap_or_default(), notes);
     for it in &metadata.clusters {
         let name = Some(it.name.clone());
         if lost.iter().any(|gap| gap.cluster == name) {
             continue;
         }
         let found = by_cluster.remove(&name).unwrap_or_default();
-        let rules: Vec<_> =
-            rules::all().filter(|rule| found.iter().any(|it| it.id == rule.id)).collect();
-        let (index, identity) = (index(&rules), identity(it, &metadata.clusters));
-        notes.extend(tail.gaps.iter().filter(|gap| gap.cluster == name).map(unread));
-        notes.extend(left_out(found.len()));
-        let of = (&*it.name, identity);
-        let results: Vec<_> = found.iter().take(MOST).map(|it| result(of, &index, it)).collect();
-        runs.push(run(version, identity, &rules, &std::mem::take(&mut notes), results));
+        let gaps = tail.gaps.iter().filter(|gap| gap.cluster == name);
+        add(identities[&*it.name], found, gaps.map(unread).collect());
     }
     log(out, runs)
 }

@@ -104,10 +104,11 @@ fn a_cluster_that_was_not_read_has_no_run_and_the_others_have_that_of_their_own_
     assert_eq!(write(at, "some", &args), 4);
     assert_eq!(write(at, "alone", &[&["-f", "eu.json"], &AS_OF[..]].concat()), 0);
     let (some, alone) = (runs(at, "some"), runs(at, "alone"));
-    assert_eq!(some.keys().collect::<Vec<_>>(), alone.keys().collect::<Vec<_>>());
-    let (some, alone) = (&some["kubectl-storage/uid-eu/"], &alone["kubectl-storage/uid-eu/"]);
-    assert_eq!(prints(results(some)), prints(results(alone)));
-    let told = some["invocations"][0]["toolExecutionNotifications"].to_string();
+    let (between, of) = ("kubectl-storage/between-clusters/", "kubectl-storage/uid-eu/");
+    assert_eq!(some.keys().collect::<Vec<_>>(), [between, of]);
+    assert_eq!(alone.keys().collect::<Vec<_>>(), [of]);
+    assert_eq!(prints(results(&some[of])), prints(results(&alone[of])));
+    let told = some[between]["invocations"][0]["toolExecutionNotifications"].to_string();
     assert!(told.contains("us: all kinds"), "{told}");
 }
 
@@ -120,7 +121,8 @@ fn clusters_with_one_uid_are_told_apart_by_their_names() {
     write(at, "clones", &[&args, &AS_OF[..]].concat());
     let runs = runs(at, "clones");
     let keys: Vec<_> = runs.keys().collect();
-    assert_eq!(keys, ["kubectl-storage/eu/", "kubectl-storage/us/"]);
+    let categories = ["between-clusters", "eu", "us"].map(|it| format!("kubectl-storage/{it}/"));
+    assert_eq!(keys, categories.iter().collect::<Vec<_>>());
     let of = |category: &str| prints(results(&runs[category]));
     assert!(of("kubectl-storage/eu/").is_disjoint(&of("kubectl-storage/us/")));
 }
