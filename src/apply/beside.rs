@@ -150,9 +150,9 @@ fn together(
     clusters: impl Iterator<Item = (Text, Result<Vec<StorageReference>, String>)>,
 ) -> (NamedClusters, Option<String>) {
     let (mut names, mut references, mut unread) = (Vec::new(), Vec::new(), None);
-    for (name, named) in clusters {
-        match named {
-            Ok(named) => references.push(named),
+    for (name, read) in clusters {
+        match read {
+            Ok(its) => references.push(its),
             Err(why) => {
                 references.push(Vec::new());
                 unread.get_or_insert_with(|| facts::unknown_beside(&name, &why));

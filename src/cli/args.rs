@@ -8,12 +8,12 @@ use clap::{
 };
 use clap_complete::ArgValueCandidates;
 
-use super::{Exit, Failure, beside::BesideArgs, completion};
+use super::{Exit, Failure, completion};
 use crate::{
     client::{ConnectionOptions, RequestTimeout, current_context},
     model::{
-        AskedEntry, JournalPlace, Kind, Recording, Scope, Selector, Settings, Text, Threshold,
-        did_you_mean, escape_control, is_namespace_name, nearest, parse_duration,
+        AskedEntry, Beside, JournalPlace, Kind, Recording, Scope, Selector, Settings, Text,
+        Threshold, did_you_mean, escape_control, is_namespace_name, nearest, parse_duration,
     },
     output::{
         format::{Format, FormatError},
@@ -290,6 +290,25 @@ impl StorageArgs {
         settings.backend_exclusive = exclusive.map(|it| it.as_str().into()).collect();
         settings.destroy_snapshots = self.destroy_snapshots;
         self.beside.take_into(settings);
+    }
+}
+
+/// Clusters that are read beside the one that is changed.
+#[derive(Debug, Args)]
+pub struct BesideArgs {
+    /// Refuse what these clusters name: contexts, NAME=DUMP
+    #[arg(long, value_name = "CLUSTER", value_delimiter = ',')]
+    beside: Vec<String>,
+    /// Assert that no cluster but these can name the same storage
+    #[arg(long, requires = "beside")]
+    all_clusters: bool,
+}
+
+impl BesideArgs {
+    /// Puts the flags into the settings, which a saved plan keeps.
+    pub fn take_into(&self, settings: &mut Settings) {
+        let clusters = self.beside.iter().map(|it| Text::from(&**it)).collect();
+        settings.beside = Beside { clusters, are_all: self.all_clusters };
     }
 }
 

@@ -28,7 +28,7 @@ use super::{
     clusters::{ClustersArgs, DistinctArgs},
     collect::{Collected, collect, tell},
     completion::{self, AUDITS, formats},
-    explain::NamedObject,
+    named::NamedObject,
     reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
     start, terminal,
 };

@@ -2,8 +2,6 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use clap::Args;
-
 use super::{
     Failure,
     args::ConnectionArgs,
@@ -13,27 +11,8 @@ use super::{
 use crate::{
     apply::{BesideReader, LiveBeside, SavedBeside, named_storage},
     client::Reader,
-    model::{Beside, Kind, Settings, Text, escape_control},
+    model::{Kind, Settings, Text, escape_control},
 };
-
-/// Clusters that are read beside the one that is changed.
-#[derive(Debug, Args)]
-pub(super) struct BesideArgs {
-    /// Read these clusters too, and refuse what they name: contexts, quoted patterns, NAME=DUMP
-    #[arg(long, value_name = "CLUSTER", value_delimiter = ',')]
-    beside: Vec<String>,
-    /// Assert that no cluster but these can name the same storage
-    #[arg(long, requires = "beside")]
-    all_clusters: bool,
-}
-
-impl BesideArgs {
-    /// Puts the flags into the settings, which a saved plan keeps.
-    pub(super) fn take_into(&self, settings: &mut Settings) {
-        let clusters = self.beside.iter().map(|it| Text::from(&**it)).collect();
-        settings.beside = Beside { clusters, are_all: self.all_clusters };
-    }
-}
 
 impl Collected {
     /// Reads the clusters beside this one, if the settings name any.

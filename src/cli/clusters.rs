@@ -38,13 +38,13 @@ const LONGEST_NAME: usize = 63;
 /// Which clusters are read in one report.
 #[derive(Debug, Args)]
 pub(super) struct ClustersArgs {
-    /// Read the clusters of these contexts in one report: names, and quoted patterns such as 'prod-*'
+    /// Read the clusters of these contexts: a,b or 'prod-*', quoted
     #[arg(long, value_name = "CONTEXT", value_delimiter = ',', conflicts_with_all = [
         "context", "server", "cluster", "user", "token", "client_certificate", "client_key",
         "certificate_authority", "insecure_skip_tls_verify", "tls_server_name",
     ])]
     contexts: Vec<String>,
-    /// Read each file and each folder in this folder as the dump of one cluster
+    /// Read each file and folder in this folder as one cluster
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, group = "dumps")]
     each: Vec<PathBuf>,
 }
@@ -52,7 +52,7 @@ pub(super) struct ClustersArgs {
 /// Which of several clusters are several although they have one UID.
 #[derive(Debug, Args)]
 pub(super) struct DistinctArgs {
-    /// Assert that these clusters are several although they have one UID: one was cloned from the other
+    /// Assert that clusters of one UID are several: one is a clone
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     distinct: Vec<String>,
 }
@@ -231,7 +231,10 @@ fn legible(name: &str) -> String {
         name.chars().map(|c| if c.is_ascii_alphanumeric() || ".-".contains(c) { c } else { '-' });
     let plain: String = plain.take(LONGEST_NAME).collect();
     // It would be hidden.
-    if plain.starts_with('.') { format!("-{}", &plain[1..]) } else { plain }
+    match plain.strip_prefix('.') {
+        Some(rest) => format!("-{rest}"),
+        None => plain,
+    }
 }
 
 /// The name that the header of a dump gives its cluster; of any other file or folder, its own name.

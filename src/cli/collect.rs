@@ -189,7 +189,7 @@ pub(super) async fn collect(
             let reader = collected.connect(connection, namespace).await?;
             collected.ask_for(&reader, objects).await?;
             collected.judge(settings);
-            collected.look_beside(connection, settings).await?;
+            Box::pin(collected.look_beside(connection, settings)).await?;
             return Ok(collected);
         }
         ClusterSource::Dumps { .. } if collected.cluster_journal.is_some() => {
@@ -207,7 +207,7 @@ pub(super) async fn collect(
             collected.judge(settings);
         }
     }
-    collected.look_beside(connection, settings).await?;
+    Box::pin(collected.look_beside(connection, settings)).await?;
     collected.blind = collected.assessor.unread(&collected.intake.cluster);
     collected.saved = collected.intake.finish_saving().map_err(dump_failure)?;
     Ok(collected)

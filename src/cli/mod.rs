@@ -13,6 +13,7 @@ mod completion;
 mod dump;
 mod explain;
 mod name;
+mod named;
 mod namespaces;
 mod rbac;
 mod retention;

@@ -21,13 +21,13 @@ use crate::{
 /// A saved dump, and what it does not say of itself.
 #[derive(Debug, Args)]
 pub struct DumpSourceArgs {
-    /// Read a saved dump of whole lists (without -l or --field-selector) instead of a cluster: a file, a folder or - for stdin; can be repeated; NAME=DUMP for one of several clusters
+    /// Read a saved dump of whole lists (without -l or --field-selector) instead of a cluster: a file, a folder or -; NAME=DUMP of several clusters
     #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath, group = "dumps")]
     filename: Vec<PathBuf>,
-    /// Set the time at which the dump was taken, if the dump lacks it; NAME:TIME for one of several clusters
+    /// Set when the dump was taken, if it lacks that; NAME:TIME of one
     #[arg(long, value_name = "TIME", requires = "dumps")]
     taken_at: Vec<String>,
-    /// Assert that the dump holds all objects of these kinds, or `all`; NAME:KINDS for one of several clusters
+    /// Assert that it holds all of these kinds, or `all`; NAME:KINDS
     #[arg(long, value_name = "KINDS", requires = "dumps",
           add = ArgValueCandidates::new(completion::resources))]
     complete: Vec<String>,
@@ -95,8 +95,8 @@ impl DumpSourceArgs {
             // Kinds are of the last cluster that was named before them.
             let mut of = None;
             for part in said.split(',') {
-                let (named, kind) = of_cluster(part, names);
-                of = named.or(of);
+                let (cluster, kind) = of_cluster(part, names);
+                of = cluster.or(of);
                 if of.is_none_or(|it| it == name) {
                     complete.push(kind.to_owned());
                 }

@@ -185,8 +185,10 @@ pub fn shared_between_clusters(
     let mut counted = HashSet::new();
     for (cluster, mine) in references.clusters().iter().enumerate() {
         for (number, reference) in mine.iter().enumerate() {
-            let is_told = |it: &&Box<ReferencingVolume>| !it.is_left_out || it.is_exempt;
-            let Some(volume) = reference.volume.as_ref().filter(is_told) else { continue };
+            let Some(volume) = reference.volume.as_deref() else { continue };
+            if volume.is_left_out && !volume.is_exempt {
+                continue;
+            }
             let places = reference.places();
             let mut others = references.naming(&reference.reference(), &places, Some(cluster));
             others.retain(|it| matters(volume, it));
@@ -196,7 +198,7 @@ pub fn shared_between_clusters(
             let mut shared = finding(cluster, reference, volume, &places, &others, names);
             let all = || others.iter().map(|it| (it.cluster, it.number)).chain([(cluster, number)]);
             let volumes =
-                || others.iter().filter_map(|it| it.reference.volume.as_ref()).chain([volume]);
+                || others.iter().filter_map(|it| it.reference.volume.as_deref()).chain([volume]);
             let is_known =
                 all().any(|it| counted.contains(&it)) || volumes().any(|it| it.is_at_risk);
             if shared.finding.severity != Severity::Info && !is_known && !volume.is_exempt {

@@ -70,7 +70,7 @@ impl DumpHeader {
     pub fn now(name: Option<String>) -> Self {
         let tool = Some(env!("CARGO_PKG_VERSION").to_owned());
         let cluster = SavedCluster { name, ..SavedCluster::default() };
-        let metadata = DumpMoment { tool, cluster, ..DumpMoment::default() };
+        let metadata = DumpMoment { cluster, tool, ..DumpMoment::default() };
         Self { metadata, complete: Vec::new() }
     }
 }

@@ -146,6 +146,7 @@ fn schema() -> Value {
                 "properties": {
                     "enabled": {"type": "boolean"},
                     "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+                    "clusterLabel": {"type": "string", "pattern": "^[a-zA-Z_][a-zA-Z0-9_]*$"},
                 },
             },
             "resources": {"type": "object"},
@@ -185,7 +186,7 @@ fn the_schema_of_values_is_that_of_policies_in_draft_07() {
         "act: [rescue, reclaim]",
         "policyFile: 'kind: WatchPolicy'",
         "priorityClassName: system-cluster-critical",
-        "monitoring: {enabled: true, labels: {release: prometheus}}",
+        "monitoring: {enabled: true, labels: {release: prometheus}, clusterLabel: k8s_name}",
     ] {
         assert_eq!(wrong(right), [""; 0], "{right}");
     }
@@ -207,6 +208,7 @@ fn the_schema_of_values_is_that_of_policies_in_draft_07() {
         "act: [rescu]",
         "image: {digest: latest}",
         "monitoring: {enable: true}",
+        "monitoring: {clusterLabel: k8s.name}",
     ] {
         assert!(!wrong(mistaken).is_empty(), "{mistaken}");
     }

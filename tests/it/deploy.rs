@@ -44,6 +44,8 @@ fn the_kustomize_base_is_what_is_printed() {
     // The dashboard, which comes last, is a file of its own.
     let (monitoring, _) = more.rsplit_once("---\n").expect("there are several");
     expect_file(&root().join("deploy/components/monitoring/monitoring.yaml"), monitoring);
+    let labelled = printed(&["--monitoring", "--cluster-label", "k8s_name"]);
+    assert_eq!(labelled, format!("{base}---\n{}", more.replace("cluster", "k8s_name")));
 }
 
 #[test]
@@ -294,6 +296,8 @@ fn what_could_not_run_is_refused() {
     for (rest, args, why) in [
         ("", vec!["--replicas", "2"], "requires leaderElection"),
         ("", vec!["--monitoring"], "requires report.metrics"),
+        ("", vec!["--cluster-label", "name"], "--monitoring"),
+        ("", vec!["--monitoring", "--cluster-label", "k8s.name"], "not a valid name of a label"),
         ("report: {metrics: {address: '0.0.0.0:0'}}", vec![], "requires a port"),
         ("report: {webhook: {urlFile: url}}", vec![], "report.webhook.urlFile"),
         ("", vec!["-n", "kube-system"], "pods of others"),
@@ -347,38 +351,4 @@ fn the_role_follows_the_name_of_the_lease() {
         assert_eq!(object(&all, kind)["subjects"][0]["name"], "kubectl-storage-watch", "{kind}");
     }
     assert_eq!(object(&all, "Deployment")["spec"]["replicas"], 2);
-}
-
-#[test]
-fn every_alert_is_tested_where_it_fires_and_where_it_does_not() {
-    let yaml = |name: &str| -> Value {
-        let text = read(&root().join("deploy").join(name));
-        serde_yaml::from_str(&text).expect("because it is YAML")
-    };
-    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let (rules, tests) = (yaml("alerts.yaml"), yaml("alerts.test.yaml"));
-    let tested: Vec<_> =
-        list(&tests["tests"]).iter().flat_map(|it| list(&it["alert_rule_test"])).collect();
-    let rules = list(&rules["groups"][0]["rules"]);
-    assert!(rules.len() > 5, "{rules:?}");
-    for rule in rules {
-        let of_rule = tested.iter().filter(|it| it["alertname"] == rule["alert"]);
-        let (silent, fires): (Vec<_>, Vec<_>) =
-            of_rule.partition(|it| list(&it["exp_alerts"]).is_empty());
-        assert!(!silent.is_empty() && !fires.is_empty(), "{}", rule["alert"]);
-    }
-}
-
-#[test]
-fn alert_rules_and_the_dashboard_name_metrics_that_exist() {
-    let page = read(&root().join("docs/watch-reports.md"));
-    let metric = regex::Regex::new("kubectl_storage_[a-z_]+").expect("it is a pattern");
-    for file in ["deploy/alerts.yaml", "deploy/components/monitoring/dashboard.json"] {
-        let text = read(&root().join(file));
-        let named: Vec<_> = metric.find_iter(&text).map(|it| it.as_str()).collect();
-        assert!(named.len() > 8, "{named:?}");
-        for name in named.into_iter().filter(|it| *it != "kubectl_storage_") {
-            assert!(page.contains(&format!("| `{name}` |")), "{file}: {name} is no metric");
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! Tests that see the package from outside, without a cluster.
 
 mod ages;
+mod alerts;
 mod architecture;
 mod book;
 mod causes;

@@ -204,6 +204,7 @@ fn no_danger_flag_is_a_key_of_a_policy() {
     let expected = [
         "accept-leak",
         "add-owners",
+        "all-clusters",
         "backend-exclusive",
         "backend-verified",
         "delete-leftovers",

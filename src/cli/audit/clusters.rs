@@ -260,9 +260,9 @@ impl<T: Send> JudgedClusters<T> {
             let cluster = &mut clusters[shared.cluster];
             if shared.is_exempt {
                 let SharedBetweenClusters { finding, .. } = shared;
-                let named = publish::named_finding(finding.rule, &finding.object);
-                let named = NamedFinding { cluster: Some(cluster.name.to_string()), ..named };
-                cluster.exempted.push(named);
+                let exempted = publish::named_finding(finding.rule, &finding.object);
+                let of = Some(cluster.name.to_string());
+                cluster.exempted.push(NamedFinding { cluster: of, ..exempted });
                 cluster.totals.exempted += 1;
                 continue;
             }

@@ -8,7 +8,7 @@ use crate::{
         Exit, Failure, Interrupt,
         args::ConnectionArgs,
         collect::{self, dump_failure, tell_gaps, tell_read_again},
-        explain::NamedObject,
+        named::NamedObject,
         reading::note_unknown_drivers,
         terminal::{self, EventPrinter},
     },

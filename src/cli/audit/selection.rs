@@ -11,7 +11,7 @@ use crate::{
         args::{namespace, scope, unknown_rule},
         collect::Collected,
         completion,
-        explain::{NamedObject, short, similar},
+        named::{NamedObject, short, similar},
         namespaces::similar as similar_namespaces,
     },
     cluster::Gap,

@@ -5,7 +5,7 @@ use crate::{
         Failure,
         args::{ConnectionArgs, narrowed_scope, object_name},
         collect::{Collected, connect},
-        explain::not_found,
+        named::not_found,
         terminal,
     },
     cluster::{Cluster, Gap, Unseen},

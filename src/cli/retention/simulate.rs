@@ -246,7 +246,7 @@ impl SimulateArgs {
                     shown.push(SimulatedSet::of_none(&key));
                     continue;
                 }
-                return Err(crate::cli::explain::not_found(cx.cluster(), &key));
+                return Err(crate::cli::named::not_found(cx.cluster(), &key));
             };
             let plan = self.plan(set, manifest.as_ref())?;
             match retention::simulated(cx, set, &plan.variants, UNDECIDED, &mut unseen) {

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{WriteArgs, perform, several::PlanForSeveral};
+use super::{
+    WriteArgs, perform,
+    several::{PlanForSeveral, known},
+};
 use crate::{
     cli::{
         Exit, Failure, Interrupt,
@@ -13,7 +16,7 @@ use crate::{
             narrowed_scope, object_name, threshold_candidates,
         },
         clusters::{ClusterInput, ClustersArgs, DistinctArgs},
-        collect::{Collected, collect},
+        collect::collect,
         reading::DumpSourceArgs,
         terminal,
     },
@@ -255,24 +258,4 @@ impl GcArgs {
         }
         Ok(self.announce.is_some() || self.announced)
     }
-}
-
-/// Refuses the whole run where announcements could not be read: then it is unknown what is announced or vetoed.
-pub(super) fn known(collected: &Collected, settings: &Settings) -> Result<(), Failure> {
-    let namespace = &settings.recording.namespace;
-    let answers = collected.intake.cluster.answers();
-    let reason = match answers.get(&facts::announcements_question(namespace)) {
-        Some(answer) => match facts::records_of(answer, namespace) {
-            Ok(_) => return Ok(()),
-            Err(unseen) => unseen.reason,
-        },
-        None if collected.live.is_none() => {
-            "unknown what is announced: the dump does not contain the records".to_owned()
-        }
-        // Where no volume is selected, it was not asked.
-        None => return Ok(()),
-    };
-    let role = "`kubectl storage rbac gc-announce` prints the Role that is needed";
-    Err(Failure { exit: Exit::Refused, error: anyhow::anyhow!(reason), hint: None }
-        .hint(collected.live.is_some().then_some(role)))
 }

@@ -6,8 +6,7 @@ use super::{SecretArgs, WriteArgs, journal, perform};
 use crate::{
     cli::{
         Exit, Failure, Interrupt,
-        args::ConnectionArgs,
-        beside::BesideArgs,
+        args::{BesideArgs, ConnectionArgs},
         collect::{ClusterSource, collect},
     },
     model::{AskedEntry, Text},

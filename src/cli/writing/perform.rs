@@ -17,7 +17,7 @@ use crate::{
     cli::{
         Exit, Failure, Interrupt,
         collect::{Collected, dump_failure, tell},
-        explain::name_absent,
+        named::name_absent,
         terminal,
     },
     client::Connection,

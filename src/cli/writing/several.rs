@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::{
     exit_of_plan,
-    gc::known,
     perform::{place, totals},
 };
 use crate::{
@@ -13,8 +12,8 @@ use crate::{
         Exit, Failure,
         args::ConnectionArgs,
         clusters::{ClusterInput, DistinctArgs, Identified, read_each},
-        collect::{collect, notes},
-        explain::name_absent,
+        collect::{Collected, collect, notes},
+        named::name_absent,
         terminal,
     },
     cluster::{ClustersBeside, NamedClusters, ReferencesOfClusters, StorageReference},
@@ -82,7 +81,7 @@ impl PlanForSeveral<'_> {
                 .hint(Some("-o json does")));
         }
         let named = self.named().await?;
-        let plan = async |input: &ClusterInput| self.plan(input, &named).await;
+        let plan = async |input: &ClusterInput| Box::pin(self.plan(input, &named)).await;
         let mut planned = Vec::new();
         let (mut first, mut exits) = (None, Vec::new());
         for (input, outcome) in read_each(self.inputs, plan).await {
@@ -103,7 +102,7 @@ impl PlanForSeveral<'_> {
         if let Some(failure) = first.filter(|_| planned.is_empty()) {
             return Err(failure);
         }
-        Self::show(planned, format)?;
+        Self::show(&planned, format)?;
         // As of one receipt: the first of 6, 5, 4 and 0 that applies.
         Ok(exits.into_iter().max_by_key(|it| *it as u8).unwrap_or(Exit::Done))
     }
@@ -145,8 +144,8 @@ impl PlanForSeveral<'_> {
         let unread = clusters.iter().map(|it| it.unread.clone()).collect();
         let names = clusters.iter().map(|it| Text::clone(&it.name)).collect();
         let references = clusters.into_iter().map(|it| it.references).collect();
-        let named = NamedClusters { names, references: ReferencesOfClusters::new(references) };
-        Ok((Arc::new(named), unread))
+        let references = ReferencesOfClusters::new(references);
+        Ok((Arc::new(NamedClusters { names, references }), unread))
     }
 
     async fn plan(
@@ -196,7 +195,7 @@ impl PlanForSeveral<'_> {
         }
     }
 
-    fn show(planned: Vec<(&Text, PlannedCluster)>, format: &Format) -> Result<(), Failure> {
+    fn show(planned: &[(&Text, PlannedCluster)], format: &Format) -> Result<(), Failure> {
         let width = terminal::width().map_or(80, usize::from);
         terminal::print(|out| {
             if matches!(format, Format::Table) {
@@ -222,7 +221,7 @@ impl PlanForSeveral<'_> {
             }
         })
         .map_err(Failure::error)?;
-        for (name, it) in &planned {
+        for (name, it) in planned {
             let name = escape_control(name);
             for note in &it.notes {
                 terminal::note(&format!("note: {name}: {}", escape_control(note)));
@@ -233,4 +232,24 @@ impl PlanForSeveral<'_> {
         }
         Ok(())
     }
+}
+
+/// Refuses the whole run where announcements could not be read: then it is unknown what is announced or vetoed.
+pub(super) fn known(collected: &Collected, settings: &Settings) -> Result<(), Failure> {
+    let namespace = &settings.recording.namespace;
+    let answers = collected.intake.cluster.answers();
+    let reason = match answers.get(&facts::announcements_question(namespace)) {
+        Some(answer) => match facts::records_of(answer, namespace) {
+            Ok(_) => return Ok(()),
+            Err(unseen) => unseen.reason,
+        },
+        None if collected.live.is_none() => {
+            "unknown what is announced: the dump does not contain the records".to_owned()
+        }
+        // Where no volume is selected, it was not asked.
+        None => return Ok(()),
+    };
+    let role = "`kubectl storage rbac gc-announce` prints the Role that is needed";
+    Err(Failure { exit: Exit::Refused, error: anyhow::anyhow!(reason), hint: None }
+        .hint(collected.live.is_some().then_some(role)))
 }

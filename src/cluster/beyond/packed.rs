@@ -24,6 +24,8 @@ pub struct PackedReferences {
     lines: Vec<u8>,
 }
 
+type Pair<'a> = (Cow<'a, str>, Cow<'a, str>);
+
 /// A reference, as a line.
 #[derive(Serialize, Deserialize)]
 struct Line<'a>(
@@ -35,7 +37,7 @@ struct Line<'a>(
     /// Driver and handle.
     (Cow<'a, str>, Cow<'a, str>),
     /// Attributes, and the family as which the driver was recognised.
-    (Vec<(Cow<'a, str>, Cow<'a, str>)>, Option<Cow<'a, str>>),
+    (Vec<Pair<'a>>, Option<Cow<'a, str>>),
     Option<VolumeLine<'a>>,
 );
 
@@ -54,6 +56,9 @@ struct VolumeLine<'a> {
 
 impl PackedReferences {
     /// Packs the references of a cluster.
+    ///
+    /// # Panics
+    /// Never: memory takes what is written.
     pub fn new(references: &[StorageReference]) -> Self {
         let mut packed = Self::default();
         let mut lines = ZlibEncoder::new(Vec::new(), Compression::fast());

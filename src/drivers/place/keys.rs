@@ -382,7 +382,7 @@ impl Place<'_> {
 /// Whether a server is one of the cluster, or of the node, that names it: a Service, a loopback address.
 fn is_of_one_cluster(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    let is_service = name.ends_with(".svc") || name.ends_with(".svc.cluster.local");
+    let is_service = name.trim_end_matches(".cluster.local").rsplit('.').next() == Some("svc");
     let address = name.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
     is_service || name == "localhost" || address.is_ok_and(|it| it.is_loopback())
 }
@@ -390,7 +390,7 @@ fn is_of_one_cluster(name: &str) -> bool {
 /// Returns the last UUID in a text.
 pub(super) fn last_uuid(text: &str) -> Option<&str> {
     const LENGTH: usize = 36;
-    let starts = (0..text.len().checked_sub(LENGTH)? + 1).rev();
+    let starts = (0..=text.len().checked_sub(LENGTH)?).rev();
     let mut found = starts.filter_map(|at| text.get(at..at + LENGTH));
     found.find(|it| it.as_bytes()[8] == b'-' && uuid::Uuid::try_parse(it).is_ok())
 }

@@ -175,6 +175,7 @@ impl ExplanationList {
 
 impl Explanation {
     /// Returns the explanation as one of several clusters, with what the comparison of these found about its object.
+    #[must_use]
     pub fn of_cluster(mut self, cluster: ReportedCluster, compared: Vec<Finding>) -> Self {
         let is_own = |it: &Finding| {
             let (found, own) = (&it.object, &self.object);

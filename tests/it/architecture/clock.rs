@@ -33,7 +33,7 @@ const DATE: [(&str, &str); 9] = [
 ];
 
 /// Files that measure durations, by a clock that has no date and is never set.
-const STOPWATCH: [(&str, &str); 27] = [
+const STOPWATCH: [(&str, &str); 28] = [
     ("src/apply/receipt.rs", "how old something is that was read or judged"),
     ("src/apply/step.rs", "how long to wait before a step for a watch that broke"),
     ("src/apply/step/dry_run.rs", "how long to wait before expired Leases are read again"),
@@ -57,6 +57,7 @@ const STOPWATCH: [(&str, &str); 27] = [
     ("src/sources/live/reach_watch.rs", "how long a watch lasted"),
     ("src/sources/live/watches.rs", "how long ago the server was heard, and its Date received"),
     ("src/watch/report/events.rs", "how often Events are sent"),
+    ("src/apply/beside.rs", "whether other clusters were read after it was asked for"),
     ("src/watch/report/open_reports.rs", "how often Reports are made and written"),
     ("src/watch/report/server.rs", "how long an answer about a token counts"),
     ("src/watch/report/queue.rs", "how often something is sent"),

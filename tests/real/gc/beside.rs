@@ -91,7 +91,7 @@ fn a_disk_that_another_cluster_names_is_reclaimed_when_it_does_not_any_more() {
     let (a, b) = (Cluster::start(Options::CONTROLLERS), Cluster::start(Options::CONTROLLERS));
     let (a, b) = (Side::of(&a), Side::of(&b));
     // One backend: what either driver deletes is gone for both.
-    let [folder, other] = [&a, &b].map(|it| it.driver.folder("").to_owned());
+    let [folder, other] = [&a, &b].map(|it| it.driver.folder(""));
     fs::remove_dir(&other).expect("because nothing is in it");
     symlink(&folder, other.as_os_str().to_str().expect("a path is text").trim_end_matches('/'))
         .expect("because it was removed");

@@ -64,6 +64,9 @@ pub(super) struct PrintArgs {
     /// Also print a ServiceMonitor, a PrometheusRule and a Grafana dashboard; requires the Prometheus operator
     #[arg(long)]
     monitoring: bool,
+    /// Tell clusters apart by this label in the rules and the dashboard that --monitoring prints
+    #[arg(long, value_name = "LABEL", default_value = CLUSTER_LABEL, requires = "monitoring", value_parser = label)]
+    cluster_label: String,
 }
 
 /// Parses a namespace that is not one of others: restrictions that are added to theirs would keep their pods from
@@ -77,6 +80,15 @@ fn namespace(text: &str) -> Result<String, String> {
                      apply to them"
             .to_owned()),
         false => Ok(text.to_owned()),
+    }
+}
+
+/// Parses the name of a label, as Prometheus takes it without quotes.
+fn label(text: &str) -> Result<String, String> {
+    let is_word = text.chars().all(|it| it.is_ascii_alphanumeric() || it == '_');
+    match is_word && text.starts_with(|it: char| !it.is_ascii_digit()) {
+        true => Ok(text.to_owned()),
+        false => Err("not a valid name of a label".to_owned()),
     }
 }
 
@@ -187,7 +199,7 @@ impl PrintArgs {
             probes,
             secrets,
             act: self.act.clone(),
-            monitoring: self.monitoring,
+            cluster_label: self.monitoring.then(|| self.cluster_label.clone()),
         })
     }
 }
@@ -216,7 +228,8 @@ struct Installation {
     secrets: Vec<MountedSecret>,
     /// Reconcilers that get their roles, besides those that the policy lets act.
     act: Vec<ReconcilerName>,
-    monitoring: bool,
+    /// Label by which rules and the dashboard tell clusters apart, if these are printed.
+    cluster_label: Option<String>,
 }
 
 impl Installation {
@@ -271,8 +284,8 @@ impl Installation {
         for role in acting_roles(&self.policy, &self.namespace, &self.act)? {
             objects.extend(self.bound(role));
         }
-        if self.monitoring {
-            objects.extend(monitoring_objects(self)?);
+        if let Some(label) = &self.cluster_label {
+            objects.extend(monitoring_objects(self, label)?);
         }
         Ok(objects)
     }
@@ -337,6 +350,9 @@ impl Installation {
     }
 }
 
+/// Label that tells clusters apart in [`ALERTS`] and [`DASHBOARD`], where the word means nothing else.
+const CLUSTER_LABEL: &str = "cluster";
+
 /// Alerting rules, as any Prometheus loads them.
 const ALERTS: &str = include_str!("../../../../deploy/alerts.yaml");
 
@@ -347,7 +363,12 @@ const DASHBOARD: &str = include_str!("../../../../deploy/components/monitoring/d
 ///
 /// # Errors
 /// When the rules that this program holds are no YAML.
-fn monitoring_objects(of: &Installation) -> Result<[Value; 3], serde_yaml::Error> {
+fn monitoring_objects(
+    of: &Installation,
+    cluster_label: &str,
+) -> Result<[Value; 3], serde_yaml::Error> {
+    let labelled =
+        |text: &str| in_own_name(&text.replace(CLUSTER_LABEL, cluster_label)).into_owned();
     let object =
         |kind: &str, spec: Value| of.object("monitoring.coreos.com/v1", kind, ("spec", spec));
     // Nothing here knows who signed the certificate: each process has its own, unless the policy says.
@@ -361,8 +382,8 @@ fn monitoring_objects(of: &Installation) -> Result<[Value; 3], serde_yaml::Error
         "selector": {"matchLabels": Installation::labels()},
         "endpoints": [endpoint],
     });
-    let rules: Value = serde_yaml::from_str(&in_own_name(ALERTS))?;
-    let data = json!({"kubectl-storage.json": in_own_name(DASHBOARD)});
+    let rules: Value = serde_yaml::from_str(&labelled(ALERTS))?;
+    let data = json!({"kubectl-storage.json": labelled(DASHBOARD)});
     let mut dashboard = of.object("v1", "ConfigMap", ("data", data));
     dashboard["metadata"]["name"] = json!("kubectl-storage-watch-dashboard");
     // Charts of Grafana have a sidecar that loads what has this label.
@@ -388,6 +409,16 @@ mod tests {
     fn the_default_policy_is_a_policy() {
         let policy = WatchPolicy::parse(&"default", DEFAULT_POLICY).expect("it is ours");
         assert!(policy.leader_election.is_some() && policy.report.webhook.is_none());
+    }
+
+    #[test]
+    fn labels_need_no_quotes() {
+        for name in ["cluster", "_a", "K8s_cluster"] {
+            assert!(label(name).is_ok(), "{name}");
+        }
+        for name in ["", "1a", "a-b", "k8s.cluster", "a\"", "é"] {
+            assert!(label(name).is_err(), "{name}");
+        }
     }
 
     #[test]

@@ -144,6 +144,10 @@ fn helm_renders_what_is_printed() {
     same(&[], &[]);
     same(&["--set", "monitoring.enabled=true"], &["--monitoring"]);
     same(
+        &["--set", "monitoring.enabled=true,monitoring.clusterLabel=k8s_name"],
+        &["--monitoring", "--cluster-label", "k8s_name"],
+    );
+    same(
         &["--set", "replicas=3,image.tag=next"],
         &["--replicas", "3", "--image", "ghcr.io/kubectl-storage/kubectl-storage:next"],
     );

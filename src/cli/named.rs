@@ -4,8 +4,8 @@ use std::{collections::BTreeSet, ffi::OsStr, io};
 
 use clap_complete::CompletionCandidate;
 
+use super::{Failure, completion, namespaces};
 use crate::{
-    cli::{Failure, completion, namespaces},
     cluster::Cluster,
     drivers::{self, FAMILIES, Family, Name},
     model::{Kind, ObjectKey, Text, did_you_mean, escape_control, nearest},
@@ -22,7 +22,7 @@ const LISTED: usize = 10;
 
 /// Object as it was typed.
 #[derive(Debug)]
-pub(in crate::cli) struct NamedObject {
+pub(super) struct NamedObject {
     kind: Kind,
     /// Namespace that was typed in KIND/NAMESPACE/NAME, as reports print it.
     namespace: Option<String>,
@@ -39,7 +39,7 @@ pub(super) fn kind(word: &str) -> Option<Kind> {
 }
 
 /// Returns the name of a kind as it is listed to users.
-pub(in crate::cli) const fn short(kind: Kind) -> &'static str {
+pub(super) const fn short(kind: Kind) -> &'static str {
     match kind {
         Kind::VolumeAttachment => ATTACHMENT,
         Kind::CsiDriver => "driver",
@@ -79,7 +79,7 @@ fn candidates() -> Vec<CompletionCandidate> {
 
 impl NamedObject {
     /// Parses a kind and a name.
-    pub(in crate::cli) fn parse(resource: &str, name: &str) -> Result<Self, Failure> {
+    pub(super) fn parse(resource: &str, name: &str) -> Result<Self, Failure> {
         let Some(kind) = kind(resource) else {
             return Err(unknown_kind(resource));
         };
@@ -107,7 +107,7 @@ impl NamedObject {
     }
 
     /// Returns the kind of the object.
-    pub(in crate::cli) const fn kind(&self) -> Kind {
+    pub(super) const fn kind(&self) -> Kind {
         self.kind
     }
 
@@ -120,7 +120,7 @@ impl NamedObject {
     }
 
     /// Returns the key of the object. In a dump, a name that only one namespace has needs no `-n`.
-    pub(in crate::cli) fn key(
+    pub(super) fn key(
         &self,
         cluster: &Cluster,
         namespace: Option<&str>,
@@ -169,7 +169,7 @@ fn unknown_kind(resource: &str) -> Failure {
 }
 
 /// Returns the failure that an object was not found, with others that may have been meant.
-pub(in crate::cli) fn not_found(cluster: &Cluster, key: &ObjectKey) -> Failure {
+pub(super) fn not_found(cluster: &Cluster, key: &ObjectKey) -> Failure {
     if let Err(unseen) = cluster.reach(key.kind, key.namespace.as_ref()) {
         let told = format!("{key} was not read, and may exist: {}", unseen.reason);
         return Failure::error(io::Error::other(told)).hint(similar(cluster, key));
@@ -189,7 +189,7 @@ pub(in crate::cli) fn not_found(cluster: &Cluster, key: &ObjectKey) -> Failure {
 
 /// Rewords refusals of objects that a dump does not hold, and adds which others may have been meant. What a cluster
 /// holds may have been there a moment ago.
-pub(in crate::cli) fn name_absent(cluster: &Cluster, plan: &mut Plan) {
+pub(super) fn name_absent(cluster: &Cluster, plan: &mut Plan) {
     for refused in plan.refusals.iter_mut().filter(|it| it.named && !it.unseen) {
         let key = &refused.object.key;
         let Some(rest) = refused.reason.strip_prefix(no_such(key.kind)) else { continue };
@@ -222,7 +222,7 @@ pub(super) fn doubt(cluster: &Cluster, key: &ObjectKey) -> Option<String> {
 }
 
 /// Returns a hint at the same name in other namespaces, else at similar names.
-pub(in crate::cli) fn similar(cluster: &Cluster, key: &ObjectKey) -> Option<String> {
+pub(super) fn similar(cluster: &Cluster, key: &ObjectKey) -> Option<String> {
     let known = objects(cluster, key.kind);
     let elsewhere: Vec<_> = known
         .iter()

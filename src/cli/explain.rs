@@ -1,11 +1,8 @@
 //! `kubectl storage explain ID|KIND/NAME`: an object, a finding, or the drivers of a cluster.
 
-mod named;
-
 use std::io::{self, Write};
 
 use clap::Args;
-pub(super) use named::{NamedObject, name_absent, not_found, short, similar};
 use serde::Serialize;
 
 use super::{
@@ -15,6 +12,7 @@ use super::{
     clusters::{ClusterInput, ClustersArgs, DistinctArgs},
     collect::{Collected, collect, dump_failure, tell, tell_notes},
     completion::{DOCUMENTS, formats},
+    named::{self, NamedObject},
     reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
     terminal,
 };
@@ -84,7 +82,7 @@ impl ExplainArgs {
                     return Err(Failure::usage("a list of drivers is printed as table only")
                         .hint(Some("explain driver/NAME prints json and yaml too")));
                 }
-                return self.drivers(connection).await;
+                return Box::pin(self.drivers(connection)).await;
             }
             [word] => match word.split_once('/') {
                 Some((kind, name)) => NamedObject::parse(kind, name)?,
@@ -160,8 +158,8 @@ impl ExplainArgs {
             for (number, explanation) in list.items.iter().enumerate() {
                 let line = if number == 0 { "" } else { "\n" };
                 let clusters = explanation.metadata.clusters.iter();
-                let names: Vec<_> = clusters.map(|it| escape_control(&it.name)).collect();
-                writeln!(out, "{line}Cluster {}", names.join(", "))?;
+                let told: Vec<_> = clusters.map(|it| escape_control(&it.name)).collect();
+                writeln!(out, "{line}Cluster {}", told.join(", "))?;
                 print_text(out, explanation)?;
             }
             Ok(())
