@@ -161,8 +161,8 @@ const tests = {
   },
 
   async 'the name of a cluster filters the list'() {
-    const { page, close } = await open('clusters.html', { anchor: '#pv-released-past-threshold/us/pv/volume-00003' });
-    const row = page.locator('details[open]', { hasText: 'volume-00003' });
+    const { page, close } = await open('clusters.html', { anchor: '#pv-released-past-threshold/us/pv/volume-00033' });
+    const row = page.locator('details[open]', { hasText: 'volume-00033' });
     await row.waitFor();
     assert.match(await row.innerText(), /cluster us/);
     await page.locator('th[data-by=cluster] button', { hasText: 'eu' }).first().click();
