@@ -296,7 +296,7 @@ impl StorageArgs {
 /// Clusters that are read beside the one that is changed.
 #[derive(Debug, Args)]
 pub struct BesideArgs {
-    /// Refuse what these clusters name: contexts, NAME=DUMP
+    /// Refuse what these clusters name: contexts, patterns, NAME=DUMP
     #[arg(long, value_name = "CLUSTER", value_delimiter = ',')]
     beside: Vec<String>,
     /// Assert that no cluster but these can name the same storage

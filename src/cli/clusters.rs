@@ -38,13 +38,13 @@ const LONGEST_NAME: usize = 63;
 /// Which clusters are read in one report.
 #[derive(Debug, Args)]
 pub(super) struct ClustersArgs {
-    /// Read the clusters of these contexts: a,b or 'prod-*', quoted
+    /// Read the clusters of these contexts: a,b, or quoted patterns 'prod-*'
     #[arg(long, value_name = "CONTEXT", value_delimiter = ',', conflicts_with_all = [
         "context", "server", "cluster", "user", "token", "client_certificate", "client_key",
         "certificate_authority", "insecure_skip_tls_verify", "tls_server_name",
     ])]
     contexts: Vec<String>,
-    /// Read each file and folder in this folder as one cluster
+    /// Read each file and each folder in this folder as the dump of a cluster
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, group = "dumps")]
     each: Vec<PathBuf>,
 }
@@ -52,7 +52,7 @@ pub(super) struct ClustersArgs {
 /// Which of several clusters are several although they have one UID.
 #[derive(Debug, Args)]
 pub(super) struct DistinctArgs {
-    /// Assert that clusters of one UID are several: one is a clone
+    /// Assert that clusters of one UID are several: one is a clone of another
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     distinct: Vec<String>,
 }

@@ -21,13 +21,13 @@ use crate::{
 /// A saved dump, and what it does not say of itself.
 #[derive(Debug, Args)]
 pub struct DumpSourceArgs {
-    /// Read a saved dump of whole lists (without -l or --field-selector) instead of a cluster: a file, a folder or -; NAME=DUMP of several clusters
+    /// Read a saved dump of whole lists (without -l or --field-selector), not a cluster: a file, a folder or -; NAME=DUMP for one of several
     #[arg(short, long = "filename", value_name = "DUMP", value_hint = clap::ValueHint::AnyPath, group = "dumps")]
     filename: Vec<PathBuf>,
-    /// Set when the dump was taken, if it lacks that; NAME:TIME of one
+    /// Set when the dump was taken, if it lacks that; NAME:TIME of several
     #[arg(long, value_name = "TIME", requires = "dumps")]
     taken_at: Vec<String>,
-    /// Assert that it holds all of these kinds, or `all`; NAME:KINDS
+    /// Assert that it holds all of these kinds, or `all`; or NAME:KINDS
     #[arg(long, value_name = "KINDS", requires = "dumps",
           add = ArgValueCandidates::new(completion::resources))]
     complete: Vec<String>,
