@@ -346,7 +346,8 @@ mod tests {
     use clap::{Arg, ArgAction, Args as _, Command};
 
     use super::{
-        fix_finalizers::FixFinalizersArgs, gc::GcArgs, retention_reconcile::RetentionReconcileArgs,
+        ConnectionArgs, fix_finalizers::FixFinalizersArgs, gc::GcArgs,
+        retention_reconcile::RetentionReconcileArgs,
     };
 
     /// Flags that go with `--watch`: which objects, when, and how changes are made. Whatever else there is must
@@ -402,14 +403,16 @@ mod tests {
     #[test]
     fn nothing_dangerous_is_said_beside_watch() {
         for command in [
-            GcArgs::augment_args(Command::new("gc")),
+            GcArgs::augment_args(ConnectionArgs::augment_args(Command::new("gc"))),
             FixFinalizersArgs::augment_args(Command::new("fix-finalizers")),
             RetentionReconcileArgs::augment_args(Command::new("retention reconcile")),
         ] {
             let name = command.get_name().to_owned();
             let others = command.get_arguments().filter(|it| {
                 let long = it.get_long().unwrap_or_default();
-                !BESIDE.contains(&long) && !["watch", "help"].contains(&long)
+                // Those of the connection are of every command.
+                let is_own = !it.is_global_set() && !["watch", "help"].contains(&long);
+                is_own && !BESIDE.contains(&long)
             });
             let accepted: BTreeSet<_> = others
                 .filter(|it| !is_refused(&command, it))

@@ -260,6 +260,10 @@ impl Place<'_> {
         reference: &Reference<'_>,
         places: &[Self],
     ) -> Vec<ExactKey> {
+        let mut servers = places.iter().flat_map(|it| &it.realm);
+        if servers.any(|part| is_of_one_cluster(part.name())) {
+            return Vec::new();
+        }
         let key = |hash| ExactKey { around: Vec::new(), own: Some(hash) };
         let handle = ("handle", reference.family.id, reference.handle);
         let names = places.iter().filter_map(|it| match &it.extent {
