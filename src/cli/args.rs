@@ -122,8 +122,11 @@ impl ConnectionArgs {
         Self { context: Some(context.to_owned()), ..self.clone() }
     }
 
-    /// Returns the first flag that names one cluster or its user, apart from a context.
-    pub fn cluster_flag(&self) -> Option<&'static str> {
+    /// Holds that no flag but a context names one cluster or its user, where others are read beside it.
+    ///
+    /// # Errors
+    /// When one does: it would be that of the others, too.
+    pub fn fits_beside(&self, beside: &Beside) -> Result<(), Failure> {
         let given = [
             ("--server", self.server.is_some()),
             ("--cluster", self.cluster.is_some()),
@@ -135,7 +138,13 @@ impl ConnectionArgs {
             ("--insecure-skip-tls-verify", self.insecure_skip_tls_verify),
             ("--tls-server-name", self.tls_server_name.is_some()),
         ];
-        given.into_iter().find(|it| it.1).map(|it| it.0)
+        match given.into_iter().find(|it| it.1 && !beside.clusters.is_empty()) {
+            None => Ok(()),
+            Some((flag, _)) => {
+                Err(Failure::usage(format!("--beside and {flag} exclude each other"))
+                    .hint(Some("--context names the cluster that is changed")))
+            }
+        }
     }
 
     /// Returns the flags that identify the cluster and the user. A token is a secret: it is not printed.

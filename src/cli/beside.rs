@@ -28,10 +28,6 @@ impl Collected {
         if settings.beside.clusters.is_empty() {
             return Ok(());
         }
-        if let Some(flag) = connection.cluster_flag() {
-            return Err(Failure::usage(format!("--beside and {flag} exclude each other"))
-                .hint(Some("--context names the cluster that is changed")));
-        }
         let own_context = self.live.as_ref().and_then(|it| it.connection.context.clone());
         let inputs = beside(&settings.beside, connection, own_context.as_deref())?;
         let own = self.intake.cluster.server().and_then(|it| it.cluster_uid.clone());

@@ -170,6 +170,7 @@ pub(super) async fn collect(
         beside: None,
     };
     let connection = from.connection();
+    connection.fits_beside(&settings.beside)?;
     match from {
         ClusterSource::Live { connection, namespace } => {
             let reader = collected.connect(connection, namespace).await?;

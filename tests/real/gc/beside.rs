@@ -131,7 +131,7 @@ fn a_disk_that_another_cluster_names_is_reclaimed_when_it_does_not_any_more() {
     assert_eq!(told.outcomes("done"), ["alone"], "{:#}", told.json);
     assert!(
         reason(&told, "shared-a")
-            .contains("PersistentVolume shared-b of cluster b references the same backend volume")
+            .contains("pv/shared-b of cluster b references the same backend volume")
     );
     assert!(a.driver.has("vol-0000000000000aaa1") && !a.driver.has("vol-0000000000000aaa2"));
     assert!(lists(&in_b, mark_b) >= 2, "{:#?}", in_b.requests(mark_b));
@@ -139,7 +139,7 @@ fn a_disk_that_another_cluster_names_is_reclaimed_when_it_does_not_any_more() {
     assert!(in_a.sent(mark_a).iter().all(|it| it.line().contains("alone")));
     let mark_a = a.on.cluster.mark();
     let told = gc(&["shared-b", "--context", "b", "--beside", "a"]).ends(5);
-    assert!(reason(&told, "shared-b").contains("PersistentVolume shared-a of cluster a"));
+    assert!(reason(&told, "shared-b").contains("pv/shared-a of cluster a"));
     assert!(in_a.writes(mark_a).is_empty());
 
     // What cannot be read permits nothing, and what is no other cluster is an error.
@@ -180,11 +180,7 @@ fn a_disk_that_another_cluster_names_is_reclaimed_when_it_does_not_any_more() {
     b.create(&[b.names("late", "vol-0000000000000aaa4")]);
     let mark_a = a.on.cluster.mark();
     let told = run(&["apply", plan, "--context", "a", "--yes"]).ends(5);
-    assert!(
-        reason(&told, "later").contains("PersistentVolume late of cluster b"),
-        "{:#}",
-        told.json
-    );
+    assert!(reason(&told, "later").contains("pv/late of cluster b"), "{:#}", told.json);
     assert!(in_a.writes(mark_a).is_empty());
     assert!(a.driver.has("vol-0000000000000aaa4"));
 
