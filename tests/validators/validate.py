@@ -47,7 +47,8 @@ def judge_markdown(path):
     page = Page()
     page.feed(cmarkgfm.github_flavored_markdown_to_html(text))
     assert page.tags <= TAGS, page.tags - TAGS
-    assert set(page.rows) <= {7}, page.rows
+    # One more where the report is about several clusters.
+    assert set(page.rows) <= {8 if path.stem == "clusters" else 7}, page.rows
     return max(len(page.rows) - 1, 0)
 
 
