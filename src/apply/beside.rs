@@ -6,10 +6,7 @@ use futures::{StreamExt as _, stream};
 use tokio::sync::Mutex;
 
 use crate::client::Reader;
-use crate::cluster::{
-    Cluster, ClustersBeside, NamedClusters, ReferencesOfClusters, StorageReference,
-};
-use crate::facts;
+use crate::cluster::{Cluster, ClustersBeside, NamedClusters, StorageReference};
 use crate::model::{Kind, Question, Text};
 use crate::rules;
 use crate::sources::{
@@ -35,12 +32,14 @@ pub struct LiveBeside {
     pub chunk_size: Option<u32>,
 }
 
-/// What a dump says of a cluster beside the one that is changed.
+/// What a cluster that was read once, such as a dump, says to others.
 pub struct SavedBeside {
     /// What the user calls it.
     pub name: Text,
-    /// The uid of the cluster, if the dump holds it.
+    /// The uid of the cluster, if it is known.
     pub uid: Option<Text>,
+    /// Its clock, as text.
+    pub taken_at: Option<String>,
     /// What it names of storage; or why that is unknown.
     pub references: Result<Vec<StorageReference>, String>,
 }
@@ -49,7 +48,6 @@ pub struct SavedBeside {
 pub struct BesideReader {
     live: Vec<LiveBeside>,
     saved: Arc<NamedClusters>,
-    saved_unread: Option<String>,
     /// The uids of the dumps; `None` where one does not hold it.
     saved_uids: Vec<Option<Text>>,
     record_namespace: Text,
@@ -79,10 +77,9 @@ impl BesideReader {
     ) -> Self {
         let saved_uids = saved.iter().map(|it| it.uid.clone()).collect();
         let named = saved.into_iter().map(|it| (it.name, it.references));
-        let (saved, saved_unread) = together(named);
-        let record_namespace = Text::clone(record_namespace);
-        let (saved, last) = (Arc::new(saved), Mutex::default());
-        Self { live, saved, saved_unread, saved_uids, record_namespace, are_all, last }
+        let saved = Arc::new(NamedClusters::new(named));
+        let (record_namespace, last) = (Text::clone(record_namespace), Mutex::default());
+        Self { live, saved, saved_uids, record_namespace, are_all, last }
     }
 
     /// Reads them. Changes that wait for it at the same time share what is read after all of them asked.
@@ -103,13 +100,12 @@ impl BesideReader {
             });
             (Text::clone(&cluster.name), references)
         });
-        let (live, unread) = together(named);
+        let live = NamedClusters::new(named);
         let is_live =
             |uid: &Option<Text>| uid.as_ref().is_some_and(|it| uids.values().any(|uid| uid == it));
         let clusters = ClustersBeside {
             groups: vec![Arc::clone(&self.saved), Arc::new(live)],
             own: None,
-            unread: unread.or_else(|| self.saved_unread.clone()),
             are_all: self.are_all && self.saved_uids.iter().all(is_live),
         };
         let look = BesideLook { clusters, uids };
@@ -132,33 +128,16 @@ impl BesideReader {
         answered.map_err(|error| error.to_string())?;
         let uid = intake.cluster.server().and_then(|it| it.cluster_uid.as_deref());
         let uid = uid.ok_or("its uid, that of namespace kube-system, could not be read")?.into();
-        Ok((named_storage(&intake.cluster, &NAMING)?, uid))
+        Ok((named_storage(&intake.cluster, true)?, uid))
     }
 }
 
-/// Returns what a cluster names of storage.
+/// Returns what a cluster names of storage. A dump permits nothing: what else it lacks than volumes is no matter.
 ///
 /// # Errors
-/// When one of these kinds was not read, with the reason.
-pub fn named_storage(cluster: &Cluster, kinds: &[Kind]) -> Result<Vec<StorageReference>, String> {
+/// When a kind that names storage was not read, with the reason.
+pub fn named_storage(cluster: &Cluster, is_live: bool) -> Result<Vec<StorageReference>, String> {
+    let kinds = if is_live { &NAMING[..] } else { &[Kind::PersistentVolume] };
     rules::named_storage(cluster, kinds)
         .map_err(|unseen| format!("{} were not read: {}", unseen.kind.plural(), unseen.reason))
-}
-
-/// Puts clusters into one index, and returns with it which of them was not read.
-fn together(
-    clusters: impl Iterator<Item = (Text, Result<Vec<StorageReference>, String>)>,
-) -> (NamedClusters, Option<String>) {
-    let (mut names, mut references, mut unread) = (Vec::new(), Vec::new(), None);
-    for (name, read) in clusters {
-        match read {
-            Ok(its) => references.push(its),
-            Err(why) => {
-                references.push(Vec::new());
-                unread.get_or_insert_with(|| facts::unknown_beside(&name, &why));
-            }
-        }
-        names.push(name);
-    }
-    (NamedClusters { names, references: ReferencesOfClusters::new(references) }, unread)
 }

@@ -25,7 +25,7 @@ use trend::{TrendArgs, refuse_page};
 use super::{
     Exit, Failure, Interrupt,
     args::{ConnectionArgs, GapArgs},
-    clusters::{ClustersArgs, DistinctArgs},
+    clusters::DistinctArgs,
     collect::{Collected, collect, tell},
     completion::{self, AUDITS, formats},
     named::NamedObject,
@@ -66,8 +66,6 @@ pub struct AuditArgs {
     command: Option<AuditCommand>,
     #[command(flatten)]
     dump: DumpSourceArgs,
-    #[command(flatten)]
-    clusters: ClustersArgs,
     #[command(flatten)]
     distinct: DistinctArgs,
     /// Go on after the report: print findings as they appear, change and clear
@@ -151,14 +149,12 @@ impl AuditArgs {
         }
         let baseline = self.baseline.as_deref().map(baseline).transpose()?;
         let shown = ShownAs { sort_by: sort_by.as_ref(), view, baseline };
-        let inputs = self.clusters.inputs(&self.dump, connection)?;
-        self.distinct.belongs_to(inputs.as_deref())?;
-        if let Some(inputs) = inputs {
+        if let Some(inputs) = self.distinct.inputs(&self.dump, connection)? {
             if !named.is_empty() {
                 let hint = "name the context or the dump of that cluster".to_owned();
                 return Err(Failure::usage("an object is in one cluster").hint(Some(hint)));
             }
-            outputs.files.stay_out_of(self.clusters.folders())?;
+            outputs.files.stay_out_of(self.distinct.folders())?;
             for input in &inputs {
                 outputs.files.spare(input.files())?;
             }

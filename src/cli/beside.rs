@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use futures::future::join_all;
+
 use super::{
     Failure,
     args::ConnectionArgs,
@@ -11,7 +13,7 @@ use super::{
 use crate::{
     apply::{BesideReader, LiveBeside, SavedBeside, named_storage},
     client::Reader,
-    model::{Kind, Settings, Text, escape_control},
+    model::{Settings, Text, escape_control, format_time},
 };
 
 impl Collected {
@@ -32,27 +34,26 @@ impl Collected {
         let inputs = beside(&settings.beside, connection, own_context.as_deref())?;
         let own = self.intake.cluster.server().and_then(|it| it.cluster_uid.clone());
         let (live, dumps): (Vec<_>, Vec<_>) = inputs.into_iter().partition(ClusterInput::is_live);
-        let mut saved = Vec::new();
-        for (input, read) in read_each(&dumps, async |it| Self::saved(it, connection).await).await {
-            let (dump, taken_at) = read?;
+        let mut dumped = Vec::new();
+        for (input, read) in read_each(&dumps, async |it| saved(it, connection).await).await? {
+            let dump = read?;
             if own.is_some() && dump.uid.as_deref() == own.as_deref() {
                 return Err(is_own(input.name()));
             }
-            let taken_at = taken_at.unwrap_or_else(|| "an unknown time".to_owned());
+            let taken_at = dump.taken_at.as_deref().unwrap_or("an unknown time");
             self.notes.push(format!(
                 "cluster {} is read from a dump of {taken_at}: what it names is refused, what it does not name is not \
                  permitted by it",
                 dump.name
             ));
-            saved.push(dump);
+            dumped.push(dump);
         }
-        let mut contexts = Vec::new();
-        for (input, connection) in live.iter().filter_map(|it| Some((it, it.connection()?))) {
-            contexts.push(connected(input, connection).await);
-        }
+        // At once: each may have to ask a plugin for its credentials.
+        let contexts = live.iter().filter_map(|it| Some(connected(it, it.connection()?)));
+        let contexts = join_all(contexts).await;
         let are_all = settings.beside.are_all && own.is_some();
         let namespace = &settings.recording.namespace;
-        let reader = BesideReader::new(contexts, saved, namespace, are_all);
+        let reader = BesideReader::new(contexts, dumped, namespace, are_all);
         let look = reader.read().await;
         let mut names: BTreeMap<&Text, &Text> = BTreeMap::new();
         for (name, uid) in &look.uids {
@@ -68,24 +69,23 @@ impl Collected {
         self.beside = Some(Arc::new(reader));
         Ok(())
     }
+}
 
-    /// Reads a dump, and returns what it says and when it was taken.
-    async fn saved(
-        input: &ClusterInput,
-        connection: &ConnectionArgs,
-    ) -> Result<(SavedBeside, Option<String>), Failure> {
-        let (from, _) = input.source(connection, None)?;
-        let collected = Box::pin(collect(from, &Settings::default(), None)).await?;
-        let cluster = &collected.intake.cluster;
-        let uid = cluster.server().and_then(|it| it.cluster_uid.as_deref());
-        let dump = SavedBeside {
-            name: Text::clone(input.name()),
-            uid: uid.map(Text::from),
-            // It permits nothing: what else it lacks is no matter.
-            references: named_storage(cluster, &[Kind::PersistentVolume]),
-        };
-        Ok((dump, cluster.clock().map(|it| it.to_rfc3339_opts(chrono::SecondsFormat::Secs, true))))
-    }
+/// Reads a cluster once, and returns what it names.
+pub(super) async fn saved(
+    input: &ClusterInput,
+    connection: &ConnectionArgs,
+) -> Result<SavedBeside, Failure> {
+    let (from, _) = input.source(connection, None)?;
+    let collected = Box::pin(collect(from, &Settings::default(), None)).await?;
+    let cluster = &collected.intake.cluster;
+    let uid = cluster.server().and_then(|it| it.cluster_uid.as_deref());
+    Ok(SavedBeside {
+        name: Text::clone(input.name()),
+        uid: uid.map(Text::from),
+        taken_at: cluster.clock().as_ref().map(format_time),
+        references: named_storage(cluster, input.is_live()),
+    })
 }
 
 /// Opens the connection to a context. What hinders it is told where it is needed.

@@ -15,7 +15,7 @@ use clap::Args;
 use futures::{StreamExt as _, stream};
 
 use super::{
-    Failure,
+    Exit, Failure,
     args::ConnectionArgs,
     collect::{ClusterSource, ProgressLine, connect},
     reading::{DumpSourceArgs, is_cluster_name},
@@ -24,8 +24,8 @@ use super::{
 use crate::{
     client::{Reader, cluster_uid, context_names},
     dump,
-    model::{Beside, Text, did_you_mean, escape_control, first_of, nearest},
-    output::wire::Source,
+    model::{Beside, Text, counted, did_you_mean, escape_control, first_of, nearest},
+    output::wire::{Gap, Source},
     platform::terminated,
     sources::DumpHeader,
 };
@@ -49,9 +49,11 @@ pub(super) struct ClustersArgs {
     each: Vec<PathBuf>,
 }
 
-/// Which of several clusters are several although they have one UID.
+/// Which clusters are compared in one report, and which of them are several although they have one UID.
 #[derive(Debug, Args)]
 pub(super) struct DistinctArgs {
+    #[command(flatten)]
+    clusters: ClustersArgs,
     /// Assert that clusters of one UID are several: one is a clone of another
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     distinct: Vec<String>,
@@ -68,11 +70,27 @@ pub(super) trait Identified {
 }
 
 impl DistinctArgs {
-    /// Holds that the names are those of clusters that are read.
+    /// The clusters that were named; `None` where there is one, which needs no name.
     ///
     /// # Errors
-    /// When one is not.
-    pub(super) fn belongs_to(&self, inputs: Option<&[ClusterInput]>) -> Result<(), Failure> {
+    /// When a context or a folder does not exist, two clusters have one name, or what is said of one is said of none.
+    pub(super) fn inputs(
+        &self,
+        source: &DumpSourceArgs,
+        connection: &ConnectionArgs,
+    ) -> Result<Option<Vec<ClusterInput>>, Failure> {
+        let inputs = self.clusters.inputs(source, connection)?;
+        self.belongs_to(inputs.as_deref())?;
+        Ok(inputs)
+    }
+
+    /// Returns the folders in which each file is the dump of a cluster.
+    pub(super) fn folders(&self) -> &[PathBuf] {
+        &self.clusters.each
+    }
+
+    /// Holds that the names are those of clusters that are read.
+    fn belongs_to(&self, inputs: Option<&[ClusterInput]>) -> Result<(), Failure> {
         let Some(inputs) = inputs else {
             return match self.distinct.first() {
                 Some(name) => {
@@ -216,13 +234,14 @@ fn named(typed: &Path) -> Option<(&str, &str)> {
     is_cluster_name(name).then_some((name, file))
 }
 
-/// The name of a file or a folder without the ending of a dump, as that of a cluster.
+/// The name of a file or a folder without the endings of a dump, as that of a cluster.
 fn base_name(path: &Path) -> String {
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    let name = name.strip_suffix(".gz").unwrap_or(&name);
-    let endings = [".json", ".yaml", ".yml"];
-    let name = endings.iter().find_map(|it| name.strip_suffix(it)).unwrap_or(name);
-    legible(name)
+    let ending = |name: &str| {
+        name.rsplit_once('.').filter(|it| ENDINGS.contains(&it.1)).map(|it| it.0.to_owned())
+    };
+    let plain = name.strip_suffix(".gz").unwrap_or(&name);
+    legible(&ending(plain).unwrap_or_else(|| plain.to_owned()))
 }
 
 /// A name with `-` in place of all characters but letters, digits, `.` and `-`.
@@ -258,11 +277,6 @@ fn fits(pattern: &str, name: &str) -> bool {
 }
 
 impl ClustersArgs {
-    /// Returns the folders in which each file is the dump of a cluster.
-    pub(super) fn folders(&self) -> &[PathBuf] {
-        &self.each
-    }
-
     /// The clusters that were named; `None` where there is one, which needs no name.
     ///
     /// # Errors
@@ -435,10 +449,13 @@ fn each(folder: &Path) -> Result<Vec<ClusterInput>, Failure> {
 
 /// Reads clusters, and returns what comes of each, in their order: those behind a network at once, dumps one after the
 /// other on each core.
+///
+/// # Errors
+/// When what was typed is wrong for all of them, or none can be read: the first failure.
 pub(super) async fn read_each<'a, T: Send>(
     inputs: &'a [ClusterInput],
     read: impl AsyncFn(&'a ClusterInput) -> Result<T, Failure> + Sync,
-) -> Vec<(&'a ClusterInput, Result<T, Failure>)> {
+) -> Result<Vec<(&'a ClusterInput, Result<T, Failure>)>, Failure> {
     let (live, dumps): (Vec<_>, Vec<_>) =
         inputs.iter().enumerate().partition(|(_, it)| it.is_live());
     let progress = &RefCell::new(ClustersProgress::of(live.len()));
@@ -495,7 +512,30 @@ pub(super) async fn read_each<'a, T: Send>(
     }
     found.extend(done.into_inner().unwrap_or_else(PoisonError::into_inner));
     found.sort_by_key(|it| it.0);
-    found.into_iter().map(|(_, input, read)| (input, read)).collect()
+    let is_usage =
+        |it: &Result<T, Failure>| matches!(it, Err(failure) if failure.exit == Exit::Usage);
+    let wrong = found.iter().position(|it| is_usage(&it.2));
+    let none_read = found.iter().all(|it| it.2.is_err()).then_some(0);
+    if let Some(first) = wrong.or(none_read).filter(|_| !found.is_empty()) {
+        found.swap_remove(first).2?;
+    }
+    Ok(found.into_iter().map(|(_, input, read)| (input, read)).collect())
+}
+
+/// Tells what was not read of one of several clusters: all of it with -v.
+pub(super) fn tell_gaps(name: &str, gaps: &[Gap]) {
+    let Some(first) = gaps.first() else { return };
+    if terminal::is_verbose() {
+        for gap in gaps {
+            terminal::note(&format!("not read: {}", escape_control(&gap.told())));
+        }
+    }
+    let more = match gaps.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {}", counted(more, "more gap")),
+    };
+    let (name, told) = (escape_control(name), escape_control(&first.reason));
+    terminal::note(&format!("Incomplete: {name}: {}: {told}{more}", first.resource));
 }
 
 /// How many clusters are named in one line.

@@ -10,7 +10,7 @@ use kept::KeptDumps;
 use super::{
     Exit, Failure,
     args::{ConnectionArgs, GapArgs, RecordArgs},
-    clusters::{ClusterInput, ClustersArgs, read_each},
+    clusters::{ClusterInput, ClustersArgs, read_each, tell_gaps},
     collect::{Saving, collect, tell},
     reading::DumpSourceArgs,
     terminal,
@@ -93,35 +93,25 @@ impl DumpArgs {
             let gaps = publish::tail(&collected.blind).gaps;
             Ok((path, collected.saved.unwrap_or_default(), gaps))
         };
-        let (mut seen, mut saved, mut first) = (true, 0, None);
-        for (input, outcome) in read_each(inputs, save).await {
+        let (mut seen, mut saved) = (true, 0);
+        for (input, outcome) in read_each(inputs, save).await? {
             let name = escape_control(input.name());
             match outcome {
                 Ok((path, count, gaps)) => {
                     saved += 1;
                     seen &= gaps.is_empty();
                     terminal::note(&format!("{name}: saved {count} {OBJECTS} {}", path.display()));
-                    for gap in gaps {
-                        let gap = escape_control(&gap.told()).into_owned();
-                        terminal::note(&format!("Incomplete: {name}: {gap}"));
-                    }
+                    tell_gaps(input.name(), &gaps);
                 }
-                Err(failure) if failure.exit == Exit::Usage => return Err(failure),
                 Err(failure) => {
                     seen = false;
                     let why = format!("{:#}", failure.error);
                     terminal::note(&format!("not saved: {name}: {}", escape_control(&why)));
-                    first.get_or_insert(failure);
                 }
             }
         }
-        match first {
-            Some(failure) if saved == 0 => Err(failure),
-            _ => {
-                terminal::note(&format!("{}: {LEFT_OUT}", counted(saved, "dump")));
-                Ok(self.gaps.settle(if seen { Exit::Done } else { Exit::Incomplete }))
-            }
-        }
+        terminal::note(&format!("{}: {LEFT_OUT}", counted(saved, "dump")));
+        Ok(self.gaps.settle(if seen { Exit::Done } else { Exit::Incomplete }))
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     Exit, Failure,
     args::{ConnectionArgs, GapArgs, format, namespace, unknown_rule},
     audit::{ClustersLook, JudgedClusters},
-    clusters::{ClusterInput, ClustersArgs, DistinctArgs},
+    clusters::{ClusterInput, DistinctArgs},
     collect::{Collected, collect, dump_failure, tell, tell_notes},
     completion::{DOCUMENTS, formats},
     named::{self, NamedObject},
@@ -57,8 +57,6 @@ pub struct ExplainArgs {
     #[command(flatten)]
     dump: DumpSourceArgs,
     #[command(flatten)]
-    clusters: ClustersArgs,
-    #[command(flatten)]
     distinct: DistinctArgs,
     #[command(flatten)]
     judgement: JudgementArgs,
@@ -98,18 +96,10 @@ impl ExplainArgs {
                 "two namespaces are given: {typed} before the name, {flag} with -n"
             )));
         }
-        let inputs = self.inputs(connection)?;
-        match inputs {
+        match self.distinct.inputs(&self.dump, connection)? {
             Some(inputs) => Box::pin(self.in_several(&inputs, connection, &named, &format)).await,
             None => Box::pin(self.object(connection, &named, &format)).await,
         }
-    }
-
-    /// Returns the clusters that are named, if these are several.
-    fn inputs(&self, connection: &ConnectionArgs) -> Result<Option<Vec<ClusterInput>>, Failure> {
-        let inputs = self.clusters.inputs(&self.dump, connection)?;
-        self.distinct.belongs_to(inputs.as_deref())?;
-        Ok(inputs)
     }
 
     /// Explains the objects of this name in several clusters, with what the clusters name in common.
@@ -216,7 +206,7 @@ impl ExplainArgs {
 
     /// Lists the drivers of the cluster, with what is known of them.
     async fn drivers(&self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
-        if self.inputs(connection)?.is_some() {
+        if self.distinct.inputs(&self.dump, connection)?.is_some() {
             return Err(Failure::usage("a list of drivers is one of a single cluster")
                 .hint(Some("explain driver/NAME explains a driver in several")));
         }

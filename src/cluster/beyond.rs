@@ -201,10 +201,36 @@ impl ReferencesOfClusters {
 /// Clusters that are read together, by their names.
 #[derive(Debug, Default)]
 pub struct NamedClusters {
-    /// The name of each.
-    pub names: Vec<Text>,
-    /// What they name of storage, by their numbers.
-    pub references: ReferencesOfClusters,
+    names: Vec<Text>,
+    references: ReferencesOfClusters,
+    /// Why it is unknown what a cluster names.
+    unread: Vec<Option<String>>,
+}
+
+impl NamedClusters {
+    /// Puts clusters into one index: what each names of storage, or why that is unknown.
+    pub fn new(
+        clusters: impl Iterator<Item = (Text, Result<Vec<StorageReference>, String>)>,
+    ) -> Self {
+        let (mut names, mut references, mut unread) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, read) in clusters {
+            names.push(name);
+            unread.push(read.as_ref().err().cloned());
+            references.push(read.unwrap_or_default());
+        }
+        Self { names, references: ReferencesOfClusters::new(references), unread }
+    }
+
+    /// Returns the first of them, but for this one, of which it is unknown what it names.
+    fn unknown(&self, besides: Option<usize>) -> Option<String> {
+        let unread = self.unread.iter().enumerate().filter(|it| Some(it.0) != besides);
+        let mut unread =
+            unread.filter_map(|(number, why)| Some((&self.names[number], why.as_ref()?)));
+        let (name, why) = unread.next()?;
+        Some(format!(
+            "unknown whether cluster {name} has a PersistentVolume of the same storage: {why}"
+        ))
+    }
 }
 
 /// What clusters beside the one that is changed name of storage, as they were last read (semantics K.4).
@@ -214,8 +240,6 @@ pub struct ClustersBeside {
     pub groups: Vec<Arc<NamedClusters>>,
     /// The number of the cluster itself in each group.
     pub own: Option<usize>,
-    /// What could not be read, and of which cluster: lower case, no full stop.
-    pub unread: Option<String>,
     /// Whether these are all clusters that can name the same storage, by the user's word, and each was read live.
     pub are_all: bool,
 }
@@ -235,12 +259,10 @@ impl ClustersBeside {
             found.map(|it| (&group.names[it.cluster], it))
         });
         let named: Vec<_> = named.collect();
-        match &self.unread {
-            Some(reason) if named.iter().all(|(_, it)| it.doubt.is_some()) => {
-                let reason = reason.clone();
-                Err(Unseen { kind: Kind::PersistentVolume, namespace: None, reason })
-            }
-            _ => Ok(named),
+        let is_certain = named.iter().any(|(_, it)| it.doubt.is_none());
+        match self.groups.iter().find_map(|it| it.unknown(self.own)).filter(|_| !is_certain) {
+            None => Ok(named),
+            Some(reason) => Err(Unseen { kind: Kind::PersistentVolume, namespace: None, reason }),
         }
     }
 }

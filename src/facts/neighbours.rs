@@ -384,11 +384,6 @@ pub const fn lies(overlap: &Overlap) -> &'static str {
     }
 }
 
-/// Describes the doubt about a cluster beside this one that was not read.
-pub fn unknown_beside(cluster: &str, why: &str) -> String {
-    format!("unknown whether cluster {cluster} has a PersistentVolume of the same storage: {why}")
-}
-
 /// Describes how what certainly shares storage lies to a volume.
 pub const fn lies_certainly(relation: Relation) -> &'static str {
     match relation {

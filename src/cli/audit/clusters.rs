@@ -1,34 +1,31 @@
 //! An audit of several clusters: what is kept of each, and what they name in common.
 
-mod counting;
-mod telling;
-
-use std::collections::BTreeSet;
-
-use counting::{counts, limited_between};
-use telling::absent_namespaces;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+};
 
 use super::{Reported, checks};
 use crate::{
     cli::{
-        Exit, Failure,
+        Failure,
         args::ConnectionArgs,
-        clusters::{ClusterInput, DistinctArgs, Identified, pass_one, read_each},
+        clusters::{ClusterInput, DistinctArgs, Identified, pass_one, read_each, tell_gaps},
         collect::{Collected, collect, kinds, notes},
         terminal,
     },
     cluster::{PackedReferences, ReferencesOfClusters},
-    model::{Kind, RuleId, Settings, Severity, Text, Time, counted, escape_control},
+    model::{Kind, RuleId, Settings, Severity, Text, Time, did_you_mean, escape_control, first_of},
     output::{
         publish::{self, ReportOrigin},
         repeated::RepeatedFlags,
         wire::{Finding, Gap, NamedFinding, ReportMetadata, ReportTail, ReportedCluster, Source},
     },
     rules::{
-        self, BETWEEN_CLUSTERS, SharedBetweenClusters, Totals, UnreadGap, shared_between_clusters,
-        storage_references,
+        self, BETWEEN_CLUSTERS, Rule, SharedBetweenClusters, Totals, UnreadGap,
+        shared_between_clusters, storage_references,
     },
-    watch::report::report_metrics,
+    watch::report::{MeasuredCluster, report_metrics},
 };
 
 /// What is kept of one of several clusters.
@@ -132,6 +129,16 @@ impl<T> JudgedCluster<T> {
         }
     }
 
+    /// Returns the numbers of the cluster for metrics.
+    fn measured(&self) -> MeasuredCluster {
+        MeasuredCluster {
+            name: self.name.to_string(),
+            totals: self.totals.clone(),
+            gaps: self.unread.clone(),
+            taken_at: self.clock,
+        }
+    }
+
     fn listed(&self) -> ReportedCluster {
         ReportedCluster {
             name: self.name.to_string(),
@@ -210,24 +217,11 @@ impl<T: Send> JudgedClusters<T> {
         look: &ClustersLook<'_, impl TakeFromCluster<T>>,
     ) -> Result<Self, Failure> {
         let read = async |input: &'_ ClusterInput| JudgedCluster::read(input, settings, look).await;
-        let judged = read_each(inputs, read).await;
-        let mut clusters = Vec::new();
-        let (mut first, mut unread) = (None, 0);
-        for (input, judged) in judged {
-            match judged {
-                Ok(cluster) => clusters.push(cluster),
-                // What was typed is wrong for all of them.
-                Err(failure) if failure.exit == Exit::Usage => return Err(failure),
-                Err(failure) => {
-                    clusters.push(JudgedCluster::unread(input, settings, &failure));
-                    first.get_or_insert(failure);
-                    unread += 1;
-                }
-            }
-        }
-        if let Some(failure) = first.filter(|_| unread == clusters.len()) {
-            return Err(failure);
-        }
+        let judged = read_each(inputs, read).await?.into_iter();
+        let clusters = judged.map(|(input, judged)| {
+            judged.unwrap_or_else(|failure| JudgedCluster::unread(input, settings, &failure))
+        });
+        let clusters: Vec<_> = clusters.collect();
         look.distinct.holds(&clusters)?;
         Self::compare(clusters, look.distinct)
     }
@@ -354,20 +348,8 @@ impl<T: Send> JudgedClusters<T> {
                 terminal::note(&format!("note: {name}: {note}"));
             }
         }
-        for cluster in self.clusters.iter().filter(|it| !it.gaps.is_empty()) {
-            let name = escape_control(&cluster.name);
-            if terminal::is_verbose() {
-                for gap in &cluster.gaps {
-                    terminal::note(&format!("not read: {}", escape_control(&gap.told())));
-                }
-            }
-            let first = &cluster.gaps[0];
-            let more = match cluster.gaps.len() - 1 {
-                0 => String::new(),
-                more => format!(" and {}", counted(more, "more gap")),
-            };
-            let told = escape_control(&first.reason).into_owned();
-            terminal::note(&format!("Incomplete: {name}: {}: {told}{more}", first.resource));
+        for cluster in &self.clusters {
+            tell_gaps(&cluster.name, &cluster.gaps);
         }
     }
 }
@@ -384,4 +366,44 @@ impl<T> Identified for JudgedCluster<T> {
     fn taken_at(&self) -> Option<&str> {
         self.metadata.taken_at.as_deref()
     }
+}
+
+/// Numbers of findings by a name.
+fn counts<K>(counts: &BTreeMap<K, usize>, name: fn(&K) -> &str) -> BTreeMap<String, usize> {
+    counts.iter().map(|(key, count)| (name(key).to_owned(), *count)).collect()
+}
+
+/// The checks that compare clusters and that a gap limits.
+fn limited_between(unread: &UnreadGap) -> impl Iterator<Item = RuleId> + '_ {
+    let is_lost = move |rule: &&&'static Rule| rule.needs.contains(&unread.gap.kind);
+    BETWEEN_CLUSTERS.iter().filter(is_lost).map(|it| it.id)
+}
+
+/// How many clusters or namespaces are named in one line.
+const NAMED: usize = 3;
+
+/// Returns notes on the given namespaces that some clusters lack.
+///
+/// # Errors
+/// When all of them lack one.
+fn absent_namespaces(clusters: &[JudgedCluster<AbsentNamespaces>]) -> Result<Vec<String>, Failure> {
+    let mut lacking: BTreeMap<&str, (Vec<&str>, BTreeSet<&String>)> = BTreeMap::new();
+    for cluster in clusters {
+        for (namespace, near) in cluster.taken.iter().flatten() {
+            let (names, meant) = lacking.entry(namespace).or_default();
+            names.push(&cluster.name);
+            meant.extend(near);
+        }
+    }
+    let note = |(namespace, (names, near)): (&str, (Vec<&str>, BTreeSet<&String>))| {
+        if names.len() < clusters.len() {
+            let names = first_of(&names, NAMED);
+            return Ok(format!("namespace {namespace} does not exist in {names}"));
+        }
+        let told = format!("no namespace {namespace} in any of these clusters");
+        let near: Vec<_> = near.into_iter().take(NAMED).cloned().collect();
+        let error = io::Error::new(io::ErrorKind::NotFound, told);
+        Err(Failure::error(error).hint(did_you_mean(&near)))
+    };
+    lacking.into_iter().map(note).collect()
 }

@@ -15,7 +15,7 @@ use crate::{
             ConnectionArgs, MinimumAge, RecordArgs, StorageArgs, ThresholdSetting, namespace,
             narrowed_scope, object_name, threshold_candidates,
         },
-        clusters::{ClusterInput, ClustersArgs, DistinctArgs},
+        clusters::{ClusterInput, DistinctArgs},
         collect::collect,
         reading::DumpSourceArgs,
         terminal,
@@ -109,8 +109,6 @@ pub struct GcArgs {
     #[command(flatten)]
     saved: DumpSourceArgs,
     #[command(flatten)]
-    clusters: ClustersArgs,
-    #[command(flatten)]
     distinct: DistinctArgs,
     /// Go on: announce what is old enough, reclaim what is due
     #[arg(long, requires_all = ["announce", "yes"], conflicts_with_all = [
@@ -137,10 +135,8 @@ impl GcArgs {
         let selection = self.selection()?;
         let format = self.write.format()?;
         let announces = self.announces()?;
-        let inputs = self.clusters.inputs(&self.saved, connection)?;
-        self.distinct.belongs_to(inputs.as_deref())?;
-        if let Some(inputs) = inputs {
-            self.only_plans(&inputs)?;
+        if let Some(inputs) = self.distinct.inputs(&self.saved, connection)? {
+            self.only_plans(&inputs, &settings)?;
             let planned = PlanForSeveral {
                 inputs: &inputs,
                 distinct: &self.distinct,
@@ -172,7 +168,12 @@ impl GcArgs {
     }
 
     /// Holds that no cluster of several is to be changed: one is, with others beside it.
-    fn only_plans(&self, inputs: &[ClusterInput]) -> Result<(), Failure> {
+    fn only_plans(&self, inputs: &[ClusterInput], settings: &Settings) -> Result<(), Failure> {
+        if !settings.beside.clusters.is_empty() {
+            return Err(Failure::usage(
+                "--beside is for one cluster; several are beside each other",
+            ));
+        }
         if self.write.plan_out.is_some() {
             return Err(Failure::usage("--plan-out saves the plan for one cluster")
                 .hint(Some("--context NAME --beside OTHERS")));

@@ -7,18 +7,19 @@ use super::{
     perform::{place, totals},
 };
 use crate::{
-    apply::named_storage,
+    apply::SavedBeside,
     cli::{
         Exit, Failure,
         args::ConnectionArgs,
+        beside::saved,
         clusters::{ClusterInput, DistinctArgs, Identified, read_each},
         collect::{Collected, collect, notes},
         named::name_absent,
         terminal,
     },
-    cluster::{ClustersBeside, NamedClusters, ReferencesOfClusters, StorageReference},
+    cluster::{ClustersBeside, NamedClusters},
     facts,
-    model::{Kind, Settings, Text, escape_control, format_time},
+    model::{Settings, Text, escape_control},
     output::{
         format::Format,
         list,
@@ -28,16 +29,7 @@ use crate::{
     plan::{self, GcSelection},
 };
 
-/// What a plan for other clusters has to know of one.
-struct NamingCluster {
-    name: Text,
-    uid: Option<String>,
-    taken_at: Option<String>,
-    references: Vec<StorageReference>,
-    unread: Option<String>,
-}
-
-impl Identified for NamingCluster {
+impl Identified for SavedBeside {
     fn name(&self) -> &Text {
         &self.name
     }
@@ -82,25 +74,19 @@ impl PlanForSeveral<'_> {
         }
         let named = self.named().await?;
         let plan = async |input: &ClusterInput| Box::pin(self.plan(input, &named)).await;
-        let mut planned = Vec::new();
-        let (mut first, mut exits) = (None, Vec::new());
-        for (input, outcome) in read_each(self.inputs, plan).await {
+        let (mut planned, mut exits) = (Vec::new(), Vec::new());
+        for (input, outcome) in read_each(self.inputs, plan).await? {
             match outcome {
                 Ok(plan) => {
                     exits.push(plan.exit);
                     planned.push((input.name(), plan));
                 }
-                Err(failure) if failure.exit == Exit::Usage => return Err(failure),
                 Err(failure) => {
                     exits.push(Exit::Incomplete);
                     let told = format!("not read: {}: {:#}", input.name(), failure.error);
                     terminal::note(&escape_control(&told));
-                    first.get_or_insert(failure);
                 }
             }
-        }
-        if let Some(failure) = first.filter(|_| planned.is_empty()) {
-            return Err(failure);
         }
         Self::show(&planned, format)?;
         // As of one receipt: the first of 6, 5, 4 and 0 that applies.
@@ -108,50 +94,27 @@ impl PlanForSeveral<'_> {
     }
 
     /// Reads what each cluster names of storage.
-    async fn named(&self) -> Result<(Arc<NamedClusters>, Vec<Option<String>>), Failure> {
-        let look = async |input: &ClusterInput| {
-            let (from, _) = input.source(self.connection, None)?;
-            let collected = collect(from, &Settings::default(), None).await?;
-            let cluster = &collected.intake.cluster;
-            let named = named_storage(cluster, &[Kind::PersistentVolume]);
-            let (references, unread) = match named {
-                Ok(references) => (references, None),
-                Err(why) => (Vec::new(), Some(why)),
-            };
-            Ok(NamingCluster {
-                name: Text::clone(input.name()),
-                uid: cluster.server().and_then(|it| it.cluster_uid.as_deref()).map(str::to_owned),
-                taken_at: cluster.clock().as_ref().map(format_time),
-                references,
-                unread,
-            })
-        };
+    async fn named(&self) -> Result<Arc<NamedClusters>, Failure> {
         let mut clusters = Vec::new();
-        for (input, outcome) in read_each(self.inputs, look).await {
-            clusters.push(match outcome {
-                Ok(cluster) => cluster,
-                Err(failure) if failure.exit == Exit::Usage => return Err(failure),
-                Err(failure) => NamingCluster {
-                    name: Text::clone(input.name()),
-                    uid: None,
-                    taken_at: None,
-                    references: Vec::new(),
-                    unread: Some(format!("{:#}", failure.error)),
-                },
-            });
+        for (input, outcome) in
+            read_each(self.inputs, async |it| saved(it, self.connection).await).await?
+        {
+            clusters.push(outcome.unwrap_or_else(|failure| SavedBeside {
+                name: Text::clone(input.name()),
+                uid: None,
+                taken_at: None,
+                references: Err(format!("{:#}", failure.error)),
+            }));
         }
         self.distinct.holds(&clusters)?;
-        let unread = clusters.iter().map(|it| it.unread.clone()).collect();
-        let names = clusters.iter().map(|it| Text::clone(&it.name)).collect();
-        let references = clusters.into_iter().map(|it| it.references).collect();
-        let references = ReferencesOfClusters::new(references);
-        Ok((Arc::new(NamedClusters { names, references }), unread))
+        let named = clusters.into_iter().map(|it| (it.name, it.references));
+        Ok(Arc::new(NamedClusters::new(named)))
     }
 
     async fn plan(
         &self,
         input: &ClusterInput,
-        named: &(Arc<NamedClusters>, Vec<Option<String>>),
+        named: &Arc<NamedClusters>,
     ) -> Result<PlannedCluster, Failure> {
         let (from, _) = input.source(self.connection, self.namespace)?;
         let mut collected = collect(from, self.settings, None).await?;
@@ -174,25 +137,10 @@ impl PlanForSeveral<'_> {
         })
     }
 
-    /// The other clusters, as they are beside one.
-    fn beside(
-        &self,
-        input: &ClusterInput,
-        (named, unread): &(Arc<NamedClusters>, Vec<Option<String>>),
-    ) -> ClustersBeside {
+    /// The other clusters, as they are beside one. Dumps permit nothing.
+    fn beside(&self, input: &ClusterInput, named: &Arc<NamedClusters>) -> ClustersBeside {
         let own = self.inputs.iter().position(|it| it.name() == input.name());
-        let others = unread.iter().enumerate().filter(|(number, _)| Some(*number) != own);
-        let mut unread = others.filter_map(|(number, why)| {
-            let (name, why) = (&named.names[number], why.as_ref()?);
-            Some(facts::unknown_beside(name, why))
-        });
-        ClustersBeside {
-            groups: vec![Arc::clone(named)],
-            own,
-            unread: unread.next(),
-            // Dumps permit nothing.
-            are_all: false,
-        }
+        ClustersBeside { groups: vec![Arc::clone(named)], own, are_all: false }
     }
 
     fn show(planned: &[(&Text, PlannedCluster)], format: &Format) -> Result<(), Failure> {
