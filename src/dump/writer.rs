@@ -19,6 +19,8 @@ use super::flaw::DumpError;
 use super::{OWN_GROUP, OWN_HEADER, OWN_TRAILER, OWN_VERSION};
 use crate::platform::{private_file, sync_folder};
 
+/// Number of bytes that are written at once.
+const BUFFER: usize = 64 << 10;
 /// Largest number of bytes of the first line: a file that does not end it by then is not a dump.
 const LONGEST_HEADER: u64 = 1 << 20;
 
@@ -49,7 +51,8 @@ pub struct DumpWriter {
 enum LineOutput {
     Stdout(BufWriter<io::Stdout>),
     Plain(BufWriter<File>),
-    Gzip(Box<GzEncoder<BufWriter<File>>>),
+    /// The encoder clears a buffer of its own at each write, and JSON is written in very small ones.
+    Gzip(Box<BufWriter<GzEncoder<File>>>),
 }
 
 /// A line of ours, with the kind that readers look for.
@@ -70,19 +73,19 @@ impl DumpWriter {
         header: &impl Serialize,
     ) -> Result<Self, DumpError> {
         let mut writer = if path.as_os_str() == "-" {
-            let lines = Some(LineOutput::Stdout(BufWriter::with_capacity(64 << 10, io::stdout())));
+            let lines = Some(LineOutput::Stdout(BufWriter::with_capacity(BUFFER, io::stdout())));
             Self { path: path.to_owned(), lines, temporary: None, replace, count: 0 }
         } else {
             let path = resolved(path)?;
             may_replace(&path, replace)?;
             let failed = |source| DumpError::Write { path: path.clone(), source };
             let (temporary, file) = private_file_beside(&path).map_err(failed)?;
-            let file = BufWriter::with_capacity(64 << 10, file);
             let gzip = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("gz"));
             let lines = if gzip {
-                LineOutput::Gzip(Box::new(GzEncoder::new(file, Compression::default())))
+                let gzip = GzEncoder::new(file, Compression::default());
+                LineOutput::Gzip(Box::new(BufWriter::with_capacity(BUFFER, gzip)))
             } else {
-                LineOutput::Plain(file)
+                LineOutput::Plain(BufWriter::with_capacity(BUFFER, file))
             };
             let (lines, temporary) = (Some(lines), Some(temporary));
             Self { path, lines, temporary, replace, count: 0 }
@@ -163,10 +166,10 @@ impl LineOutput {
     fn close(self) -> io::Result<()> {
         let file = match self {
             Self::Stdout(mut out) => return out.flush(),
-            Self::Plain(file) => file,
-            Self::Gzip(gzip) => gzip.finish()?,
+            Self::Plain(file) => file.into_inner()?,
+            Self::Gzip(gzip) => gzip.into_inner()?.finish()?,
         };
-        file.into_inner()?.sync_all()
+        file.sync_all()
     }
 }
 

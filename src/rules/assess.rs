@@ -11,8 +11,8 @@ mod unread;
 mod scope;
 mod totals;
 
-use scope::{exempt, is_asked_for, object_key};
-pub use scope::{in_scope, is_left_out, metadata, object, subjects};
+use scope::{exempt, object_key};
+pub use scope::{in_scope, is_asked_for, is_left_out, metadata, object, subjects};
 pub use totals::{StoragePool, StorageTotals, Totals, Waste};
 pub use unread::UnreadGap;
 use unread::is_single;

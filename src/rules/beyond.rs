@@ -4,7 +4,7 @@ use std::{cell::RefCell, collections::HashSet};
 
 use super::{
     Assessor, CapacityRisk, Rule,
-    assess::{in_scope, is_left_out},
+    assess::{in_scope, is_asked_for, is_left_out},
 };
 use crate::cluster::{
     Cluster, Cx, NamedBeyond, Placed as _, ReferencesOfClusters, ReferencingVolume, Seen,
@@ -53,9 +53,7 @@ pub fn storage_references(
         let subject = Subject::Volume(id);
         let id = SHARED_BETWEEN_CLUSTERS.id;
         let is_left_out = is_left_out(cluster, settings, &subject, id);
-        let scope = &settings.scope;
-        let is_asked_for = scope.rules.is_empty() || scope.rules.contains(id);
-        let is_reported = is_asked_for && !scope.ignored.contains(id);
+        let is_reported = is_asked_for(settings, id) && !settings.scope.ignored.contains(id);
         ReferencingVolume {
             is_left_out,
             is_exempt: is_left_out && is_reported && in_scope(cluster, settings, &subject),

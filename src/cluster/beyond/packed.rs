@@ -1,7 +1,7 @@
 //! References of a cluster in little memory: of hundreds of clusters, few references meet another.
 
 use std::borrow::Cow;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 
 use flate2::Compression;
 use flate2::bufread::ZlibDecoder;
@@ -61,7 +61,9 @@ impl PackedReferences {
     /// Never: memory takes what is written.
     pub fn new(references: &[StorageReference]) -> Self {
         let mut packed = Self::default();
-        let mut lines = ZlibEncoder::new(Vec::new(), Compression::fast());
+        // The encoder clears a buffer of its own at each write, and JSON is written in very small ones.
+        let zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
+        let mut lines = BufWriter::with_capacity(64 << 10, zlib);
         for reference in references {
             for key in reference.reference().keys(&reference.places()) {
                 packed.own.extend(key.own);
@@ -71,7 +73,8 @@ impl PackedReferences {
                 .expect("because text is written to memory");
             lines.write_all(b"\n").expect("because it is written to memory");
         }
-        packed.lines = lines.finish().expect("because it is written to memory");
+        let zlib = lines.into_inner().expect("because it is written to memory");
+        packed.lines = zlib.finish().expect("because it is written to memory");
         for keys in [&mut packed.own, &mut packed.around] {
             keys.sort_unstable();
             keys.dedup();

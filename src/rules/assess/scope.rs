@@ -126,7 +126,7 @@ pub fn is_left_out(cluster: &Cluster, settings: &Settings, subject: &Subject, id
 }
 
 /// Whether the user asked for findings of a rule: if no rules are named, of every rule.
-pub(super) fn is_asked_for(settings: &Settings, id: RuleId) -> bool {
+pub fn is_asked_for(settings: &Settings, id: RuleId) -> bool {
     let rules = &settings.scope.rules;
     rules.is_empty() || rules.contains(id)
 }
