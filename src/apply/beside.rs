@@ -6,7 +6,7 @@ use futures::{StreamExt as _, stream};
 use tokio::sync::Mutex;
 
 use crate::client::Reader;
-use crate::cluster::{Cluster, ClustersBeside, NamedClusters, StorageReference};
+use crate::cluster::{Cluster, ClustersBeside, NamedClusters, NamedStorage, Unseen};
 use crate::model::{Kind, Question, Text};
 use crate::rules;
 use crate::sources::{
@@ -40,8 +40,8 @@ pub struct SavedBeside {
     pub uid: Option<Text>,
     /// Its clock, as text.
     pub taken_at: Option<String>,
-    /// What it names of storage; or why that is unknown.
-    pub references: Result<Vec<StorageReference>, String>,
+    /// What it names of storage.
+    pub named: NamedStorage,
 }
 
 /// Reads the clusters beside the one that is changed.
@@ -64,9 +64,6 @@ pub struct BesideLook {
     pub uids: BTreeMap<Text, Text>,
 }
 
-/// What a cluster names of storage, and its uid.
-type Named = (Vec<StorageReference>, Text);
-
 impl BesideReader {
     /// Reads these clusters, and takes what dumps say as it is. `are_all` is the user's word that there are no others.
     pub fn new(
@@ -76,7 +73,7 @@ impl BesideReader {
         are_all: bool,
     ) -> Self {
         let saved_uids = saved.iter().map(|it| it.uid.clone()).collect();
-        let named = saved.into_iter().map(|it| (it.name, it.references));
+        let named = saved.into_iter().map(|it| (it.name, it.named));
         let saved = Arc::new(NamedClusters::new(named));
         let (record_namespace, last) = (Text::clone(record_namespace), Mutex::default());
         Self { live, saved, saved_uids, record_namespace, are_all, last }
@@ -94,26 +91,27 @@ impl BesideReader {
         let looks: Vec<_> = looks.buffered(AT_ONCE).collect().await;
         let mut uids = BTreeMap::new();
         let named = looks.into_iter().map(|(cluster, look)| {
-            let references = look.map(|(references, uid)| {
+            let named = look.map(|(named, uid)| {
                 uids.insert(Text::clone(&cluster.name), uid);
-                references
+                named
             });
-            (Text::clone(&cluster.name), references)
+            (Text::clone(&cluster.name), named.unwrap_or_else(NamedStorage::unread))
         });
         let live = NamedClusters::new(named);
+        let are_read = live.are_read();
         let is_live =
             |uid: &Option<Text>| uid.as_ref().is_some_and(|it| uids.values().any(|uid| uid == it));
         let clusters = ClustersBeside {
             groups: vec![Arc::clone(&self.saved), Arc::new(live)],
             own: None,
-            are_all: self.are_all && self.saved_uids.iter().all(is_live),
+            are_all: self.are_all && are_read && self.saved_uids.iter().all(is_live),
         };
         let look = BesideLook { clusters, uids };
         *last = Some((began, look.clone()));
         look
     }
 
-    async fn look(&self, cluster: &LiveBeside) -> Result<Named, String> {
+    async fn look(&self, cluster: &LiveBeside) -> Result<(NamedStorage, Text), String> {
         let reader = cluster.reader.as_ref().map_err(String::clone)?;
         let options = LiveOptions {
             kinds: NAMING.to_vec(),
@@ -128,16 +126,14 @@ impl BesideReader {
         answered.map_err(|error| error.to_string())?;
         let uid = intake.cluster.server().and_then(|it| it.cluster_uid.as_deref());
         let uid = uid.ok_or("its uid, that of namespace kube-system, could not be read")?.into();
-        Ok((named_storage(&intake.cluster, true)?, uid))
+        Ok((named_storage(&intake.cluster, true), uid))
     }
 }
 
 /// Returns what a cluster names of storage. A dump permits nothing: what else it lacks than volumes is no matter.
-///
-/// # Errors
-/// When a kind that names storage was not read, with the reason.
-pub fn named_storage(cluster: &Cluster, is_live: bool) -> Result<Vec<StorageReference>, String> {
+pub fn named_storage(cluster: &Cluster, is_live: bool) -> NamedStorage {
     let kinds = if is_live { &NAMING[..] } else { &[Kind::PersistentVolume] };
-    rules::named_storage(cluster, kinds)
-        .map_err(|unseen| format!("{} were not read: {}", unseen.kind.plural(), unseen.reason))
+    let (references, read) = rules::named_storage(cluster, kinds);
+    let why = |it: Unseen| format!("{} were not read: {}", it.kind.plural(), it.reason);
+    NamedStorage { references, unread: read.err().map(why) }
 }

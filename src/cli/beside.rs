@@ -34,11 +34,15 @@ impl Collected {
         let inputs = beside(&settings.beside, connection, own_context.as_deref())?;
         let own = self.intake.cluster.server().and_then(|it| it.cluster_uid.clone());
         let (live, dumps): (Vec<_>, Vec<_>) = inputs.into_iter().partition(ClusterInput::is_live);
-        let mut dumped = Vec::new();
+        let mut dumped: Vec<SavedBeside> = Vec::new();
         for (input, read) in read_each(&dumps, async |it| saved(it, connection).await).await? {
             let dump = read?;
             if own.is_some() && dump.uid.as_deref() == own.as_deref() {
                 return Err(is_own(input.name()));
+            }
+            let is_same = |it: &&SavedBeside| dump.uid.is_some() && it.uid == dump.uid;
+            if let Some(first) = dumped.iter().find(is_same) {
+                return Err(are_one(&first.name, &dump.name, dump.uid.as_deref()));
             }
             let taken_at = dump.taken_at.as_deref().unwrap_or("an unknown time");
             self.notes.push(format!(
@@ -61,8 +65,7 @@ impl Collected {
                 return Err(is_own(name));
             }
             if let Some(first) = names.insert(uid, name) {
-                let told = format!("--beside: {first} and {name} are one cluster (uid {uid})");
-                return Err(Failure::usage(escape_control(&told).into_owned()));
+                return Err(are_one(first, name, Some(uid)));
             }
         }
         self.intake.cluster.set_beside(look.clusters);
@@ -84,7 +87,7 @@ pub(super) async fn saved(
         name: Text::clone(input.name()),
         uid: uid.map(Text::from),
         taken_at: cluster.clock().as_ref().map(format_time),
-        references: named_storage(cluster, input.is_live()),
+        named: named_storage(cluster, input.is_live()),
     })
 }
 
@@ -98,7 +101,15 @@ async fn connected(input: &ClusterInput, connection: &ConnectionArgs) -> LiveBes
     }
 }
 
+fn are_one(first: &str, second: &str, uid: Option<&str>) -> Failure {
+    let uid = uid.unwrap_or_default();
+    let told = format!("--beside: {first} and {second} are one cluster (uid {uid})");
+    Failure::usage(escape_control(&told).into_owned())
+}
+
 fn is_own(name: &Text) -> Failure {
     let told = format!("--beside {} is the cluster that is changed", escape_control(name));
-    Failure::usage(told)
+    Failure::usage(told).hint(Some(
+        "one that was cloned with its uid is compared by audit: save both, then -f A=DUMP -f B=DUMP --distinct A,B",
+    ))
 }

@@ -18,7 +18,7 @@ use super::{
     Exit, Failure,
     args::ConnectionArgs,
     collect::{ClusterSource, ProgressLine, connect},
-    reading::{DumpSourceArgs, is_cluster_name},
+    reading::{DumpSourceArgs, are_legible, is_cluster_name},
     terminal,
 };
 use crate::{
@@ -286,6 +286,7 @@ impl ClustersArgs {
         source: &DumpSourceArgs,
         connection: &ConnectionArgs,
     ) -> Result<Option<Vec<ClusterInput>>, Failure> {
+        are_legible(source.files())?;
         let any_named = source.files().iter().any(|it| named(it).is_some());
         if self.contexts.is_empty() && self.each.is_empty() && !any_named {
             return Ok(None);
@@ -427,13 +428,17 @@ fn each(folder: &Path) -> Result<Vec<ClusterInput>, Failure> {
         path.is_dir() || ending.is_some_and(|it| ENDINGS.contains(&&*it))
     };
     let (paths, others): (Vec<_>, Vec<_>) = paths.partition(is_dump);
+    let is_special =
+        |path: &PathBuf| std::fs::metadata(path).is_ok_and(|it| !it.is_file() && !it.is_dir());
+    let (special, paths): (Vec<_>, Vec<_>) = paths.into_iter().partition(is_special);
+    let of_another_name = format!("a dump ends in {}", ENDINGS.join(", "));
+    let left_out = others.iter().map(|it| (it, &*of_another_name));
+    for (path, why) in left_out.chain(special.iter().map(|it| (it, "it is not a file"))) {
+        let told = format!("note: {} is not read: {why}", path.display());
+        terminal::note(&escape_control(&told));
+    }
     if paths.is_empty() {
         return Err(Failure::usage(format!("{shown} holds no dump")));
-    }
-    for path in others {
-        let told =
-            format!("note: {} is not read: a dump ends in {}", path.display(), ENDINGS.join(", "));
-        terminal::note(&escape_control(&told));
     }
     let mut names = BTreeSet::new();
     let inputs = paths.into_iter().map(|path| {

@@ -130,9 +130,11 @@ impl ExplainArgs {
         let complete = judged.is_complete();
         judged.tell();
         let (mut found, mut absent) = (Vec::new(), Vec::new());
-        for (cluster, explained, compared) in judged.into_taken() {
+        for (cluster, explained, compared, elsewhere) in judged.into_taken() {
             match explained {
-                Ok(explanation) => found.push(explanation.of_cluster(cluster, compared)),
+                Ok(explanation) => {
+                    found.push(explanation.of_cluster(cluster, compared, &elsewhere));
+                }
                 Err(failure) => absent.push((cluster.name, failure)),
             }
         }

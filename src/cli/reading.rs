@@ -1,6 +1,9 @@
 //! Flags about what is read and how it is judged, which `audit` and `explain` share.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
@@ -14,7 +17,7 @@ use super::{
 use crate::{
     dump::Input,
     facts::quoted,
-    model::{Kind, Settings, Text, Threshold, Time, parse_time},
+    model::{Kind, Settings, Text, Threshold, Time, escape_control, parse_time},
     output::wire::Source,
 };
 
@@ -208,6 +211,23 @@ fn of_cluster<'a>(said: &'a str, names: &'a BTreeSet<Text>) -> (Option<&'a str>,
 pub(super) fn is_cluster_name(name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || ".-".contains(c);
     !name.is_empty() && name.chars().all(is_part)
+}
+
+/// Holds that each `NAME=FILE` has a file, and a name that is one.
+pub(super) fn are_legible(files: &[PathBuf]) -> Result<(), Failure> {
+    for typed in files {
+        let Some((name, file)) = typed.to_str().and_then(|it| it.split_once('=')) else { continue };
+        let shown = escape_control(&typed.to_string_lossy()).into_owned();
+        let why = match is_cluster_name(name) {
+            true if file.is_empty() => "no file is named",
+            false if !typed.exists() && Path::new(file).exists() => {
+                "a name of a cluster has only a-z, 0-9, . and -"
+            }
+            _ => continue,
+        };
+        return Err(Failure::usage(format!("{shown}: {why}")));
+    }
+    Ok(())
 }
 
 fn time(text: &str) -> Result<Time, Failure> {

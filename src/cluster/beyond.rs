@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 pub use packed::PackedReferences;
 
 use super::{Placed, Seen, Unseen};
-use crate::drivers::{Overlap, Place, Reach, Reference, Relation, used};
+use crate::drivers::{ExactKey, Overlap, Place, Reach, Reference, Relation, used};
 use crate::model::{
     Attributes, BackendKey, Bytes, ClaimKey, Kind, ObjectKey, ObjectRef, Text, Uid,
 };
@@ -25,6 +25,8 @@ pub struct StorageReference {
     pub backend: BackendKey,
     /// The attributes that decide what that is.
     pub attributes: Attributes,
+    /// Whether that is somewhere in the storage of its driver: a snapshot, of which its handle does not tell the volume.
+    pub is_somewhere: bool,
     /// More of a `PersistentVolume`.
     pub volume: Option<Box<ReferencingVolume>>,
 }
@@ -104,12 +106,33 @@ const MOST: usize = 32;
 /// One reference of each cluster for each key.
 type ByKey = HashMap<u64, Vec<(u32, u32)>>;
 
+/// References by the places that they name.
+#[derive(Debug, Default)]
+struct PlaceIndex {
+    at: ByKey,
+    beneath: ByKey,
+}
+
+impl PlaceIndex {
+    fn file(&mut self, key: ExactKey, id: (u32, u32)) {
+        key.own.into_iter().for_each(|own| file(&mut self.at, own, id));
+        for around in key.around {
+            file(&mut self.beneath, around, id);
+        }
+    }
+}
+
 /// References of several clusters.
 #[derive(Debug, Default)]
 pub struct ReferencesOfClusters {
     clusters: Vec<Vec<StorageReference>>,
-    at: ByKey,
-    beneath: ByKey,
+    places: PlaceIndex,
+    /// What is undecided, by its space; and what is somewhere in the storage of a family, by that.
+    undecided: ByKey,
+    /// Anything else, by its space.
+    spaces: ByKey,
+    /// Whether a doubt is enough: a change is refused for it.
+    takes_doubts: bool,
 }
 
 impl ReferencesOfClusters {
@@ -131,20 +154,42 @@ impl ReferencesOfClusters {
                 let id = (short(cluster), short(number));
                 let reference = &references[number];
                 for key in reference.reference().keys(&reference.places()) {
-                    key.own.into_iter().for_each(|own| file(&mut index.at, own, id));
-                    for around in key.around {
-                        file(&mut index.beneath, around, id);
-                    }
+                    index.places.file(key, id);
                 }
             }
         }
         let destroys = |(cluster, number): &(u32, u32)| {
             index.clusters[*cluster as usize][*number as usize].may_destroy()
         };
-        for entries in index.at.values_mut().chain(index.beneath.values_mut()) {
+        for entries in index.places.at.values_mut().chain(index.places.beneath.values_mut()) {
             entries.sort_by_key(|it| !destroys(it));
         }
         index
+    }
+
+    /// Files the references as well under what they may be: a change is refused for that.
+    fn with_doubts(mut self) -> Self {
+        self.takes_doubts = true;
+        for (cluster, references) in self.clusters.iter().enumerate() {
+            for (number, reference) in references.iter().enumerate() {
+                let id = (short(cluster), short(number));
+                if reference.is_somewhere {
+                    file(&mut self.undecided, family_key(&reference.reference()), id);
+                    continue;
+                }
+                for place in reference.places() {
+                    let of = match place.doubt() {
+                        Some(_) => &mut self.undecided,
+                        None => &mut self.spaces,
+                    };
+                    file(of, place.space_key(), id);
+                    if let Some(key) = place.wide_key() {
+                        self.places.file(key, id);
+                    }
+                }
+            }
+        }
+        self
     }
 
     /// The references of each cluster.
@@ -165,27 +210,45 @@ impl ReferencesOfClusters {
             let others = entries.into_iter().flatten();
             found.extend(others.filter(|it| Some(it.0 as usize) != besides).take(MOST));
         };
-        let keys = reference.keys(places);
+        let mut keys = reference.keys(places);
+        if self.takes_doubts {
+            keys.extend(places.iter().filter_map(Place::wide_key));
+        }
         for key in &keys {
             for at in key.around.iter().chain(&key.own) {
-                take(self.at.get(at));
+                take(self.places.at.get(at));
             }
-            take(key.own.and_then(|own| self.beneath.get(&own)));
+            take(key.own.and_then(|own| self.places.beneath.get(&own)));
         }
+        take(self.undecided.get(&family_key(reference)));
+        for place in places {
+            take(self.undecided.get(&place.space_key()));
+            take(self.spaces.get(&place.space_key()).filter(|_| place.doubt().is_some()));
+        }
+        let keys = reference.telling_keys(places);
         found.sort_unstable();
         found.dedup();
         let named = found.into_iter().filter_map(|(cluster, number)| {
             let (cluster, number) = (cluster as usize, number as usize);
             let other = &self.clusters[cluster][number];
+            if other.is_somewhere {
+                let doubt = Some(SOMEWHERE.to_owned());
+                let relation = Relation::Equal;
+                return Some(NamedBeyond { cluster, number, reference: other, relation, doubt });
+            }
             let theirs = other.places();
             let pairs = places.iter().flat_map(|mine| theirs.iter().map(move |it| (mine, it)));
             let overlaps = pairs.filter_map(|(mine, it)| {
-                let overlap = mine.overlap(it).filter(Overlap::is_certain)?;
-                Some((overlap.relation, doubt(reference, mine, &other.reference(), it)))
+                let Overlap { relation, doubt: unsure } = mine.overlap(it)?;
+                match unsure {
+                    None => Some((relation, doubt(reference, mine, &other.reference(), it))),
+                    Some(why) => (self.takes_doubts || mine.is_open() || it.is_open())
+                        .then(|| (relation, Some(why.into_owned()))),
+                }
             });
             let closest = overlaps.min_by_key(|(relation, doubt)| (doubt.is_some(), *relation));
             let is_loose = || {
-                let others = other.reference().keys(&theirs);
+                let others = other.reference().telling_keys(&theirs);
                 others.iter().any(|it| it.own.is_some() && keys.iter().any(|key| key.own == it.own))
             };
             let loose = || is_loose().then(|| (Relation::Equal, Some(LOOSE.to_owned())));
@@ -195,6 +258,22 @@ impl ReferencesOfClusters {
         let mut named: Vec<_> = named.collect();
         named.sort_by_key(|it| !it.reference.may_destroy());
         named
+    }
+}
+
+/// What a cluster names of storage, as far as it was read.
+#[derive(Debug, Default)]
+pub struct NamedStorage {
+    /// What it names.
+    pub references: Vec<StorageReference>,
+    /// Why it is unknown whether that is all.
+    pub unread: Option<String>,
+}
+
+impl NamedStorage {
+    /// Returns what is known of a cluster that could not be read.
+    pub fn unread(why: String) -> Self {
+        Self { unread: Some(why), ..Self::default() }
     }
 }
 
@@ -208,17 +287,21 @@ pub struct NamedClusters {
 }
 
 impl NamedClusters {
-    /// Puts clusters into one index: what each names of storage, or why that is unknown.
-    pub fn new(
-        clusters: impl Iterator<Item = (Text, Result<Vec<StorageReference>, String>)>,
-    ) -> Self {
+    /// Puts clusters into one index.
+    pub fn new(clusters: impl Iterator<Item = (Text, NamedStorage)>) -> Self {
         let (mut names, mut references, mut unread) = (Vec::new(), Vec::new(), Vec::new());
-        for (name, read) in clusters {
+        for (name, named) in clusters {
             names.push(name);
-            unread.push(read.as_ref().err().cloned());
-            references.push(read.unwrap_or_default());
+            unread.push(named.unread);
+            references.push(named.references);
         }
-        Self { names, references: ReferencesOfClusters::new(references), unread }
+        let references = ReferencesOfClusters::new(references).with_doubts();
+        Self { names, references, unread }
+    }
+
+    /// Whether all was read of each.
+    pub fn are_read(&self) -> bool {
+        self.unread.iter().all(Option::is_none)
     }
 
     /// Returns the first of them, but for this one, of which it is unknown what it names.
@@ -279,6 +362,13 @@ fn file(index: &mut ByKey, key: u64, (cluster, number): (u32, u32)) {
     }
 }
 
+/// The key of everything of a family.
+fn family_key(reference: &Reference<'_>) -> u64 {
+    Place::device(reference.family.id, "").space_key()
+}
+
+/// The doubt where something of the same driver is named, and what is unknown.
+const SOMEWHERE: &str = "it is unknown which volume that snapshot was taken of";
 /// The doubt where only a handle or an id is the same.
 const LOOSE: &str =
     "both have one handle or id, and it is unknown whether that is on the same system";

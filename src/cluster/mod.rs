@@ -17,8 +17,8 @@ mod table;
 mod touch;
 
 pub use beyond::{
-    ClustersBeside, NamedBeyond, NamedClusters, PackedReferences, ReferencesOfClusters,
-    ReferencingVolume, StorageReference,
+    ClustersBeside, NamedBeyond, NamedClusters, NamedStorage, PackedReferences,
+    ReferencesOfClusters, ReferencingVolume, StorageReference,
 };
 pub(crate) use coverage::{Coverage, Seen, Unseen};
 pub use cx::{Cx, Facts, Lookup, Others};

@@ -169,8 +169,16 @@ impl<'a> Reference<'a> {
     }
 
     /// Returns the keys by which references of several clusters are found that name the same storage at these places, or
-    /// may: by the handle where the places do not tell, or where an id is known in one network only.
+    /// may.
     pub fn keys(&self, places: &[Place<'_>]) -> Vec<ExactKey> {
+        let mut keys = self.telling_keys(places);
+        keys.extend(places.iter().filter_map(Place::open_key));
+        keys
+    }
+
+    /// Returns the keys of which one is enough for a doubt: by the handle where the places do not tell, or where an id is
+    /// known in one network only.
+    pub fn telling_keys(&self, places: &[Place<'_>]) -> Vec<ExactKey> {
         let mut keys: Vec<_> = places.iter().flat_map(Place::exact_keys).collect();
         if keys.is_empty() || self.reach() == Reach::Network {
             keys.extend(Place::loose_keys(self, places));

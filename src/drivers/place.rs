@@ -207,6 +207,11 @@ impl<'a> Place<'a> {
         matches!(self.extent, Extent::Device(_))
     }
 
+    /// Whether the place is a directory, or in one.
+    pub fn is_directory(&self) -> bool {
+        matches!(self.extent, Extent::Directory(_) | Extent::Within(..))
+    }
+
     /// Whether only a number names a device, which every target and server has.
     pub fn is_number(&self) -> bool {
         matches!(&self.extent, Extent::Device(name) if is_number(name))
@@ -235,6 +240,12 @@ impl<'a> Place<'a> {
     /// Whether a part of its realm is one by its UUID, as a Ceph cluster is.
     pub fn has_uuid(&self) -> bool {
         self.realm.iter().any(|part| keys::last_uuid(part.name()).is_some())
+    }
+
+    /// Whether a part of its realm is unknown, or what it is in its space.
+    pub fn is_open(&self) -> bool {
+        matches!(self.extent, Extent::Undecided(..))
+            || self.realm.iter().any(|part| matches!(part, Part::Unknown(_)))
     }
 
     /// Returns why nothing is known of the place, if so.

@@ -70,7 +70,7 @@ pub(crate) use in_use::{
 };
 pub(crate) use neighbours::{
     Nearness, SharedStorage, excludes_in_a_pod, first_destroyer, kept_record_read, lies,
-    lies_certainly, neighbours,
+    lies_beyond, neighbours,
 };
 pub(crate) use node::{
     deleter_gone, deletes_on_node, detaching_waits_for, how_to_detach, lies_on_node,

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use super::driver::{self, of_kept};
-use crate::cluster::{Cx, Others, Placed, Seen, Unseen};
+use crate::cluster::{Cx, NamedBeyond, Others, Placed, Seen, Unseen};
 use crate::drivers::{self, Extent, Overlap, Place, Reference, Relation, meeting};
 use crate::facts::{
     Owner,
@@ -385,12 +385,22 @@ pub const fn lies(overlap: &Overlap) -> &'static str {
 }
 
 /// Describes how what certainly shares storage lies to a volume.
-pub const fn lies_certainly(relation: Relation) -> &'static str {
+const fn lies_certainly(relation: Relation) -> &'static str {
     match relation {
         Relation::Equal => "references the same backend volume",
         Relation::Inside => "lies inside it",
         Relation::Around => "contains it",
     }
+}
+
+/// Says what an object of another cluster has to do with a volume, and why that is a doubt, if it is.
+pub fn lies_beyond(cluster: &str, named: &NamedBeyond<'_>) -> String {
+    let who = named.reference.object();
+    let lies = match &named.doubt {
+        None => lies_certainly(named.relation).to_owned(),
+        Some(why) => format!("may reference the same storage: {why}"),
+    };
+    format!("{who} of cluster {cluster} {lies}")
 }
 
 #[cfg(test)]

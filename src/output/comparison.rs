@@ -280,7 +280,8 @@ fn is_another(a: &ObjectReference, b: &ObjectReference) -> bool {
 /// State of a finding compared with an earlier report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BaselineState {
-    /// The earlier report lacks the finding, or has it less severe, or about another object of the same name.
+    /// The earlier report lacks the finding, or has it less severe, with fewer clusters, or about another object of the
+    /// same name.
     New,
     /// The earlier report has the finding.
     Known,
@@ -383,7 +384,10 @@ impl SavedReport {
         match self.find(&finding.id, &finding.cluster, &finding.object) {
             Some(earlier) => {
                 let rose = is_worse(&finding.severity, &earlier.severity);
-                match rose || is_another(&earlier.object, &finding.object) {
+                // A cluster more has to do with it.
+                let mut beyond = finding.related.iter().filter_map(|it| it.cluster.as_ref());
+                let spread = beyond.any(|it| !earlier.beyond.contains(it));
+                match rose || spread || is_another(&earlier.object, &finding.object) {
                     true => BaselineState::New,
                     false => BaselineState::Known,
                 }

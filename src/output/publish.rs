@@ -1,6 +1,6 @@
 //! Conversion of what was judged into the public shapes of [`wire`](super::wire).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::wire::{
     self, API_VERSION, ClusterIdentity, EventFinding, NamedFinding, ObjectReference, ReportHead,
@@ -8,10 +8,11 @@ use super::wire::{
 };
 use crate::cluster::Cluster;
 use crate::model::{
-    self, FindingEvent, ObjectKey, ObjectRef, RuleId, Scope, Settings, Severity, Text, Threshold,
-    Time, format_bytes, format_duration, format_time,
+    self, Bytes, FindingEvent, Kind, ObjectKey, ObjectRef, RuleId, Scope, Settings, Severity, Text,
+    Threshold, Time, VerdictState, format_bytes, format_duration, format_time,
 };
-use crate::rules::{StoragePool, StorageTotals, Totals, UnreadGap, Waste};
+use crate::remedies::{RECLAIM, is_refused_beside};
+use crate::rules::{self, NamedElsewhere, StoragePool, StorageTotals, Totals, UnreadGap, Waste};
 
 /// Origin of a report, which the cluster does not contain.
 #[derive(Debug, Clone)]
@@ -112,6 +113,47 @@ pub fn finding(finding: model::Finding, now: Option<Time>) -> wire::Finding {
     }
 }
 
+/// Volumes of a cluster whose storage other clusters name: no remedy that may destroy it is offered.
+#[derive(Debug, Default)]
+pub struct Elsewhere(HashMap<ObjectKey, (String, Bytes)>);
+
+impl Elsewhere {
+    /// Adds a volume, and its claim.
+    pub fn add(&mut self, named: NamedElsewhere) {
+        if let Some(claim) = named.claim {
+            self.0.insert(claim, (named.reason.clone(), 0));
+        }
+        self.0.insert(named.volume, (named.reason, named.capacity));
+    }
+
+    /// Withdraws such remedies from findings, and returns the capacity that gc could have reclaimed by them.
+    pub fn withdraw(&self, findings: &mut [wire::Finding]) -> Bytes {
+        let fixable = VerdictState::Fixable.name();
+        let mut withdrawn: Bytes = 0;
+        for it in findings.iter_mut().filter(|it| !self.0.is_empty() && it.verdict.state == fixable)
+        {
+            let Some((reason, capacity)) = it.object.key().and_then(|key| self.0.get(&key)) else {
+                continue;
+            };
+            let remedies = rules::find(&it.id).map_or(&[][..], |rule| rule.remedies);
+            if !remedies.iter().any(|remedy| is_refused_beside(remedy.id())) {
+                continue;
+            }
+            if remedies.iter().any(|remedy| remedy.id() == RECLAIM.id) {
+                withdrawn = withdrawn.saturating_add(*capacity);
+            }
+            it.verdict = wire::Verdict {
+                state: VerdictState::Blocked.name().to_owned(),
+                reason: reason.clone(),
+            };
+            if let Some(remedy) = &mut it.remedy {
+                remedy.command = None;
+            }
+        }
+        withdrawn
+    }
+}
+
 /// Puts the change of a finding into its public shape.
 pub fn finding_event(event: FindingEvent, now: Option<Time>) -> wire::FindingEvent {
     let present = |it: Box<model::Finding>| EventFinding::Present(Box::new(finding(*it, now)));
@@ -164,6 +206,20 @@ pub(super) fn reference(object: &model::ObjectRef) -> ObjectReference {
         namespace: object.key.namespace.as_ref().map(ToString::to_string),
         name: object.key.name.to_string(),
         uid: object.uid.as_ref().map(ToString::to_string),
+    }
+}
+
+impl ObjectReference {
+    /// Returns its kind, if it is one that the tool knows.
+    pub fn known_kind(&self) -> Option<Kind> {
+        let group = self.api_version.rsplit_once('/').map_or("", |(group, _)| group);
+        Kind::parse(group, &self.kind)
+    }
+
+    /// Returns its key, if its kind is known.
+    pub fn key(&self) -> Option<ObjectKey> {
+        let namespace = self.namespace.as_deref().map(Into::into);
+        Some(ObjectKey { kind: self.known_kind()?, namespace, name: (&*self.name).into() })
     }
 }
 

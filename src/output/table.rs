@@ -281,8 +281,7 @@ fn fitting(text: &str, room: usize) -> usize {
 
 /// Returns the name that people use for an object.
 pub fn short_name(object: &ObjectReference) -> String {
-    let group = object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
-    let short = Kind::parse(group, &object.kind).map_or("", Kind::short);
+    let short = object.known_kind().map_or("", Kind::short);
     match &object.namespace {
         Some(namespace) => format!("{short}/{namespace}/{}", object.name),
         None => format!("{short}/{}", object.name),

@@ -429,7 +429,8 @@ pub struct BaselineComparison {
     pub taken_at: Option<String>,
     /// Which tool made it.
     pub tool: Option<Tool>,
-    /// How many findings are new: they were not there, were less severe, or are about another object of the same name.
+    /// How many findings are new: they were not there, were less severe, had fewer clusters, or are about another object
+    /// of the same name.
     pub new: usize,
     /// How many findings were there.
     pub known: usize,

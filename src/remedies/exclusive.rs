@@ -7,7 +7,7 @@ use super::{
     checks::{self, Checked, ReliedFlags},
     keep_backend, snapshot_first,
 };
-use crate::cluster::{Cx, NamedBeyond, Placed, Seen};
+use crate::cluster::{Cx, Placed, Seen};
 use crate::drivers::{self, Destruction, Family, Fate, Place, Reach, Reference};
 use crate::facts::{self, Copied, Nearness, Owner};
 use crate::model::{ClaimPhase, SnapshotContent, SnapshotSource, Text, Undo, Volume};
@@ -162,11 +162,8 @@ pub(super) fn clearance(
     let marks = facts::marks_of_others(volume);
     let restored =
         "Velero restored it, so another cluster may have a PersistentVolume of the same storage";
-    if marks.restored {
-        word.stands_for_other_clusters(cx, restored, relies_on);
-    }
-    if let Some(doubt) = copied(cx, volume) {
-        word.stands_for_other_clusters(cx, &doubt, relies_on);
+    for doubt in marks.restored.then(|| restored.to_owned()).into_iter().chain(copied(cx, volume)) {
+        word.stands_for_other_clusters(cx, volume, &doubt, relies_on);
     }
     if let Some(keeper) = marks.kept_by {
         clearance
@@ -193,7 +190,7 @@ pub(super) fn made_here(
 /// Requires the user's assertion for a volume that may be a copy of one in another cluster (R-DRV-9).
 pub(super) fn is_no_copy(cx: &Cx, volume: &Volume, owner: &Owner, relies_on: &mut ReliedFlags) {
     if let Some(doubt) = copied(cx, volume) {
-        Word::of(cx, volume, owner, None).stands_for_other_clusters(cx, &doubt, relies_on);
+        Word::of(cx, volume, owner, None).stands_for_other_clusters(cx, volume, &doubt, relies_on);
     }
 }
 
@@ -216,14 +213,8 @@ fn named_beside(
         return Ok(Ok(()));
     }
     let named = beside.naming(&reference, places)?;
-    let who = |cluster: &Text, it: &NamedBeyond| {
-        let object = it.reference.object();
-        format!("{object} of cluster {cluster}")
-    };
     let certain = named.iter().filter(|(_, it)| it.doubt.is_none());
-    let certain: Vec<_> = certain
-        .map(|(cluster, it)| format!("{} {}", who(cluster, it), facts::lies_certainly(it.relation)))
-        .collect();
+    let certain: Vec<_> = certain.map(|(cluster, it)| facts::lies_beyond(cluster, it)).collect();
     if !certain.is_empty() {
         let more = match certain.len().saturating_sub(NAMED) {
             0 => String::new(),
@@ -232,9 +223,7 @@ fn named_beside(
         return Ok(Err(format!("{}{more}", certain[..certain.len().min(NAMED)].join(", "))));
     }
     if let Some((cluster, it)) = named.first() {
-        let why = it.doubt.as_deref().unwrap_or_default();
-        let doubt = format!("{} may reference the same storage: {why}", who(cluster, it));
-        word.stands_for(&doubt, relies_on);
+        word.stands_for(&facts::lies_beyond(cluster, it), relies_on);
     }
     Ok(Ok(()))
 }
@@ -300,10 +289,22 @@ impl<'a> Word<'a> {
         relies_on.lack(FLAG, doubt, lifts);
     }
 
-    /// Requires the same for a volume of which another cluster may have a copy, unless all clusters that can were read.
-    fn stands_for_other_clusters(&self, cx: &Cx, doubt: &str, relies_on: &mut ReliedFlags) {
+    /// Requires the same for a volume of which another cluster may have a copy, unless it was compared with all clusters
+    /// that can.
+    fn stands_for_other_clusters(
+        &self,
+        cx: &Cx,
+        volume: &Volume,
+        doubt: &str,
+        relies_on: &mut ReliedFlags,
+    ) {
+        let is_compared = || {
+            let backend = volume.backend.as_ref();
+            let reach = backend.map(|it| Reference::of(it, &volume.attributes).reach());
+            reach.is_some_and(|it| it != Reach::Cluster)
+        };
         match cx.cluster().beside() {
-            Some(beside) if beside.are_all => relies_on.rely(ALL_CLUSTERS),
+            Some(beside) if beside.are_all && is_compared() => relies_on.rely(ALL_CLUSTERS),
             _ => self.stands_for(doubt, relies_on),
         }
     }

@@ -104,6 +104,11 @@ impl fmt::Debug for dyn RemedyDeclaration {
     }
 }
 
+/// Whether a remedy is refused where another cluster names the storage (semantics K.4), by its id.
+pub fn is_refused_beside(id: &str) -> bool {
+    [RECLAIM.id, CONDEMN.id, DELETE_CLAIM.id, FIX_CLAIM.id, DELETE_LEFTOVER.id].contains(&id)
+}
+
 /// All remedies for volumes.
 pub static REMEDIES: [&Remedy; 10] = [
     &RECLAIM,

@@ -14,7 +14,7 @@ use crate::drivers::{self, Fate, Place, Reach, Reference, Relation};
 use crate::facts::{self, SharedStorage};
 use crate::model::{
     Attributes, BackendKey, Bytes, Finding, Kind, ObjectId, ObjectKey, ObjectRef, Settings,
-    Severity, Text, Volume, VolumeColumns, first_of,
+    Severity, SnapshotSource, Text, Volume, VolumeColumns, first_of,
 };
 
 /// The rules that compare clusters, in the order of the documentation.
@@ -49,7 +49,7 @@ pub fn storage_references(
     settings: &Settings,
 ) -> Vec<StorageReference> {
     let cx = &assessor.cx(cluster, settings);
-    references_with(cx, |id, volume| {
+    let mut found = references_with(cx, |id, volume| {
         let subject = Subject::Volume(id);
         let id = SHARED_BETWEEN_CLUSTERS.id;
         let is_left_out = is_left_out(cluster, settings, &subject, id);
@@ -60,19 +60,19 @@ pub fn storage_references(
             is_at_risk: assessor.is_at_risk(cx, &subject),
             ..volume
         }
-    })
+    });
+    found.retain(|it| !it.is_somewhere);
+    found
 }
 
-/// Collects the same of a cluster that is not reported.
-///
-/// # Errors
-/// When one of these kinds, or the record of kept backend volumes, was not read.
-pub fn named_storage(cluster: &Cluster, kinds: &[Kind]) -> Seen<Vec<StorageReference>> {
+/// Collects the same of a cluster that is not reported, and says whether that is all: whether these kinds, and the record
+/// of kept backend volumes, were read.
+pub fn named_storage(cluster: &Cluster, kinds: &[Kind]) -> (Vec<StorageReference>, Seen<()>) {
     let (settings, facts) = (Settings::default(), RefCell::default());
     let cx = Cx::new(cluster, &settings, &facts);
-    kinds.iter().try_for_each(|kind| cx.all_of(*kind))?;
-    facts::kept_record_read(&cx)?;
-    Ok(references_with(&cx, |_, volume| volume))
+    let read = kinds.iter().try_for_each(|kind| cx.all_of(*kind));
+    let read = read.and_then(|()| facts::kept_record_read(&cx));
+    (references_with(&cx, |_, volume| volume), read)
 }
 
 fn references_with(
@@ -103,11 +103,18 @@ fn referencing(cx: &Cx, volume: &Volume) -> ReferencingVolume {
         driver: facts::owner(volume).name().clone(),
         policy: volume.reclaim_policy.to_string().into(),
         may_destroy: facts::may_destroy(cx, volume),
-        is_shared: SharedStorage::is_file_system(volume),
+        is_shared: SharedStorage::is_file_system(volume)
+            && (volume.is_shared || is_in_directory(&volume.places())),
         is_left_out: false,
         is_exempt: false,
         is_at_risk: false,
     }
+}
+
+/// Whether all that is known of a volume is a directory; a device may be exported by a server, too.
+fn is_in_directory(places: &[Place<'_>]) -> bool {
+    places.iter().any(Place::is_directory)
+        && !places.iter().any(|it| it.is_device() && !it.is_bucket())
 }
 
 /// Adds what is no `PersistentVolume`: volumes that pods describe themselves, attachments, snapshots, kept records.
@@ -125,12 +132,23 @@ fn add_others(cluster: &Cluster, found: &mut Vec<StorageReference>) {
     }
     for (_, content) in cluster.snapshots() {
         // What is taken, and does not hang on its volume, is another disk.
-        let fate = drivers::family(&content.driver).snapshots.fate_of(content.handle.as_deref());
-        if fate == Fate::Independent && !content.in_progress() {
+        let snapshots = &drivers::family(&content.driver).snapshots;
+        let handle = content.handle.as_deref();
+        let is_apart = matches!(snapshots.fate_of(handle), Fate::Independent | Fate::None);
+        if is_apart && !content.in_progress() {
             continue;
         }
         for backend in content.backends() {
             found.extend(reference(content.object().key, &backend, &none));
+        }
+        if content.source == SnapshotSource::Existing {
+            let of = snapshots.volume_of_handle.zip(handle).and_then(|(of, handle)| of(handle));
+            let backend = BackendKey {
+                driver: Text::clone(&content.driver),
+                handle: of.or(handle).unwrap_or_default().into(),
+            };
+            let named = reference(content.object().key, &backend, &none);
+            found.extend(named.map(|it| StorageReference { is_somewhere: of.is_none(), ..it }));
         }
     }
     for kept in cluster.kept_backends() {
@@ -149,6 +167,7 @@ fn reference(
         object,
         backend: backend.clone(),
         attributes: attributes.clone(),
+        is_somewhere: false,
         volume: None,
     })
 }
@@ -173,24 +192,46 @@ pub struct SharedBetweenClusters {
 /// How many objects and clusters are told.
 const TOLD: usize = 8;
 
-/// Compares clusters: one finding for each volume whose storage another cluster names. `names` are those of the clusters.
+/// A volume whose storage another cluster names, whether that is reported or not: no command that may destroy it is
+/// printed.
+#[derive(Debug)]
+pub struct NamedElsewhere {
+    /// The number of the cluster of the volume.
+    pub cluster: usize,
+    /// The volume.
+    pub volume: ObjectKey,
+    /// Its claim.
+    pub claim: Option<ObjectKey>,
+    /// Its capacity.
+    pub capacity: Bytes,
+    /// Who names it, and how that lies to it.
+    pub reason: String,
+}
+
+/// Compares clusters: one finding for each volume whose storage another cluster names, and all volumes of which it names
+/// anything. `names` are those of the clusters.
 pub fn shared_between_clusters(
     references: &ReferencesOfClusters,
     names: &[Text],
-) -> Vec<SharedBetweenClusters> {
-    let mut found = Vec::new();
+) -> (Vec<SharedBetweenClusters>, Vec<NamedElsewhere>) {
+    let (mut found, mut elsewhere) = (Vec::new(), Vec::new());
     // Each backend volume counts once, wherever it is told.
     let mut counted = HashSet::new();
     for (cluster, mine) in references.clusters().iter().enumerate() {
         for (number, reference) in mine.iter().enumerate() {
             let Some(volume) = reference.volume.as_deref() else { continue };
-            if volume.is_left_out && !volume.is_exempt {
-                continue;
-            }
             let places = reference.places();
             let mut others = references.naming(&reference.reference(), &places, Some(cluster));
+            let Some(first) = others.iter().min_by_key(|it| it.doubt.is_some()) else { continue };
+            elsewhere.push(NamedElsewhere {
+                cluster,
+                volume: reference.object.clone(),
+                claim: volume.claim.as_ref().map(ObjectKey::claim),
+                capacity: volume.capacity.unwrap_or_default(),
+                reason: facts::lies_beyond(&names[first.cluster], first),
+            });
             others.retain(|it| matters(volume, it));
-            if others.is_empty() {
+            if others.is_empty() || (volume.is_left_out && !volume.is_exempt) {
                 continue;
             }
             let mut shared = finding(cluster, reference, volume, &places, &others, names);
@@ -206,7 +247,7 @@ pub fn shared_between_clusters(
             found.push(shared);
         }
     }
-    found
+    (found, elsewhere)
 }
 
 /// Whether one may bear on the other: what is only in a directory of another cluster is what a provisioner makes there,

@@ -27,7 +27,8 @@ pub(crate) use assess::{
     judge_with, metadata, object,
 };
 pub use beyond::{
-    SharedBetweenClusters, named_storage, shared_between_clusters, storage_references,
+    NamedElsewhere, SharedBetweenClusters, named_storage, shared_between_clusters,
+    storage_references,
 };
 pub use causes::{CAUSES, Cause, Link};
 pub(crate) use causes::{stands_above, waits};

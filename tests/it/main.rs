@@ -3,6 +3,7 @@
 mod ages;
 mod alerts;
 mod architecture;
+mod beyond;
 mod book;
 mod causes;
 mod cases;

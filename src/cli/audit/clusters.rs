@@ -17,7 +17,7 @@ use crate::{
     cluster::{PackedReferences, ReferencesOfClusters},
     model::{Kind, RuleId, Settings, Severity, Text, Time, did_you_mean, escape_control, first_of},
     output::{
-        publish::{self, ReportOrigin},
+        publish::{self, Elsewhere, ReportOrigin},
         repeated::RepeatedFlags,
         wire::{Finding, Gap, NamedFinding, ReportMetadata, ReportTail, ReportedCluster, Source},
     },
@@ -44,6 +44,7 @@ struct JudgedCluster<T> {
     clock: Option<Time>,
     notes: Vec<String>,
     references: PackedReferences,
+    elsewhere: Elsewhere,
 }
 
 impl<T> JudgedCluster<T> {
@@ -99,6 +100,7 @@ impl<T> JudgedCluster<T> {
                 cluster,
                 settings,
             )),
+            elsewhere: Elsewhere::default(),
         }
     }
 
@@ -126,6 +128,7 @@ impl<T> JudgedCluster<T> {
             clock: None,
             notes: Vec::new(),
             references: PackedReferences::default(),
+            elsewhere: Elsewhere::default(),
         }
     }
 
@@ -237,7 +240,15 @@ impl<T: Send> JudgedClusters<T> {
         let names: Vec<Text> = clusters.iter().map(|it| Text::clone(&it.name)).collect();
         let references = clusters.iter_mut().map(|it| std::mem::take(&mut it.references)).collect();
         let references = ReferencesOfClusters::shared(references);
-        for shared in shared_between_clusters(&references, &names) {
+        let (shared, elsewhere) = shared_between_clusters(&references, &names);
+        for named in elsewhere {
+            clusters[named.cluster].elsewhere.add(named);
+        }
+        for cluster in &mut clusters {
+            let withdrawn = cluster.elsewhere.withdraw(&mut cluster.findings);
+            cluster.totals.reclaimable = cluster.totals.reclaimable.saturating_sub(withdrawn);
+        }
+        for shared in shared {
             if let Some(twin) = shared.twin {
                 let both = [&clusters[shared.cluster], &clusters[twin]];
                 let [first, second] = both.map(|it| &*it.name);
@@ -280,16 +291,17 @@ impl<T: Send> JudgedClusters<T> {
         Ok(Self { clusters, listed, findings, totals, notes: Vec::new() })
     }
 
-    /// Returns what was taken of each cluster, with its description and what the comparison found about it.
+    /// Returns what was taken of each cluster, with its description and what the comparison found about it: findings,
+    /// and what other clusters name.
     pub(in crate::cli) fn into_taken(
         self,
-    ) -> impl Iterator<Item = (ReportedCluster, T, Vec<Finding>)> {
+    ) -> impl Iterator<Item = (ReportedCluster, T, Vec<Finding>, Elsewhere)> {
         let is_compared = |it: &Finding| BETWEEN_CLUSTERS.iter().any(|rule| rule.id == it.id);
         let compared: Vec<_> = self.findings.into_iter().filter(is_compared).collect();
         self.clusters.into_iter().zip(self.listed).filter_map(move |(cluster, listed)| {
             let its = compared.iter().filter(|it| it.cluster.as_deref() == Some(&*listed.name));
             let its = its.cloned().collect();
-            Some((listed, cluster.taken?, its))
+            Some((listed, cluster.taken?, its, cluster.elsewhere))
         })
     }
 

@@ -183,12 +183,8 @@ fn policy(change: &PlannedChange) -> (Option<Retention>, Option<Retention>) {
 
 fn object(change: &PlannedChange) -> Option<ObjectRef> {
     let reference = &change.object;
-    let group = reference.api_version.rsplit_once('/').map_or("", |(group, _)| group);
-    let kind = Kind::parse(group, &reference.kind)?;
-    let namespace = reference.namespace.as_deref().map(Into::into);
     let uid = Uid::parse(reference.uid.as_deref()?)?;
-    let key = ObjectKey { kind, namespace, name: reference.name.as_str().into() };
-    Some(ObjectRef { key, uid: Some(uid) })
+    Some(ObjectRef { key: reference.key()?, uid: Some(uid) })
 }
 
 /// Refuses a change that is no longer the one in the saved plan, its age apart.

@@ -17,7 +17,7 @@ use crate::{
         named::name_absent,
         terminal,
     },
-    cluster::{ClustersBeside, NamedClusters},
+    cluster::{ClustersBeside, NamedClusters, NamedStorage},
     facts,
     model::{Settings, Text, escape_control},
     output::{
@@ -103,11 +103,11 @@ impl PlanForSeveral<'_> {
                 name: Text::clone(input.name()),
                 uid: None,
                 taken_at: None,
-                references: Err(format!("{:#}", failure.error)),
+                named: NamedStorage::unread(format!("{:#}", failure.error)),
             }));
         }
         self.distinct.holds(&clusters)?;
-        let named = clusters.into_iter().map(|it| (it.name, it.references));
+        let named = clusters.into_iter().map(|it| (it.name, it.named));
         Ok(Arc::new(NamedClusters::new(named)))
     }
 

@@ -171,6 +171,7 @@ fn reference(line: Line<'_>) -> Option<StorageReference> {
         attributes: attributes
             .collect::<Attributes>()
             .with_family(family.map(|it| family_with(&it).id)),
+        is_somewhere: false,
         volume: volume.map(|it| {
             let [may_destroy, is_shared, is_left_out, is_exempt, is_at_risk] = it.facts;
             Box::new(ReferencingVolume {

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::basis::{BASE, device, is_uuid, nfs, undecided};
+use super::basis::{BASE, device, nfs, undecided};
 use crate::drivers::{
-    Deletion, Destruction, Family, Fate, Letters, Name, Part, Place, Provisioner, Reach, Reference,
+    Deletion, Destruction, Family, Fate, Letters, Name, Part, Place, Provisioner, Reference,
     Snapshots,
 };
 
@@ -12,7 +12,6 @@ use crate::drivers::{
 pub(super) static CEPH_RBD: Family = Family {
     id: "ceph-rbd",
     title: "Ceph RBD (ceph-csi, Rook)",
-    reach_of: named_by_rook,
     names: &[Name::EndsWith("rbd.csi.ceph.com"), Name::Is("rbd")],
     identity: "the image: csi-vol-UUID of a composed handle, or imageName; statically provisioned \
                volumes reference the image in their handle. One image may be known under several \
@@ -67,12 +66,6 @@ fn image<'a>(name: impl Into<Cow<'a, str>>, cluster: &'a str, pool: &'a str) -> 
         .letters(Letters::Unclear)
         .of(Part::Named(cluster.into()))
         .of(Part::Named(pool.into()))
-}
-
-/// Returns from where a static volume can be named: a clusterID that is no fsid is one that Rook gave its cluster.
-fn named_by_rook(reference: &Reference<'_>) -> Option<Reach> {
-    let cluster = reference.attribute("clusterID").filter(|_| is_static(reference))?;
-    (!is_uuid(cluster)).then_some(Reach::Cluster)
 }
 
 fn rbd_used<'a>(reference: &Reference<'a>) -> Vec<Place<'a>> {
@@ -152,7 +145,6 @@ const SUBVOLUME: Family = Family {
 pub(super) static CEPHFS: Family = Family {
     id: "cephfs",
     title: "CephFS (ceph-csi, Rook)",
-    reach_of: named_by_rook,
     names: &[Name::EndsWith("cephfs.csi.ceph.com"), Name::Is("cephfs")],
     identity: "the subvolume of a composed handle, and its path in the file system: subvolumePath, or \
                rootPath of a static volume, which may contain other volumes. One subvolume may be \

@@ -254,8 +254,42 @@ impl Place<'_> {
         }
     }
 
+    /// The key by which a place of another cluster is found that may be this one, because a part of the realm of either
+    /// is unknown; `None` where its realm has no parts, or its name is that of very many.
+    pub(in crate::drivers) fn open_key(&self) -> Option<ExactKey> {
+        let is_apart =
+            |part: &Part<'_>| matches!(part, Part::Nodes(_)) || is_of_one_cluster(part.name());
+        if self.realm.is_empty() || self.realm.iter().any(is_apart) || !self.is_told_by_name() {
+            return None;
+        }
+        Some(ExactKey { around: Vec::new(), ..self.exact_key(&["?".to_owned()]) })
+    }
+
+    /// The key by which a place of another cluster is found that may be this one, or around it or in it, because servers
+    /// have several names; `None` for the root of a server.
+    pub fn wide_key(&self) -> Option<ExactKey> {
+        self.open_key()?;
+        let mut key = self.exact_key(&["?".to_owned()]);
+        key.around.drain(..key.around.len().min(1));
+        Some(key)
+    }
+
+    /// Whether a name says more than that there is a first device, or the root of a server.
+    fn is_told_by_name(&self) -> bool {
+        match &self.extent {
+            Extent::Device(name) => !is_number(name),
+            Extent::Directory(path) => !path.is_empty(),
+            Extent::Within(..) | Extent::Undecided(..) => false,
+        }
+    }
+
+    /// Returns the key of everything in its space, by which places are compared that are undecided.
+    pub fn space_key(&self) -> u64 {
+        self.space_hash()
+    }
+
     /// The keys by which references of several clusters are found that may name the same, where their places do not
-    /// tell: the handle of one family, and the UUIDs of devices.
+    /// tell: the handle of one family, and the UUIDs of devices and of directories that are not on a server.
     pub(in crate::drivers) fn loose_keys(
         reference: &Reference<'_>,
         places: &[Self],
@@ -266,12 +300,18 @@ impl Place<'_> {
         }
         let key = |hash| ExactKey { around: Vec::new(), own: Some(hash) };
         let handle = ("handle", reference.family.id, reference.handle);
+        // A server has a copy of the directories of another one, by design.
+        let is_on_server =
+            |it: &Self| it.realm.iter().any(|part| matches!(part, Part::Server { .. }));
         let names = places.iter().filter_map(|it| match &it.extent {
-            Extent::Device(name) | Extent::Undecided(name, _) => Some((&*it.space, name)),
+            Extent::Device(name) | Extent::Undecided(name, _) => Some((&*it.space, name.clone())),
+            Extent::Directory(path) if !is_on_server(it) => {
+                Some((&*it.space, path.join("/").into()))
+            }
             Extent::Directory(_) | Extent::Within(..) => None,
         });
         let uuids = names.filter_map(|(space, name)| {
-            Some(NAMES.hash_one(("uuid", space, last_uuid(name)?.to_ascii_lowercase())))
+            Some(NAMES.hash_one(("uuid", space, last_uuid(&name)?.to_ascii_lowercase())))
         });
         let handle = (reference.handle != INLINE).then(|| NAMES.hash_one(handle));
         handle.into_iter().chain(uuids).map(key).collect()

@@ -11,7 +11,7 @@ pub use rule::{FindingExplanation, FindingExplanationList};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    publish::reference,
+    publish::{Elsewhere, reference},
     repeated::RepeatedFlags,
     report::short_name,
     wire::{API_VERSION, Evidence, Finding, Gap, ObjectReference, ReportMetadata, ReportedCluster},
@@ -192,7 +192,15 @@ impl ExplanationList {
 impl Explanation {
     /// Returns the explanation as one of several clusters, with what the comparison of these found about its object.
     #[must_use]
-    pub fn of_cluster(mut self, cluster: ReportedCluster, compared: Vec<Finding>) -> Self {
+    pub fn of_cluster(
+        mut self,
+        cluster: ReportedCluster,
+        compared: Vec<Finding>,
+        elsewhere: &Elsewhere,
+    ) -> Self {
+        for findings in [&mut self.findings, &mut self.related] {
+            elsewhere.withdraw(findings);
+        }
         let is_own = |it: &Finding| {
             let (found, own) = (&it.object, &self.object);
             (&found.kind, &found.namespace, &found.name) == (&own.kind, &own.namespace, &own.name)

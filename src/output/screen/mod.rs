@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     facts,
-    model::{Kind, ObjectKey, ObjectRef, Severity, counted, escape_control},
+    model::{ObjectRef, Severity, counted, escape_control},
     rules::{self, EXPLAINED},
 };
 
@@ -169,10 +169,7 @@ fn listed(finding: Finding, object: String, text: usize) -> Listed {
 
 /// Returns the command that explains an object, if it can be explained.
 fn explain(object: &ObjectReference) -> Option<String> {
-    let group = object.api_version.rsplit_once('/').map_or("", |(group, _)| group);
-    let kind = Kind::parse(group, &object.kind).filter(|kind| EXPLAINED.contains(kind))?;
-    let namespace = object.namespace.as_deref().map(Into::into);
-    let key = ObjectKey { kind, namespace, name: (&*object.name).into() };
+    let key = object.key().filter(|it| EXPLAINED.contains(&it.kind))?;
     let named = facts::on_command_line(&ObjectRef { key, uid: None });
     Some(format!("kubectl storage explain {}", escape_control(&named)))
 }

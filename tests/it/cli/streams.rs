@@ -145,3 +145,17 @@ fn peak_kib(status: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().trim_end_matches(" kB").trim().parse().ok()
 }
+
+/// A pipe that waits in a folder of dumps is not one of them, and is not waited for.
+#[test]
+#[cfg(unix)]
+fn a_pipe_among_dumps_is_left_out() {
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    fs::copy(fixture(), folder.path().join("a.yaml")).expect("the fixture can be read");
+    let pipe = folder.path().join("b.json");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo is there").success());
+    let ran = Call::new(["audit", "--each", &folder.path().to_string_lossy()]).run();
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("b.json is not read: it is not a file"), "{}", ran.stderr);
+}
