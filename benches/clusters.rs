@@ -74,7 +74,8 @@ fn hold(mix: Mix, clusters: usize, volumes: usize, verdict: &mut Verdict) -> io:
     }
     let all = audit("--each", folder.path())?;
     let cores = thread::available_parallelism()?.get();
-    let sum: Duration = single.iter().map(|it| it.wall).sum();
+    // On a core of its own, each takes as long as its threads together.
+    let sum: Duration = single.iter().map(|it| it.cpu).sum();
     let fair = sum.as_secs_f64() / cores as f64;
     let peak = single.iter().map(|it| it.peak).max().unwrap_or(0);
     let bound = peak * cores as u64 * MORE / 100 + OF_VOLUME * (clusters * volumes) as u64;

@@ -2,6 +2,7 @@
 
 mod baseline;
 mod clusters;
+mod packed;
 mod following;
 mod outputs;
 mod selection;
@@ -163,7 +164,8 @@ impl AuditArgs {
                 self.selection.absent_namespaces(collected, settings).await
             };
             let (distinct, namespace) = (&self.distinct, self.selection.namespace());
-            let look = ClustersLook { distinct, connection, namespace, take };
+            let look =
+                ClustersLook { distinct, connection, namespace, take, keeps_elsewhere: false };
             let mut judged = JudgedClusters::read(&inputs, &settings, &look).await?;
             judged.note_absent_namespaces()?;
             let repeated = RepeatedFlags::default();

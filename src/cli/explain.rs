@@ -125,6 +125,7 @@ impl ExplainArgs {
             connection,
             namespace: named.namespace().or(self.namespace.as_deref()),
             take,
+            keeps_elsewhere: true,
         };
         let judged = JudgedClusters::read(inputs, &settings, &look).await?;
         let complete = judged.is_complete();
@@ -142,8 +143,12 @@ impl ExplainArgs {
             let told = format!("{cluster}: {:#}", failure.error);
             terminal::note(&format!("note: {}", escape_control(&told)));
         }
-        if let Some((_, failure)) = absent.into_iter().next().filter(|_| found.is_empty()) {
-            return Err(failure);
+        if found.is_empty() {
+            let typed = self.subject.join("/");
+            let told = format!("{typed} was found in none of these clusters");
+            let error = io::Error::new(io::ErrorKind::NotFound, told);
+            let hint = absent.into_iter().find_map(|it| it.1.hint);
+            return Err(Failure::error(error).hint(hint));
         }
         let list = ExplanationList::of(found);
         print_document(&list, format, |out| {

@@ -17,6 +17,7 @@ mod named;
 mod namespaces;
 mod rbac;
 mod retention;
+mod parallel;
 mod reading;
 mod start;
 mod table;

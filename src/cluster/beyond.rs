@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-pub use packed::PackedReferences;
+pub use packed::{CommonKeys, PackedReferences};
 
 use super::{Placed, Seen, Unseen};
 use crate::drivers::{ExactKey, Overlap, Place, Reach, Reference, Relation, used};
@@ -136,13 +136,6 @@ pub struct ReferencesOfClusters {
 }
 
 impl ReferencesOfClusters {
-    /// Builds the index of what several of these clusters name in common, by the number of the cluster: whatever only
-    /// one of them names is left out.
-    pub fn shared(clusters: Vec<PackedReferences>) -> Self {
-        let common = packed::common(&clusters);
-        Self::new(clusters.into_iter().map(|it| it.unpack(&common)).collect())
-    }
-
     /// Builds the index of all references of clusters, by the number of the cluster.
     pub fn new(clusters: Vec<Vec<StorageReference>>) -> Self {
         let mut index = Self { clusters, ..Self::default() };

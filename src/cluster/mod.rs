@@ -17,7 +17,7 @@ mod table;
 mod touch;
 
 pub use beyond::{
-    ClustersBeside, NamedBeyond, NamedClusters, NamedStorage, PackedReferences,
+    ClustersBeside, CommonKeys, NamedBeyond, NamedClusters, NamedStorage, PackedReferences,
     ReferencesOfClusters, ReferencingVolume, StorageReference,
 };
 pub(crate) use coverage::{Coverage, Seen, Unseen};

@@ -47,11 +47,15 @@ pub fn family(driver: &str) -> &'static Family {
         });
         names.collect()
     });
+    static OTHERS: LazyLock<Vec<(Name, &'static Family)>> = LazyLock::new(|| {
+        let names = FAMILIES.iter().flat_map(|family| family.names.iter().map(|it| (*it, *family)));
+        names.filter(|it| !matches!(it.0, Name::Is(_))).collect()
+    });
     if let Some(family) = EXACT.get(driver) {
         return family;
     }
-    let known = FAMILIES.iter().find(|it| it.names.iter().any(|name| name.is_of(driver)));
-    known.copied().unwrap_or(&UNKNOWN)
+    let known = OTHERS.iter().find(|(name, _)| name.is_of(driver));
+    known.map_or(&UNKNOWN, |it| it.1)
 }
 
 /// Returns the family with this id, or the one of unknown drivers.

@@ -1,7 +1,7 @@
 //! Writer of our own dump file: one JSON object in each line, a header first, an end line last.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{BufRead as _, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::{fs, io, process};
 
@@ -23,6 +23,8 @@ use crate::platform::{private_file, sync_folder};
 const BUFFER: usize = 64 << 10;
 /// Largest number of bytes of the first line: a file that does not end it by then is not a dump.
 const LONGEST_HEADER: u64 = 1 << 20;
+/// Where the version of a header stands at the latest, in bytes.
+const BEGINNING: usize = 256;
 
 /// Choice of the files that a dump may replace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -224,6 +226,10 @@ pub(crate) fn header<T: DeserializeOwned>(path: &Path) -> Option<T> {
     let file = BufReader::new(File::open(path).ok()?);
     let source: Box<dyn Read> =
         if magic == [0x1F, 0x8B] { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
+    let mut source = BufReader::new(source);
+    // What is none is not parsed, however long its first line is.
+    let begins = source.fill_buf().ok()?;
+    memchr::memmem::find(&begins[..begins.len().min(BEGINNING)], OWN_GROUP.as_bytes())?;
     let lines = serde_json::Deserializer::from_reader(source.take(LONGEST_HEADER));
     let header = lines.into_iter::<Value>().next()?.ok()?;
     let version = header["apiVersion"].as_str()?.strip_prefix(OWN_GROUP)?;

@@ -126,19 +126,28 @@ impl Elsewhere {
         self.0.insert(named.volume, (named.reason, named.capacity));
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether findings of a rule offer such a remedy.
+    pub fn concerns(rule: &str) -> bool {
+        rules::find(rule).is_some_and(|it| it.remedies.iter().any(|it| is_refused_beside(it.id())))
+    }
+
     /// Withdraws such remedies from findings, and returns the capacity that gc could have reclaimed by them.
     pub fn withdraw(&self, findings: &mut [wire::Finding]) -> Bytes {
         let fixable = VerdictState::Fixable.name();
         let mut withdrawn: Bytes = 0;
-        for it in findings.iter_mut().filter(|it| !self.0.is_empty() && it.verdict.state == fixable)
-        {
+        for it in findings.iter_mut().filter(|it| it.verdict.state == fixable) {
             let Some((reason, capacity)) = it.object.key().and_then(|key| self.0.get(&key)) else {
                 continue;
             };
-            let remedies = rules::find(&it.id).map_or(&[][..], |rule| rule.remedies);
-            if !remedies.iter().any(|remedy| is_refused_beside(remedy.id())) {
+            if !Self::concerns(&it.id) {
                 continue;
             }
+            let remedies = rules::find(&it.id).map_or(&[][..], |rule| rule.remedies);
             if remedies.iter().any(|remedy| remedy.id() == RECLAIM.id) {
                 withdrawn = withdrawn.saturating_add(*capacity);
             }

@@ -175,8 +175,6 @@ fn reference(
 /// A finding of one cluster about storage that others name.
 #[derive(Debug)]
 pub struct SharedBetweenClusters {
-    /// The number of the cluster whose volume it is about.
-    pub cluster: usize,
     /// The finding.
     pub finding: Finding,
     /// The clusters of its related objects, in their order.
@@ -196,8 +194,6 @@ const TOLD: usize = 8;
 /// printed.
 #[derive(Debug)]
 pub struct NamedElsewhere {
-    /// The number of the cluster of the volume.
-    pub cluster: usize,
     /// The volume.
     pub volume: ObjectKey,
     /// Its claim.
@@ -208,44 +204,46 @@ pub struct NamedElsewhere {
     pub reason: String,
 }
 
-/// Compares clusters: one finding for each volume whose storage another cluster names, and all volumes of which it names
-/// anything. `names` are those of the clusters.
+/// Compares one of several clusters with the others: one finding for each of its volumes whose storage another one names,
+/// and all volumes of which another names anything. `names` are those of the clusters.
 pub fn shared_between_clusters(
     references: &ReferencesOfClusters,
+    cluster: usize,
     names: &[Text],
 ) -> (Vec<SharedBetweenClusters>, Vec<NamedElsewhere>) {
     let (mut found, mut elsewhere) = (Vec::new(), Vec::new());
-    // Each backend volume counts once, wherever it is told.
+    // Each backend volume counts once: in the first cluster that names it.
     let mut counted = HashSet::new();
-    for (cluster, mine) in references.clusters().iter().enumerate() {
-        for (number, reference) in mine.iter().enumerate() {
-            let Some(volume) = reference.volume.as_deref() else { continue };
-            let places = reference.places();
-            let mut others = references.naming(&reference.reference(), &places, Some(cluster));
-            let Some(first) = others.iter().min_by_key(|it| it.doubt.is_some()) else { continue };
-            elsewhere.push(NamedElsewhere {
-                cluster,
-                volume: reference.object.clone(),
-                claim: volume.claim.as_ref().map(ObjectKey::claim),
-                capacity: volume.capacity.unwrap_or_default(),
-                reason: facts::lies_beyond(&names[first.cluster], first),
-            });
-            others.retain(|it| matters(volume, it));
-            if others.is_empty() || (volume.is_left_out && !volume.is_exempt) {
-                continue;
-            }
-            let mut shared = finding(cluster, reference, volume, &places, &others, names);
-            let all = || others.iter().map(|it| (it.cluster, it.number)).chain([(cluster, number)]);
-            let volumes =
-                || others.iter().filter_map(|it| it.reference.volume.as_deref()).chain([volume]);
-            let is_known =
-                all().any(|it| counted.contains(&it)) || volumes().any(|it| it.is_at_risk);
-            if shared.finding.severity != Severity::Info && !is_known && !volume.is_exempt {
-                shared.at_risk = volumes().filter_map(|it| it.capacity).max().unwrap_or_default();
-                counted.extend(all());
-            }
-            found.push(shared);
+    for (number, reference) in references.clusters()[cluster].iter().enumerate() {
+        let Some(volume) = reference.volume.as_deref() else { continue };
+        let places = reference.places();
+        let mut others = references.naming(&reference.reference(), &places, Some(cluster));
+        let Some(first) = others.iter().min_by_key(|it| it.doubt.is_some()) else { continue };
+        elsewhere.push(NamedElsewhere {
+            volume: reference.object.clone(),
+            claim: volume.claim.as_ref().map(ObjectKey::claim),
+            capacity: volume.capacity.unwrap_or_default(),
+            reason: facts::lies_beyond(&names[first.cluster], first),
+        });
+        others.retain(|it| matters(volume, it));
+        if others.is_empty() || (volume.is_left_out && !volume.is_exempt) {
+            continue;
         }
+        let mut shared = finding(reference, volume, &places, &others, names);
+        let all = || others.iter().map(|it| (it.cluster, it.number)).chain([(cluster, number)]);
+        let volumes =
+            || others.iter().filter_map(|it| it.reference.volume.as_deref()).chain([volume]);
+        let is_reported = |it: &NamedBeyond<'_>| {
+            it.cluster < cluster && it.reference.volume.as_ref().is_some_and(|it| !it.is_left_out)
+        };
+        let is_known = others.iter().any(is_reported)
+            || all().any(|it| counted.contains(&it))
+            || volumes().any(|it| it.is_at_risk);
+        if shared.finding.severity != Severity::Info && !is_known && !volume.is_exempt {
+            shared.at_risk = volumes().filter_map(|it| it.capacity).max().unwrap_or_default();
+            counted.extend(all());
+        }
+        found.push(shared);
     }
     (found, elsewhere)
 }
@@ -291,7 +289,6 @@ fn referencing_clusters(others: &[NamedBeyond<'_>], names: &[Text]) -> String {
 }
 
 fn finding(
-    cluster: usize,
     reference: &StorageReference,
     volume: &ReferencingVolume,
     places: &[Place<'_>],
@@ -365,5 +362,5 @@ fn finding(
     });
     let twin = twin.map(|it| it.cluster);
     let is_exempt = volume.is_exempt;
-    SharedBetweenClusters { at_risk: 0, twin, cluster, finding, related, is_exempt }
+    SharedBetweenClusters { at_risk: 0, twin, finding, related, is_exempt }
 }

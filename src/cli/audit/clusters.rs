@@ -5,24 +5,28 @@ use std::{
     io,
 };
 
-use super::{Reported, checks};
+use super::{
+    Reported, checks,
+    packed::{PackedFindings, Rank, in_order},
+};
 use crate::{
     cli::{
         Failure,
         args::ConnectionArgs,
         clusters::{ClusterInput, DistinctArgs, Identified, pass_one, read_each, tell_gaps},
         collect::{Collected, collect, kinds, notes},
+        parallel::on_all_cores,
         terminal,
     },
-    cluster::{PackedReferences, ReferencesOfClusters},
-    model::{Kind, RuleId, Settings, Severity, Text, Time, did_you_mean, escape_control, first_of},
+    cluster::{CommonKeys, PackedReferences, ReferencesOfClusters},
+    model::{Bytes, Kind, RuleId, Settings, Text, Time, did_you_mean, escape_control, first_of},
     output::{
         publish::{self, Elsewhere, ReportOrigin},
         repeated::RepeatedFlags,
         wire::{Finding, Gap, NamedFinding, ReportMetadata, ReportTail, ReportedCluster, Source},
     },
     rules::{
-        self, BETWEEN_CLUSTERS, Rule, SharedBetweenClusters, Totals, UnreadGap,
+        self, BETWEEN_CLUSTERS, NamedElsewhere, Rule, SharedBetweenClusters, Totals, UnreadGap,
         shared_between_clusters, storage_references,
     },
     watch::report::{MeasuredCluster, report_metrics},
@@ -36,7 +40,7 @@ struct JudgedCluster<T> {
     metadata: ReportMetadata,
     totals: Totals,
     exempted: Vec<NamedFinding>,
-    findings: Vec<Finding>,
+    findings: PackedFindings,
     gaps: Vec<Gap>,
     limited: BTreeSet<RuleId>,
     /// The kinds that were not all read.
@@ -89,7 +93,7 @@ impl<T> JudgedCluster<T> {
             metadata: publish::metadata(cluster, settings, origin),
             totals: collected.assessor.totals(cluster, settings),
             exempted,
-            findings: findings.map(|it| named(collected.public(it))).collect(),
+            findings: PackedFindings::new(findings.map(|it| named(collected.public(it)))),
             gaps: gaps.map(gap).collect(),
             limited: limited(collected),
             unread: collected.blind.iter().map(|it| it.gap.kind).collect(),
@@ -121,7 +125,7 @@ impl<T> JudgedCluster<T> {
             metadata: publish::metadata(&crate::cluster::Cluster::default(), settings, origin),
             totals: Totals::default(),
             exempted: Vec::new(),
-            findings: Vec::new(),
+            findings: PackedFindings::default(),
             gaps: vec![gap],
             limited: rules::all().map(|it| it.id).collect(),
             unread: kinds().into_iter().collect(),
@@ -130,6 +134,47 @@ impl<T> JudgedCluster<T> {
             references: PackedReferences::default(),
             elsewhere: Elsewhere::default(),
         }
+    }
+
+    /// Adds what a comparison with the other clusters, which have these names, has found.
+    fn add(
+        &mut self,
+        shared: Vec<SharedBetweenClusters>,
+        elsewhere: Vec<NamedElsewhere>,
+        names: &[Text],
+        keeps: bool,
+    ) {
+        for it in elsewhere {
+            self.elsewhere.add(it);
+        }
+        if !self.elsewhere.is_empty() {
+            let mut withdrawn: Bytes = 0;
+            self.findings.change(Elsewhere::concerns, |findings| {
+                withdrawn = withdrawn.saturating_add(self.elsewhere.withdraw(findings));
+            });
+            self.totals.reclaimable = self.totals.reclaimable.saturating_sub(withdrawn);
+        }
+        if !keeps {
+            self.elsewhere = Elsewhere::default();
+        }
+        let mut compared = Vec::new();
+        for SharedBetweenClusters { finding, related, at_risk, is_exempt, .. } in shared {
+            if is_exempt {
+                let exempted = publish::named_finding(finding.rule, &finding.object);
+                let of = Some(self.name.to_string());
+                self.exempted.push(NamedFinding { cluster: of, ..exempted });
+                self.totals.exempted += 1;
+                continue;
+            }
+            self.totals.count(&finding, at_risk);
+            let mut finding = publish::finding(finding, None);
+            finding.cluster = Some(self.name.to_string());
+            for (object, of) in finding.related.iter_mut().zip(&related) {
+                object.cluster = Some(names[*of].to_string());
+            }
+            compared.push(finding);
+        }
+        self.findings.add(compared);
     }
 
     /// Returns the numbers of the cluster for metrics.
@@ -183,13 +228,14 @@ pub(in crate::cli) struct ClustersLook<'a, F> {
     /// The namespace that is read where not all may be.
     pub(in crate::cli) namespace: Option<&'a str>,
     pub(in crate::cli) take: F,
+    /// Whether it is kept what each names of the others' storage, which takes memory.
+    pub(in crate::cli) keeps_elsewhere: bool,
 }
 
 /// Several clusters, judged.
 pub(in crate::cli) struct JudgedClusters<T> {
     clusters: Vec<JudgedCluster<T>>,
     listed: Vec<ReportedCluster>,
-    findings: Vec<Finding>,
     totals: Totals,
     /// Notes about several of them.
     notes: Vec<String>,
@@ -226,7 +272,7 @@ impl<T: Send> JudgedClusters<T> {
         });
         let clusters: Vec<_> = clusters.collect();
         look.distinct.holds(&clusters)?;
-        Self::compare(clusters, look.distinct)
+        Self::compare(clusters, look.distinct, look.keeps_elsewhere)
     }
 
     /// Adds up what was found, and adds what they name in common.
@@ -236,59 +282,41 @@ impl<T: Send> JudgedClusters<T> {
     fn compare(
         mut clusters: Vec<JudgedCluster<T>>,
         distinct: &DistinctArgs,
+        keeps: bool,
     ) -> Result<Self, Failure> {
         let names: Vec<Text> = clusters.iter().map(|it| Text::clone(&it.name)).collect();
-        let references = clusters.iter_mut().map(|it| std::mem::take(&mut it.references)).collect();
-        let references = ReferencesOfClusters::shared(references);
-        let (shared, elsewhere) = shared_between_clusters(&references, &names);
-        for named in elsewhere {
-            clusters[named.cluster].elsewhere.add(named);
-        }
-        for cluster in &mut clusters {
-            let withdrawn = cluster.elsewhere.withdraw(&mut cluster.findings);
-            cluster.totals.reclaimable = cluster.totals.reclaimable.saturating_sub(withdrawn);
-        }
-        for shared in shared {
-            if let Some(twin) = shared.twin {
-                let both = [&clusters[shared.cluster], &clusters[twin]];
-                let [first, second] = both.map(|it| &*it.name);
-                let are_told = both.iter().all(|it| it.uid().is_some());
+        let references: Vec<_> =
+            clusters.iter_mut().map(|it| std::mem::take(&mut it.references)).collect();
+        let common = on_all_cores(0..CommonKeys::PARTS, |it| CommonKeys::of_part(&references, it));
+        let common = CommonKeys::joined(common);
+        let references = on_all_cores(references, |it| it.unpack(&common));
+        let references = ReferencesOfClusters::new(references);
+        let have_uid: Vec<bool> = clusters.iter().map(|it| it.uid().is_some()).collect();
+        let compared = on_all_cores(clusters.iter_mut().enumerate(), |(number, cluster)| {
+            let (shared, elsewhere) = shared_between_clusters(&references, number, &names);
+            for it in &shared {
+                let Some(twin) = it.twin else { continue };
+                let [first, second] = [number, twin].map(|it| &*names[it]);
+                let are_told = have_uid[number] && have_uid[twin];
                 if !are_told && !distinct.says([first, second]) {
                     let [first, second] = [first, second].map(escape_control);
-                    let object = escape_control(&shared.finding.object.to_string()).into_owned();
+                    let object = escape_control(&it.finding.object.to_string()).into_owned();
                     let told = format!(
                         "{first} and {second} are one cluster: {object} has the same uid in both"
                     );
                     return Err(Failure::usage(told).hint(Some(pass_one(&first, &second))));
                 }
             }
-            let cluster = &mut clusters[shared.cluster];
-            if shared.is_exempt {
-                let SharedBetweenClusters { finding, .. } = shared;
-                let exempted = publish::named_finding(finding.rule, &finding.object);
-                let of = Some(cluster.name.to_string());
-                cluster.exempted.push(NamedFinding { cluster: of, ..exempted });
-                cluster.totals.exempted += 1;
-                continue;
-            }
-            cluster.totals.count(&shared.finding, shared.at_risk);
-            let mut finding = publish::finding(shared.finding, None);
-            finding.cluster = Some(cluster.name.to_string());
-            for (object, of) in finding.related.iter_mut().zip(&shared.related) {
-                object.cluster = Some(names[*of].to_string());
-            }
-            cluster.findings.push(finding);
-        }
+            cluster.add(shared, elsewhere, &names, keeps);
+            Ok(())
+        });
+        compared.into_iter().collect::<Result<(), _>>()?;
         let mut totals = Totals::default();
         for cluster in &clusters {
             totals.absorb(&cluster.name, &cluster.totals);
         }
         let listed = clusters.iter().map(JudgedCluster::listed).collect();
-        let findings = clusters.iter_mut().flat_map(|it| std::mem::take(&mut it.findings));
-        let mut findings: Vec<_> = findings.collect();
-        let rank = |it: &Finding| (Severity::parse(&it.severity), it.id.clone());
-        findings.sort_by_cached_key(rank);
-        Ok(Self { clusters, listed, findings, totals, notes: Vec::new() })
+        Ok(Self { clusters, listed, totals, notes: Vec::new() })
     }
 
     /// Returns what was taken of each cluster, with its description and what the comparison found about it: findings,
@@ -296,12 +324,11 @@ impl<T: Send> JudgedClusters<T> {
     pub(in crate::cli) fn into_taken(
         self,
     ) -> impl Iterator<Item = (ReportedCluster, T, Vec<Finding>, Elsewhere)> {
-        let is_compared = |it: &Finding| BETWEEN_CLUSTERS.iter().any(|rule| rule.id == it.id);
-        let compared: Vec<_> = self.findings.into_iter().filter(is_compared).collect();
         self.clusters.into_iter().zip(self.listed).filter_map(move |(cluster, listed)| {
-            let its = compared.iter().filter(|it| it.cluster.as_deref() == Some(&*listed.name));
-            let its = its.cloned().collect();
-            Some((listed, cluster.taken?, its, cluster.elsewhere))
+            let is_compared = |it: &&Rank| BETWEEN_CLUSTERS.iter().any(|rule| rule.id == it.1);
+            let ranks = cluster.findings.ranks().filter(is_compared);
+            let compared = ranks.flat_map(|it| cluster.findings.of(it)).collect();
+            Some((listed, cluster.taken?, compared, cluster.elsewhere))
         })
     }
 
@@ -340,7 +367,7 @@ impl<T: Send> JudgedClusters<T> {
             },
             metadata,
             checks,
-            findings: Box::new(|| Box::new(self.findings.iter().cloned())),
+            findings: Box::new(|| Box::new(in_order(clusters.iter().map(|it| &it.findings)))),
             metrics: Box::new(|_| {
                 report_metrics(clusters.iter().map(JudgedCluster::measured).collect())
             }),

@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use flate2::Compression;
 use flate2::bufread::ZlibDecoder;
 use flate2::write::ZlibEncoder;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::{ReferencingVolume, StorageReference, short};
@@ -17,9 +17,9 @@ use crate::model::{Attributes, BackendKey, Bytes, ClaimKey, Kind, ObjectKey, Tex
 /// What a cluster names of storage: the keys of places, and the rest compressed.
 #[derive(Debug, Default)]
 pub struct PackedReferences {
-    /// Keys of places.
+    /// Keys of places, sorted.
     own: Vec<u64>,
-    /// Keys of the directories around them.
+    /// Keys of the directories around them, sorted.
     around: Vec<u64>,
     lines: Vec<u8>,
 }
@@ -75,6 +75,7 @@ impl PackedReferences {
         }
         let zlib = lines.into_inner().expect("because it is written to memory");
         packed.lines = zlib.finish().expect("because it is written to memory");
+        packed.lines.shrink_to_fit();
         for keys in [&mut packed.own, &mut packed.around] {
             keys.sort_unstable();
             keys.dedup();
@@ -84,8 +85,11 @@ impl PackedReferences {
     }
 
     /// Returns the references that have one of these keys.
-    pub(super) fn unpack(self, common: &HashSet<u64>) -> Vec<StorageReference> {
-        if !self.own.iter().chain(&self.around).any(|it| common.contains(it)) {
+    ///
+    /// # Panics
+    /// Never: what was packed is unpacked.
+    pub fn unpack(self, common: &CommonKeys) -> Vec<StorageReference> {
+        if !self.own.iter().chain(&self.around).any(|it| common.contains(*it)) {
             return Vec::new();
         }
         let lines = BufReader::new(ZlibDecoder::new(&*self.lines)).lines();
@@ -95,36 +99,65 @@ impl PackedReferences {
         });
         let is_common = |it: &StorageReference| {
             let keys = it.reference().keys(&it.places());
-            keys.iter().any(|key| key.own.iter().chain(&key.around).any(|it| common.contains(it)))
+            keys.iter().any(|key| key.own.iter().chain(&key.around).any(|it| common.contains(*it)))
         };
         references.filter(is_common).collect()
     }
 }
 
-/// Returns the keys of places that one cluster names, and another as well or something in them.
-pub(super) fn common(clusters: &[PackedReferences]) -> HashSet<u64> {
-    const SEVERAL: u32 = u32::MAX;
-    let add = |found: &mut HashMap<u64, u32>, keys: &[u64], cluster: u32| {
-        for key in keys {
-            let entry = found.entry(*key).or_insert(cluster);
+/// Returns the keys of a part, which are sorted as all are.
+fn part_of(keys: &[u64], part: u64) -> &[u64] {
+    const WIDTH: u64 = u64::MAX / CommonKeys::PARTS + 1;
+    let first = keys.partition_point(|it| it / WIDTH < part);
+    let keys = &keys[first..];
+    &keys[..keys.partition_point(|it| it / WIDTH == part)]
+}
+
+/// Keys of places that one cluster names, and another as well or something in them; sorted.
+#[derive(Debug, Default)]
+pub struct CommonKeys(Vec<u64>);
+
+impl CommonKeys {
+    /// Number of parts in which keys are compared, so that never all of them are in one table.
+    pub const PARTS: u64 = 64;
+
+    /// Returns those of a part.
+    pub fn of_part(clusters: &[PackedReferences], part: u64) -> Self {
+        const SEVERAL: u32 = u32::MAX;
+        let add = |found: &mut HashMap<u64, u32>, key: u64, cluster: u32| {
+            let entry = found.entry(key).or_insert(cluster);
             if *entry != cluster {
                 *entry = SEVERAL;
             }
-        }
-    };
-    let mut own = HashMap::new();
-    for (cluster, it) in clusters.iter().enumerate() {
-        add(&mut own, &it.own, short(cluster));
-    }
-    // What lies in places of others. What only lies in one directory, as all of a server does, is not in common.
-    for (cluster, it) in clusters.iter().enumerate() {
-        for key in &it.around {
-            if own.contains_key(key) {
-                add(&mut own, &[*key], short(cluster));
+        };
+        let mut own = HashMap::new();
+        for (cluster, it) in clusters.iter().enumerate() {
+            for key in part_of(&it.own, part) {
+                add(&mut own, *key, short(cluster));
             }
         }
+        // What lies in places of others. What only lies in one directory, as all of a server does, is not in common.
+        for (cluster, it) in clusters.iter().enumerate() {
+            for key in part_of(&it.around, part) {
+                if own.contains_key(key) {
+                    add(&mut own, *key, short(cluster));
+                }
+            }
+        }
+        let common = own.into_iter().filter(|(_, cluster)| *cluster == SEVERAL);
+        let mut common: Vec<_> = common.map(|(key, _)| key).collect();
+        common.sort_unstable();
+        Self(common)
     }
-    own.into_iter().filter(|(_, cluster)| *cluster == SEVERAL).map(|(key, _)| key).collect()
+
+    /// Joins those of all parts, in their order.
+    pub fn joined(parts: impl IntoIterator<Item = Self>) -> Self {
+        Self(parts.into_iter().flat_map(|it| it.0).collect())
+    }
+
+    fn contains(&self, key: u64) -> bool {
+        self.0.binary_search(&key).is_ok()
+    }
 }
 
 fn line(it: &StorageReference) -> Line<'_> {
