@@ -234,6 +234,12 @@ fn what_is_not_ready_is_told() {
         "v9.9.9-rc.1 is no final version",
         "CHANGELOG.md has no heading '## 9.9.9-rc.1 (YYYY-MM-DD)'",
         "deploy/base does not run the image of v9.9.9-rc.1",
+        concat!(
+            "docs/github-action.md name ",
+            env!("CARGO_PKG_VERSION"),
+            " where they should name 9.9.9-rc.1"
+        ),
+        "deploy/github-action/action.yaml has another default than 9.9.9-rc.1",
         "deploy/chart/Chart.yaml has another version than 9.9.9-rc.1",
         "deploy/chart/Chart.yaml has another appVersion than 9.9.9-rc.1",
     ] {

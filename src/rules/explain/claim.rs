@@ -166,16 +166,17 @@ fn fields<'a>(
 
 fn why(cx: &Cx, claim: &Claim, draft: &mut ExplanationDraft) {
     let lost = draft.seen(facts::lost_cause(cx, claim)).flatten();
-    match &claim.phase {
-        ClaimPhase::Lost if let Some(cause @ LostCause::Changed(_)) = &lost => {
+    let changed = lost.as_ref().filter(|it| matches!(it, LostCause::Changed(_)));
+    match (&claim.phase, changed) {
+        (ClaimPhase::Lost, Some(cause)) => {
             draft.because(format!("{}; {}", cause.describe(claim), cause.advice(cx, claim)));
         }
-        ClaimPhase::Lost => draft
+        (ClaimPhase::Lost, None) => draft
             .because("the volume that it was bound to does not exist, or belongs to another claim"),
-        ClaimPhase::Pending if claim.volume_name.is_none() => {
+        (ClaimPhase::Pending, _) if claim.volume_name.is_none() => {
             draft.because("no volume was bound to it or provisioned for it yet");
         }
-        ClaimPhase::Pending | ClaimPhase::Bound | ClaimPhase::Other(_) => {}
+        (ClaimPhase::Pending | ClaimPhase::Bound | ClaimPhase::Other(_), _) => {}
     }
     if claim.metadata.deleting.is_some() {
         let holders = draft.seen(facts::upstream_in_use(cx, claim)).unwrap_or_default();

@@ -14,9 +14,10 @@ type release struct {
 }
 
 var releases = map[string]release{
-	"1.36.3": {"kube-apiserver", "kube-controller-manager", "kube-scheduler"},
-	"1.37.2": {"kube-apiserver-1.37", "kube-controller-manager-1.37", "kube-scheduler-1.37"},
-	"1.32.2": {"kube-apiserver-1.32", "kube-controller-manager-1.32", ""},
+	"1.36.3":  {"kube-apiserver", "kube-controller-manager", "kube-scheduler"},
+	"1.37.2":  {"kube-apiserver-1.37", "kube-controller-manager-1.37", "kube-scheduler-1.37"},
+	"1.29.15": {"kube-apiserver-1.29", "kube-controller-manager-1.29", "kube-scheduler-1.29"},
+	"1.32.2":  {"kube-apiserver-1.32", "kube-controller-manager-1.32", ""},
 }
 
 const defaultRelease = "1.36.3"
