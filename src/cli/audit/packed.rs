@@ -37,7 +37,7 @@ impl PackedFindings {
             number += 1;
             let rank = (Severity::parse(&finding.severity), finding.id.clone());
             let writer = writers.entry(rank).or_insert_with(|| {
-                BufWriter::new(ZlibEncoder::new(Vec::new(), Compression::fast()))
+                BufWriter::new(ZlibEncoder::new(Vec::new(), Compression::new(2)))
             });
             serde_json::to_writer(&mut *writer, &finding)
                 .expect("because text is written to memory");

@@ -62,7 +62,8 @@ impl PackedReferences {
     pub fn new(references: &[StorageReference]) -> Self {
         let mut packed = Self::default();
         // The encoder clears a buffer of its own at each write, and JSON is written in very small ones.
-        let zlib = ZlibEncoder::new(Vec::new(), Compression::fast());
+        // The fastest level has one code for all texts: ids take twice the bytes.
+        let zlib = ZlibEncoder::new(Vec::new(), Compression::new(2));
         let mut lines = BufWriter::with_capacity(64 << 10, zlib);
         for reference in references {
             for key in reference.reference().keys(&reference.places()) {
