@@ -20,6 +20,8 @@ const INPUTS: u32 = 100;
 const LONGEST: usize = 64 << 10;
 /// No reader of so little takes so long, however slow the machine is.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// What takes as long as this is read again.
+const LONG: Duration = Duration::from_secs(1);
 
 /// What means something in one of the formats.
 const TOKENS: [&[u8]; 36] = [
@@ -155,6 +157,17 @@ fn damage(bytes: &mut Vec<u8>, edit: &Edit, sound: &[Vec<u8>]) {
     bytes.truncate(LONGEST);
 }
 
+/// Reads an input, and returns how long that takes. The machine may have slept meanwhile: what took long is read again.
+fn duration(read: impl Fn(&[u8]), bytes: &[u8]) -> Duration {
+    let once = || {
+        let begun = Instant::now();
+        read(bytes);
+        begun.elapsed()
+    };
+    let first = once();
+    if first < LONG { first } else { first.min(once()) }
+}
+
 /// Gives damaged inputs to a reader.
 pub(crate) fn hold(name: &str, sound: &[Vec<u8>], read: impl Fn(&[u8])) {
     assert!(!sound.is_empty());
@@ -177,15 +190,9 @@ pub(crate) fn hold(name: &str, sound: &[Vec<u8>], read: impl Fn(&[u8])) {
     let strategy = (any::<Index>(), vec(edit(), 1..8));
     let held = TestRunner::new(config).run(&strategy, |(which, edits)| {
         let bytes = damaged(&which, &edits);
-        let begun = Instant::now();
-        read(&bytes);
-        slowest.set(slowest.get().max(begun.elapsed()));
-        prop_assert!(
-            begun.elapsed() < PATIENCE,
-            "{:?} for {}",
-            begun.elapsed(),
-            bytes.escape_ascii()
-        );
+        let took = duration(&read, &bytes);
+        slowest.set(slowest.get().max(took));
+        prop_assert!(took < PATIENCE, "{took:?} for {}", bytes.escape_ascii());
         Ok(())
     });
     match held {
