@@ -7,18 +7,15 @@ use crate::support::{Cluster, Options, Run, eventually};
 
 const V1: &str = "admissionregistration.k8s.io/v1";
 
-/// An API server that was told not to serve the kinds.
+/// An API server that does not serve the kinds: nothing is written, an audit misses nothing.
 fn without_the_api(version: &str) {
     let disabled = format!(
         "--runtime-config={V1}/validatingadmissionpolicies=false,\
          {V1}/validatingadmissionpolicybindings=false"
     );
-    refused_by(version, &[&*disabled, "--disable-admission-plugins=ValidatingAdmissionPolicy"]);
-}
-
-/// An API server that does not serve the kinds: nothing is written, an audit misses nothing.
-fn refused_by(version: &str, server_args: &[&str]) {
-    let cluster = Cluster::start(Options { version, server_args, ..Options::default() });
+    let server_args = [&*disabled, "--disable-admission-plugins=ValidatingAdmissionPolicy"];
+    let cluster =
+        Cluster::start(Options { version, server_args: &server_args, ..Options::default() });
     namespace(&cluster, "strict", Some("deny"));
     let mark = cluster.mark();
     for command in [
@@ -50,12 +47,6 @@ fn a_server_without_the_api_is_told_apart_on_1_36() {
 #[ignore = "extended suite: Kubernetes 1.32"]
 fn a_server_without_the_api_is_told_apart_on_1_32() {
     without_the_api("1.32.2");
-}
-
-#[test]
-#[ignore = "extended suite: Kubernetes 1.29"]
-fn a_server_older_than_the_api_is_told_apart_on_1_29() {
-    refused_by("1.29.15", &[]);
 }
 
 /// An API server that stores policies and does not enforce them: only the dry runs show it.
