@@ -2,9 +2,9 @@
 
 mod baseline;
 mod clusters;
-mod packed;
 mod following;
 mod outputs;
+mod packed;
 mod selection;
 mod trend;
 

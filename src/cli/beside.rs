@@ -7,8 +7,9 @@ use futures::future::join_all;
 use super::{
     Failure,
     args::ConnectionArgs,
-    clusters::{ClusterInput, beside, read_each},
+    clusters::{ClusterInput, beside},
     collect::{Collected, collect, connect},
+    parallel::read_each,
 };
 use crate::{
     apply::{BesideReader, LiveBeside, SavedBeside, named_storage},

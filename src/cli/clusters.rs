@@ -1,37 +1,27 @@
 //! Which clusters a command reads: several in one look, or some beside the one that is changed.
 
 use std::{
-    cell::RefCell,
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
 };
 
 use clap::Args;
-use futures::{StreamExt as _, stream};
 
 use super::{
-    Exit, Failure,
+    Failure,
     args::ConnectionArgs,
-    collect::{ClusterSource, ProgressLine, connect},
+    collect::{ClusterSource, connect},
     reading::{DumpSourceArgs, are_legible, is_cluster_name},
     terminal,
 };
 use crate::{
     client::{Reader, cluster_uid, context_names},
     dump,
-    model::{Beside, Text, counted, did_you_mean, escape_control, first_of, nearest},
+    model::{Beside, Text, counted, did_you_mean, escape_control, nearest},
     output::wire::{Gap, Source},
-    platform::terminated,
     sources::DumpHeader,
 };
 
-/// How many clusters are read at once over the network.
-const AT_ONCE: usize = 8;
 /// Most characters of a name that a dump gives a cluster.
 const LONGEST_NAME: usize = 63;
 
@@ -452,81 +442,6 @@ fn each(folder: &Path) -> Result<Vec<ClusterInput>, Failure> {
     Ok(inputs.collect())
 }
 
-/// Reads clusters, and returns what comes of each, in their order: those behind a network at once, dumps one after the
-/// other on each core.
-///
-/// # Errors
-/// When what was typed is wrong for all of them, or none can be read: the first failure.
-pub(super) async fn read_each<'a, T: Send>(
-    inputs: &'a [ClusterInput],
-    read: impl AsyncFn(&'a ClusterInput) -> Result<T, Failure> + Sync,
-) -> Result<Vec<(&'a ClusterInput, Result<T, Failure>)>, Failure> {
-    let (live, dumps): (Vec<_>, Vec<_>) =
-        inputs.iter().enumerate().partition(|(_, it)| it.is_live());
-    let progress = &RefCell::new(ClustersProgress::of(live.len()));
-    let asked = live.into_iter().map(async |(place, input)| {
-        progress.borrow_mut().begin(&input.name);
-        let outcome = read(input).await;
-        progress.borrow_mut().end(&input.name);
-        (place, input, outcome)
-    });
-    let mut found: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
-    let next = AtomicUsize::new(0);
-    let done = Mutex::new(Vec::with_capacity(dumps.len()));
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let work = &|| {
-        let runtime = tokio::runtime::Builder::new_current_thread().build();
-        while let Some((place, input)) = dumps.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let read = match &runtime {
-                Ok(runtime) => runtime.block_on(read(input)),
-                Err(error) => {
-                    Err(Failure::error(anyhow::anyhow!("no thread can be started: {error}")))
-                }
-            };
-            done.lock().unwrap_or_else(PoisonError::into_inner).push((*place, *input, read));
-        }
-    };
-    let signalled = tokio::task::block_in_place(|| {
-        thread::scope(|scope| {
-            let (end, mut ended) = tokio::sync::mpsc::channel::<()>(1);
-            for _ in 0..cores.min(dumps.len()) {
-                let end = end.clone();
-                scope.spawn(move || {
-                    work();
-                    drop(end);
-                });
-            }
-            drop(end);
-            let all = async {
-                tokio::select! {
-                    _ = tokio::signal::ctrl_c() => true,
-                    () = terminated() => true,
-                    _ = ended.recv() => false,
-                }
-            };
-            let signalled = tokio::runtime::Handle::current().block_on(all);
-            if signalled {
-                next.store(dumps.len(), Ordering::Relaxed);
-            }
-            signalled
-        })
-    });
-    if signalled {
-        // Whoever runs the command has the signal, too.
-        std::future::pending::<()>().await;
-    }
-    found.extend(done.into_inner().unwrap_or_else(PoisonError::into_inner));
-    found.sort_by_key(|it| it.0);
-    let is_usage =
-        |it: &Result<T, Failure>| matches!(it, Err(failure) if failure.exit == Exit::Usage);
-    let wrong = found.iter().position(|it| is_usage(&it.2));
-    let none_read = found.iter().all(|it| it.2.is_err()).then_some(0);
-    if let Some(first) = wrong.or(none_read).filter(|_| !found.is_empty()) {
-        found.swap_remove(first).2?;
-    }
-    Ok(found.into_iter().map(|(_, input, read)| (input, read)).collect())
-}
-
 /// Tells what was not read of one of several clusters: all of it with -v.
 pub(super) fn tell_gaps(name: &str, gaps: &[Gap]) {
     let Some(first) = gaps.first() else { return };
@@ -541,47 +456,4 @@ pub(super) fn tell_gaps(name: &str, gaps: &[Gap]) {
     };
     let (name, told) = (escape_control(name), escape_control(&first.reason));
     terminal::note(&format!("Incomplete: {name}: {}: {told}{more}", first.resource));
-}
-
-/// How many clusters are named in one line.
-const READING: usize = 3;
-
-/// Line that shows how many clusters were read so far, and which are being read.
-struct ClustersProgress {
-    /// `None` where no cluster is read over a network.
-    line: Option<ProgressLine>,
-    all: usize,
-    read: usize,
-    reading: Vec<Text>,
-}
-
-impl ClustersProgress {
-    /// Starts the line of so many clusters.
-    fn of(all: usize) -> Self {
-        let line = (all > 0).then(ProgressLine::start);
-        Self { line, all, read: 0, reading: Vec::new() }
-    }
-
-    /// Shows that a cluster is being read.
-    fn begin(&mut self, name: &Text) {
-        self.reading.push(Text::clone(name));
-        self.show();
-    }
-
-    /// Shows that a cluster was read, or could not be.
-    fn end(&mut self, name: &Text) {
-        self.read += 1;
-        self.reading.retain(|it| it != name);
-        self.show();
-    }
-
-    fn show(&self) {
-        let Self { line, all, read, reading } = self;
-        if let Some(line) = line {
-            line.say(format!(
-                "{read} of {all} clusters read; reading {}",
-                first_of(reading, READING)
-            ));
-        }
-    }
 }

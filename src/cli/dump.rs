@@ -10,8 +10,9 @@ use kept::KeptDumps;
 use super::{
     Exit, Failure,
     args::{ConnectionArgs, GapArgs, RecordArgs},
-    clusters::{ClusterInput, ClustersArgs, read_each, tell_gaps},
+    clusters::{ClusterInput, ClustersArgs, tell_gaps},
     collect::{Saving, collect, tell},
+    parallel::read_each,
     reading::DumpSourceArgs,
     terminal,
 };

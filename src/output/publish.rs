@@ -113,6 +113,11 @@ pub fn finding(finding: model::Finding, now: Option<Time>) -> wire::Finding {
     }
 }
 
+/// Whether a rule offers such a remedy.
+fn offers(rule: &str, is_such: impl Fn(&str) -> bool) -> bool {
+    rules::find(rule).is_some_and(|it| it.remedies.iter().any(|remedy| is_such(remedy.id())))
+}
+
 /// Volumes of a cluster whose storage other clusters name: no remedy that may destroy it is offered.
 #[derive(Debug, Default)]
 pub struct Elsewhere(HashMap<ObjectKey, (String, Bytes)>);
@@ -133,22 +138,20 @@ impl Elsewhere {
 
     /// Whether findings of a rule offer such a remedy.
     pub fn concerns(rule: &str) -> bool {
-        rules::find(rule).is_some_and(|it| it.remedies.iter().any(|it| is_refused_beside(it.id())))
+        offers(rule, is_refused_beside)
     }
 
     /// Withdraws such remedies from findings, and returns the capacity that gc could have reclaimed by them.
     pub fn withdraw(&self, findings: &mut [wire::Finding]) -> Bytes {
         let fixable = VerdictState::Fixable.name();
         let mut withdrawn: Bytes = 0;
-        for it in findings.iter_mut().filter(|it| it.verdict.state == fixable) {
+        let offering =
+            |it: &&mut wire::Finding| it.verdict.state == fixable && Self::concerns(&it.id);
+        for it in findings.iter_mut().filter(offering) {
             let Some((reason, capacity)) = it.object.key().and_then(|key| self.0.get(&key)) else {
                 continue;
             };
-            if !Self::concerns(&it.id) {
-                continue;
-            }
-            let remedies = rules::find(&it.id).map_or(&[][..], |rule| rule.remedies);
-            if remedies.iter().any(|remedy| remedy.id() == RECLAIM.id) {
+            if offers(&it.id, |remedy| remedy == RECLAIM.id) {
                 withdrawn = withdrawn.saturating_add(*capacity);
             }
             it.verdict = wire::Verdict {

@@ -13,9 +13,9 @@ use crate::{
     cli::{
         Failure,
         args::ConnectionArgs,
-        clusters::{ClusterInput, DistinctArgs, Identified, pass_one, read_each, tell_gaps},
+        clusters::{ClusterInput, DistinctArgs, Identified, pass_one, tell_gaps},
         collect::{Collected, collect, kinds, notes},
-        parallel::on_all_cores,
+        parallel::{on_all_cores, read_each},
         terminal,
     },
     cluster::{CommonKeys, PackedReferences, ReferencesOfClusters},

@@ -257,19 +257,19 @@ impl Place<'_> {
     /// The key by which a place of another cluster is found that may be this one, because a part of the realm of either
     /// is unknown; `None` where its realm has no parts, or its name is that of very many.
     pub(in crate::drivers) fn open_key(&self) -> Option<ExactKey> {
+        Some(ExactKey { around: Vec::new(), ..self.wide_key()? })
+    }
+
+    /// The key by which a place of another cluster is found that may be this one, or around it or in it, because servers
+    /// have several names; `None` where there is no [open key](Self::open_key).
+    pub fn wide_key(&self) -> Option<ExactKey> {
         let is_apart =
             |part: &Part<'_>| matches!(part, Part::Nodes(_)) || is_of_one_cluster(part.name());
         if self.realm.is_empty() || self.realm.iter().any(is_apart) || !self.is_told_by_name() {
             return None;
         }
-        Some(ExactKey { around: Vec::new(), ..self.exact_key(&["?".to_owned()]) })
-    }
-
-    /// The key by which a place of another cluster is found that may be this one, or around it or in it, because servers
-    /// have several names; `None` for the root of a server.
-    pub fn wide_key(&self) -> Option<ExactKey> {
-        self.open_key()?;
         let mut key = self.exact_key(&["?".to_owned()]);
+        // The root of a server is around all that it has.
         key.around.drain(..key.around.len().min(1));
         Some(key)
     }
