@@ -85,6 +85,7 @@ pub(super) async fn read_each<'a, T: Send>(
             });
             let signalled = async {
                 tokio::select! {
+                    biased;
                     _ = tokio::signal::ctrl_c() => true,
                     () = terminated() => true,
                     _ = ended => false,
@@ -96,7 +97,8 @@ pub(super) async fn read_each<'a, T: Send>(
         })
     });
     if signalled {
-        // Whoever runs the command has the signal, too.
+        // Whoever runs the command has the signal, too, but what should have woken them woke the wait above.
+        tokio::task::yield_now().await;
         std::future::pending::<()>().await;
     }
     found.extend(read_dumps.into_iter().flatten());

@@ -159,3 +159,23 @@ fn a_pipe_among_dumps_is_left_out() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stderr.contains("b.json is not read: it is not a file"), "{}", ran.stderr);
 }
+
+/// A signal that comes while dumps of several clusters are read ends that; a test that hangs here has found what it is for.
+#[test]
+#[cfg(unix)]
+fn a_signal_ends_the_reading_of_several_dumps() {
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let pipe = folder.path().join("a.json");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.expect("mkfifo is there").success());
+    let [a, b] = [format!("a={}", pipe.display()), format!("b={}", fixture())];
+    let mut child =
+        Call::new(["audit", "-f", &a, "-f", &b]).command().spawn().expect("the binary runs");
+    // Opened when it is read.
+    let held = fs::OpenOptions::new().write(true).open(&pipe).expect("the pipe can be written");
+    let id = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).expect("it runs");
+    drop(held);
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.code(), Some(143));
+}
