@@ -3,23 +3,23 @@
 mod baseline;
 mod clusters;
 mod following;
+mod inventory;
 mod outputs;
 mod packed;
+mod reported;
 mod selection;
 mod trend;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    io::Write,
-    path::PathBuf,
-};
+use std::{collections::BTreeMap, io::Write, path::PathBuf};
 
 use baseline::{AuditDiffArgs, Compared, baseline, comparable};
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
 pub(super) use clusters::{ClustersLook, JudgedClusters};
 use following::{FindingView, Following};
+use inventory::InventoryArgs;
 use outputs::{Printed, ReportOutputs};
+use reported::Reported;
 use selection::SelectionArgs;
 use trend::{TrendArgs, refuse_page};
 
@@ -27,14 +27,14 @@ use super::{
     Exit, Failure, Interrupt,
     args::{ConnectionArgs, GapArgs},
     clusters::DistinctArgs,
-    collect::{Collected, collect, tell},
+    collect::{Collected, collect},
     completion::{self, AUDITS, formats},
     named::NamedObject,
     reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
     start, terminal,
 };
 use crate::{
-    model::{RuleId, Settings, Severity, did_you_mean},
+    model::{Settings, Severity, did_you_mean},
     output::{
         columns::Columns,
         comparison::{BaselineState, SavedReport},
@@ -43,19 +43,15 @@ use crate::{
         jsonpath::{RenderError, Template},
         lines::Paint,
         order::{SortError, SortPath},
-        publish::{self, ReportOrigin},
+        publish::{self},
         repeated::RepeatedFlags,
         report::{Printer, ReportStyle},
         screen::OfferedCommands,
         sections::{self, Grouping},
-        summary::{Checks, summary},
-        wire::{
-            Finding, FindingEvent as WireEvent, HiddenFindings, ReportMetadata, ReportScope,
-            ReportTail, Source,
-        },
+        summary::summary,
+        wire::{Finding, FindingEvent as WireEvent, HiddenFindings},
     },
-    rules::{REGISTRY, Rule, Totals},
-    watch::report::{MeasuredCluster, report_metrics},
+    rules::disks_of_cluster,
 };
 
 /// Arguments of `audit`.
@@ -69,8 +65,10 @@ pub struct AuditArgs {
     dump: DumpSourceArgs,
     #[command(flatten)]
     distinct: DistinctArgs,
+    #[command(flatten)]
+    inventory: InventoryArgs,
     /// Go on after the report: print findings as they appear, change and clear
-    #[arg(short, long, conflicts_with_all = ["filename", "allow_gaps", "contexts", "each"])]
+    #[arg(short, long, conflicts_with_all = ["filename", "allow_gaps", "contexts", "each", "inventory"])]
     watch: bool,
     #[command(flatten)]
     selection: SelectionArgs,
@@ -164,12 +162,22 @@ impl AuditArgs {
                 self.selection.absent_namespaces(collected, settings).await
             };
             let (distinct, namespace) = (&self.distinct, self.selection.namespace());
-            let look =
-                ClustersLook { distinct, connection, namespace, take, keeps_elsewhere: false };
+            let look = ClustersLook {
+                distinct,
+                connection,
+                namespace,
+                take,
+                keeps_elsewhere: false,
+                keeps_disks: self.inventory.is_asked_for(),
+            };
             let mut judged = JudgedClusters::read(&inputs, &settings, &look).await?;
             judged.note_absent_namespaces()?;
             let repeated = RepeatedFlags::default();
-            let reported = judged.reported(&settings, &repeated);
+            let disks = match self.inventory.is_asked_for() {
+                true => Some(judged.compare_with(&self.inventory, &settings)?),
+                false => None,
+            };
+            let reported = judged.reported(&settings, &repeated).beside(disks.as_ref(), &settings);
             let worst = self.report(&reported, &settings, shown, &mut outputs).await?;
             let complete = reported.tail.gaps.is_empty();
             return Ok(self.gaps.settle(exit(complete, worst, fail_on)));
@@ -178,10 +186,20 @@ impl AuditArgs {
         let mut collected = collect(from, &settings, None).await?;
         self.selection.settle(&named, &mut collected, &mut settings).await?;
         note_unknown_drivers(&mut collected, &settings);
-        let reported = Reported::of(&collected, &settings, source);
+        let disks = match self.inventory.is_asked_for() {
+            true => {
+                let cluster = &collected.intake.cluster;
+                let named = disks_of_cluster(None, &collected.assessor, cluster, &settings);
+                Some(self.inventory.judge(&[named], &[], &settings)?)
+            }
+            false => None,
+        };
+        let reported =
+            Reported::of(&collected, &settings, source).beside(disks.as_ref(), &settings);
         let worst = self.report(&reported, &settings, shown, &mut outputs).await?;
+        let complete = reported.tail.gaps.is_empty();
         drop(reported);
-        let exit = self.gaps.settle(exit(collected.blind.is_empty(), worst, fail_on));
+        let exit = self.gaps.settle(exit(complete, worst, fail_on));
         // The process ends here: taking apart a hundred thousand rows would only take time.
         std::mem::forget(collected);
         Ok(exit)
@@ -284,6 +302,7 @@ impl AuditArgs {
         scope.hidden = hiding(listed, self.new_only);
         let mut head = publish::head(metadata.clone(), tally, scope);
         head.baseline = compared.as_ref().map(|it| it.comparison.clone());
+        head.summary.inventory.clone_from(&reported.inventory);
         let frame = ReportFrame {
             head: &head,
             tail,
@@ -417,19 +436,6 @@ impl AuditArgs {
             reverse: self.reverse,
         }
     }
-
-    /// Tells on stderr what was read, and what was not.
-    fn tell_read(collected: &Collected) {
-        if terminal::is_verbose() {
-            for (kind, count) in collected.intake.seen() {
-                terminal::note(&format!("read {count} {}", kind.plural()));
-            }
-            for complaint in collected.intake.complaints() {
-                terminal::note(&format!("broken: {}", crate::model::escape_control(complaint)));
-            }
-        }
-        tell(collected, "audit");
-    }
 }
 
 /// Parses `-o`, and reads and parses its template.
@@ -478,41 +484,6 @@ fn severity(text: &str) -> Result<Severity, Failure> {
     })
 }
 
-/// What a report says: of one cluster, whose findings are judged again as they are listed, or of several.
-struct Reported<'a> {
-    totals: Totals,
-    scope: ReportScope,
-    tail: ReportTail,
-    metadata: ReportMetadata,
-    checks: Checks,
-    findings: Box<dyn Fn() -> Box<dyn Iterator<Item = Finding> + 'a> + 'a>,
-    metrics: Box<dyn Fn(Totals) -> String + 'a>,
-    repeated: &'a RepeatedFlags,
-    /// Tells on stderr what was read, and what was not.
-    tell: Box<dyn Fn() + 'a>,
-}
-
-impl<'a> Reported<'a> {
-    fn of(collected: &'a Collected, settings: &'a Settings, source: Source) -> Self {
-        let (cluster, assessor) = (&collected.intake.cluster, &collected.assessor);
-        let journal = collected.journal.as_ref().map(|path| path.display().to_string());
-        Self {
-            totals: assessor.totals(cluster, settings),
-            scope: publish::scope(&settings.scope, &assessor.exempted(cluster, settings)),
-            tail: publish::tail(&collected.blind),
-            metadata: publish::metadata(cluster, settings, ReportOrigin { source, journal }),
-            checks: checks_of(collected, settings),
-            findings: Box::new(move || {
-                let found = assessor.findings(cluster, settings);
-                Box::new(found.map(|it| collected.public(it)))
-            }),
-            metrics: Box::new(|totals| metrics(collected, totals)),
-            repeated: &collected.repeated,
-            tell: Box::new(|| AuditArgs::tell_read(collected)),
-        }
-    }
-}
-
 /// Order, severity and baseline with which a report is shown.
 struct ShownAs<'a> {
     sort_by: Option<&'a SortPath>,
@@ -546,38 +517,6 @@ impl GroupBy {
             Self::Cluster => Some(Grouping::Cluster),
         }
     }
-}
-
-/// Returns the figures of a report as metrics.
-fn metrics(collected: &Collected, totals: Totals) -> String {
-    let gaps = collected.blind.iter().map(|it| it.gap.kind).collect();
-    let (name, taken_at) = (String::new(), collected.intake.cluster.clock());
-    report_metrics(vec![MeasuredCluster { name, totals, gaps, taken_at }])
-}
-
-/// The checks that were made in one cluster.
-fn checks_of(collected: &Collected, settings: &Settings) -> Checks {
-    let limited = collected.blind.iter().flat_map(|it| it.rules.iter().copied()).collect();
-    checks(REGISTRY.iter().copied(), &limited, collected.blind.is_empty(), settings)
-}
-
-/// How many checks were made, of all: these were limited.
-fn checks(
-    rules: impl Iterator<Item = &'static Rule>,
-    limited: &BTreeSet<RuleId>,
-    complete: bool,
-    settings: &Settings,
-) -> Checks {
-    let scope = &settings.scope;
-    let mut counted = Checks { made: 0, all: 0, complete };
-    for rule in rules {
-        let id = rule.id;
-        let asked = scope.rules.is_empty() || scope.rules.contains(id);
-        let is_made = asked && !scope.ignored.contains(id) && !limited.contains(id);
-        counted.made += usize::from(is_made);
-        counted.all += 1;
-    }
-    counted
 }
 
 /// Returns the exit code of a report: that of findings comes before that of gaps.

@@ -19,6 +19,7 @@ use super::{
 use crate::{
     client::ConnectError,
     cluster::Cluster,
+    facts::ListingCommand,
     model::{Kind, ObjectKey, Question, Settings, counted, escape_control, program},
     output::{
         explanation::{
@@ -30,7 +31,7 @@ use crate::{
         report::wrap,
         wire::Source,
     },
-    rules::{self, DriverLine, Explanation},
+    rules::{self, DriverLine, Explanation, disks_of_cluster},
     sources::answers,
     watch::ROUNDS,
 };
@@ -39,6 +40,8 @@ use crate::{
 const WIDTH: usize = 80;
 /// Greatest width of explanations: longer lines are hard to read.
 const WIDEST: usize = 120;
+/// The subject that stands for what providers list.
+const INVENTORY: &str = "inventory";
 /// Number of findings about other objects that are told.
 const RELATED: usize = 200;
 
@@ -46,8 +49,8 @@ const RELATED: usize = 200;
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// Explain a finding by its id, or an object as KIND/NAME or KIND NAME, where KIND is pv, pvc,
-    /// sts, pod, va, vs, vsc, sc, vac, driver or ns; `driver` alone lists the drivers, and without
-    /// arguments, all ids are listed
+    /// sts, pod, va, vs, vsc, sc, vac, driver or ns; `driver` alone lists the drivers, `inventory` the
+    /// commands whose answers `audit --inventory` reads, and without arguments, all ids are listed
     #[arg(value_name = "ID|KIND/NAME", num_args = 0..,
           add = clap_complete::ArgValueCompleter::new(named::complete))]
     subject: Vec<String>,
@@ -81,6 +84,14 @@ impl ExplainArgs {
                         .hint(Some("explain driver/NAME prints json and yaml too")));
                 }
                 return Box::pin(self.drivers(connection)).await;
+            }
+            [word] if word == INVENTORY => {
+                if format != Format::Table {
+                    return Err(Failure::usage(
+                        "commands that list disks are printed as table only",
+                    ));
+                }
+                return Box::pin(self.inventory(connection)).await;
             }
             [word] => match word.split_once('/') {
                 Some((kind, name)) => NamedObject::parse(kind, name)?,
@@ -126,6 +137,7 @@ impl ExplainArgs {
             namespace: named.namespace().or(self.namespace.as_deref()),
             take,
             keeps_elsewhere: true,
+            keeps_disks: false,
         };
         let judged = JudgedClusters::read(inputs, &settings, &look).await?;
         let complete = judged.is_complete();
@@ -209,6 +221,23 @@ impl ExplainArgs {
             terminal::note(&format!("hint: {}", crate::model::escape_control(&hint)));
         }
         Ok(self.gaps.settle(print(&collected, &settings, explained, format, source)?))
+    }
+
+    /// Prints the commands whose answers `audit --inventory` reads.
+    async fn inventory(&self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
+        if self.distinct.inputs(&self.dump, connection)?.is_some() {
+            return Err(Failure::usage("explain inventory is about a single cluster"));
+        }
+        let settings = self.settings();
+        let (from, _) = self.dump.from(connection, self.namespace.as_deref())?;
+        let collected = collect(from, &settings, None).await?;
+        let cluster = &collected.intake.cluster;
+        let disks = disks_of_cluster(None, &collected.assessor, cluster, &settings);
+        let listings = disks.listings();
+        terminal::print(|out| list_commands(out, &listings)).map_err(Failure::error)?;
+        tell(&collected, "audit");
+        let unseen = cluster.gaps().next().is_some();
+        Ok(self.gaps.settle(if unseen { Exit::Incomplete } else { Exit::Done }))
     }
 
     /// Lists the drivers of the cluster, with what is known of them.
@@ -383,6 +412,30 @@ fn list_findings(out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{:width$}   {:8}   {}", rule.id, rule.severity.name(), rule.title)?;
     }
     Ok(())
+}
+
+/// Prints the commands that list the disks of each driver.
+fn list_commands(out: &mut dyn Write, listings: &[ListingCommand]) -> io::Result<()> {
+    let mut files = Vec::new();
+    for ListingCommand { driver, volumes, commands, tells } in listings {
+        let driver = escape_control(driver);
+        writeln!(out, "{driver}: {}", counted(*volumes, "volume"))?;
+        for command in commands {
+            let file = format!("disks-{}.json", files.len() + 1);
+            writeln!(out, "  {command} > {file}")?;
+            files.push(file);
+        }
+        let told = match commands.is_empty() {
+            true => "no command is known: write a CSV file, as the documentation says".to_owned(),
+            false => format!("tells {tells}"),
+        };
+        writeln!(out, "  {told}")?;
+    }
+    if files.is_empty() {
+        return writeln!(out, "no driver was found whose disks a provider lists");
+    }
+    let files = files.join(" --inventory ");
+    writeln!(out, "\nThen: {} audit --inventory {files}", program())
 }
 
 /// Lists drivers, each in a line.

@@ -6,9 +6,9 @@ use super::store::{Cluster, object_key};
 use super::table::Tables;
 use super::{ClustersBeside, Dirty, Subject};
 use crate::model::{
-    AdmissionObject, Answer, Attachment, AttributesClass, BackendKey, Claim, CsiNode, KeptBackend,
-    Kind, Lease, Namespace, ObjectId, ObjectKey, PodUse, Question, SnapshotContent, StatefulSet,
-    StorageClass, Text, Uid, Volume, VolumeSnapshot,
+    AdmissionObject, Answer, Attachment, AttributesClass, BackendKey, Claim, CsiDriver, CsiNode,
+    KeptBackend, Kind, Lease, Namespace, Node, ObjectId, ObjectKey, PodUse, Question,
+    SnapshotContent, StatefulSet, StorageClass, Text, Uid, Volume, VolumeSnapshot,
 };
 
 impl Cluster {
@@ -121,6 +121,21 @@ impl Cluster {
     /// All attachments.
     pub fn attachments(&self) -> impl Iterator<Item = (ObjectId, &Attachment)> {
         self.tables.attachments.iter()
+    }
+
+    /// All nodes.
+    pub fn nodes(&self) -> impl Iterator<Item = (ObjectId, &Node)> {
+        self.tables.nodes.iter()
+    }
+
+    /// All `CSIDriver` objects.
+    pub fn csi_drivers(&self) -> impl Iterator<Item = (ObjectId, &CsiDriver)> {
+        self.tables.csi_drivers.iter()
+    }
+
+    /// All `CSINode` objects.
+    pub fn csi_nodes(&self) -> impl Iterator<Item = (ObjectId, &CsiNode)> {
+        self.tables.csi_nodes.iter()
     }
 
     /// The storage class with this id.

@@ -13,7 +13,7 @@ pub use packed::{CommonKeys, PackedReferences};
 use super::{Placed, Seen, Unseen};
 use crate::drivers::{ExactKey, Overlap, Place, Reach, Reference, Relation, used};
 use crate::model::{
-    Attributes, BackendKey, Bytes, ClaimKey, Kind, ObjectKey, ObjectRef, Text, Uid,
+    Attributes, BackendKey, Bytes, ClaimKey, Kind, ObjectKey, ObjectRef, Text, Uid, VolumeColumns,
 };
 
 /// An object that names storage which another cluster can name, too.
@@ -64,6 +64,20 @@ pub struct ReferencingVolume {
 impl Placed for StorageReference {
     fn places(&self) -> Vec<Place<'_>> {
         used(&Reference::of(&self.backend, &self.attributes))
+    }
+}
+
+impl ReferencingVolume {
+    /// Its columns in tables.
+    pub fn columns(&self) -> VolumeColumns {
+        VolumeColumns {
+            capacity: self.capacity,
+            claim: self.claim.as_ref().map(ToString::to_string),
+            class: self.class.clone(),
+            driver: Some(Text::clone(&self.driver)),
+            reclaim_policy: self.policy.to_string(),
+            phase: self.phase.to_string(),
+        }
     }
 }
 
@@ -167,7 +181,7 @@ impl ReferencesOfClusters {
             for (number, reference) in references.iter().enumerate() {
                 let id = (short(cluster), short(number));
                 if reference.is_somewhere {
-                    file(&mut self.undecided, family_key(&reference.reference()), id);
+                    file(&mut self.undecided, reference.reference().family_key(), id);
                     continue;
                 }
                 for place in reference.places() {
@@ -213,7 +227,7 @@ impl ReferencesOfClusters {
             }
             take(key.own.and_then(|own| self.places.beneath.get(&own)));
         }
-        take(self.undecided.get(&family_key(reference)));
+        take(self.undecided.get(&reference.family_key()));
         for place in places {
             take(self.undecided.get(&place.space_key()));
             take(self.spaces.get(&place.space_key()).filter(|_| place.doubt().is_some()));
@@ -353,11 +367,6 @@ fn file(index: &mut ByKey, key: u64, (cluster, number): (u32, u32)) {
     if entries.last().is_none_or(|it| it.0 != cluster) {
         entries.push((cluster, number));
     }
-}
-
-/// The key of everything of a family.
-fn family_key(reference: &Reference<'_>) -> u64 {
-    Place::device(reference.family.id, "").space_key()
 }
 
 /// The doubt where something of the same driver is named, and what is unknown.

@@ -301,7 +301,8 @@ impl Cluster {
                     Kind::Secret
                     | Kind::ConfigMap
                     | Kind::PartialObjectMetadata
-                    | Kind::SubjectAccessReview => {}
+                    | Kind::SubjectAccessReview
+                    | Kind::BackendVolume => {}
                 }
             };
         }

@@ -64,6 +64,11 @@ pub struct Family {
 }
 
 impl Family {
+    /// Whether only one cluster can name its storage, so that no provider lists it.
+    pub fn is_of_cluster(&self) -> bool {
+        self.reach == Reach::Cluster
+    }
+
     /// Whether the arguments of the driver's controller make it take the place of csi-provisioner; `None` where none
     /// were read, and they decide it.
     pub fn provisions_itself(&self, arguments: Option<&[Text]>) -> Option<bool> {
@@ -174,6 +179,20 @@ impl<'a> Reference<'a> {
         let mut keys = self.telling_keys(places);
         keys.extend(places.iter().filter_map(Place::open_key));
         keys
+    }
+
+    /// Returns the keys of which one is enough to take a disk that a provider lists for what is named: by its places, by
+    /// these without what is unknown of them, and by the handle.
+    pub fn listed_keys(&self, places: &[Place<'_>]) -> Vec<u64> {
+        let of_places = places.iter().flat_map(Place::exact_keys);
+        let keys = of_places.chain(places.iter().filter_map(Place::wide_key));
+        let keys = keys.chain(Place::loose_keys(self, places)).filter_map(|it| it.own);
+        keys.chain([Place::handle_key(self)]).collect()
+    }
+
+    /// Returns the key of everything of its family.
+    pub fn family_key(&self) -> u64 {
+        Place::device(self.family.id, "").space_key()
     }
 
     /// Returns the keys of which one is enough for a doubt: by the handle where the places do not tell, or where an id is

@@ -5,11 +5,13 @@ mod announcement;
 mod binding;
 mod controller;
 mod deletion_effect;
+mod disks_of_cluster;
 mod driver;
 mod driver_volumes;
 mod event;
 mod finalizer;
 mod in_use;
+mod listed_disks;
 mod neighbours;
 mod node;
 mod obstacle;
@@ -19,6 +21,7 @@ mod owner;
 mod pending_claim;
 mod pod_wait;
 mod provisioner;
+mod references;
 pub mod retention;
 mod storage;
 
@@ -45,6 +48,7 @@ pub(crate) use deletion_effect::{
     DeletionEffect, SnapshotFate, clones, data_effect_without_claim, group_snapshot_fates,
     may_destroy, snapshot_fate, when_claim_is_deleted, when_volume_is_deleted,
 };
+pub(crate) use disks_of_cluster::{DisksOfCluster, ListingCommand, NAMING};
 pub(crate) use driver::{
     ClusterIdentity, SecretState, cluster_identity, controller_settings, deletion_secret,
     undecided_identity,
@@ -67,6 +71,9 @@ pub(crate) use in_use::{
     ClaimDataEffect, PodUsage, PodUser, SetTemplate, Unsafe, UnsafeReason, checked_kinds,
     claim_workloads, conflicting_pods, data_effect, data_effect_with, deployment_of, pod_users,
     template_of, unsafe_to_delete, upstream_in_use,
+};
+pub(crate) use listed_disks::{
+    DiskFate, Inventory, InventoryCounts, InventoryWords, KnownIdentity, ReadingListing,
 };
 pub(crate) use neighbours::{
     Nearness, SharedStorage, excludes_in_a_pod, first_destroyer, kept_record_read, lies,
@@ -95,6 +102,7 @@ pub(crate) use provisioner::{
     every_provisioner_honors_finalizer, finalizer_driver, honors_reclaim_policy, may_patch_volumes,
     provisioners_seen,
 };
+pub(crate) use references::{is_beyond, storage_references};
 pub(crate) use storage::{
     Copied, Sameness, UNIDENTIFIED, copied, destruction, is_static, keeper, keeper_of,
     marks_of_others, provisioning_family, recreated_class, same_storage, wishes_for,

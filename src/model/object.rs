@@ -120,6 +120,7 @@ const GROUP_SNAPSHOT: ApiGroup =
     ApiGroup { name: "groupsnapshot.storage.k8s.io", version: "v1beta1" };
 const META: ApiGroup = ApiGroup { name: "meta.k8s.io", version: "v1" };
 const ADMISSION: ApiGroup = ApiGroup { name: "admissionregistration.k8s.io", version: "v1" };
+const TOOL: ApiGroup = ApiGroup { name: "storage.kubectl.dev", version: "v1alpha1" };
 const AUTHORIZATION: ApiGroup = ApiGroup { name: "authorization.k8s.io", version: "v1" };
 
 /// The names of a kind in the API.
@@ -201,6 +202,8 @@ kinds! {
     PartialObjectMetadata: "PartialObjectMetadata", "partialobjectmetadata", "metadata", META, cluster_wide;
     /// Kind of a review, not of an object: what a `ServiceAccount` may do.
     SubjectAccessReview: "SubjectAccessReview", "subjectaccessreviews", "sar", AUTHORIZATION, cluster_wide;
+    /// Kind of a disk at its provider, which no API server has: its name is the handle.
+    BackendVolume: "BackendVolume", "backendvolumes", "disk", TOOL, cluster_wide;
 }
 
 impl Kind {
@@ -323,6 +326,7 @@ impl Kind {
                 | Self::ConfigMap
                 | Self::PartialObjectMetadata
                 | Self::SubjectAccessReview
+                | Self::BackendVolume
         )
     }
 }

@@ -192,7 +192,8 @@ macro_rules! implement_kinds {
                 Kind::Secret
                 | Kind::ConfigMap
                 | Kind::PartialObjectMetadata
-                | Kind::SubjectAccessReview => None,
+                | Kind::SubjectAccessReview
+                | Kind::BackendVolume => None,
             }
         }
     };

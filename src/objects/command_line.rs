@@ -34,7 +34,8 @@ const FLAGS_WITH_VALUES: [&str; 15] = [
 
 /// The flags by which a driver marks the disks of its cluster (semantics#cluster-identity), which are kept only of pods
 /// that run a sidecar.
-const FLAGS_OF_CLUSTER: [&str; 3] = ["--cluster", "--extra-labels", "--k8s-tag-cluster-id"];
+const FLAGS_OF_CLUSTER: [&str; 5] =
+    ["--cluster", "--cluster-ownership-id", "--do-tag", "--extra-labels", "--k8s-tag-cluster-id"];
 
 /// Returns the flag by which a word of a command line marks the disks of a cluster, and its value.
 pub(super) fn flag_of_cluster(word: &str) -> Option<(&'static str, Option<&str>)> {

@@ -15,6 +15,7 @@ pub(crate) mod table;
 pub(crate) mod screen;
 pub(crate) mod report;
 pub(crate) mod event_stream;
+pub mod inventory;
 pub mod wire;
 pub mod comparison;
 pub(crate) mod sections;

@@ -2,17 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::inventory::{DiskIdentity, InventorySummary, ListedDisk};
 use super::wire::{
     self, API_VERSION, ClusterIdentity, EventFinding, NamedFinding, ObjectReference, ReportHead,
     ReportMetadata, ReportScope, ReportTail, Source, StorageAmounts, StorageShare, Summary, Tool,
 };
 use crate::cluster::Cluster;
+use crate::facts::{InventoryCounts, KnownIdentity};
 use crate::model::{
     self, Bytes, FindingEvent, Kind, ObjectKey, ObjectRef, RuleId, Scope, Settings, Severity, Text,
     Threshold, Time, VerdictState, format_bytes, format_duration, format_time,
 };
 use crate::remedies::{RECLAIM, is_refused_beside};
-use crate::rules::{self, NamedElsewhere, StoragePool, StorageTotals, Totals, UnreadGap, Waste};
+use crate::rules::{
+    self, InventoryFinding, InventoryReport, NamedElsewhere, StoragePool, StorageTotals, Totals,
+    UnreadGap, Waste,
+};
 
 /// Origin of a report, which the cluster does not contain.
 #[derive(Debug, Clone)]
@@ -86,6 +91,7 @@ pub fn finding(finding: model::Finding, now: Option<Time>) -> wire::Finding {
         summary: finding.summary,
         age: finding.age.map(|it| age(it, now)),
         volume: finding.volume.map(volume),
+        backend: None,
         evidence: finding
             .evidence
             .into_iter()
@@ -245,6 +251,72 @@ pub(super) fn gap(UnreadGap { gap, rules }: &UnreadGap) -> wire::Gap {
     }
 }
 
+/// Puts a finding about a listing into its public shape; `names` are those of several clusters.
+pub(crate) fn inventory_finding(
+    found: InventoryFinding,
+    names: &[Text],
+    now: Option<Time>,
+) -> wire::Finding {
+    let mut finding = finding(found.finding, now);
+    finding.cluster = found.cluster.map(|it| names[it].to_string());
+    finding.backend = found.disk.as_ref().map(ListedDisk::from);
+    finding
+}
+
+/// Puts what became of the disks into its public shape.
+pub(crate) fn inventory_summary(report: &InventoryReport, names: &[Text]) -> InventorySummary {
+    let InventoryCounts {
+        listed,
+        named,
+        may_be_named,
+        attached,
+        attachment_unknown,
+        not_kubernetes,
+        claimed,
+        of_other_clusters,
+        elsewhere,
+        too_young,
+        not_judged,
+        orphaned,
+        unattributed,
+    } = report.counts;
+    let identity = |it: &KnownIdentity| DiskIdentity {
+        cluster: names.get(it.cluster).map(ToString::to_string),
+        driver: it.driver.to_string(),
+        value: it.value.to_string(),
+        source: it.source.name().to_owned(),
+    };
+    InventorySummary {
+        listed,
+        named,
+        may_be_named,
+        attached,
+        attachment_unknown,
+        not_kubernetes,
+        claimed,
+        of_other_clusters,
+        elsewhere,
+        too_young,
+        not_judged,
+        orphans: orphaned,
+        unattributed,
+        orphaned_bytes: report.orphaned,
+        unattributed_bytes: report.unattributed,
+        identities: report.identities.iter().map(identity).collect(),
+    }
+}
+
+/// Puts the gaps into their public shape.
+pub(crate) fn inventory_gaps<'a>(
+    report: &'a InventoryReport,
+    names: &'a [Text],
+) -> impl Iterator<Item = wire::Gap> + 'a {
+    report.gaps.iter().map(|(cluster, it)| wire::Gap {
+        cluster: cluster.map(|it| names[it].to_string()),
+        ..gap(it)
+    })
+}
+
 /// Returns the sums of the findings.
 pub fn summary(tally: &Totals) -> Summary {
     let (volumes, claims) = tally.in_scope;
@@ -264,6 +336,7 @@ pub fn summary(tally: &Totals) -> Summary {
         leaking: format_bytes(tally.leaking),
         at_risk: format_bytes(tally.at_risk),
         storage: Some(tally.storage.iter().filter_map(share).collect()),
+        inventory: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+use super::inventory::{InventorySummary, ListedDisk};
 use crate::model::{Bytes, counted};
 
 /// Version of every shape in this file.
@@ -250,6 +251,9 @@ pub struct Summary {
     /// The same by where it is, each backend volume once, whatever `findings` leaves out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<Vec<StorageShare>>,
+    /// What became of the disks that `--inventory` lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inventory: Option<InventorySummary>,
 }
 
 /// Capacity in one place.
@@ -362,6 +366,9 @@ pub struct Finding {
     /// What tells it apart from other volumes, when it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume: Option<Volume>,
+    /// The disk at its provider, of a finding about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<ListedDisk>,
     /// What proves it.
     pub evidence: Vec<Evidence>,
     /// Other objects that have to do with it.

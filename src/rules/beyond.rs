@@ -10,11 +10,10 @@ use crate::cluster::{
     Cluster, Cx, NamedBeyond, Placed as _, ReferencesOfClusters, ReferencingVolume, Seen,
     StorageReference, Subject,
 };
-use crate::drivers::{self, Fate, Place, Reach, Reference, Relation};
-use crate::facts::{self, SharedStorage};
+use crate::drivers::{Place, Relation};
+use crate::facts::{self};
 use crate::model::{
-    Attributes, BackendKey, Bytes, Finding, Kind, ObjectId, ObjectKey, ObjectRef, Settings,
-    Severity, SnapshotSource, Text, Volume, VolumeColumns, first_of,
+    Bytes, Finding, Kind, ObjectKey, ObjectRef, Settings, Severity, Text, first_of,
 };
 
 /// The rules that compare clusters, in the order of the documentation.
@@ -49,7 +48,7 @@ pub fn storage_references(
     settings: &Settings,
 ) -> Vec<StorageReference> {
     let cx = &assessor.cx(cluster, settings);
-    let mut found = references_with(cx, |id, volume| {
+    let mut found = facts::storage_references(cx, facts::is_beyond, |id, volume| {
         let subject = Subject::Volume(id);
         let id = SHARED_BETWEEN_CLUSTERS.id;
         let is_left_out = is_left_out(cluster, settings, &subject, id);
@@ -72,104 +71,7 @@ pub fn named_storage(cluster: &Cluster, kinds: &[Kind]) -> (Vec<StorageReference
     let cx = Cx::new(cluster, &settings, &facts);
     let read = kinds.iter().try_for_each(|kind| cx.all_of(*kind));
     let read = read.and_then(|()| facts::kept_record_read(&cx));
-    (references_with(&cx, |_, volume| volume), read)
-}
-
-fn references_with(
-    cx: &Cx,
-    reported: impl Fn(ObjectId, ReferencingVolume) -> ReferencingVolume,
-) -> Vec<StorageReference> {
-    let mut found = Vec::new();
-    for (id, volume) in cx.cluster().volumes() {
-        let Some(backend) = &volume.backend else { continue };
-        let Some(reference) = reference(volume.object().key, backend, &volume.attributes) else {
-            continue;
-        };
-        let volume = Some(Box::new(reported(id, referencing(cx, volume))));
-        found.push(StorageReference { volume, ..reference });
-    }
-    add_others(cx.cluster(), &mut found);
-    found
-}
-
-/// What a comparison says of a volume, as if it were neither left out nor at risk.
-fn referencing(cx: &Cx, volume: &Volume) -> ReferencingVolume {
-    ReferencingVolume {
-        uid: volume.metadata.uid.clone(),
-        capacity: volume.capacity,
-        phase: volume.phase.to_string().into(),
-        claim: volume.claim_ref.as_ref().map(|it| it.key.clone()),
-        class: volume.class.clone(),
-        driver: facts::owner(volume).name().clone(),
-        policy: volume.reclaim_policy.to_string().into(),
-        may_destroy: facts::may_destroy(cx, volume),
-        is_shared: SharedStorage::is_file_system(volume)
-            && (volume.is_shared || is_in_directory(&volume.places())),
-        is_left_out: false,
-        is_exempt: false,
-        is_at_risk: false,
-    }
-}
-
-/// Whether all that is known of a volume is a directory; a device may be exported by a server, too.
-fn is_in_directory(places: &[Place<'_>]) -> bool {
-    places.iter().any(Place::is_directory)
-        && !places.iter().any(|it| it.is_device() && !it.is_bucket())
-}
-
-/// Adds what is no `PersistentVolume`: volumes that pods describe themselves, attachments, snapshots, kept records.
-fn add_others(cluster: &Cluster, found: &mut Vec<StorageReference>) {
-    let none = Attributes::default();
-    for (_, pod) in cluster.pods() {
-        for it in pod.inline.iter() {
-            found.extend(reference(pod.object().key, &it.backend, &it.attributes));
-        }
-    }
-    for (_, attachment) in cluster.attachments() {
-        if let Some(backend) = attachment.source.backend() {
-            found.extend(reference(attachment.object().key, &backend, &none));
-        }
-    }
-    for (_, content) in cluster.snapshots() {
-        // What is taken, and does not hang on its volume, is another disk.
-        let snapshots = &drivers::family(&content.driver).snapshots;
-        let handle = content.handle.as_deref();
-        let is_apart = matches!(snapshots.fate_of(handle), Fate::Independent | Fate::None);
-        if is_apart && !content.in_progress() {
-            continue;
-        }
-        for backend in content.backends() {
-            found.extend(reference(content.object().key, &backend, &none));
-        }
-        if content.source == SnapshotSource::Existing {
-            let of = snapshots.volume_of_handle.zip(handle).and_then(|(of, handle)| of(handle));
-            let backend = BackendKey {
-                driver: Text::clone(&content.driver),
-                handle: of.or(handle).unwrap_or_default().into(),
-            };
-            let named = reference(content.object().key, &backend, &none);
-            found.extend(named.map(|it| StorageReference { is_somewhere: of.is_none(), ..it }));
-        }
-    }
-    for kept in cluster.kept_backends() {
-        found.extend(reference(kept.object().key, &kept.backend, &none));
-    }
-}
-
-/// A reference to storage, unless only this cluster can name it.
-fn reference(
-    object: ObjectKey,
-    backend: &BackendKey,
-    attributes: &Attributes,
-) -> Option<StorageReference> {
-    let reach = Reference::of(backend, attributes).reach();
-    (reach != Reach::Cluster).then(|| StorageReference {
-        object,
-        backend: backend.clone(),
-        attributes: attributes.clone(),
-        is_somewhere: false,
-        volume: None,
-    })
+    (facts::storage_references(&cx, facts::is_beyond, |_, volume| volume), read)
 }
 
 /// A finding of one cluster about storage that others name.
@@ -333,14 +235,7 @@ fn finding(
         }
         finding = finding.shows_of(&object, "in another cluster", format!("{name}: {told}"));
     }
-    finding.volume = Some(VolumeColumns {
-        capacity: volume.capacity,
-        claim: volume.claim.as_ref().map(ToString::to_string),
-        class: volume.class.clone(),
-        driver: Some(Text::clone(&volume.driver)),
-        reclaim_policy: volume.policy.to_string(),
-        phase: volume.phase.to_string(),
-    });
+    finding.volume = Some(volume.columns());
     let told: Vec<(usize, ObjectRef)> =
         others.iter().take(TOLD).map(|it| (it.cluster, it.reference.object())).collect();
     let advice = match (severity, doubt) {

@@ -15,6 +15,7 @@ mod driver;
 mod explain;
 mod finding;
 mod guard;
+mod inventory;
 mod pod;
 pub(crate) mod retention;
 mod snapshot;
@@ -37,6 +38,7 @@ pub(crate) use explain::{
     known_driver,
 };
 pub(crate) use finding::Judgement;
+pub(crate) use inventory::{InventoryFinding, InventoryReport, disks_of_cluster, judge_inventory};
 
 use crate::cluster::{Cluster, Cx, Seen, Subject, for_each_judged_row};
 use crate::model::{
@@ -172,9 +174,19 @@ pub static REGISTRY: std::sync::LazyLock<Vec<&'static Rule>> = std::sync::LazyLo
 /// The rules that compare clusters: a report about one does not have them.
 pub static BETWEEN_CLUSTERS: &[&Rule] = beyond::RULES;
 
-/// Returns every rule: those about one cluster, and those that compare clusters.
+/// The rules that compare clusters with what providers list: a report without `--inventory` does not have them.
+pub static INVENTORY: &[&Rule] = inventory::RULES;
+
+/// Returns every rule.
 pub fn all() -> impl Iterator<Item = &'static Rule> {
-    REGISTRY.iter().chain(BETWEEN_CLUSTERS).copied()
+    of_report(true, true)
+}
+
+/// Returns the rules that a report has: of several clusters, and with what providers list.
+pub fn of_report(are_several: bool, has_inventory: bool) -> impl Iterator<Item = &'static Rule> {
+    let between = BETWEEN_CLUSTERS.iter().filter(move |_| are_several);
+    let inventory = INVENTORY.iter().filter(move |_| has_inventory);
+    REGISTRY.iter().chain(between).chain(inventory).copied()
 }
 
 /// Returns the rule with this id.

@@ -23,6 +23,7 @@ mod github_action;
 mod growth;
 mod guard;
 mod incremental;
+mod inventory;
 mod journal;
 mod k9s;
 mod krew_manifest;

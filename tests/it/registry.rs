@@ -16,7 +16,9 @@ use crate::{
 
 /// What an id may begin with: what kubectl calls the object, or what the finding is about where
 /// that is no single object.
-const PREFIXES: [&str; 15] = [
+const PREFIXES: [&str; 17] = [
+    "backend-volume-",
+    "cluster-",
     "pv-or-pvc-",
     "pv-",
     "pvc-",

@@ -6,8 +6,9 @@ use std::{
 };
 
 use super::{
-    Reported, checks,
+    inventory::{InventoryArgs, JudgedInventory},
     packed::{PackedFindings, Rank, in_order},
+    reported::{Reported, checks},
 };
 use crate::{
     cli::{
@@ -19,6 +20,7 @@ use crate::{
         terminal,
     },
     cluster::{CommonKeys, PackedReferences, ReferencesOfClusters},
+    facts::DisksOfCluster,
     model::{Bytes, Kind, RuleId, Settings, Text, Time, did_you_mean, escape_control, first_of},
     output::{
         publish::{self, Elsewhere, ReportOrigin},
@@ -26,8 +28,8 @@ use crate::{
         wire::{Finding, Gap, NamedFinding, ReportMetadata, ReportTail, ReportedCluster, Source},
     },
     rules::{
-        self, BETWEEN_CLUSTERS, NamedElsewhere, Rule, SharedBetweenClusters, Totals, UnreadGap,
-        shared_between_clusters, storage_references,
+        BETWEEN_CLUSTERS, NamedElsewhere, Rule, SharedBetweenClusters, Totals, UnreadGap,
+        disks_of_cluster, of_report, shared_between_clusters, storage_references,
     },
     watch::report::{MeasuredCluster, report_metrics},
 };
@@ -49,6 +51,8 @@ struct JudgedCluster<T> {
     notes: Vec<String>,
     references: PackedReferences,
     elsewhere: Elsewhere,
+    /// What it names of the disks of providers, if that is compared.
+    disks: Option<DisksOfCluster>,
 }
 
 impl<T> JudgedCluster<T> {
@@ -56,7 +60,7 @@ impl<T> JudgedCluster<T> {
     async fn read(
         input: &ClusterInput,
         settings: &Settings,
-        ClustersLook { connection, namespace, take, .. }: &ClustersLook<
+        ClustersLook { connection, namespace, take, keeps_disks, .. }: &ClustersLook<
             '_,
             impl TakeFromCluster<T>,
         >,
@@ -65,7 +69,14 @@ impl<T> JudgedCluster<T> {
         let (from, source) = input.source(connection, *namespace)?;
         let mut collected = collect(from, &settings, None).await?;
         let taken = take(&mut collected, &mut settings, source).await?;
-        Ok(Self { taken: Some(taken), ..Self::of(input.name(), &collected, &settings, source) })
+        let cluster = &collected.intake.cluster;
+        let name = Some(input.name());
+        let disks = || disks_of_cluster(name, &collected.assessor, cluster, &settings);
+        Ok(Self {
+            taken: Some(taken),
+            disks: keeps_disks.then(disks),
+            ..Self::of(input.name(), &collected, &settings, source)
+        })
     }
 
     fn of(name: &Text, collected: &Collected, settings: &Settings, source: Source) -> Self {
@@ -105,6 +116,7 @@ impl<T> JudgedCluster<T> {
                 settings,
             )),
             elsewhere: Elsewhere::default(),
+            disks: None,
         }
     }
 
@@ -116,7 +128,7 @@ impl<T> JudgedCluster<T> {
             resource: Gap::ALL_KINDS.to_owned(),
             namespace: None,
             reason: format!("{:#}", failure.error),
-            ids: rules::all().map(|it| it.id.to_owned()).collect(),
+            ids: of_report(true, false).map(|it| it.id.to_owned()).collect(),
         };
         let origin = ReportOrigin { source, journal: None };
         Self {
@@ -127,12 +139,13 @@ impl<T> JudgedCluster<T> {
             exempted: Vec::new(),
             findings: PackedFindings::default(),
             gaps: vec![gap],
-            limited: rules::all().map(|it| it.id).collect(),
+            limited: of_report(true, false).map(|it| it.id).collect(),
             unread: kinds().into_iter().collect(),
             clock: None,
             notes: Vec::new(),
             references: PackedReferences::default(),
             elsewhere: Elsewhere::default(),
+            disks: Some(DisksOfCluster::unread(input.name(), format!("{:#}", failure.error))),
         }
     }
 
@@ -230,6 +243,8 @@ pub(in crate::cli) struct ClustersLook<'a, F> {
     pub(in crate::cli) take: F,
     /// Whether it is kept what each names of the others' storage, which takes memory.
     pub(in crate::cli) keeps_elsewhere: bool,
+    /// Whether it is kept what each names of the disks of providers.
+    pub(in crate::cli) keeps_disks: bool,
 }
 
 /// Several clusters, judged.
@@ -332,6 +347,20 @@ impl<T: Send> JudgedClusters<T> {
         })
     }
 
+    /// Compares them with what providers list.
+    ///
+    /// # Errors
+    /// When the only listing cannot be read.
+    pub(super) fn compare_with(
+        &mut self,
+        inventory: &InventoryArgs,
+        settings: &Settings,
+    ) -> Result<JudgedInventory, Failure> {
+        let names: Vec<Text> = self.clusters.iter().map(|it| Text::clone(&it.name)).collect();
+        let disks: Vec<_> = self.clusters.iter_mut().filter_map(|it| it.disks.take()).collect();
+        inventory.judge(&disks, &names, settings)
+    }
+
     /// Whether everything of all clusters was read.
     pub(in crate::cli) fn is_complete(&self) -> bool {
         self.clusters.iter().all(|it| it.gaps.is_empty())
@@ -346,7 +375,7 @@ impl<T: Send> JudgedClusters<T> {
         let clusters = &self.clusters;
         let limited: BTreeSet<RuleId> =
             clusters.iter().flat_map(|it| it.limited.iter().copied()).collect();
-        let checks = checks(rules::all(), &limited, self.is_complete(), settings);
+        let checks = checks(of_report(true, false), &limited, self.is_complete(), settings);
         let is_live = clusters.iter().any(|it| it.metadata.source == Source::Live);
         let taken_at = clusters.iter().filter_map(|it| it.metadata.taken_at.clone()).min();
         let source = if is_live { Source::Live } else { Source::Dump };
@@ -371,6 +400,7 @@ impl<T: Send> JudgedClusters<T> {
             metrics: Box::new(|_| {
                 report_metrics(clusters.iter().map(JudgedCluster::measured).collect())
             }),
+            inventory: None,
             repeated,
             tell: Box::new(|| self.tell()),
         }

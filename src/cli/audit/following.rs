@@ -2,7 +2,10 @@
 
 use std::{collections::HashSet, ops::ControlFlow};
 
-use super::{AuditArgs, checks_of, fails};
+use super::{
+    AuditArgs, fails,
+    reported::{checks_of, tell_read},
+};
 use crate::{
     cli::{
         Exit, Failure, Interrupt,
@@ -77,7 +80,7 @@ impl AuditArgs {
             let checks = checks_of(&collected, reconciler.settings());
             terminal::note(&summary(&publish::summary(&tally), checks, paint));
         }
-        Self::tell_read(&collected);
+        tell_read(&collected);
         let going_on = async {
             if let ControlFlow::Break(exit) = shown {
                 return Ok(exit);

@@ -2,12 +2,13 @@
 
 use std::{
     collections::BTreeMap,
-    io::{BufWriter, Read as _, Write as _},
+    io::{self, BufWriter, Read as _, Write},
     sync::{Arc, mpsc},
     thread,
 };
 
 use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
+use memchr::{memchr, memmem};
 
 use crate::{model::Severity, output::wire::Finding};
 
@@ -25,6 +26,14 @@ pub(super) struct PackedFindings {
 /// small ones.
 type BlockWriter = BufWriter<ZlibEncoder<Vec<u8>>>;
 
+/// Stands for the name of the object, which each finding repeats many times: without it, most of a finding is what the
+/// one before it says. JSON escapes such a character.
+const NAME: u8 = 1;
+/// Ends the name before a finding.
+const END_OF_NAME: u8 = 2;
+/// Length of the shortest name for which that is worth it.
+const SHORTEST: usize = 4;
+
 impl PackedFindings {
     /// Packs findings, which keep their order within a rank.
     ///
@@ -32,16 +41,19 @@ impl PackedFindings {
     /// Never: memory takes what is written.
     pub(super) fn new(findings: impl IntoIterator<Item = Finding>) -> Self {
         let mut writers: BTreeMap<Rank, BlockWriter> = BTreeMap::new();
-        let mut number = 0;
+        let (mut number, mut line, mut name) = (0, Vec::new(), Vec::new());
         for finding in findings {
             number += 1;
-            let rank = (Severity::parse(&finding.severity), finding.id.clone());
-            let writer = writers.entry(rank).or_insert_with(|| {
+            let writer = writers.entry(rank(&finding)).or_insert_with(|| {
                 BufWriter::new(ZlibEncoder::new(Vec::new(), Compression::new(2)))
             });
-            serde_json::to_writer(&mut *writer, &finding)
-                .expect("because text is written to memory");
-            writer.write_all(b"\n").expect("because it is written to memory");
+            line.clear();
+            serde_json::to_writer(&mut line, &finding).expect("because it is written to memory");
+            name.clear();
+            serde_json::to_writer(&mut name, &finding.object.name)
+                .expect("because it is written to memory");
+            let name = name.get(1..name.len() - 1).filter(|it| it.len() >= SHORTEST);
+            pack(&line, name.unwrap_or_default(), writer).expect("because it is written to memory");
         }
         let block = |(rank, writer): (Rank, BlockWriter)| {
             let encoder = writer.into_inner().expect("because it is written to memory");
@@ -91,11 +103,57 @@ impl PackedFindings {
     }
 }
 
+/// Returns what a report sorts a finding by.
+pub(super) fn rank(finding: &Finding) -> Rank {
+    (Severity::parse(&finding.severity), finding.id.clone())
+}
+
+/// Merges findings that are in the order of a report with more of them.
+pub(super) fn merged<'a>(
+    findings: impl Iterator<Item = Finding> + 'a,
+    more: &'a [Finding],
+) -> impl Iterator<Item = Finding> + 'a {
+    let (mut findings, mut more) = (findings.peekable(), more.iter().peekable());
+    std::iter::from_fn(move || match (findings.peek(), more.peek()) {
+        (Some(one), Some(other)) if rank(other) < rank(one) => more.next().cloned(),
+        (Some(_), _) => findings.next(),
+        (None, _) => more.next().cloned(),
+    })
+}
+
+/// Writes a line: the name, and the finding without it.
+fn pack(line: &[u8], name: &[u8], writer: &mut impl Write) -> io::Result<()> {
+    writer.write_all(name)?;
+    writer.write_all(&[END_OF_NAME])?;
+    let mut rest = 0;
+    if !name.is_empty() {
+        for at in memmem::find_iter(line, name) {
+            writer.write_all(&line[rest..at])?;
+            writer.write_all(&[NAME])?;
+            rest = at + name.len();
+        }
+    }
+    writer.write_all(&line[rest..])?;
+    writer.write_all(b"\n")
+}
+
 fn unpack(block: &[u8]) -> Vec<Finding> {
     let mut lines = Vec::new();
     ZlibDecoder::new(block).read_to_end(&mut lines).expect("because it was written here");
-    let findings = serde_json::Deserializer::from_slice(&lines).into_iter();
-    findings.map(|it| it.expect("because it was written here")).collect()
+    let mut whole = Vec::new();
+    let finding = |line: &[u8]| {
+        let end = memchr(END_OF_NAME, line).expect("because each line begins with a name");
+        let (name, mut rest) = (&line[..end], &line[end + 1..]);
+        whole.clear();
+        while let Some(at) = memchr(NAME, rest) {
+            whole.extend_from_slice(&rest[..at]);
+            whole.extend_from_slice(name);
+            rest = &rest[at + 1..];
+        }
+        whole.extend_from_slice(rest);
+        serde_json::from_slice(&whole).expect("because it was written here")
+    };
+    lines.split(|it| *it == b'\n').filter(|it| !it.is_empty()).map(finding).collect()
 }
 
 /// Returns the findings of several clusters by rank, and by cluster within each. While some are printed, the next are

@@ -299,7 +299,6 @@ impl Place<'_> {
             return Vec::new();
         }
         let key = |hash| ExactKey { around: Vec::new(), own: Some(hash) };
-        let handle = ("handle", reference.family.id, reference.handle);
         // A server has a copy of the directories of another one, by design.
         let is_on_server =
             |it: &Self| it.realm.iter().any(|part| matches!(part, Part::Server { .. }));
@@ -313,8 +312,13 @@ impl Place<'_> {
         let uuids = names.filter_map(|(space, name)| {
             Some(NAMES.hash_one(("uuid", space, last_uuid(&name)?.to_ascii_lowercase())))
         });
-        let handle = (reference.handle != INLINE).then(|| NAMES.hash_one(handle));
+        let handle = (reference.handle != INLINE).then(|| Self::handle_key(reference));
         handle.into_iter().chain(uuids).map(key).collect()
+    }
+
+    /// The key of a handle in its family.
+    pub(in crate::drivers) fn handle_key(reference: &Reference<'_>) -> u64 {
+        NAMES.hash_one(("handle", reference.family.id, reference.handle))
     }
 
     /// Adds the keys of what is at directories, somewhere in them, or in the last one.

@@ -12,7 +12,7 @@ use super::{ReportFrame, cluster};
 use crate::{
     model::{PROGRAM, escape_control},
     output::wire::{Finding, Gap, ObjectReference},
-    rules::{self, BETWEEN_CLUSTERS, REGISTRY, Rule},
+    rules::{BETWEEN_CLUSTERS, INVENTORY, Rule, of_report},
 };
 
 /// Writes a report as the results of one suite, or of one for each cluster.
@@ -23,6 +23,7 @@ pub fn write(
 ) -> io::Result<()> {
     let ReportFrame { head, listed, .. } = report;
     let metadata = &head.metadata;
+    let has_inventory = head.summary.inventory.is_some();
     let hidden = metadata.scope.as_ref().and_then(|it| it.hidden.as_ref());
     let hidden = hidden.map(|it| ("audit", "not listed", it.told()));
     if metadata.clusters.is_empty() {
@@ -30,7 +31,7 @@ pub fn write(
             name: cluster(head),
             taken_at: metadata.taken_at.as_deref(),
             failed: listed,
-            ..TestSuite::of(REGISTRY.iter().copied(), None, report, &head.summary.by_id)
+            ..TestSuite::of(of_report(false, has_inventory), None, report, &head.summary.by_id)
         };
         suite.skipped.extend(hidden);
         let suites = [(suite, findings)];
@@ -48,7 +49,16 @@ pub fn write(
             name: &it.name,
             taken_at: it.taken_at.as_deref(),
             failed: found.len(),
-            ..TestSuite::of(rules::all(), Some(&it.name), report, &it.by_id)
+            ..TestSuite::of(of_report(true, false), Some(&it.name), report, &it.by_id)
+        };
+        suites.push((suite, found.into_iter()));
+    }
+    if has_inventory {
+        let found = by_cluster.remove(&None).unwrap_or_default();
+        let suite = TestSuite {
+            name: "disks of providers",
+            failed: found.len(),
+            ..TestSuite::of(INVENTORY.iter().copied(), None, report, &head.summary.by_id)
         };
         suites.push((suite, found.into_iter()));
     }

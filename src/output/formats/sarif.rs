@@ -21,7 +21,7 @@ use crate::{
         table::short_name,
         wire::{Finding, Gap, ObjectReference, ReportedCluster},
     },
-    rules::{self, BETWEEN_CLUSTERS, REGISTRY, Rule},
+    rules::{self, BETWEEN_CLUSTERS, Rule, of_report},
 };
 
 /// Largest number of results: GitHub shows no more of one run.
@@ -64,12 +64,13 @@ pub fn write(
     let version = &metadata.tool.version;
     if metadata.clusters.is_empty() {
         let name = cluster(head);
-        let index = index(&REGISTRY);
+        let rules: Vec<_> = of_report(false, head.summary.inventory.is_some()).collect();
+        let index = index(&rules);
         let notes: Vec<Value> =
             tail.gaps.iter().map(unread).chain(left_out(listed)).chain(hidden).collect();
         let mut results = findings.take(MOST).map(|it| result((name, name), &index, &it));
         let results = list::streamed(&mut results);
-        return log(out, vec![run(version, name, &REGISTRY, &notes, results)]);
+        return log(out, vec![run(version, name, &rules, &notes, results)]);
     }
     let mut by_cluster: HashMap<Option<String>, Vec<Finding>> = HashMap::new();
     for finding in findings {

@@ -63,8 +63,8 @@ impl Totals {
         *self.by_namespace.entry((rule, severity, namespace)).or_default() += 1;
     }
 
-    /// Adds those of a cluster, which is the place of its capacity.
-    pub fn absorb(&mut self, cluster: &Text, other: &Self) {
+    /// Adds the numbers of other findings.
+    pub fn add_findings(&mut self, other: &Self) {
         fn add<K: Ord + Clone>(sums: &mut BTreeMap<K, usize>, others: &BTreeMap<K, usize>) {
             for (key, count) in others {
                 *sums.entry(key.clone()).or_default() += count;
@@ -73,6 +73,11 @@ impl Totals {
         add(&mut self.by_severity, &other.by_severity);
         add(&mut self.by_rule, &other.by_rule);
         add(&mut self.by_namespace, &other.by_namespace);
+    }
+
+    /// Adds those of a cluster, which is the place of its capacity.
+    pub fn absorb(&mut self, cluster: &Text, other: &Self) {
+        self.add_findings(other);
         for (pool, storage) in &other.storage {
             let pool = StoragePool { cluster: Some(Text::clone(cluster)), ..pool.clone() };
             self.storage.entry(pool).or_default().absorb(storage);

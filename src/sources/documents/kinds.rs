@@ -130,7 +130,8 @@ pub(super) fn has_shape(kind: Kind, body: &Value) -> bool {
         Kind::Secret
         | Kind::ConfigMap
         | Kind::PartialObjectMetadata
-        | Kind::SubjectAccessReview => false,
+        | Kind::SubjectAccessReview
+        | Kind::BackendVolume => false,
     }
 }
 

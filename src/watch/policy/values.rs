@@ -10,7 +10,7 @@ use super::decode::unknown;
 use crate::model::{
     Kind, ObjectKey, Selector, Text, Threshold, Time, is_namespace_name, parse_duration, parse_time,
 };
-use crate::rules::{self, BETWEEN_CLUSTERS, REGISTRY};
+use crate::rules::{self, BETWEEN_CLUSTERS, INVENTORY, REGISTRY};
 
 /// A rule, by its id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -108,6 +108,9 @@ impl<'de> Deserialize<'de> for RuleName {
         text(from, "the id of a finding", |id| match rules::find(id) {
             Some(rule) if BETWEEN_CLUSTERS.iter().any(|it| it.id == rule.id) => {
                 Err(format!("{id} compares clusters, and watch reads one"))
+            }
+            Some(rule) if INVENTORY.iter().any(|it| it.id == rule.id) => {
+                Err(format!("{id} is about what a provider lists, and watch reads no listing"))
             }
             Some(rule) => Ok(Self(rule.id.into())),
             None => Err(unknown("finding", id, REGISTRY.iter().map(|rule| rule.id))),

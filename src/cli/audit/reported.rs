@@ -1,0 +1,134 @@
+//! What a report says, before it is shown.
+
+use std::collections::BTreeSet;
+
+use super::{inventory::JudgedInventory, packed::merged};
+use crate::{
+    cli::{
+        clusters::tell_gaps,
+        collect::{Collected, tell},
+        terminal,
+    },
+    model::{RuleId, Settings, escape_control},
+    output::{
+        inventory::InventorySummary,
+        publish::{self, ReportOrigin},
+        repeated::RepeatedFlags,
+        summary::Checks,
+        wire::{Finding, ReportMetadata, ReportScope, ReportTail, Source},
+    },
+    rules::{INVENTORY, Rule, Totals, of_report},
+    watch::report::{MeasuredCluster, report_metrics},
+};
+
+/// What a report says: of one cluster, whose findings are judged again as they are listed, or of several.
+pub(super) struct Reported<'a> {
+    pub(super) totals: Totals,
+    pub(super) scope: ReportScope,
+    pub(super) tail: ReportTail,
+    pub(super) metadata: ReportMetadata,
+    pub(super) checks: Checks,
+    pub(super) findings: Box<dyn Fn() -> Box<dyn Iterator<Item = Finding> + 'a> + 'a>,
+    pub(super) metrics: Box<dyn Fn(Totals) -> String + 'a>,
+    /// What became of the disks that providers list.
+    pub(super) inventory: Option<InventorySummary>,
+    pub(super) repeated: &'a RepeatedFlags,
+    /// Tells on stderr what was read, and what was not.
+    pub(super) tell: Box<dyn Fn() + 'a>,
+}
+
+impl<'a> Reported<'a> {
+    /// What a report about one cluster says.
+    pub(super) fn of(collected: &'a Collected, settings: &'a Settings, source: Source) -> Self {
+        let (cluster, assessor) = (&collected.intake.cluster, &collected.assessor);
+        let journal = collected.journal.as_ref().map(|path| path.display().to_string());
+        Self {
+            totals: assessor.totals(cluster, settings),
+            scope: publish::scope(&settings.scope, &assessor.exempted(cluster, settings)),
+            tail: publish::tail(&collected.blind),
+            metadata: publish::metadata(cluster, settings, ReportOrigin { source, journal }),
+            checks: checks_of(collected, settings),
+            findings: Box::new(move || {
+                let found = assessor.findings(cluster, settings);
+                Box::new(found.map(|it| collected.public(it)))
+            }),
+            metrics: Box::new(|totals| metrics(collected, totals)),
+            inventory: None,
+            repeated: &collected.repeated,
+            tell: Box::new(|| tell_read(collected)),
+        }
+    }
+
+    /// Adds what providers list.
+    pub(super) fn beside(
+        mut self,
+        disks: Option<&'a JudgedInventory>,
+        settings: &Settings,
+    ) -> Self {
+        let Some(disks) = disks else { return self };
+        self.totals.add_findings(&disks.totals);
+        self.tail.gaps.extend(disks.gaps.iter().cloned());
+        let limited = disks.gaps.iter().flat_map(|it| &it.ids);
+        let limited: BTreeSet<&str> = limited.map(|it| &**it).collect();
+        let limited = INVENTORY.iter().map(|it| it.id).filter(|it| limited.contains(it)).collect();
+        let complete = disks.gaps.is_empty();
+        let of_disks = checks(INVENTORY.iter().copied(), &limited, complete, settings);
+        self.checks.made += of_disks.made;
+        self.checks.all += of_disks.all;
+        self.checks.complete &= complete;
+        self.inventory = Some(disks.summary.clone());
+        let (findings, tell) = (self.findings, self.tell);
+        self.findings = Box::new(move || Box::new(merged(findings(), &disks.findings)));
+        self.tell = Box::new(move || {
+            tell();
+            disks.told().iter().for_each(|it| terminal::note(it));
+            tell_gaps("inventory", &disks.gaps);
+        });
+        self
+    }
+}
+
+/// Returns the figures of a report as metrics.
+fn metrics(collected: &Collected, totals: Totals) -> String {
+    let gaps = collected.blind.iter().map(|it| it.gap.kind).collect();
+    let (name, taken_at) = (String::new(), collected.intake.cluster.clock());
+    report_metrics(vec![MeasuredCluster { name, totals, gaps, taken_at }])
+}
+
+/// The checks that were made in one cluster.
+pub(super) fn checks_of(collected: &Collected, settings: &Settings) -> Checks {
+    let limited = collected.blind.iter().flat_map(|it| it.rules.iter().copied()).collect();
+    checks(of_report(false, false), &limited, collected.blind.is_empty(), settings)
+}
+
+/// How many checks were made, of all: these were limited.
+pub(super) fn checks(
+    rules: impl Iterator<Item = &'static Rule>,
+    limited: &BTreeSet<RuleId>,
+    complete: bool,
+    settings: &Settings,
+) -> Checks {
+    let scope = &settings.scope;
+    let mut counted = Checks { made: 0, all: 0, complete };
+    for rule in rules {
+        let id = rule.id;
+        let asked = scope.rules.is_empty() || scope.rules.contains(id);
+        let is_made = asked && !scope.ignored.contains(id) && !limited.contains(id);
+        counted.made += usize::from(is_made);
+        counted.all += 1;
+    }
+    counted
+}
+
+/// Tells on stderr what was read, and what was not.
+pub(super) fn tell_read(collected: &Collected) {
+    if terminal::is_verbose() {
+        for (kind, count) in collected.intake.seen() {
+            terminal::note(&format!("read {count} {}", kind.plural()));
+        }
+        for complaint in collected.intake.complaints() {
+            terminal::note(&format!("broken: {}", escape_control(complaint)));
+        }
+    }
+    tell(collected, "audit");
+}

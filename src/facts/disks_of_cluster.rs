@@ -1,0 +1,367 @@
+//! What a cluster names of the disks of providers, and what it knows of those that it may have made.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use hashbrown::{HashMap, HashSet};
+
+use super::{cluster_identity, kept_record_read, quoted, storage_references};
+use crate::cluster::{Cluster, Cx, Placed as _, ReferencingVolume, StorageReference};
+use crate::drivers;
+use crate::listings::{Disk, provider};
+use crate::model::{
+    AttachmentSource, Kind, NodeAffinity, ObjectId, Phase, Text, Time, Uid, migrated_driver,
+};
+
+/// The kinds on which it rests that a disk is named by nothing.
+pub const NAMING: [Kind; 5] = [
+    Kind::PersistentVolume,
+    Kind::PersistentVolumeClaim,
+    Kind::Pod,
+    Kind::VolumeAttachment,
+    Kind::VolumeSnapshotContent,
+];
+
+/// What a cluster names of the disks of providers.
+#[derive(Debug)]
+pub struct DisksOfCluster {
+    /// What the report calls the cluster; `None` where there is one.
+    pub name: Option<Text>,
+    /// The keys of everything that it names, each with the number of its volume, if it is one.
+    named: HashMap<u64, Option<u32>>,
+    /// The keys of spaces and families in which something is its own, and unknown what.
+    undecided: HashSet<u64>,
+    /// Its volumes.
+    pub volumes: Vec<NamedDisk>,
+    /// The uids of its claims, sorted.
+    claims: Vec<[u8; 16]>,
+    /// The machines of its nodes, in lower case; `None` where one of them is unknown.
+    pub machines: Option<HashSet<String>>,
+    /// The drivers that it has, by any sign; `None` where that is unknown.
+    drivers: Option<BTreeSet<Text>>,
+    /// The identities that its controllers write, by their drivers.
+    pub identities: BTreeMap<Text, BTreeSet<Text>>,
+    /// The zones and regions of its nodes, each with the id of a machine.
+    nodes: Vec<(Box<str>, Vec<Text>)>,
+    /// Why it is unknown whether that is all that it names.
+    pub unread: Option<(Kind, String)>,
+    /// The time of the view.
+    pub clock: Option<Time>,
+    /// The drivers whose controllers were seen, and which write no cluster on their disks although they could.
+    pub unmarked: Vec<Text>,
+}
+
+/// The commands that list the disks of a driver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListingCommand {
+    /// The driver.
+    pub driver: Text,
+    /// Number of its volumes.
+    pub volumes: usize,
+    /// The commands, for each region or project one; none where no command is known.
+    pub commands: Vec<String>,
+    /// What their answers tell, and what not.
+    pub tells: &'static str,
+}
+
+/// A `PersistentVolume`, as listings are compared with it.
+#[derive(Debug)]
+pub struct NamedDisk {
+    /// What it names.
+    pub reference: StorageReference,
+    /// The uid of its claim.
+    pub claim_uid: Option<Uid>,
+    /// Whether its phase is Bound.
+    pub is_bound: bool,
+    /// Whether it is attached to a node that is Ready.
+    pub is_attached: bool,
+    /// Whether any node may have it.
+    pub may_be_attached: bool,
+    /// The place in which a listing would have it; `None` where that is unknown.
+    pub place: Option<Text>,
+}
+
+/// What a cluster says of a disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DiskNaming {
+    /// Nothing names it.
+    Not,
+    /// Something names it: this volume, or something else.
+    Named(Option<u32>),
+    /// Something may name it.
+    Maybe,
+}
+
+impl DisksOfCluster {
+    /// Collects what a cluster names, under the name that the report gives it.
+    pub fn of(name: Option<&Text>, cx: &Cx, is_left_out: impl Fn(ObjectId) -> bool) -> Self {
+        let cluster = cx.cluster();
+        let mut found = Self {
+            name: name.cloned(),
+            named: HashMap::new(),
+            undecided: HashSet::new(),
+            volumes: Vec::new(),
+            claims: claims(cluster),
+            machines: machines(cx),
+            drivers: drivers_of(cx),
+            identities: BTreeMap::new(),
+            nodes: nodes(cluster),
+            unread: unread(cx),
+            clock: cluster.clock(),
+            unmarked: Vec::new(),
+        };
+        for driver in found.drivers.iter().flatten() {
+            let identity = cluster_identity(cx, driver);
+            let told = identity.arguments.iter().filter_map(|it| it.1.identity());
+            let told: BTreeSet<Text> = told.flat_map(identities_of_argument).collect();
+            if !told.is_empty() {
+                found.identities.insert(Text::clone(driver), told);
+            } else if identity.unseen.is_none() && !provider(driver).identity_flag.is_empty() {
+                found.unmarked.push(Text::clone(driver));
+            }
+        }
+        let ready: HashSet<&str> =
+            cluster.nodes().filter(|it| it.1.ready).map(|it| &*it.1.metadata.name).collect();
+        let mut attached: HashMap<&str, bool> = HashMap::new();
+        for (_, attachment) in cluster.attachments() {
+            if let AttachmentSource::Volume(volume) = &attachment.source {
+                let is_ready = attachment.attached && ready.contains(&*attachment.node);
+                *attached.entry(volume).or_default() |= is_ready;
+            }
+        }
+        let reported = |id, volume| ReferencingVolume { is_left_out: is_left_out(id), ..volume };
+        for reference in storage_references(cx, |_| true, reported) {
+            let number = reference.volume.as_ref().map(|_| found.volumes.len());
+            let number = number.map(|it| u32::try_from(it).expect("because memory holds fewer"));
+            found.file(&reference, number);
+            if reference.volume.is_none() {
+                continue;
+            }
+            let Some(volume) =
+                cluster.volume_named(&reference.object.name).filter(|it| it.backend.is_some())
+            else {
+                continue;
+            };
+            let affinity = volume.node_affinity.as_deref();
+            let zones: Vec<&str> = affinity.map(zones).unwrap_or_default();
+            let provider = provider(&reference.backend.driver);
+            let is_attached = attached.get(volume.name());
+            found.volumes.push(NamedDisk {
+                place: (provider.place_of)(&reference.backend.handle, &zones).map(Text::from),
+                claim_uid: volume.claim_ref.as_ref().and_then(|it| it.uid.clone()),
+                is_bound: volume.phase == Phase::Bound,
+                is_attached: is_attached == Some(&true),
+                may_be_attached: is_attached.is_some(),
+                reference,
+            });
+        }
+        found
+    }
+
+    /// Returns what is known of a cluster that could not be read.
+    pub fn unread(name: &Text, why: String) -> Self {
+        Self {
+            name: Some(Text::clone(name)),
+            named: HashMap::new(),
+            undecided: HashSet::new(),
+            volumes: Vec::new(),
+            claims: Vec::new(),
+            machines: None,
+            drivers: None,
+            identities: BTreeMap::new(),
+            nodes: Vec::new(),
+            unread: Some((Kind::PersistentVolume, why)),
+            clock: None,
+            unmarked: Vec::new(),
+        }
+    }
+
+    /// Returns the time of the view.
+    pub fn clock(&self) -> Option<Time> {
+        self.clock
+    }
+
+    /// Returns the commands that list the disks of its drivers.
+    pub fn listings(&self) -> Vec<ListingCommand> {
+        let mut volumes: BTreeMap<&Text, usize> = BTreeMap::new();
+        for it in &self.volumes {
+            *volumes.entry(&it.reference.backend.driver).or_default() += 1;
+        }
+        let drivers: BTreeSet<&Text> =
+            self.drivers.iter().flatten().chain(volumes.keys().copied()).collect();
+        let command = |driver: &Text| {
+            let lists = provider(driver).lists;
+            let own = self.volumes.iter().filter(|it| it.reference.backend.driver == *driver);
+            let own = own.filter_map(|it| it.place.as_deref().map(str::to_owned));
+            let places = own.chain(self.places_of_nodes(driver));
+            let coarse = |it: String| it.split('/').next().unwrap_or_default().to_owned();
+            let places: BTreeSet<String> = places.map(coarse).filter(|it| !it.is_empty()).collect();
+            let of = |place: &str| lists.command.replace("PLACE", &quoted(place));
+            let commands = match lists.command.contains("PLACE") && !places.is_empty() {
+                true => places.iter().map(|it| of(it)).collect(),
+                false => vec![lists.command.to_owned()],
+            };
+            ListingCommand {
+                driver: Text::clone(driver),
+                volumes: volumes.get(driver).copied().unwrap_or_default(),
+                commands: commands.into_iter().filter(|it| !it.is_empty()).collect(),
+                tells: lists.tells,
+            }
+        };
+        drivers.into_iter().filter(|it| !drivers::family(it).is_of_cluster()).map(command).collect()
+    }
+
+    /// Files a reference under its keys. A volume comes before what else names the same.
+    fn file(&mut self, reference: &StorageReference, number: Option<u32>) {
+        let named = reference.reference();
+        if reference.is_somewhere {
+            self.undecided.insert(named.family_key());
+            return;
+        }
+        let places = reference.places();
+        for place in places.iter().filter(|it| it.doubt().is_some()) {
+            self.undecided.insert(place.space_key());
+        }
+        for key in named.listed_keys(&places) {
+            let entry = self.named.entry(key).or_insert(number);
+            *entry = entry.or(number);
+        }
+    }
+
+    /// Says whether the cluster names a disk.
+    pub fn naming(&self, disk: &Disk) -> DiskNaming {
+        let reference = drivers::Reference::of(&disk.backend, &disk.attributes);
+        let places = drivers::used(&reference);
+        let named: Vec<_> = reference
+            .listed_keys(&places)
+            .into_iter()
+            .filter_map(|key| self.named.get(&key).copied())
+            .collect();
+        if let Some(first) = named.first() {
+            return DiskNaming::Named(
+                named.iter().copied().find(Option::is_some).unwrap_or(*first),
+            );
+        }
+        let is_undecided = self.undecided.contains(&reference.family_key())
+            || places.iter().any(|it| self.undecided.contains(&it.space_key()));
+        if is_undecided { DiskNaming::Maybe } else { DiskNaming::Not }
+    }
+
+    /// Whether the cluster has a claim whose uid begins with these hexadecimal digits.
+    pub fn has_claim(&self, digits: &str) -> bool {
+        let nibble = |uid: &[u8; 16], at: usize| match at % 2 {
+            0 => uid[at / 2] >> 4,
+            _ => uid[at / 2] & 0xf,
+        };
+        let wanted = digits.chars().filter_map(|it| it.to_digit(16));
+        let wanted: Vec<u8> = wanted.filter_map(|it| u8::try_from(it).ok()).take(32).collect();
+        let compared = |uid: &[u8; 16]| {
+            let pairs = wanted.iter().enumerate().map(|(at, it)| nibble(uid, at).cmp(it));
+            pairs.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
+        };
+        !wanted.is_empty() && self.claims.binary_search_by(compared).is_ok()
+    }
+
+    /// Whether the cluster may have made disks of a driver.
+    pub fn may_make(&self, driver: &str) -> bool {
+        self.drivers.as_ref().is_none_or(|known| known.contains(driver))
+    }
+
+    /// The places where the cluster has nodes, as disks of a driver name them.
+    pub fn places_of_nodes(&self, driver: &str) -> BTreeSet<String> {
+        let place = provider(driver).place_of_node;
+        let of = |(id, zones): &(Box<str>, Vec<Text>)| -> Vec<String> {
+            let zones = zones.iter().map(|it| &**it).chain(zones.is_empty().then_some(""));
+            zones.filter_map(|zone| place(id, zone)).collect()
+        };
+        self.nodes.iter().flat_map(of).collect()
+    }
+}
+
+/// The identities that disks have because of an argument: as a value, as `NAME=VALUE` pairs, or after the beginning that
+/// OpenShift writes.
+fn identities_of_argument(value: &Text) -> Vec<Text> {
+    if !value.contains(['=', ':']) {
+        return vec![Text::clone(value)];
+    }
+    let pairs = value.split(',').filter_map(|it| it.split_once(['=', ':']));
+    let told = pairs.map(|(key, it)| match key.strip_prefix("kubernetes-io-cluster-") {
+        Some(cluster) => Text::from(cluster),
+        None => Text::from(it),
+    });
+    told.chain([Text::clone(value)]).collect()
+}
+
+fn claims(cluster: &Cluster) -> Vec<[u8; 16]> {
+    let uids = cluster.claims().filter_map(|(_, claim)| match &claim.metadata.uid {
+        Some(Uid::Uuid(uid)) => Some(*uid),
+        Some(Uid::Other(_)) | None => None,
+    });
+    let mut uids: Vec<_> = uids.collect();
+    uids.sort_unstable();
+    uids
+}
+
+/// The names of machines: of the node, and the last part of what its provider calls it.
+fn machines(cx: &Cx) -> Option<HashSet<String>> {
+    cx.all_of(Kind::Node).ok().filter(|()| cx.cluster().has_identity())?;
+    let mut found = HashSet::new();
+    for (_, node) in cx.cluster().nodes() {
+        let id = node.provider_id.as_deref()?;
+        found.insert(node.metadata.name.to_ascii_lowercase());
+        found.insert(last_part(id));
+    }
+    Some(found)
+}
+
+/// Returns the last part of the id or of the address of a machine, in lower case.
+pub fn last_part(id: &str) -> String {
+    id.rsplit('/').next().unwrap_or_default().to_ascii_lowercase()
+}
+
+/// Every driver of which the cluster has a sign; `None` where a kind that could show one was not read.
+fn drivers_of(cx: &Cx) -> Option<BTreeSet<Text>> {
+    let kinds = [Kind::PersistentVolume, Kind::StorageClass, Kind::CsiDriver, Kind::CsiNode];
+    kinds.into_iter().try_for_each(|kind| cx.all_of(kind)).ok()?;
+    let cluster = cx.cluster();
+    let mut found: BTreeSet<Text> = BTreeSet::new();
+    let mut add = |name: &str| {
+        found.insert(name.into());
+        found.extend(migrated_driver(name).map(Text::from));
+    };
+    cluster.volumes().for_each(|(_, it)| it.drivers().for_each(&mut add));
+    cluster.classes().for_each(|(_, it)| add(&it.provisioner));
+    cluster.csi_drivers().for_each(|(_, it)| add(&it.metadata.name));
+    cluster.csi_nodes().for_each(|(_, it)| it.drivers.iter().for_each(|it| add(it)));
+    Some(found)
+}
+
+const ZONE_LABELS: [&str; 4] = [
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+];
+
+fn nodes(cluster: &Cluster) -> Vec<(Box<str>, Vec<Text>)> {
+    let of = |node: &crate::model::Node| {
+        let zones = ZONE_LABELS.iter().filter_map(|it| node.metadata.label(it)).map(Text::from);
+        (node.provider_id.clone().unwrap_or_default(), zones.collect())
+    };
+    cluster.nodes().map(|(_, node)| of(node)).collect()
+}
+
+/// Returns the values of an affinity that are zones or regions.
+fn zones(affinity: &NodeAffinity) -> Vec<&str> {
+    let labels = affinity.terms.iter().flat_map(|it| &it.labels);
+    let is_zone = |key: &str| key.ends_with("zone") || key.ends_with("region");
+    labels.filter(|it| is_zone(&it.key)).flat_map(|it| it.values.iter().map(|it| &**it)).collect()
+}
+
+/// Returns why it is unknown whether the cluster names something, if so.
+fn unread(cx: &Cx) -> Option<(Kind, String)> {
+    let kind = NAMING.iter().find_map(|kind| cx.all_of(*kind).err().map(|it| (*kind, it.reason)));
+    kind.or_else(|| {
+        let record = kept_record_read(cx).err()?;
+        Some((record.kind, record.reason))
+    })
+}

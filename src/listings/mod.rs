@@ -1,0 +1,109 @@
+//! Listings of a storage provider: the disks that it has, as its own command prints them.
+//!
+//! A listing is a file that the user made. Nothing here asks a provider, and nothing knows a cluster.
+
+mod providers;
+mod read;
+mod row;
+mod shape;
+
+pub(crate) use providers::provider;
+pub(crate) use read::{Listing, ListingError, ListingInput, read};
+
+use crate::model::{Attributes, BackendKey, Bytes, ClaimKey, Text, Time};
+
+/// A disk, an access point or an image that a provider has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disk {
+    /// Driver and handle, as a `PersistentVolume` writes them.
+    pub backend: BackendKey,
+    /// The attributes that a `PersistentVolume` has beside its handle, where these decide what it is.
+    pub attributes: Attributes,
+    /// Its size; `None` where the listing does not tell.
+    pub size: Option<Bytes>,
+    /// The time at which it was made; `None` where the listing does not tell.
+    pub created: Option<Time>,
+    /// The time at which it was last detached from a machine.
+    pub detached: Option<Time>,
+    /// Whether a machine has it.
+    pub attached: Attached,
+    /// The place that a listing covers: account or project, and in it region or zone, with `/` between. Empty where a
+    /// listing has everything of its account.
+    pub place: Text,
+    /// Who made it; `None` if nothing tells that Kubernetes did.
+    pub made: Option<Made>,
+    /// Its tags, labels or metadata.
+    pub tags: Box<[(Text, Text)]>,
+}
+
+/// Whether a machine has a disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Attached {
+    /// The listing does not tell.
+    Unknown,
+    /// No machine has it.
+    No,
+    /// These machines have it, by their ids.
+    To(Box<[Text]>),
+    /// Something has it or may have it again, which the provider calls this state.
+    Held(Text),
+}
+
+/// What a disk tells of the claim and the cluster for which a driver made it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Made {
+    /// The claim.
+    pub claim: Option<ClaimKey>,
+    /// The `PersistentVolume`.
+    pub volume: Option<Text>,
+    /// The uid of the claim, as hexadecimal digits: 32 of them, or as many of the first as the driver kept.
+    pub uid: Option<Text>,
+    /// The identities of the cluster; the driver may write several.
+    pub clusters: Vec<Text>,
+    /// Whether the provider may have cut what is written: it is compared as the end of a text, as a doubt.
+    pub is_cut: bool,
+}
+
+impl Disk {
+    /// Returns a disk of which nothing else is known.
+    fn new(driver: &str, handle: impl Into<Text>) -> Self {
+        Self {
+            backend: BackendKey { driver: driver.into(), handle: handle.into() },
+            attributes: Attributes::default(),
+            size: None,
+            created: None,
+            detached: None,
+            attached: Attached::Unknown,
+            place: Text::default(),
+            made: None,
+            tags: Box::default(),
+        }
+    }
+
+    /// Returns the value of a tag.
+    pub fn tag(&self, key: &str) -> Option<&str> {
+        self.tags.iter().find(|it| *it.0 == *key).map(|it| &*it.1)
+    }
+
+    /// Returns the disk with these tags, and with what they and its name tell of who made it.
+    fn tagged(mut self, name: Option<&str>, tags: Vec<(Text, Text)>) -> Self {
+        self.made = provider(&self.backend.driver).made(name, &tags);
+        self.tags = tags.into();
+        self
+    }
+}
+
+impl Attached {
+    /// Returns that a machine has the disk in a state that is not this one, although none is named.
+    fn unless(self, is_free: bool) -> Self {
+        self.or_state("in use", is_free)
+    }
+
+    /// Returns the state where no machine is named, and the disk is not free.
+    fn or_state(self, state: &str, is_free: bool) -> Self {
+        match self {
+            Self::No if !is_free => Self::Held(state.into()),
+            it => it,
+        }
+    }
+}

@@ -1,0 +1,472 @@
+//! Reads a listing as a stream: JSON as a provider's command prints it, or CSV.
+
+use std::{
+    fmt,
+    fs::File,
+    io::{self, BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+};
+
+use flate2::bufread::MultiGzDecoder;
+use serde::de::{
+    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+use serde_json::{Map, Value};
+
+use super::{
+    Attached, Disk, Made,
+    providers::{SHAPES, provider},
+    row::{self, ListedRow},
+    shape::{ListingShape, uid_of_name},
+};
+use crate::model::{ClaimKey, Text, Time, escape_control, first_of, shorten};
+
+/// A listing that is to be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ListingInput {
+    /// The file; `None` for standard input.
+    path: Option<PathBuf>,
+    /// The pool whose images it has.
+    pool: Option<Text>,
+}
+
+impl ListingInput {
+    /// Parses `FILE`, `-` or `rbd:POOL=FILE`.
+    pub(crate) fn parse(text: &str) -> Self {
+        let of_pool = text.strip_prefix("rbd:").and_then(|it| it.split_once('='));
+        let (pool, path) = match of_pool {
+            Some((pool, path)) => (Some(pool.into()), path),
+            None => (None, text),
+        };
+        Self { path: (path != "-").then(|| path.into()), pool }
+    }
+
+    /// Returns the file; `None` for standard input.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Returns the name by which messages call it.
+    pub(crate) fn name(&self) -> String {
+        match &self.path {
+            Some(path) => escape_control(&path.display().to_string()).into_owned(),
+            None => "standard input".to_owned(),
+        }
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read>> {
+        Ok(match &self.path {
+            Some(path) => Box::new(File::open(path)?),
+            None => Box::new(io::stdin().lock()),
+        })
+    }
+}
+
+/// What a listing is, besides its disks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Listing {
+    /// The name by which messages call it.
+    pub(crate) name: String,
+    /// The command whose answer it is; empty where it has no rows.
+    pub(crate) command: &'static str,
+    /// Number of its rows.
+    pub(crate) rows: usize,
+    /// Whether it says that there are more.
+    pub(crate) is_truncated: bool,
+    /// The newest time in it.
+    pub(crate) newest: Option<Time>,
+}
+
+/// Why a listing cannot be read. Nothing is judged by it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ListingError {
+    /// The file cannot be read.
+    #[error("failed to read {name}")]
+    Read { name: String, source: io::Error },
+    /// It is something else.
+    #[error("{name} is no listing: {why}")]
+    Foreign { name: String, why: String },
+    /// A row cannot be read.
+    #[error("{name}, row {row}{}: {why}", line.map(|it| format!(" (line {it})")).unwrap_or_default())]
+    Row { name: String, row: usize, line: Option<u64>, why: String },
+}
+
+/// Receives the disks of a listing; an error ends the reading.
+pub(crate) type EachDisk<'a> = &'a mut dyn FnMut(Disk) -> Result<(), String>;
+
+/// Reads a listing, and gives each of its disks to `each`.
+///
+/// # Errors
+/// When it cannot be read to its end, is no listing that is known, or a row of it is wrong.
+pub(crate) fn read(input: &ListingInput, each: EachDisk<'_>) -> Result<Listing, ListingError> {
+    let name = input.name();
+    let failed = |source| ListingError::Read { name: name.clone(), source };
+    let mut plain = BufReader::with_capacity(256 << 10, input.open().map_err(failed)?);
+    let is_packed = plain.fill_buf().map_err(failed)?.starts_with(&[0x1f, 0x8b]);
+    let mut content: Box<dyn BufRead> = match is_packed {
+        true => Box::new(BufReader::with_capacity(256 << 10, MultiGzDecoder::new(plain))),
+        false => Box::new(plain),
+    };
+    let mut found = FoundDisks {
+        listing: Listing { name: name.clone(), ..Listing::default() },
+        pool: input.pool.clone(),
+        shape: None,
+        each,
+    };
+    let first = first_byte(&mut content).map_err(failed)?;
+    match first {
+        None => {}
+        Some(b'[' | b'{') => read_json(content, &mut found)?,
+        Some(b'<') => {
+            let why = "it is an HTML or XML page, perhaps that of a login".to_owned();
+            return Err(ListingError::Foreign { name, why });
+        }
+        Some(_) => read_csv(content, &mut found)?,
+    }
+    Ok(found.listing)
+}
+
+/// Skips white space and the mark of UTF-8, and returns the first byte after them.
+fn first_byte(content: &mut dyn BufRead) -> io::Result<Option<u8>> {
+    if content.fill_buf()?.starts_with("\u{feff}".as_bytes()) {
+        content.consume(3);
+    }
+    loop {
+        let buffer = content.fill_buf()?;
+        match buffer.iter().position(|it| !it.is_ascii_whitespace()) {
+            Some(at) => {
+                let first = buffer[at];
+                content.consume(at);
+                return Ok(Some(first));
+            }
+            None if buffer.is_empty() => return Ok(None),
+            None => {
+                let length = buffer.len();
+                content.consume(length);
+            }
+        }
+    }
+}
+
+/// What was found until now.
+struct FoundDisks<'a> {
+    listing: Listing,
+    pool: Option<Text>,
+    shape: Option<&'static ListingShape>,
+    each: EachDisk<'a>,
+}
+
+impl FoundDisks<'_> {
+    /// Takes a row; `around` is the member of the answer that holds the rows.
+    fn take(&mut self, around: &str, row: &Map<String, Value>) -> Result<(), String> {
+        self.listing.rows += 1;
+        let disk = match (&self.pool, self.shape) {
+            (Some(pool), _) => {
+                self.listing.command = "rbd ls -l --format json";
+                // Snapshots are rows, too.
+                if row.contains_key("snapshot") {
+                    return Ok(());
+                }
+                image(ListedRow(row), pool).map_err(|it| it.to_string())?
+            }
+            (None, None) => {
+                let shape = recognised(around, row).ok_or_else(|| unknown(row))?;
+                self.shape = Some(shape);
+                self.listing.command = shape.command;
+                read_row(shape, row)?
+            }
+            (None, Some(shape)) => read_row(shape, row)?,
+        };
+        self.give(disk)
+    }
+
+    fn give(&mut self, disk: Disk) -> Result<(), String> {
+        self.listing.newest = self.listing.newest.max(disk.created).max(disk.detached);
+        (self.each)(disk)
+    }
+
+    /// Whether a field of a row is read.
+    fn wants(&self, field: &str) -> bool {
+        let is_of =
+            |shape: &ListingShape| shape.telling.contains(&field) || shape.fields.contains(&field);
+        self.shape.is_none_or(is_of)
+    }
+}
+
+fn read_row(shape: &ListingShape, row: &Map<String, Value>) -> Result<Disk, String> {
+    (shape.read)(ListedRow(row), shape.driver).map_err(|it| it.to_string())
+}
+
+fn recognised(around: &str, row: &Map<String, Value>) -> Option<&'static ListingShape> {
+    let has_all = |shape: &&ListingShape| shape.telling.iter().all(|it| row.contains_key(*it));
+    SHAPES.iter().filter(|it| it.rows == around).find(has_all)
+}
+
+fn unknown(row: &Map<String, Value>) -> String {
+    let fields: Vec<_> = row.keys().map(|it| shorten(it, 40)).collect();
+    if row.contains_key("image") && row.contains_key("size") {
+        return "images of Ceph: pass it as rbd:POOL=FILE".to_owned();
+    }
+    let fields = first_of(&fields, 8);
+    format!("no listing has rows of these fields: {}", escape_control(&fields))
+}
+
+/// Reads an image of Ceph.
+fn image(row: ListedRow<'_>, pool: &Text) -> Result<Disk, row::FieldError> {
+    let handle = row.needed("image")?;
+    let [key, value] = ["staticVolume", "true"].map(Text::from);
+    let attributes = [(key, value), ("pool".into(), Text::clone(pool))];
+    let made = handle.starts_with("csi-vol-").then(Made::default);
+    // Who has an image open, only `rbd status` tells; a lock is enough.
+    let attached = match row.text("lock_type") {
+        Some(lock) => Attached::Held(lock.into()),
+        None => Attached::No,
+    };
+    Ok(Disk {
+        size: row.size("size", 1)?,
+        attributes: attributes.into_iter().collect(),
+        place: Text::clone(pool),
+        attached,
+        made,
+        ..Disk::new("rbd.csi.ceph.com", handle)
+    })
+}
+
+fn read_json(content: Box<dyn BufRead>, found: &mut FoundDisks<'_>) -> Result<(), ListingError> {
+    let mut answers = serde_json::Deserializer::from_reader(content);
+    // Pages may follow each other in one file.
+    loop {
+        match ListingAnswer(found).deserialize(&mut answers) {
+            Ok(()) => {}
+            Err(error) if error.is_eof() && found.listing.rows > 0 && answers.end().is_ok() => {
+                break;
+            }
+            Err(error) => return Err(refused(&error, found)),
+        }
+        if answers.end().is_ok() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Says what is wrong with a row, or with the whole.
+fn refused(error: &serde_json::Error, found: &FoundDisks<'_>) -> ListingError {
+    let name = found.listing.name.clone();
+    let text = error.to_string();
+    let why = text.rsplit_once(" at line ").map_or(&*text, |it| it.0);
+    let why = escape_control(why).into_owned();
+    let line = Some(error.line() as u64).filter(|it| *it > 0);
+    match found.listing.rows {
+        _ if error.is_io() => ListingError::Read { name, source: io::Error::other(text) },
+        0 => ListingError::Foreign { name, why },
+        1 if found.shape.is_none() && found.pool.is_none() => ListingError::Foreign { name, why },
+        row => ListingError::Row { name, row, line, why },
+    }
+}
+
+/// An answer: a list of rows, or an object around one.
+struct ListingAnswer<'a, 'b>(&'a mut FoundDisks<'b>);
+
+impl<'de> DeserializeSeed<'de> for ListingAnswer<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, answer: D) -> Result<(), D::Error> {
+        answer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ListingAnswer<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of disks")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<(), A::Error> {
+        while rows.next_element_seed(OneRow { found: self.0, around: "" })?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
+        let mut has_rows = false;
+        let mut known = Vec::new();
+        while let Some(member) = members.next_key::<String>()? {
+            if let Some(shape) = SHAPES.iter().find(|it| it.rows == member && !member.is_empty()) {
+                has_rows = true;
+                members.next_value_seed(Rows { found: self.0, around: shape.rows })?;
+                continue;
+            }
+            match &*member {
+                "NextToken" | "nextPageToken" | "next" | "nextLink" | "links" => {
+                    let value: Value = members.next_value()?;
+                    self.0.listing.is_truncated |= continues(&value);
+                }
+                _ => {
+                    members.next_value::<IgnoredAny>()?;
+                }
+            }
+            known.push(member);
+        }
+        if has_rows {
+            return Ok(());
+        }
+        let known: Vec<_> = known.iter().map(|it| shorten(it, 40)).collect();
+        let told = format!("no listing is an object with {}", first_of(&known, 8));
+        Err(A::Error::custom(told))
+    }
+}
+
+/// Whether a mark of a next page is one.
+fn continues(mark: &Value) -> bool {
+    match mark {
+        Value::String(text) => !text.is_empty(),
+        Value::Object(links) => {
+            let pages = links.get("pages").and_then(|it| it.get("next"));
+            pages.or_else(|| links.get("next")).is_some_and(continues)
+        }
+        _ => false,
+    }
+}
+
+/// The rows of an answer.
+struct Rows<'a, 'b> {
+    found: &'a mut FoundDisks<'b>,
+    around: &'static str,
+}
+
+impl<'de> DeserializeSeed<'de> for Rows<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, rows: D) -> Result<(), D::Error> {
+        rows.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Rows<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of disks")
+    }
+
+    /// What has none may be null.
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<(), A::Error> {
+        let Self { found, around } = self;
+        while rows.next_element_seed(OneRow { found: &mut *found, around })?.is_some() {}
+        Ok(())
+    }
+}
+
+/// A row, of which only the fields are kept that are read.
+struct OneRow<'a, 'b> {
+    found: &'a mut FoundDisks<'b>,
+    around: &'static str,
+}
+
+impl<'de> DeserializeSeed<'de> for OneRow<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, row: D) -> Result<(), D::Error> {
+        row.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for OneRow<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a disk with its fields")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        let mut row = Map::new();
+        while let Some(field) = fields.next_key::<String>()? {
+            if self.found.wants(&field) {
+                row.insert(field, fields.next_value()?);
+            } else {
+                fields.next_value::<IgnoredAny>()?;
+            }
+        }
+        self.found.take(self.around, &row).map_err(A::Error::custom)
+    }
+}
+
+/// The columns of a CSV file.
+const COLUMNS: [&str; 10] = [
+    "handle",
+    "driver",
+    "size",
+    "created",
+    "lastDetached",
+    "attachedTo",
+    "name",
+    "cluster",
+    "namespace",
+    "claim",
+];
+
+/// Reads a CSV file with named columns.
+fn read_csv(content: Box<dyn BufRead>, found: &mut FoundDisks<'_>) -> Result<(), ListingError> {
+    let name = found.listing.name.clone();
+    let mut rows = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(content);
+    let broken = |row: usize, error: &csv::Error| {
+        let line = error.position().map(csv::Position::line);
+        ListingError::Row { name: name.clone(), row, line, why: error.to_string() }
+    };
+    let headers = rows.headers().map_err(|error| broken(0, &error))?.clone();
+    let at = COLUMNS.map(|column| headers.iter().position(|it| it == column));
+    for (column, at) in COLUMNS[..2].iter().zip(&at) {
+        if at.is_none() {
+            let why = format!("it is not JSON, and as CSV it has no column {column:?}");
+            return Err(ListingError::Foreign { name, why });
+        }
+    }
+    found.listing.command = "CSV";
+    for record in rows.records() {
+        let number = found.listing.rows + 1;
+        let record = record.map_err(|error| broken(number, &error))?;
+        found.listing.rows = number;
+        let cell = |column: usize| at[column].and_then(|at| record.get(at));
+        let given = disk_of(&cell).map_err(|it| it.to_string()).and_then(|it| found.give(it));
+        let line = record.position().map(csv::Position::line);
+        given.map_err(|why| ListingError::Row { name: name.clone(), row: number, line, why })?;
+    }
+    Ok(())
+}
+
+/// Reads the disk of a row of cells.
+fn disk_of<'a>(cell: &dyn Fn(usize) -> Option<&'a str>) -> Result<Disk, row::FieldError> {
+    let text = |column: usize| cell(column).filter(|it| !it.is_empty());
+    let needed = |column: usize| text(column).ok_or(row::FieldError::missing(COLUMNS[column]));
+    let (handle, driver) = (needed(0)?, needed(1)?);
+    let claim = text(8)
+        .zip(text(9))
+        .map(|(namespace, name)| ClaimKey { namespace: namespace.into(), name: name.into() });
+    let (name, cluster) = (text(6), text(7));
+    let uid = name.and_then(uid_of_name);
+    let is_made = uid.is_some() || claim.is_some() || cluster.is_some();
+    let made = is_made.then(|| Made {
+        volume: name.filter(|_| uid.is_some()).map(Text::from),
+        uid,
+        claim,
+        clusters: cluster.into_iter().map(Text::from).collect(),
+        is_cut: provider(driver).is_cut,
+    });
+    Ok(Disk {
+        size: row::size(COLUMNS[2], cell(2).unwrap_or_default())?,
+        created: row::time(COLUMNS[3], cell(3).unwrap_or_default())?,
+        detached: row::time(COLUMNS[4], cell(4).unwrap_or_default())?,
+        attached: match cell(5) {
+            None => Attached::Unknown,
+            Some("") => Attached::No,
+            Some(machine) => Attached::To([machine.into()].into()),
+        },
+        made,
+        ..Disk::new(driver, handle)
+    })
+}

@@ -1,0 +1,126 @@
+//! What the answer of a command looks like, and what its disks tell.
+
+use std::fmt;
+
+use super::{
+    Disk, Made,
+    row::{FieldError, ListedRow},
+};
+use crate::model::{ClaimKey, Text};
+
+/// The answer of a command that lists disks.
+pub(super) struct ListingShape {
+    /// The command.
+    pub(super) command: &'static str,
+    /// The driver of its disks.
+    pub(super) driver: &'static str,
+    /// The member of the answer that holds the rows; empty where the answer is the list of rows.
+    pub(super) rows: &'static str,
+    /// Fields that, together, only its rows have.
+    pub(super) telling: &'static [&'static str],
+    /// The other fields that are read.
+    pub(super) fields: &'static [&'static str],
+    /// Reads a row of a disk of the driver.
+    pub(super) read: fn(ListedRow<'_>, &str) -> Result<Disk, FieldError>,
+}
+
+impl fmt::Debug for ListingShape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.command)
+    }
+}
+
+/// What is known of the disks of a driver.
+#[derive(Debug)]
+pub(crate) struct Provider {
+    /// The driver.
+    pub(crate) driver: &'static str,
+    /// Tags that only the driver writes.
+    pub(super) marks: &'static [&'static str],
+    /// The tags with the namespace and the name of the claim.
+    pub(super) claim: Option<[&'static str; 2]>,
+    /// The tags with the name of the `PersistentVolume`.
+    pub(super) volume: &'static [&'static str],
+    /// The tags with the identity of the cluster.
+    pub(super) clusters: &'static [ClusterTag],
+    /// Whether the provider cuts what is long.
+    pub(super) is_cut: bool,
+    /// Returns the place of the disk of a `PersistentVolume`, by its handle and the zones and regions that it allows;
+    /// `None` where these do not tell.
+    pub(crate) place_of: fn(&str, &[&str]) -> Option<String>,
+    /// Returns the place of a machine, by the `spec.providerID` of its node and by its zone or region.
+    pub(crate) place_of_node: fn(&str, &str) -> Option<String>,
+    /// The commands with which a user looks at a disk, keeps a copy of it and deletes it; empty where there is none.
+    pub(crate) commands: [&'static str; 3],
+    /// The command that lists all disks of a place, and what its answer tells.
+    pub(crate) lists: Lists,
+    /// The flag with which the driver writes the cluster on its disks; empty where there is none.
+    pub(crate) identity_flag: &'static str,
+}
+
+/// A command that lists disks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lists {
+    /// The command; `PLACE` stands for the place.
+    pub(crate) command: &'static str,
+    /// What its answer tells, and what not.
+    pub(crate) tells: &'static str,
+}
+
+/// A tag with the identity of a cluster.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum ClusterTag {
+    /// The value of this tag.
+    Value(&'static str),
+    /// What follows this in the key of a tag.
+    Key(&'static str),
+}
+
+impl Provider {
+    /// Says who made a disk that has this name and these tags.
+    pub(super) fn made(&self, name: Option<&str>, tags: &[(Text, Text)]) -> Option<Made> {
+        let tag = |key: &str| {
+            let found = tags.iter().find(|it| *it.0 == *key).map(|it| &it.1);
+            found.filter(|it| !it.is_empty())
+        };
+        let volume = self.volume.iter().find_map(|key| tag(key));
+        let uid = [volume.map(|it| &**it), name].into_iter().flatten().find_map(uid_of_name);
+        let is_marked = volume.is_some() || self.marks.iter().any(|key| tag(key).is_some());
+        if uid.is_none() && !is_marked {
+            return None;
+        }
+        let claim = self.claim.and_then(|[namespace, name]| {
+            let [namespace, name] = [tag(namespace)?, tag(name)?];
+            Some(ClaimKey { namespace: Text::clone(namespace), name: (&**name).into() })
+        });
+        let clusters = self.clusters.iter().flat_map(|of| -> Vec<Text> {
+            match of {
+                ClusterTag::Value(key) => tag(key).cloned().into_iter().collect(),
+                ClusterTag::Key(beginning) => {
+                    let keys = tags.iter().filter_map(|it| it.0.strip_prefix(beginning));
+                    keys.filter(|it| !it.is_empty()).map(Text::from).collect()
+                }
+            }
+        });
+        let clusters = clusters.collect();
+        Some(Made { claim, volume: volume.cloned(), uid, clusters, is_cut: self.is_cut })
+    }
+}
+
+/// Length of a uid in hexadecimal digits.
+const UID_LENGTH: usize = 32;
+/// Fewest digits of a uid that was cut.
+const FEWEST: usize = 8;
+
+/// Returns the uid of the claim in a name that ends with `pvc-UID`, as csi-provisioner makes names
+/// (external-provisioner, `makeVolumeName`): with `--volume-name-uuid-length` without hyphens, and cut.
+pub(super) fn uid_of_name(name: &str) -> Option<Text> {
+    let (_, uid) = name.rsplit_once("pvc-")?;
+    let digits: String = match uuid::Uuid::try_parse(uid) {
+        Ok(uid) => uid.simple().to_string(),
+        Err(_) => uid.to_ascii_lowercase(),
+    };
+    let is_uid = (FEWEST..=UID_LENGTH).contains(&digits.len())
+        && digits.bytes().all(|it| it.is_ascii_hexdigit());
+    is_uid.then(|| digits.into())
+}

@@ -1,0 +1,424 @@
+//! What listings of providers show: disks that nothing names, and volumes whose disk is gone.
+
+use super::assess::{in_scope, is_asked_for};
+use super::{Assessor, CapacityRisk, Rule, UnreadGap};
+use crate::cluster::{Cluster, Gap, ReferencingVolume, Subject};
+use crate::facts::{
+    self, DiskFate, DisksOfCluster, Inventory, InventoryCounts, KnownIdentity, NAMING, quoted,
+};
+use crate::listings::{Disk, provider};
+use crate::model::{
+    Age, Bytes, Finding, Kind, ObjectKey, ObjectRef, RuleId, Settings, Severity, Text, Time,
+    VolumeColumns, first_of, format_bytes, format_time,
+};
+
+/// The rules about what a provider lists.
+pub(super) static RULES: &[&Rule] =
+    &[&ORPHAN, &UNATTRIBUTED, &MISSING, &ATTACHED_ELSEWHERE, &IDENTITY_MISSING];
+
+static ORPHAN: Rule = Rule {
+    id: "backend-volume-orphan",
+    severity: Severity::High,
+    capacity_risk: CapacityRisk::Leak,
+    needs: &NAMING,
+    remedies: &[],
+    title: "A disk of the provider is left of a volume that no cluster has",
+    danger: "The provider bills it for ever, and no object names it: a volume was deleted before its claim, a \
+             finalizer was stripped, a creation timed out, or a cluster was thrown away. Its data may be wanted.",
+    remedy: "None by the tool. Look at the disk, keep a copy of it, then delete it with the provider's command, which \
+             is printed. A listing alone never destroys anything.",
+    source: "semantics#listed-disks; csi-provisioner makeVolumeName; the tags of each driver (docs/drivers.md)",
+    judge: &[],
+};
+
+static UNATTRIBUTED: Rule = Rule {
+    id: "backend-volume-unattributed",
+    severity: Severity::Low,
+    capacity_risk: CapacityRisk::None,
+    needs: &NAMING,
+    remedies: &[],
+    title: "A disk of the provider was made by Kubernetes, and it is unknown by which cluster",
+    danger: "Another cluster that uses the same account may need it. With every cluster given and --all-clusters, it \
+             would be an orphan.",
+    remedy: "None by the tool. Give all clusters that use the account, or --cluster-tag with the identity that this one \
+             writes.",
+    source: "semantics#listed-disks",
+    judge: &[],
+};
+
+static MISSING: Rule = Rule {
+    id: "backend-volume-missing",
+    severity: Severity::Critical,
+    capacity_risk: CapacityRisk::Data,
+    needs: &NAMING,
+    remedies: &[],
+    title: "The provider does not list the disk of a PersistentVolume",
+    danger: "The disk was deleted behind the back of the cluster: its data is gone, and a pod that wants it never starts.",
+    remedy: "None by the tool. Look for the disk at the provider, also in its trash; restore it from a snapshot.",
+    source: "semantics#listing-cover",
+    judge: &[],
+};
+
+static ATTACHED_ELSEWHERE: Rule = Rule {
+    id: "backend-volume-attached-elsewhere",
+    severity: Severity::High,
+    capacity_risk: CapacityRisk::Data,
+    needs: &NAMING,
+    remedies: &[],
+    title: "The disk of a bound PersistentVolume is attached to a machine that is no node",
+    danger: "Something outside the cluster writes to it, or a node that was removed still has it: the next pod that \
+             wants the volume cannot have it.",
+    remedy: "None by the tool. Find out what the machine is; then detach the disk there.",
+    source: "semantics#listed-disks",
+    judge: &[],
+};
+
+static IDENTITY_MISSING: Rule = Rule {
+    id: "cluster-identity-missing",
+    severity: Severity::Info,
+    capacity_risk: CapacityRisk::None,
+    needs: &[Kind::Pod],
+    remedies: &[],
+    title: "A driver does not write the cluster on the disks that it makes",
+    danger: "When the cluster is gone, nothing tells whose its disks were; as long as it is there, its orphans cannot be \
+             told from disks of other clusters in the same account.",
+    remedy: "None by the tool. Start the driver's controller with the flag that is named; disks that exist already stay as \
+             they are.",
+    source: "semantics#cluster-identity",
+    judge: &[],
+};
+
+/// A finding about what a provider lists.
+#[derive(Debug)]
+pub struct InventoryFinding {
+    /// The finding.
+    pub finding: Finding,
+    /// The number of its cluster, if it has one.
+    pub cluster: Option<usize>,
+    /// The disk, of a finding about one.
+    pub disk: Option<Disk>,
+}
+
+/// What a comparison of clusters and listings has found.
+#[derive(Debug, Default)]
+pub struct InventoryReport {
+    /// The findings.
+    pub findings: Vec<InventoryFinding>,
+    /// What could not be judged, each with the number of its cluster.
+    pub gaps: Vec<(Option<usize>, UnreadGap)>,
+    /// Numbers of disks.
+    pub counts: InventoryCounts,
+    /// Bytes of disks that no cluster needs.
+    pub orphaned: Bytes,
+    /// Bytes of disks of which no cluster is known.
+    pub unattributed: Bytes,
+    /// The identities by which clusters are known.
+    pub identities: Vec<KnownIdentity>,
+}
+
+/// Returns what a cluster names of the disks of providers; `name` is what the report calls it.
+pub fn disks_of_cluster(
+    name: Option<&Text>,
+    assessor: &Assessor,
+    cluster: &Cluster,
+    settings: &Settings,
+) -> DisksOfCluster {
+    let cx = assessor.cx(cluster, settings);
+    facts::DisksOfCluster::of(name, &cx, |id| !in_scope(cluster, settings, &Subject::Volume(id)))
+}
+
+/// Judges everything that was read.
+pub fn judge_inventory(mut inventory: Inventory<'_>, settings: &Settings) -> InventoryReport {
+    let mut report = InventoryReport::default();
+    let mut gaps: Vec<(Option<usize>, Kind, String)> = Vec::new();
+    let mut left: Vec<_> = std::mem::take(&mut inventory.left).into_values().collect();
+    left.sort_by(|one, other| one.backend.cmp(&other.backend));
+    for disk in left {
+        let size = disk.size.unwrap_or_default();
+        let (rule, of, doubt) = match inventory.fate(&disk) {
+            DiskFate::Orphan { of, doubt } => {
+                inventory.counts.orphaned += 1;
+                (&ORPHAN, of, doubt)
+            }
+            DiskFate::Unattributed => {
+                inventory.counts.unattributed += 1;
+                (&UNATTRIBUTED, None, None)
+            }
+            DiskFate::OfAnother => {
+                inventory.counts.of_other_clusters += 1;
+                continue;
+            }
+            DiskFate::Elsewhere => {
+                inventory.counts.elsewhere += 1;
+                continue;
+            }
+            DiskFate::TooYoung => {
+                inventory.counts.too_young += 1;
+                continue;
+            }
+            DiskFate::Gap(it) => {
+                inventory.counts.not_judged += 1;
+                let gap = (named_cluster(&inventory, it.cluster), it.kind, it.reason);
+                if !gaps.contains(&gap) {
+                    gaps.push(gap);
+                }
+                continue;
+            }
+        };
+        if !is_reported(settings, &disk, rule.id) {
+            continue;
+        }
+        let bytes =
+            if rule.id == ORPHAN.id { &mut report.orphaned } else { &mut report.unattributed };
+        *bytes = bytes.saturating_add(size);
+        let finding = about_disk(&inventory, rule, &disk, of, doubt.as_deref());
+        let cluster = of.and_then(|it| named_cluster(&inventory, it));
+        report.findings.push(InventoryFinding { finding, cluster, disk: Some(disk) });
+    }
+    for cluster in 0..inventory.clusters.len() {
+        judge_volumes(&inventory, cluster, settings, &mut report, &mut gaps);
+    }
+    for (number, cluster) in inventory.clusters.iter().enumerate() {
+        for driver in cluster.unmarked.iter().filter(|it| inventory.drivers.contains(*it)) {
+            if !is_asked_for(settings, IDENTITY_MISSING.id)
+                || settings.scope.ignored.contains(IDENTITY_MISSING.id)
+            {
+                continue;
+            }
+            let flag = provider(driver).identity_flag;
+            let summary = format!("runs without {flag}: its disks do not tell their cluster");
+            let finding = IDENTITY_MISSING.on_driver(driver, summary);
+            let finding = finding.report_only(format!("start its controller with {flag}"));
+            let cluster = named_cluster(&inventory, number);
+            report.findings.push(InventoryFinding { finding, cluster, disk: None });
+        }
+    }
+    report.identities = inventory.known_identities();
+    report.gaps = gaps.into_iter().map(|it| (it.0, gap(it.1, it.2))).collect();
+    report.counts = inventory.counts;
+    report
+}
+
+fn named_cluster(inventory: &Inventory<'_>, number: usize) -> Option<usize> {
+    inventory.clusters[number].name.is_some().then_some(number)
+}
+
+/// Judges the volumes of a cluster by what is listed.
+fn judge_volumes(
+    inventory: &Inventory<'_>,
+    cluster: usize,
+    settings: &Settings,
+    report: &mut InventoryReport,
+    gaps: &mut Vec<(Option<usize>, Kind, String)>,
+) {
+    let view = &inventory.clusters[cluster];
+    let is_listed = |number: usize| inventory.listed[cluster][number].is_some();
+    let place_of = |number: usize| {
+        let it = &view.volumes[number];
+        (&it.reference.backend.driver, it.place.as_ref())
+    };
+    let unlisted = || (0..view.volumes.len()).filter(|it| !is_listed(*it));
+    // What a node has is there.
+    let attached: Vec<_> = unlisted()
+        .filter(|it| view.volumes[*it].is_attached && inventory.covers(cluster, *it).is_some())
+        .collect();
+    for (at, number) in attached.iter().enumerate() {
+        if attached[..at].iter().any(|it| place_of(*it) == place_of(*number)) {
+            continue;
+        }
+        let object = view.volumes[*number].reference.object();
+        let reason = format!("the listing lacks the disk of {object}, which is attached to a node");
+        gaps.push((named_cluster(inventory, cluster), Kind::BackendVolume, reason));
+    }
+    let is_incomplete = |number: usize| attached.iter().any(|it| place_of(*it) == place_of(number));
+    for number in 0..view.volumes.len() {
+        let volume = &view.volumes[number];
+        let of = volume.reference.volume.as_deref().expect("because each is a volume");
+        let asked = |rule: &Rule| {
+            !of.is_left_out
+                && is_asked_for(settings, rule.id)
+                && !settings.scope.ignored.contains(rule.id)
+        };
+        let finding = if let Some(machines) = inventory.strangers(cluster, number) {
+            let machines: Vec<_> = machines.iter().map(|it| &***it).collect();
+            let told = first_of(&machines, 3);
+            let summary = format!(
+                "bound and attached to no node here, and at the provider attached to {told}, which is no node"
+            );
+            asked(&ATTACHED_ELSEWHERE).then(|| {
+                about_volume(&ATTACHED_ELSEWHERE, volume.reference.object(), of, summary)
+                    .shows("attached to", told)
+                    .report_only("find out what that machine is, then detach the disk there")
+            })
+        } else if !is_listed(number)
+            && inventory.covers(cluster, number) == Some(true)
+            && !is_incomplete(number)
+            && !volume.may_be_attached
+        {
+            let state = if volume.is_bound { "bound" } else { "not bound" };
+            let summary = format!("{state}, and the provider does not list its disk");
+            asked(&MISSING).then(|| {
+                about_volume(&MISSING, volume.reference.object(), of, summary)
+                    .severe(if volume.is_bound { Severity::Critical } else { Severity::Medium })
+                    .shows("place", volume.place.as_deref().unwrap_or_default().to_owned())
+                    .report_only(
+                        "look for the disk at the provider, and restore it from a snapshot",
+                    )
+            })
+        } else {
+            None
+        };
+        let Some(mut finding) = finding else { continue };
+        finding = finding.shows("backend volume", volume.reference.backend.to_string());
+        let cluster = named_cluster(inventory, cluster);
+        report.findings.push(InventoryFinding { finding, cluster, disk: None });
+    }
+}
+
+fn about_disk(
+    inventory: &Inventory<'_>,
+    rule: &'static Rule,
+    disk: &Disk,
+    of: Option<usize>,
+    doubt: Option<&str>,
+) -> Finding {
+    let made = disk.made.clone().unwrap_or_default();
+    let claim = made.claim.as_ref().map(ToString::to_string);
+    let name = of.and_then(|it| inventory.clusters[it].name.as_ref());
+    let is_orphan = rule.id == ORPHAN.id;
+    let whose = match (&claim, name) {
+        (Some(claim), Some(cluster)) => format!(" of claim {claim} in cluster {cluster}"),
+        (Some(claim), None) if is_orphan => format!(" of claim {claim}"),
+        (Some(claim), None) => format!(" for claim {claim}"),
+        (None, Some(cluster)) => format!(" of cluster {cluster}"),
+        (None, None) => String::new(),
+    };
+    let mut summary = match is_orphan {
+        true => {
+            format!("left{whose}: no volume names it, no claim of it lives, and no machine has it")
+        }
+        false => format!("made{whose} by Kubernetes, and named by no cluster that was given"),
+    };
+    if let Some(doubt) = doubt {
+        summary = format!("{summary}; {doubt}");
+    } else if is_orphan && of.is_none() {
+        summary = format!("{summary}; by --all-clusters");
+    }
+    let severity = match (is_orphan, doubt.is_some() || inventory.is_young(disk)) {
+        (false, _) => Severity::Low,
+        (true, true) => Severity::Medium,
+        (true, false) => Severity::High,
+    };
+    let key = ObjectKey::cluster_wide(Kind::BackendVolume, &disk.backend.handle);
+    let mut finding = rule.about(ObjectRef { key, uid: None }, summary).severe(severity);
+    let driver = &disk.backend.driver;
+    finding = finding.shows("driver", driver.to_string());
+    let time = |time: Option<Time>| time.as_ref().map(format_time);
+    let identities = made.clusters.iter().map(|it| &**it).collect::<Vec<_>>().join(", ");
+    let told = [
+        ("size", disk.size.map(format_bytes)),
+        ("created", time(disk.created)),
+        ("last detached", time(disk.detached)),
+        ("place", Some(disk.place.to_string())),
+        ("claim", claim.clone()),
+        ("PersistentVolume", made.volume.as_ref().map(ToString::to_string)),
+        ("cluster", Some(identities)),
+    ];
+    for (field, value) in told {
+        if let Some(value) = value.filter(|it| !it.is_empty()) {
+            finding = finding.shows(field, value);
+        }
+    }
+    let fields = ["to look at it", "to keep a copy", "to delete it"];
+    let commands = commands(disk);
+    for (field, command) in fields.into_iter().zip(&commands) {
+        if is_orphan && !command.is_empty() {
+            finding = finding.shows(field, command.clone());
+        }
+    }
+    finding.age = disk.detached.or(disk.created).map(|it| Age::stamped(Some(it)));
+    finding.volume = Some(VolumeColumns {
+        capacity: disk.size,
+        claim,
+        class: None,
+        driver: Some(Text::clone(driver)),
+        reclaim_policy: String::new(),
+        phase: String::new(),
+    });
+    let advice = match (is_orphan, commands[0].is_empty()) {
+        (true, true) => {
+            "look at it at the provider, and keep a copy before it is deleted there".to_owned()
+        }
+        (true, false) => format!("look at it first: {}", commands[0]),
+        (false, _) => {
+            "give every cluster that uses the account, with --all-clusters; or --cluster-tag"
+                .to_owned()
+        }
+    };
+    finding.report_only(advice)
+}
+
+/// Whether a finding about a disk is reported: by its rule, and by the namespace of its claim.
+fn is_reported(settings: &Settings, disk: &Disk, id: RuleId) -> bool {
+    let scope = &settings.scope;
+    let claim = disk.made.as_ref().and_then(|it| it.claim.as_ref());
+    let is_in =
+        scope.namespaces.is_empty() || claim.is_some_and(|it| scope.includes(&it.namespace));
+    // It has no labels, and no fields.
+    let is_plain = scope.selector.is_empty() && scope.fields.is_empty() && scope.objects.is_empty();
+    is_in && is_plain && is_asked_for(settings, id) && !scope.ignored.contains(id)
+}
+
+/// Returns the provider's commands for a disk, with everything quoted that a shell would carry out.
+fn commands(disk: &Disk) -> [String; 3] {
+    let handle = &*disk.backend.handle;
+    let after = handle.rsplit(['/', ':']).next().unwrap_or_default();
+    let before = handle.split('-').next().unwrap_or_default();
+    let (place, part) = disk.place.split_once('/').unwrap_or((&disk.place, ""));
+    let names = [
+        ("HANDLE", handle),
+        ("AFTER", after),
+        ("BEFORE", before),
+        ("PLACE", place),
+        ("PART", part),
+    ];
+    let word = |word: &str| match filled(word, &names) {
+        it if it == word => it,
+        it => quoted(&it),
+    };
+    provider(&disk.backend.driver).commands.map(|template| {
+        let words = template.split(' ').filter(|it| !it.is_empty());
+        words.map(word).collect::<Vec<_>>().join(" ")
+    })
+}
+
+/// Returns a word with what its placeholders stand for.
+fn filled(word: &str, names: &[(&str, &str)]) -> String {
+    let places = names.iter().filter_map(|(name, value)| Some((word.find(name)?, name, value)));
+    match places.min() {
+        None => word.to_owned(),
+        Some((at, name, value)) => {
+            format!("{}{value}{}", &word[..at], filled(&word[at + name.len()..], names))
+        }
+    }
+}
+
+fn about_volume(
+    rule: &'static Rule,
+    object: ObjectRef,
+    volume: &ReferencingVolume,
+    summary: String,
+) -> Finding {
+    let mut finding = rule
+        .about(object, summary)
+        .shows("status.phase", volume.phase.to_string())
+        .shows("spec.persistentVolumeReclaimPolicy", volume.policy.to_string());
+    finding.volume = Some(volume.columns());
+    finding
+}
+
+/// A gap that limits all rules about listings.
+fn gap(kind: Kind, reason: String) -> UnreadGap {
+    let gap = Gap { kind, namespace: None, reason };
+    UnreadGap { gap, rules: RULES.iter().map(|it| it.id).collect() }
+}
