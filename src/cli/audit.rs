@@ -6,6 +6,7 @@ mod following;
 mod inventory;
 mod outputs;
 mod packed;
+mod prices;
 mod reported;
 mod selection;
 mod trend;
@@ -19,6 +20,7 @@ pub(super) use clusters::{ClustersLook, JudgedClusters};
 use following::{FindingView, Following};
 use inventory::InventoryArgs;
 use outputs::{Printed, ReportOutputs};
+use prices::PriceArgs;
 use reported::Reported;
 use selection::SelectionArgs;
 use trend::{TrendArgs, refuse_page};
@@ -67,8 +69,10 @@ pub struct AuditArgs {
     distinct: DistinctArgs,
     #[command(flatten)]
     inventory: InventoryArgs,
+    #[command(flatten)]
+    prices: PriceArgs,
     /// Go on after the report: print findings as they appear, change and clear
-    #[arg(short, long, conflicts_with_all = ["filename", "allow_gaps", "contexts", "each", "inventory"])]
+    #[arg(short, long, conflicts_with_all = ["filename", "allow_gaps", "contexts", "each", "inventory", "price"])]
     watch: bool,
     #[command(flatten)]
     selection: SelectionArgs,
@@ -147,6 +151,7 @@ impl AuditArgs {
             return Box::pin(self.follow(connection, by, interrupt)).await;
         }
         let baseline = self.baseline.as_deref().map(baseline).transpose()?;
+        let prices = self.prices.read()?;
         let shown = ShownAs { sort_by: sort_by.as_ref(), view, baseline };
         if let Some(inputs) = self.distinct.inputs(&self.dump, connection)? {
             if !named.is_empty() {
@@ -178,6 +183,7 @@ impl AuditArgs {
                 false => None,
             };
             let reported = judged.reported(&settings, &repeated).beside(disks.as_ref(), &settings);
+            let reported = reported.priced(prices.as_ref(), disks.as_ref());
             let worst = self.report(&reported, &settings, shown, &mut outputs).await?;
             let complete = reported.tail.gaps.is_empty();
             return Ok(self.gaps.settle(exit(complete, worst, fail_on)));
@@ -196,6 +202,7 @@ impl AuditArgs {
         };
         let reported =
             Reported::of(&collected, &settings, source).beside(disks.as_ref(), &settings);
+        let reported = reported.priced(prices.as_ref(), disks.as_ref());
         let worst = self.report(&reported, &settings, shown, &mut outputs).await?;
         let complete = reported.tail.gaps.is_empty();
         drop(reported);
@@ -303,6 +310,7 @@ impl AuditArgs {
         let mut head = publish::head(metadata.clone(), tally, scope);
         head.baseline = compared.as_ref().map(|it| it.comparison.clone());
         head.summary.inventory.clone_from(&reported.inventory);
+        head.summary.money.clone_from(&reported.money);
         let frame = ReportFrame {
             head: &head,
             tail,

@@ -6,7 +6,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::{cluster_identity, kept_record_read, quoted, storage_references};
 use crate::cluster::{Cluster, Cx, Placed as _, ReferencingVolume, StorageReference};
-use crate::drivers;
+use crate::drivers::{self, Reach};
 use crate::listings::{Disk, provider};
 use crate::model::{
     AttachmentSource, Kind, NodeAffinity, ObjectId, Phase, Text, Time, Uid, migrated_driver,
@@ -218,7 +218,9 @@ impl DisksOfCluster {
             return;
         }
         let places = reference.places();
-        for place in places.iter().filter(|it| it.doubt().is_some()) {
+        // A claim of another cluster stands between it and the provider: that of a guest cluster in its Supervisor.
+        let is_guest = named.family.reach == Reach::Provider && named.reach() == Reach::Network;
+        for place in places.iter().filter(|it| is_guest || it.doubt().is_some()) {
             self.undecided.insert(place.space_key());
         }
         for key in named.listed_keys(&places) {

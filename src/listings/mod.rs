@@ -19,6 +19,8 @@ pub struct Disk {
     pub backend: BackendKey,
     /// The attributes that a `PersistentVolume` has beside its handle, where these decide what it is.
     pub attributes: Attributes,
+    /// What the provider calls its type; `None` where the listing does not tell.
+    pub kind: Option<Text>,
     /// Its size; `None` where the listing does not tell.
     pub size: Option<Bytes>,
     /// The time at which it was made; `None` where the listing does not tell.
@@ -70,6 +72,7 @@ impl Disk {
         Self {
             backend: BackendKey { driver: driver.into(), handle: handle.into() },
             attributes: Attributes::default(),
+            kind: None,
             size: None,
             created: None,
             detached: None,
@@ -83,6 +86,12 @@ impl Disk {
     /// Returns the value of a tag.
     pub fn tag(&self, key: &str) -> Option<&str> {
         self.tags.iter().find(|it| *it.0 == *key).map(|it| &*it.1)
+    }
+
+    /// Returns the disk with its type, which may be the last part of an address.
+    fn of_type(mut self, kind: Option<&str>) -> Self {
+        self.kind = kind.and_then(|it| it.rsplit('/').next()).map(Text::from);
+        self
     }
 
     /// Returns the disk with these tags, and with what they and its name tell of who made it.

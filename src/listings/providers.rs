@@ -115,7 +115,12 @@ static PROVIDERS: [Provider; 11] = [
     },
     Provider {
         driver: "disk.csi.azure.com",
-        marks: &["k8s-azure-created-by", "created-by", "kubernetes.io-created-for-pv-name"],
+        // Others have a tag `created-by`, too.
+        marks: &[
+            "k8s-azure-created-by",
+            "created-by=kubernetes-azure-dd",
+            "kubernetes.io-created-for-pv-name",
+        ],
         claim: Some([
             "kubernetes.io-created-for-pvc-namespace",
             "kubernetes.io-created-for-pvc-name",
@@ -271,6 +276,7 @@ pub(super) static SHAPES: [ListingShape; 12] = [
                 place: region(zone).unwrap_or_default().into(),
                 ..Disk::new(driver, row.needed("VolumeId")?)
             }
+            .of_type(row.text("VolumeType"))
             .tagged(None, tags))
         },
     },
@@ -299,6 +305,7 @@ pub(super) static SHAPES: [ListingShape; 12] = [
             "users",
             "labels",
             "description",
+            "type",
             "name",
         ],
         read: |row, driver| {
@@ -318,6 +325,7 @@ pub(super) static SHAPES: [ListingShape; 12] = [
                 place: (provider(driver).place_of)(handle, &[]).unwrap_or_default().into(),
                 ..Disk::new(driver, handle)
             }
+            .of_type(row.text("type"))
             .tagged(row.text("name"), tags))
         },
     },
@@ -350,6 +358,7 @@ pub(super) static SHAPES: [ListingShape; 12] = [
                 attached: row.attached("Attached to", "server_id").unless(status == "available"),
                 ..Disk::new(driver, row.needed("ID")?)
             }
+            .of_type(row.text("Type"))
             .tagged(row.text("Name"), row.pairs("Properties")))
         },
     },
@@ -398,7 +407,11 @@ pub(super) static SHAPES: [ListingShape; 12] = [
             Ok(Disk {
                 size: row.size("config.capacityInMB", MIB)?,
                 created: row.time("config.createTime")?,
-                attached: row.attached("config.consumerId", "id"),
+                // What has it is told by an id that no node shows.
+                attached: match row.attached("config.consumerId", "id") {
+                    Attached::To(_) => Attached::Held("in use".into()),
+                    attached => attached,
+                },
                 ..Disk::new(driver, row.needed("config.id.id")?)
             }
             .tagged(row.text("config.name"), row.pair_list("config.metadata", "key", "value")))
@@ -489,6 +502,7 @@ const AZURE_FIELDS: &[&str] = &[
     "managedByExtended",
     "diskState",
     "properties",
+    "sku",
     "tags",
 ];
 
@@ -515,6 +529,7 @@ fn azure(row: ListedRow<'_>, driver: &str) -> Result<Disk, FieldError> {
         place: azure_group(&handle).unwrap_or_default().into(),
         ..Disk::new(driver, handle)
     }
+    .of_type(row.text("sku.name"))
     .tagged(row.text("name"), row.pairs("tags")))
 }
 

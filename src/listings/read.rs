@@ -100,16 +100,28 @@ pub(crate) type EachDisk<'a> = &'a mut dyn FnMut(Disk) -> Result<(), String>;
 /// When it cannot be read to its end, is no listing that is known, or a row of it is wrong.
 pub(crate) fn read(input: &ListingInput, each: EachDisk<'_>) -> Result<Listing, ListingError> {
     let name = input.name();
+    match input.open() {
+        Ok(content) => read_from(content, name, input.pool.clone(), each),
+        Err(source) => Err(ListingError::Read { name, source }),
+    }
+}
+
+fn read_from<'a>(
+    content: Box<dyn Read + 'a>,
+    name: String,
+    pool: Option<Text>,
+    each: EachDisk<'_>,
+) -> Result<Listing, ListingError> {
     let failed = |source| ListingError::Read { name: name.clone(), source };
-    let mut plain = BufReader::with_capacity(256 << 10, input.open().map_err(failed)?);
+    let mut plain = BufReader::with_capacity(256 << 10, content);
     let is_packed = plain.fill_buf().map_err(failed)?.starts_with(&[0x1f, 0x8b]);
-    let mut content: Box<dyn BufRead> = match is_packed {
+    let mut content: Box<dyn BufRead + 'a> = match is_packed {
         true => Box::new(BufReader::with_capacity(256 << 10, MultiGzDecoder::new(plain))),
         false => Box::new(plain),
     };
     let mut found = FoundDisks {
         listing: Listing { name: name.clone(), ..Listing::default() },
-        pool: input.pool.clone(),
+        pool,
         shape: None,
         each,
     };
@@ -232,7 +244,10 @@ fn image(row: ListedRow<'_>, pool: &Text) -> Result<Disk, row::FieldError> {
     })
 }
 
-fn read_json(content: Box<dyn BufRead>, found: &mut FoundDisks<'_>) -> Result<(), ListingError> {
+fn read_json(
+    content: Box<dyn BufRead + '_>,
+    found: &mut FoundDisks<'_>,
+) -> Result<(), ListingError> {
     let mut answers = serde_json::Deserializer::from_reader(content);
     // Pages may follow each other in one file.
     loop {
@@ -411,7 +426,10 @@ const COLUMNS: [&str; 10] = [
 ];
 
 /// Reads a CSV file with named columns.
-fn read_csv(content: Box<dyn BufRead>, found: &mut FoundDisks<'_>) -> Result<(), ListingError> {
+fn read_csv(
+    content: Box<dyn BufRead + '_>,
+    found: &mut FoundDisks<'_>,
+) -> Result<(), ListingError> {
     let name = found.listing.name.clone();
     let mut rows = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(content);
     let broken = |row: usize, error: &csv::Error| {
@@ -469,4 +487,31 @@ fn disk_of<'a>(cell: &dyn Fn(usize) -> Option<&'a str>) -> Result<Disk, row::Fie
         made,
         ..Disk::new(driver, handle)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::read_from;
+    use crate::damage::hold;
+
+    #[test]
+    fn damaged_listings_are_read_or_refused() {
+        let cases = include_str!("../../tests/inventory.yaml");
+        let cases: Value = serde_yaml::from_str(cases).expect("the cases are YAML");
+        let listing = |case: &Value| match &case["text"] {
+            Value::String(text) => text.clone().into_bytes(),
+            _ => case["listing"].to_string().into_bytes(),
+        };
+        let sound: Vec<Vec<u8>> = cases.as_array().into_iter().flatten().map(listing).collect();
+        assert!(sound.len() > 30);
+        hold("listings", &sound, |bytes| {
+            for pool in [None, Some("kube".into())] {
+                let content = Box::new(bytes);
+                // It may be refused.
+                let _ = read_from(content, "listing".to_owned(), pool, &mut |_| Ok(()));
+            }
+        });
+    }
 }

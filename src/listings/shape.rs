@@ -35,7 +35,7 @@ impl fmt::Debug for ListingShape {
 pub(crate) struct Provider {
     /// The driver.
     pub(crate) driver: &'static str,
-    /// Tags that only the driver writes.
+    /// Tags that only the driver writes, or with this value only.
     pub(super) marks: &'static [&'static str],
     /// The tags with the namespace and the name of the claim.
     pub(super) claim: Option<[&'static str; 2]>,
@@ -85,7 +85,11 @@ impl Provider {
         };
         let volume = self.volume.iter().find_map(|key| tag(key));
         let uid = [volume.map(|it| &**it), name].into_iter().flatten().find_map(uid_of_name);
-        let is_marked = volume.is_some() || self.marks.iter().any(|key| tag(key).is_some());
+        let is_marked = volume.is_some()
+            || self.marks.iter().any(|mark| match mark.split_once('=') {
+                Some((key, value)) => tag(key).is_some_and(|it| **it == *value),
+                None => tag(mark).is_some(),
+            });
         if uid.is_none() && !is_marked {
             return None;
         }

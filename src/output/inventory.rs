@@ -106,13 +106,13 @@ impl From<&Disk> for ListedDisk {
 impl InventorySummary {
     /// Says in a line what became of the disks.
     pub fn told(&self) -> String {
-        let orphans =
-            format!("{} of no volume ({})", self.orphans, format_bytes(self.orphaned_bytes));
-        let unattributed = format!(
-            "{} of an unknown cluster ({})",
-            self.unattributed,
-            format_bytes(self.unattributed_bytes)
-        );
+        let with = |count: usize, what: &str, bytes: u64| match bytes {
+            0 => format!("{count} {what}"),
+            bytes => format!("{count} {what} ({})", format_bytes(bytes)),
+        };
+        let orphans = with(self.orphans, "of no volume", self.orphaned_bytes);
+        let unattributed =
+            with(self.unattributed, "of an unknown cluster", self.unattributed_bytes);
         let counts = [
             (self.named, "named by volumes"),
             (self.may_be_named, "that may be named"),

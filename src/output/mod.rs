@@ -16,6 +16,8 @@ pub(crate) mod screen;
 pub(crate) mod report;
 pub(crate) mod event_stream;
 pub mod inventory;
+pub mod money;
+pub mod storage;
 pub mod wire;
 pub mod comparison;
 pub(crate) mod sections;

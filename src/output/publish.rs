@@ -337,6 +337,7 @@ pub fn summary(tally: &Totals) -> Summary {
         at_risk: format_bytes(tally.at_risk),
         storage: Some(tally.storage.iter().filter_map(share).collect()),
         inventory: None,
+        money: None,
     }
 }
 

@@ -401,6 +401,7 @@ impl<T: Send> JudgedClusters<T> {
                 report_metrics(clusters.iter().map(JudgedCluster::measured).collect())
             }),
             inventory: None,
+            money: None,
             repeated,
             tell: Box::new(|| self.tell()),
         }

@@ -1,20 +1,22 @@
 //! `--inventory`: what providers list, compared with the clusters of the report.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 
-use super::packed::rank;
+use super::{packed::rank, prices::PricedBytes};
 use crate::{
     cli::Failure,
     facts::{DisksOfCluster, Inventory, InventoryWords, ReadingListing},
     listings::{self, ListingError, ListingInput},
-    model::{Settings, Text, escape_control},
+    model::{Bytes, Settings, Text, escape_control},
     output::{
         inventory::InventorySummary,
         publish::{inventory_finding, inventory_gaps, inventory_summary},
         report::wrap,
         wire::{Finding, Gap},
     },
-    rules::{INVENTORY, Totals, judge_inventory},
+    rules::{INVENTORY, InventoryFinding, Totals, judge_inventory},
 };
 
 /// Width of the lines that tell what became of the disks.
@@ -47,6 +49,10 @@ pub(super) struct JudgedInventory {
     pub(super) notes: Vec<String>,
     /// Numbers of the findings.
     pub(super) totals: Totals,
+    /// Bytes of orphans, by type and driver.
+    pub(super) orphaned: Vec<PricedBytes>,
+    /// Bytes of unattributed disks, by type and driver.
+    pub(super) unattributed: Vec<PricedBytes>,
 }
 
 impl InventoryArgs {
@@ -136,12 +142,27 @@ impl InventoryArgs {
         found.gaps.extend(inventory_gaps(&report, names));
         found.summary = inventory_summary(&report, names);
         report.findings.iter().for_each(|it| found.totals.count(&it.finding, 0));
+        found.orphaned = by_type(&report.findings, "backend-volume-orphan");
+        found.unattributed = by_type(&report.findings, "backend-volume-unattributed");
         let public = report.findings.into_iter().map(|it| inventory_finding(it, names, now));
         let mut findings: Vec<Finding> = public.collect();
         findings.sort_by_cached_key(|it| (rank(it), it.cluster.clone()));
         found.findings = findings;
         Ok(found)
     }
+}
+
+/// Adds up the bytes of disks by type and driver.
+fn by_type(findings: &[InventoryFinding], rule: &str) -> Vec<PricedBytes> {
+    let mut sums: BTreeMap<[Option<Text>; 2], Bytes> = BTreeMap::new();
+    for disk in
+        findings.iter().filter(|it| it.finding.rule == rule).filter_map(|it| it.disk.as_ref())
+    {
+        let names = [disk.kind.clone(), Some(Text::clone(&disk.backend.driver))];
+        let sum = sums.entry(names).or_default();
+        *sum = sum.saturating_add(disk.size.unwrap_or_default());
+    }
+    sums.into_iter().collect()
 }
 
 /// A gap of a listing.

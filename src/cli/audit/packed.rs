@@ -18,7 +18,7 @@ pub(super) type Rank = (Option<Severity>, String);
 /// Findings by rank, compressed: most say the same of another object.
 #[derive(Debug, Default)]
 pub(super) struct PackedFindings {
-    blocks: BTreeMap<Rank, Arc<Vec<u8>>>,
+    blocks: BTreeMap<Rank, Vec<Arc<Vec<u8>>>>,
     number: usize,
 }
 
@@ -31,6 +31,8 @@ type BlockWriter = BufWriter<ZlibEncoder<Vec<u8>>>;
 const NAME: u8 = 1;
 /// Ends the name before a finding.
 const END_OF_NAME: u8 = 2;
+/// Number of findings that are unpacked at once.
+const OF_BLOCK: usize = 128;
 /// Length of the shortest name for which that is worth it.
 const SHORTEST: usize = 4;
 
@@ -40,12 +42,14 @@ impl PackedFindings {
     /// # Panics
     /// Never: memory takes what is written.
     pub(super) fn new(findings: impl IntoIterator<Item = Finding>) -> Self {
-        let mut writers: BTreeMap<Rank, BlockWriter> = BTreeMap::new();
-        let (mut number, mut line, mut name) = (0, Vec::new(), Vec::new());
+        let mut packed = Self::default();
+        let mut writers: BTreeMap<Rank, (BlockWriter, usize)> = BTreeMap::new();
+        let (mut line, mut name) = (Vec::new(), Vec::new());
         for finding in findings {
-            number += 1;
-            let writer = writers.entry(rank(&finding)).or_insert_with(|| {
-                BufWriter::new(ZlibEncoder::new(Vec::new(), Compression::new(2)))
+            packed.number += 1;
+            let rank = rank(&finding);
+            let (writer, number) = writers.entry(rank.clone()).or_insert_with(|| {
+                (BufWriter::new(ZlibEncoder::new(Vec::new(), Compression::default())), 0)
             });
             line.clear();
             serde_json::to_writer(&mut line, &finding).expect("because it is written to memory");
@@ -54,14 +58,24 @@ impl PackedFindings {
                 .expect("because it is written to memory");
             let name = name.get(1..name.len() - 1).filter(|it| it.len() >= SHORTEST);
             pack(&line, name.unwrap_or_default(), writer).expect("because it is written to memory");
+            *number += 1;
+            if *number == OF_BLOCK
+                && let Some((writer, _)) = writers.remove(&rank)
+            {
+                packed.add_block(rank, writer);
+            }
         }
-        let block = |(rank, writer): (Rank, BlockWriter)| {
-            let encoder = writer.into_inner().expect("because it is written to memory");
-            let mut packed = encoder.finish().expect("because it is written to memory");
-            packed.shrink_to_fit();
-            (rank, Arc::new(packed))
-        };
-        Self { blocks: writers.into_iter().map(block).collect(), number }
+        for (rank, (writer, _)) in writers {
+            packed.add_block(rank, writer);
+        }
+        packed
+    }
+
+    fn add_block(&mut self, rank: Rank, writer: BlockWriter) {
+        let encoder = writer.into_inner().expect("because it is written to memory");
+        let mut block = encoder.finish().expect("because it is written to memory");
+        block.shrink_to_fit();
+        self.blocks.entry(rank).or_default().push(Arc::new(block));
     }
 
     /// Returns how many they are.
@@ -76,7 +90,7 @@ impl PackedFindings {
 
     /// Returns those of one rank.
     pub(super) fn of(&self, rank: &Rank) -> Vec<Finding> {
-        self.blocks.get(rank).map(|it| unpack(it)).unwrap_or_default()
+        self.blocks.get(rank).into_iter().flatten().flat_map(|it| unpack(it)).collect()
     }
 
     /// Replaces those of some rules by what comes of them.
@@ -163,8 +177,8 @@ pub(super) fn in_order<'a>(
 ) -> impl Iterator<Item = Finding> {
     let mut by_rank: BTreeMap<&Rank, Vec<Arc<Vec<u8>>>> = BTreeMap::new();
     for cluster in clusters {
-        for (rank, block) in &cluster.blocks {
-            by_rank.entry(rank).or_default().push(Arc::clone(block));
+        for (rank, blocks) in &cluster.blocks {
+            by_rank.entry(rank).or_default().extend(blocks.iter().map(Arc::clone));
         }
     }
     let blocks: Vec<_> = by_rank.into_values().flatten().collect();

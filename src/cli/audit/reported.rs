@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::{inventory::JudgedInventory, packed::merged};
+use super::{
+    inventory::JudgedInventory,
+    packed::merged,
+    prices::{Prices, told},
+};
 use crate::{
     cli::{
         clusters::tell_gaps,
@@ -12,12 +16,13 @@ use crate::{
     model::{RuleId, Settings, escape_control},
     output::{
         inventory::InventorySummary,
+        money::Money,
         publish::{self, ReportOrigin},
         repeated::RepeatedFlags,
         summary::Checks,
         wire::{Finding, ReportMetadata, ReportScope, ReportTail, Source},
     },
-    rules::{INVENTORY, Rule, Totals, of_report},
+    rules::{INVENTORY, Rule, Totals, Waste, of_report},
     watch::report::{MeasuredCluster, report_metrics},
 };
 
@@ -32,6 +37,8 @@ pub(super) struct Reported<'a> {
     pub(super) metrics: Box<dyn Fn(Totals) -> String + 'a>,
     /// What became of the disks that providers list.
     pub(super) inventory: Option<InventorySummary>,
+    /// What costs that is wasted.
+    pub(super) money: Option<Money>,
     pub(super) repeated: &'a RepeatedFlags,
     /// Tells on stderr what was read, and what was not.
     pub(super) tell: Box<dyn Fn() + 'a>,
@@ -54,9 +61,36 @@ impl<'a> Reported<'a> {
             }),
             metrics: Box::new(|totals| metrics(collected, totals)),
             inventory: None,
+            money: None,
             repeated: &collected.repeated,
             tell: Box::new(|| tell_read(collected)),
         }
+    }
+
+    /// Adds what costs that is wasted.
+    pub(super) fn priced(
+        mut self,
+        prices: Option<&Prices>,
+        disks: Option<&JudgedInventory>,
+    ) -> Self {
+        let Some(prices) = prices else { return self };
+        let released = self.totals.storage.iter().map(|(pool, totals)| {
+            ([pool.class.clone(), pool.driver.clone()], totals.of(Waste::Released))
+        });
+        let released: Vec<_> = released.filter(|it| it.1 > 0).collect();
+        let mut wasted = vec![("released", released)];
+        if let Some(disks) = disks {
+            wasted.push(("orphaned", disks.orphaned.clone()));
+            wasted.push(("unattributed", disks.unattributed.clone()));
+        }
+        let money = prices.money(&wasted);
+        let (lines, tell) = (told(&money), self.tell);
+        self.money = Some(money);
+        self.tell = Box::new(move || {
+            lines.iter().for_each(|it| terminal::note(it));
+            tell();
+        });
+        self
     }
 
     /// Adds what providers list.

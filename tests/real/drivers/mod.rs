@@ -4,6 +4,7 @@
 mod deleted_claims;
 mod gce_pd;
 mod in_tree_host_path;
+mod listed_disks;
 mod local_path;
 mod snapshot_first;
 

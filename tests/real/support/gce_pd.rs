@@ -120,12 +120,34 @@ impl GcePd {
         serde_json::from_str(&text).expect("because it is replaced as a whole")
     }
 
+    /// All disks, as `gcloud compute disks list --format json` prints them.
+    pub(crate) fn listing(&self) -> Value {
+        let answer = self.call("GET", &format!("{ZONE}/disks"), "");
+        let (_, body) = answer.split_once("\r\n\r\n").expect("because the cloud answers");
+        let answer: Value = serde_json::from_str(body).expect("because it is JSON");
+        let mut disks = answer["items"].as_array().cloned().unwrap_or_default();
+        for disk in &mut disks {
+            let name = disk["name"].as_str().expect("because each has one");
+            let users = self.nodes_of(&format!("{ZONE}/disks/{name}"));
+            if !users.is_empty() {
+                let link = |it: &String| {
+                    format!("https://www.googleapis.com/compute/v1/{ZONE}/instances/{it}")
+                };
+                disk["users"] = users.iter().map(link).collect();
+            }
+        }
+        Value::Array(disks)
+    }
+
     /// Asks the cloud for a change, which must succeed.
     fn ask(&self, target: &str, body: &Value) {
-        let body = body.to_string();
+        self.call("POST", target, &body.to_string());
+    }
+
+    fn call(&self, method: &str, target: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).expect("because the cloud listens");
         let request = format!(
-            "POST /compute/v1/{target} HTTP/1.0\r\nHost: {}\r\nContent-Length: {}\r\n\r\n{body}",
+            "{method} /compute/v1/{target} HTTP/1.0\r\nHost: {}\r\nContent-Length: {}\r\n\r\n{body}",
             self.address,
             body.len()
         );
@@ -134,5 +156,6 @@ impl GcePd {
         stream.read_to_string(&mut answer).expect("because the cloud answers");
         let status = answer.split_whitespace().nth(1);
         assert_eq!(status, Some("200"), "{target}: {answer}");
+        answer
     }
 }
