@@ -87,7 +87,9 @@ impl<'a> Reported<'a> {
         let (lines, tell) = (told(&money), self.tell);
         self.money = Some(money);
         self.tell = Box::new(move || {
-            lines.iter().for_each(|it| terminal::note(it));
+            for line in &lines {
+                terminal::note(line);
+            }
             tell();
         });
         self
@@ -115,7 +117,9 @@ impl<'a> Reported<'a> {
         self.findings = Box::new(move || Box::new(merged(findings(), &disks.findings)));
         self.tell = Box::new(move || {
             tell();
-            disks.told().iter().for_each(|it| terminal::note(it));
+            for line in disks.told() {
+                terminal::note(&line);
+            }
             tell_gaps("inventory", &disks.gaps);
         });
         self

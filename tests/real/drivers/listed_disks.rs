@@ -1,6 +1,7 @@
 //! Disks of the stand-in for Google's cloud, listed as gcloud lists them: those that nothing names are found, and no other.
 
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use serde_json::{Value, json};
 
@@ -9,9 +10,10 @@ use crate::support::{Admin, Scenario, claim, eventually, pod, real_drivers};
 
 /// A name that csi-provisioner gives, of a claim that no cluster has.
 fn of_lost_claim(on: &Scenario, last: u8) -> String {
-    let digits: String = on.name.bytes().map(|it| format!("{it:02x}")).collect();
-    let digits = format!("{digits:0<20}");
-    format!("pvc-{}-0000-4000-8000-{}{last:02x}", &digits[digits.len() - 8..], &digits[..10])
+    let mut hasher = DefaultHasher::new();
+    on.name.hash(&mut hasher);
+    let digits = format!("{:016x}", hasher.finish());
+    format!("pvc-{}-0000-4000-8000-00{}{last:02x}", &digits[..8], &digits[8..])
 }
 
 #[test]
