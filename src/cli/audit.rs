@@ -140,7 +140,9 @@ impl AuditArgs {
         let (mut settings, named) = self.settings()?;
         let mut outputs = ReportOutputs::parse(&self.output)?;
         self.fits(&outputs.printed)?;
-        outputs.files.spare(self.dump.files())?;
+        outputs.files.spare(self.dump.files(), "dump")?;
+        outputs.files.spare(&self.inventory.files(self.dump.files())?, "listing")?;
+        outputs.files.spare(&self.prices.files(), "list of prices")?;
         let sort_by = self.sort_path()?;
         let fail_on = self.fail_on.as_deref().map(severity).transpose()?;
         let view = self.view(fail_on)?;
@@ -160,7 +162,7 @@ impl AuditArgs {
             }
             outputs.files.stay_out_of(self.distinct.folders())?;
             for input in &inputs {
-                outputs.files.spare(input.files())?;
+                outputs.files.spare(input.files(), "dump")?;
             }
             let take = async |collected: &mut Collected, settings: &mut Settings, _| {
                 note_unknown_drivers(collected, settings);

@@ -1,6 +1,7 @@
 //! What a cluster names of the disks of providers, and what it knows of those that it may have made.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use hashbrown::{HashMap, HashSet};
 
@@ -22,7 +23,7 @@ pub const NAMING: [Kind; 5] = [
 ];
 
 /// What a cluster names of the disks of providers.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct DisksOfCluster {
     /// What the report calls the cluster; `None` where there is one.
     pub name: Option<Text>,
@@ -33,7 +34,7 @@ pub struct DisksOfCluster {
     /// Its volumes.
     pub volumes: Vec<NamedDisk>,
     /// The uids of its claims, sorted.
-    claims: Vec<[u8; 16]>,
+    claims: Vec<u128>,
     /// The machines of its nodes, in lower case; `None` where one of them is unknown.
     pub machines: Option<HashSet<String>>,
     /// The drivers that it has, by any sign; `None` where that is unknown.
@@ -69,7 +70,7 @@ pub struct NamedDisk {
     /// What it names.
     pub reference: StorageReference,
     /// The uid of its claim.
-    pub claim_uid: Option<Uid>,
+    pub claim_uid: Option<u128>,
     /// Whether its phase is Bound.
     pub is_bound: bool,
     /// Whether it is attached to a node that is Ready.
@@ -78,6 +79,24 @@ pub struct NamedDisk {
     pub may_be_attached: bool,
     /// The place in which a listing would have it; `None` where that is unknown.
     pub place: Option<Text>,
+}
+
+/// The keys by which a disk is looked up.
+#[derive(Debug)]
+pub struct DiskKeys {
+    named: Vec<u64>,
+    undecided: Vec<u64>,
+}
+
+impl DiskKeys {
+    /// Returns the keys of a disk.
+    pub fn of(disk: &Disk) -> Self {
+        let reference = drivers::Reference::of(&disk.backend, &disk.attributes);
+        let places = drivers::used(&reference);
+        let undecided =
+            places.iter().map(drivers::Place::space_key).chain([reference.family_key()]);
+        Self { named: reference.listed_keys(&places), undecided: undecided.collect() }
+    }
 }
 
 /// What a cluster says of a disk.
@@ -97,17 +116,13 @@ impl DisksOfCluster {
         let cluster = cx.cluster();
         let mut found = Self {
             name: name.cloned(),
-            named: HashMap::new(),
-            undecided: HashSet::new(),
-            volumes: Vec::new(),
             claims: claims(cluster),
             machines: machines(cx),
             drivers: drivers_of(cx),
-            identities: BTreeMap::new(),
             nodes: nodes(cluster),
             unread: unread(cx),
             clock: cluster.clock(),
-            unmarked: Vec::new(),
+            ..Self::default()
         };
         for driver in found.drivers.iter().flatten() {
             let identity = cluster_identity(cx, driver);
@@ -130,24 +145,19 @@ impl DisksOfCluster {
         }
         let reported = |id, volume| ReferencingVolume { is_left_out: is_left_out(id), ..volume };
         for reference in storage_references(cx, |_| true, reported) {
-            let number = reference.volume.as_ref().map(|_| found.volumes.len());
+            let volume = reference.volume.as_ref();
+            let volume = volume.and_then(|_| cluster.volume_named(&reference.object.name));
+            let number = volume.map(|_| found.volumes.len());
             let number = number.map(|it| u32::try_from(it).expect("because memory holds fewer"));
             found.file(&reference, number);
-            if reference.volume.is_none() {
-                continue;
-            }
-            let Some(volume) =
-                cluster.volume_named(&reference.object.name).filter(|it| it.backend.is_some())
-            else {
-                continue;
-            };
+            let Some(volume) = volume else { continue };
             let affinity = volume.node_affinity.as_deref();
             let zones: Vec<&str> = affinity.map(zones).unwrap_or_default();
             let provider = provider(&reference.backend.driver);
             let is_attached = attached.get(volume.name());
             found.volumes.push(NamedDisk {
                 place: (provider.place_of)(&reference.backend.handle, &zones).map(Text::from),
-                claim_uid: volume.claim_ref.as_ref().and_then(|it| it.uid.clone()),
+                claim_uid: volume.claim_ref.as_ref().and_then(|it| number_of(it.uid.as_ref()?)),
                 is_bound: volume.phase == Phase::Bound,
                 is_attached: is_attached == Some(&true),
                 may_be_attached: is_attached.is_some(),
@@ -161,17 +171,8 @@ impl DisksOfCluster {
     pub fn unread(name: &Text, why: String) -> Self {
         Self {
             name: Some(Text::clone(name)),
-            named: HashMap::new(),
-            undecided: HashSet::new(),
-            volumes: Vec::new(),
-            claims: Vec::new(),
-            machines: None,
-            drivers: None,
-            identities: BTreeMap::new(),
-            nodes: Vec::new(),
             unread: Some((Kind::PersistentVolume, why)),
-            clock: None,
-            unmarked: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -190,11 +191,8 @@ impl DisksOfCluster {
             self.drivers.iter().flatten().chain(volumes.keys().copied()).collect();
         let command = |driver: &Text| {
             let lists = provider(driver).lists;
-            let own = self.volumes.iter().filter(|it| it.reference.backend.driver == *driver);
-            let own = own.filter_map(|it| it.place.as_deref().map(str::to_owned));
-            let places = own.chain(self.places_of_nodes(driver));
-            let coarse = |it: String| it.split('/').next().unwrap_or_default().to_owned();
-            let places: BTreeSet<String> = places.map(coarse).filter(|it| !it.is_empty()).collect();
+            let mut places = self.places(driver);
+            places.remove("");
             let of = |place: &str| lists.command.replace("PLACE", &quoted(place));
             let commands = match lists.command.contains("PLACE") && !places.is_empty() {
                 true => places.iter().map(|it| of(it)).collect(),
@@ -230,37 +228,21 @@ impl DisksOfCluster {
     }
 
     /// Says whether the cluster names a disk.
-    pub fn naming(&self, disk: &Disk) -> DiskNaming {
-        let reference = drivers::Reference::of(&disk.backend, &disk.attributes);
-        let places = drivers::used(&reference);
-        let named: Vec<_> = reference
-            .listed_keys(&places)
-            .into_iter()
-            .filter_map(|key| self.named.get(&key).copied())
-            .collect();
-        if let Some(first) = named.first() {
-            return DiskNaming::Named(
-                named.iter().copied().find(Option::is_some).unwrap_or(*first),
-            );
+    pub fn naming(&self, disk: &DiskKeys) -> DiskNaming {
+        let named = disk.named.iter().filter_map(|key| self.named.get(key));
+        match named.copied().reduce(Option::or) {
+            Some(volume) => DiskNaming::Named(volume),
+            None if disk.undecided.iter().any(|key| self.undecided.contains(key)) => {
+                DiskNaming::Maybe
+            }
+            None => DiskNaming::Not,
         }
-        let is_undecided = self.undecided.contains(&reference.family_key())
-            || places.iter().any(|it| self.undecided.contains(&it.space_key()));
-        if is_undecided { DiskNaming::Maybe } else { DiskNaming::Not }
     }
 
-    /// Whether the cluster has a claim whose uid begins with these hexadecimal digits.
-    pub fn has_claim(&self, digits: &str) -> bool {
-        let nibble = |uid: &[u8; 16], at: usize| match at % 2 {
-            0 => uid[at / 2] >> 4,
-            _ => uid[at / 2] & 0xf,
-        };
-        let wanted = digits.chars().filter_map(|it| it.to_digit(16));
-        let wanted: Vec<u8> = wanted.filter_map(|it| u8::try_from(it).ok()).take(32).collect();
-        let compared = |uid: &[u8; 16]| {
-            let pairs = wanted.iter().enumerate().map(|(at, it)| nibble(uid, at).cmp(it));
-            pairs.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
-        };
-        !wanted.is_empty() && self.claims.binary_search_by(compared).is_ok()
+    /// Whether the cluster has a claim with one of these uids.
+    pub fn has_claim(&self, uids: &RangeInclusive<u128>) -> bool {
+        let first = self.claims.partition_point(|it| it < uids.start());
+        self.claims.get(first).is_some_and(|it| it <= uids.end())
     }
 
     /// Whether the cluster may have made disks of a driver.
@@ -268,14 +250,39 @@ impl DisksOfCluster {
         self.drivers.as_ref().is_none_or(|known| known.contains(driver))
     }
 
-    /// The places where the cluster has nodes, as disks of a driver name them.
-    pub fn places_of_nodes(&self, driver: &str) -> BTreeSet<String> {
+    /// Returns the regions, projects or subscriptions in which the cluster has volumes or nodes, as disks of a driver name
+    /// them.
+    pub fn places(&self, driver: &str) -> BTreeSet<String> {
+        let volumes = self.volumes.iter().filter(|it| *it.reference.backend.driver == *driver);
+        let volumes = volumes.filter_map(|it| it.place.as_deref());
         let place = provider(driver).place_of_node;
-        let of = |(id, zones): &(Box<str>, Vec<Text>)| -> Vec<String> {
+        let of_node = |(id, zones): &(Box<str>, Vec<Text>)| -> Vec<String> {
             let zones = zones.iter().map(|it| &**it).chain(zones.is_empty().then_some(""));
             zones.filter_map(|zone| place(id, zone)).collect()
         };
-        self.nodes.iter().flat_map(of).collect()
+        let nodes = self.nodes.iter().flat_map(of_node).map(|it| coarse(&it).to_owned());
+        volumes.map(|it| coarse(it).to_owned()).chain(nodes).collect()
+    }
+}
+
+/// Returns the region, project or subscription of a place.
+pub fn coarse(place: &str) -> &str {
+    place.split('/').next().unwrap_or_default()
+}
+
+/// Returns all uids that begin with these hexadecimal digits; `None` if there is none, or if they are no digits.
+pub fn uids_beginning(digits: &str) -> Option<RangeInclusive<u128>> {
+    let first = u128::from_str_radix(digits, 16).ok()?;
+    let rest = 128_u32.checked_sub(u32::try_from(digits.len()).ok()? * 4)?;
+    let first = first.checked_shl(rest)?;
+    Some(first..=first | ((1 << rest) - 1))
+}
+
+/// Returns a uid as a number, if it is a UUID.
+fn number_of(uid: &Uid) -> Option<u128> {
+    match uid {
+        Uid::Uuid(uid) => Some(u128::from_be_bytes(*uid)),
+        Uid::Other(_) => None,
     }
 }
 
@@ -293,11 +300,8 @@ fn identities_of_argument(value: &Text) -> Vec<Text> {
     told.chain([Text::clone(value)]).collect()
 }
 
-fn claims(cluster: &Cluster) -> Vec<[u8; 16]> {
-    let uids = cluster.claims().filter_map(|(_, claim)| match &claim.metadata.uid {
-        Some(Uid::Uuid(uid)) => Some(*uid),
-        Some(Uid::Other(_)) | None => None,
-    });
+fn claims(cluster: &Cluster) -> Vec<u128> {
+    let uids = cluster.claims().filter_map(|(_, it)| number_of(it.metadata.uid.as_ref()?));
     let mut uids: Vec<_> = uids.collect();
     uids.sort_unstable();
     uids

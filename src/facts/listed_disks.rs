@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::disks_of_cluster::{DiskNaming, DisksOfCluster, last_part};
+use serde::{Deserialize, Serialize};
+
+use super::disks_of_cluster::{
+    DiskKeys, DiskNaming, DisksOfCluster, coarse, last_part, uids_beginning,
+};
 use crate::listings::{Attached, Disk, Listing, Made};
 use crate::model::{BackendKey, Bytes, Kind, Settings, Text, Threshold, Time};
 
@@ -50,14 +54,17 @@ pub struct KnownIdentity {
     pub source: IdentitySource,
 }
 
-/// Numbers of disks, by what came of them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Numbers of disks, by what came of them, as reports have them.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "camelCase")]
 pub struct InventoryCounts {
-    /// Disks that were listed.
+    /// Disks in all listings.
     pub listed: usize,
     /// Those that a cluster names.
     pub named: usize,
-    /// Those that a cluster may name.
+    /// Those that a cluster may name: something of it has an unknown disk of that provider.
     pub may_be_named: usize,
     /// Those that a machine has, or may have again.
     pub attached: usize,
@@ -65,27 +72,28 @@ pub struct InventoryCounts {
     pub attachment_unknown: usize,
     /// Those that nothing shows to be made by Kubernetes.
     pub not_kubernetes: usize,
-    /// Those whose claim lives.
+    /// Those whose claim exists.
     pub claimed: usize,
     /// Those of clusters that are not given.
     pub of_other_clusters: usize,
-    /// Those of a given cluster, in a place where it has neither nodes nor volumes.
+    /// Those of a given cluster in a region or project where it has neither nodes nor volumes.
     pub elsewhere: usize,
-    /// Those that were made after the view of a cluster that may own them.
+    /// Those that were made after the view of a cluster, or shortly before it.
     pub too_young: usize,
     /// Those that a gap keeps from being judged.
     pub not_judged: usize,
-    /// Those that no cluster needs.
-    pub orphaned: usize,
-    /// Those of which no cluster is known.
+    /// Disks that no cluster needs.
+    pub orphans: usize,
+    /// Disks of which no cluster is known.
     pub unattributed: usize,
 }
 
 /// A listing while it is read: nothing of it counts before it ends well.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ReadingListing {
     named: Vec<NamedThere>,
     left: HashMap<BackendKey, Disk>,
+    /// The counts of all listings, with this one.
     counts: InventoryCounts,
     drivers: BTreeSet<Text>,
 }
@@ -125,6 +133,17 @@ pub enum DiskFate {
     Gap(NotJudged),
 }
 
+/// Whose a disk is, by what its driver wrote on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    /// That of this cluster.
+    Of(usize),
+    /// That of a cluster that was not given.
+    Another,
+    /// It does not tell, or tells several.
+    Unclear,
+}
+
 /// The size with which a disk is listed; `None` where the listing does not tell.
 #[derive(Debug, Clone, Copy)]
 pub struct ListedSize(Option<Bytes>);
@@ -145,9 +164,11 @@ pub struct Inventory<'a> {
     identities: BTreeMap<(Text, Text), BTreeMap<usize, IdentitySource>>,
     pub left: HashMap<BackendKey, Disk>,
     pub counts: InventoryCounts,
-    pub newest: Option<Time>,
-    /// The drivers of the disks that were listed.
-    pub drivers: BTreeSet<Text>,
+    newest: Option<Time>,
+    /// The time of the newest view.
+    now: Option<Time>,
+    /// The regions, projects or subscriptions in which a cluster has nodes or volumes, by each driver that was listed.
+    reach: BTreeMap<(usize, Text), BTreeSet<String>>,
 }
 
 impl<'a> Inventory<'a> {
@@ -178,6 +199,17 @@ impl<'a> Inventory<'a> {
             left: HashMap::new(),
             counts: InventoryCounts::default(),
             newest: None,
+            now: clusters.iter().filter_map(|it| it.clock).max(),
+            reach: BTreeMap::new(),
+        }
+    }
+
+    /// Begins to read a listing.
+    pub fn begin(&self) -> ReadingListing {
+        ReadingListing {
+            named: Vec::new(),
+            left: HashMap::new(),
+            counts: self.counts,
             drivers: BTreeSet::new(),
         }
     }
@@ -192,7 +224,8 @@ impl<'a> Inventory<'a> {
         if !reading.drivers.contains(&disk.backend.driver) {
             reading.drivers.insert(Text::clone(&disk.backend.driver));
         }
-        let namings: Vec<DiskNaming> = self.clusters.iter().map(|it| it.naming(&disk)).collect();
+        let keys = DiskKeys::of(&disk);
+        let namings: Vec<DiskNaming> = self.clusters.iter().map(|it| it.naming(&keys)).collect();
         if namings.iter().any(|it| matches!(it, DiskNaming::Named(_))) {
             counts.named += 1;
             for (cluster, naming) in namings.into_iter().enumerate() {
@@ -220,8 +253,8 @@ impl<'a> Inventory<'a> {
             counts.not_kubernetes += 1;
             return Ok(());
         };
-        let lives = |uid: &Text| self.clusters.iter().any(|it| it.has_claim(uid));
-        if made.uid.as_ref().is_some_and(lives) {
+        let uids = made.uid.as_deref().and_then(uids_beginning);
+        if uids.is_some_and(|uids| self.clusters.iter().any(|it| it.has_claim(&uids))) {
             counts.claimed += 1;
             return Ok(());
         }
@@ -243,9 +276,10 @@ impl<'a> Inventory<'a> {
             is_one_size(disk, earlier)?;
         }
         // A restored volume names a disk that another cluster has made.
-        let uid = named.claim_uid.as_ref().map(|it| it.to_string().replace('-', ""));
-        let is_own =
-            |made: &&Made| made.uid.as_deref().is_some_and(|it| uid.as_deref() == Some(it));
+        let is_own = |made: &&Made| {
+            let uids = made.uid.as_deref().and_then(uids_beginning);
+            uids.zip(named.claim_uid).is_some_and(|(uids, own)| uids == (own..=own))
+        };
         let identities = disk.made.as_ref().filter(is_own).map(|it| it.clusters.clone());
         Ok(NamedThere {
             cluster,
@@ -272,14 +306,22 @@ impl<'a> Inventory<'a> {
             }
         }
         self.newest = self.newest.max(listing.newest);
-        self.drivers.extend(drivers);
+        for driver in drivers {
+            for (number, cluster) in self.clusters.iter().enumerate() {
+                let key = (number, Text::clone(&driver));
+                self.reach.entry(key).or_insert_with(|| cluster.places(&driver));
+            }
+        }
         for it in named {
-            let volume = &self.clusters[it.cluster].volumes[it.volume];
+            let view = &self.clusters[it.cluster];
+            let volume = &view.volumes[it.volume];
             let driver = &volume.reference.backend.driver;
+            let reach = self.reach.entry((it.cluster, Text::clone(driver)));
+            reach.or_insert_with(|| view.places(driver)).insert(coarse(&it.place).to_owned());
             let place = (it.cluster, Text::clone(driver), it.place);
             *self.covered.entry(place).or_insert(true) &= !listing.is_truncated;
             // What the driver is told wins over what is learned.
-            let is_told = self.clusters[it.cluster].identities.contains_key(driver);
+            let is_told = view.identities.contains_key(driver);
             for identity in it.identities.into_iter().filter(|_| !is_told) {
                 let key = (Text::clone(driver), identity);
                 let known = self.identities.entry(key).or_default();
@@ -291,7 +333,7 @@ impl<'a> Inventory<'a> {
             }
         }
         self.left.extend(left);
-        self.counts.absorb(&counts);
+        self.counts = counts;
         Ok(())
     }
 
@@ -325,24 +367,21 @@ impl<'a> Inventory<'a> {
     pub fn fate(&self, disk: &Disk) -> DiskFate {
         let made = disk.made.as_ref().expect("because only such disks are left");
         let driver = &disk.backend.driver;
-        let makers: Vec<usize> =
-            (0..self.clusters.len()).filter(|it| self.clusters[*it].may_make(driver)).collect();
-        let owners = self.owners(driver, made);
-        let (owner, owned_by) = match owners[..] {
-            [one] => (Some(one), vec![one]),
-            _ => (None, if makers.is_empty() { Vec::new() } else { makers.clone() }),
+        let all = 0..self.clusters.len();
+        let makers = all.clone().filter(|it| self.clusters[*it].may_make(driver)).collect();
+        let owner = match self.owner(driver, made, &makers) {
+            Owner::Another => return DiskFate::OfAnother,
+            Owner::Of(cluster) if !self.is_in_reach(cluster, disk) => return DiskFate::Elsewhere,
+            Owner::Of(cluster) => Some(cluster),
+            Owner::Unclear => None,
         };
-        let is_known = |it: &usize| self.has_identity(*it, driver);
-        if owners.is_empty() && !made.clusters.is_empty() && makers.iter().all(is_known) {
-            return DiskFate::OfAnother;
-        }
-        if owner.is_some_and(|it| !self.is_in_reach(it, disk)) {
-            return DiskFate::Elsewhere;
-        }
-        // Whoever may own it: with no sign of its driver, that is every cluster.
-        let all: Vec<usize> = (0..self.clusters.len()).collect();
-        let may_own = if owned_by.is_empty() { &all } else { &owned_by };
-        for number in may_own {
+        let may_own = match owner {
+            Some(cluster) => vec![cluster],
+            // With no sign of its driver anywhere, that is every cluster.
+            None if makers.is_empty() => all.collect(),
+            None => makers,
+        };
+        for number in &may_own {
             let cluster = &self.clusters[*number];
             let gap = |kind, reason: &str| {
                 let reason = reason.to_owned();
@@ -360,16 +399,15 @@ impl<'a> Inventory<'a> {
                 return gap(Kind::PersistentVolume, "the time of the view is unknown");
             }
         }
-        let is_told = owner.is_some();
-        if !is_told && !self.words.are_all {
+        if owner.is_none() && !self.words.are_all {
             return DiskFate::Unattributed;
         }
-        let is_older = |it: &&usize| self.clusters[**it].clock < self.newest;
+        let is_older = |it: &usize| self.clusters[*it].clock < self.newest;
         let doubt = if disk.created.is_none() {
             Some("unknown when it was made".to_owned())
-        } else if may_own.iter().any(|it| is_older(&it)) {
+        } else if may_own.iter().any(is_older) {
             Some("the view of the cluster is older than the listing".to_owned())
-        } else if made.is_cut && is_told {
+        } else if made.is_cut && owner.is_some() {
             Some("the provider may have cut the label with its cluster".to_owned())
         } else {
             None
@@ -379,52 +417,49 @@ impl<'a> Inventory<'a> {
 
     /// Whether the disk exists for less than `older-than`, by the newest view.
     pub fn is_young(&self, disk: &Disk) -> bool {
-        let now = self.now();
         let least = self.settings.thresholds.get(Threshold::OlderThan);
         disk.created
-            .zip(now)
+            .zip(self.now)
             .is_none_or(|(created, now)| (now - created).to_std().is_ok_and(|it| it < least))
     }
 
-    /// The time of the newest view.
-    pub fn now(&self) -> Option<Time> {
-        self.clusters.iter().filter_map(|it| it.clock).max()
-    }
-
-    /// The clusters that a disk names as its own. A text that two of them have identifies neither.
-    fn owners(&self, driver: &Text, made: &Made) -> Vec<usize> {
-        let mut found = BTreeSet::new();
+    /// Says whose a disk is; `makers` are the clusters that may have made it. A text that two clusters have identifies
+    /// neither.
+    fn owner(&self, driver: &Text, made: &Made, makers: &[usize]) -> Owner {
+        let mut owners = BTreeSet::new();
+        let mut is_known = false;
         for told in &made.clusters {
             let is_it = |known: &Text| match made.is_cut {
                 false => known == told,
                 true => known.ends_with(&**told),
             };
-            let known = self.identities.iter();
-            let learned = known.filter(|((of, it), _)| of == driver && is_it(it));
-            let mut owners: BTreeSet<usize> = learned.flat_map(|it| it.1.keys().copied()).collect();
-            let said = self.words.identities.iter().filter(|(_, it)| is_it(it));
-            owners.extend(said.map(|it| it.0));
-            if owners.len() == 1 {
-                found.extend(owners);
+            let learned = self.identities.iter().filter(|((of, it), _)| of == driver && is_it(it));
+            let said = self.words.identities.iter().filter(|(_, it)| is_it(it)).map(|it| it.0);
+            let of: BTreeSet<usize> =
+                learned.flat_map(|it| it.1.keys().copied()).chain(said).collect();
+            is_known |= !of.is_empty();
+            if of.len() == 1 {
+                owners.extend(of);
             }
         }
-        found.into_iter().collect()
+        match (owners.len(), owners.first()) {
+            (1, Some(one)) => Owner::Of(*one),
+            // Who writes no identity, or an unknown one, may have written this.
+            _ if is_known || made.clusters.is_empty() => Owner::Unclear,
+            _ if makers.iter().all(|it| self.has_identity(*it, driver)) => Owner::Another,
+            _ => Owner::Unclear,
+        }
     }
 
     /// Whether a cluster has a node or a volume in the region, project or subscription of a disk.
     fn is_in_reach(&self, cluster: usize, disk: &Disk) -> bool {
-        let coarse = |place: &str| place.split('/').next().unwrap_or_default().to_owned();
-        let wanted = coarse(&disk.place);
-        let driver = &disk.backend.driver;
-        let of_driver = self.covered.keys().filter(|it| it.0 == cluster && it.1 == *driver);
-        let mut volumes = of_driver.map(|it| coarse(&it.2));
-        let view = &self.clusters[cluster];
-        volumes.any(|it| it == wanted)
-            || view.places_of_nodes(driver).iter().any(|it| coarse(it) == wanted)
-            || view.volumes.iter().any(|it| {
-                it.reference.backend.driver == *driver
-                    && it.place.as_deref().is_some_and(|it| coarse(it) == wanted)
-            })
+        let key = (cluster, Text::clone(&disk.backend.driver));
+        self.reach.get(&key).is_some_and(|it| it.contains(coarse(&disk.place)))
+    }
+
+    /// Whether disks of a driver were listed.
+    pub fn has_listed(&self, driver: &Text) -> bool {
+        self.reach.contains_key(&(0, Text::clone(driver)))
     }
 
     /// The machines that have a bound volume, although its cluster has it nowhere, and that are no nodes of any cluster.
@@ -459,23 +494,5 @@ fn is_one_size(disk: &Disk, earlier: Option<Bytes>) -> Result<(), String> {
             Err(format!("{handle} is listed twice, with {other} and with {one} bytes"))
         }
         _ => Ok(()),
-    }
-}
-
-impl InventoryCounts {
-    fn absorb(&mut self, other: &Self) {
-        self.listed += other.listed;
-        self.named += other.named;
-        self.may_be_named += other.may_be_named;
-        self.attached += other.attached;
-        self.attachment_unknown += other.attachment_unknown;
-        self.not_kubernetes += other.not_kubernetes;
-        self.claimed += other.claimed;
-        self.of_other_clusters += other.of_other_clusters;
-        self.elsewhere += other.elsewhere;
-        self.too_young += other.too_young;
-        self.not_judged += other.not_judged;
-        self.orphaned += other.orphaned;
-        self.unattributed += other.unattributed;
     }
 }

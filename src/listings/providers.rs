@@ -9,11 +9,19 @@ use super::{
     row::{FieldError, GIB, ListedRow, MIB},
     shape::{ClusterTag, ListingShape, Lists, Provider},
 };
+use crate::drivers::{family, is_unknown};
 use crate::model::Text;
 
-/// Returns what is known of the disks of a driver; of another one only that a name may hold the uid of a claim.
+/// Returns what is known of the disks of a driver, by its name or its family; of another one only that a name may hold the
+/// uid of a claim.
 pub(crate) fn provider(driver: &str) -> &'static Provider {
-    PROVIDERS.iter().find(|it| it.driver == driver).unwrap_or(&UNKNOWN)
+    let named = PROVIDERS.iter().find(|it| it.driver == driver);
+    let of_family = || {
+        let family = family(driver);
+        let is_it = |it: &&Provider| self::family(it.driver).id == family.id;
+        PROVIDERS.iter().find(is_it).filter(|_| !is_unknown(family))
+    };
+    named.or_else(of_family).unwrap_or(&UNKNOWN)
 }
 
 /// Everything that a volume of an unknown driver does not tell.
@@ -67,7 +75,8 @@ static PROVIDERS: [Provider; 11] = [
     Provider {
         driver: "efs.csi.aws.com",
         marks: &["efs.csi.aws.com/cluster"],
-        place_of: |_, _| Some(String::new()),
+        // A listing has the access points of some file systems, and no volume without one.
+        place_of: |handle, _| file_system_of_access_point(handle).map(str::to_owned),
         commands: [
             "aws efs describe-access-points --access-point-id AFTER",
             "",
@@ -86,7 +95,8 @@ static PROVIDERS: [Provider; 11] = [
         volume: &["kubernetes.io/created-for/pv/name"],
         clusters: &[
             ClusterTag::Value("cluster-id-gke-io"),
-            ClusterTag::Value("goog-k8s-cluster-name"),
+            // Not goog-k8s-cluster-name: clusters of several regions have one name.
+            ClusterTag::Value("goog-gke-cluster-id-base32"),
             ClusterTag::Key("kubernetes-io-cluster-"),
         ],
         place_of: |handle, _| match handle.split('/').collect::<Vec<_>>()[..] {
@@ -287,11 +297,13 @@ pub(super) static SHAPES: [ListingShape; 12] = [
         telling: &["AccessPointId", "FileSystemId"],
         fields: &["Tags", "OwnerId"],
         read: |row, driver| {
-            let handle =
-                format!("{}::{}", row.needed("FileSystemId")?, row.needed("AccessPointId")?);
+            let file_system = row.needed("FileSystemId")?;
+            let handle = format!("{file_system}::{}", row.needed("AccessPointId")?);
             let tags = row.pair_list("Tags", "Key", "Value");
             // What mounts an access point is no attachment that a listing has.
-            Ok(Disk { attached: Attached::No, ..Disk::new(driver, handle) }.tagged(None, tags))
+            let place = file_system.into();
+            Ok(Disk { attached: Attached::No, place, ..Disk::new(driver, handle) }
+                .tagged(None, tags))
         },
     },
     ListingShape {
@@ -531,6 +543,15 @@ fn azure(row: ListedRow<'_>, driver: &str) -> Result<Disk, FieldError> {
     }
     .of_type(row.text("sku.name"))
     .tagged(row.text("name"), row.pairs("tags")))
+}
+
+/// Returns the file system of a handle of EFS with an access point.
+fn file_system_of_access_point(handle: &str) -> Option<&str> {
+    let handle = handle.strip_prefix("efs:").unwrap_or(handle);
+    match handle.split(':').collect::<Vec<_>>()[..] {
+        [file_system, _, point] if !point.is_empty() => Some(file_system),
+        _ => None,
+    }
 }
 
 /// Returns subscription and resource group of an id of Azure, in lower case.

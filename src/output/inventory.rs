@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::facts::InventoryCounts;
 use crate::listings::{Attached, Disk};
 use crate::model::{counted, escape_control, format_bytes, format_time};
 
@@ -36,32 +37,9 @@ pub struct ListedDisk {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InventorySummary {
-    /// Disks in all listings.
-    pub listed: usize,
-    /// Those that a cluster names.
-    pub named: usize,
-    /// Those that a cluster may name: something of it has an unknown disk of that provider.
-    pub may_be_named: usize,
-    /// Those that a machine has, or may have again.
-    pub attached: usize,
-    /// Those of which the listing does not tell whether a machine has them.
-    pub attachment_unknown: usize,
-    /// Those that nothing shows to be made by Kubernetes.
-    pub not_kubernetes: usize,
-    /// Those whose claim exists.
-    pub claimed: usize,
-    /// Those of clusters that are not given.
-    pub of_other_clusters: usize,
-    /// Those of a given cluster in a region or project where it has neither nodes nor volumes.
-    pub elsewhere: usize,
-    /// Those that were made after the view of a cluster, or shortly before it.
-    pub too_young: usize,
-    /// Those that a gap keeps from being judged.
-    pub not_judged: usize,
-    /// Disks that no cluster needs.
-    pub orphans: usize,
-    /// Disks of which no cluster is known.
-    pub unattributed: usize,
+    /// Numbers of disks, by what came of them.
+    #[serde(flatten)]
+    pub counts: InventoryCounts,
     /// Bytes of orphans that are reported.
     pub orphaned_bytes: u64,
     /// Bytes of unattributed disks that are reported.
@@ -110,28 +88,27 @@ impl InventorySummary {
             0 => format!("{count} {what}"),
             bytes => format!("{count} {what} ({})", format_bytes(bytes)),
         };
-        let orphans = with(self.orphans, "of no volume", self.orphaned_bytes);
-        let unattributed =
-            with(self.unattributed, "of an unknown cluster", self.unattributed_bytes);
+        let of = &self.counts;
+        let orphans = with(of.orphans, "of no volume", self.orphaned_bytes);
+        let unattributed = with(of.unattributed, "of an unknown cluster", self.unattributed_bytes);
         let counts = [
-            (self.named, "named by volumes"),
-            (self.may_be_named, "that may be named"),
-            (self.attached, "attached"),
-            (self.attachment_unknown, "with unknown attachment"),
-            (self.not_kubernetes, "not made by Kubernetes"),
-            (self.claimed, "with a living claim"),
-            (self.of_other_clusters, "of other clusters"),
-            (self.elsewhere, "where their cluster has nothing"),
-            (self.too_young, "too young"),
-            (self.not_judged, "not judged"),
+            (of.named, "named by volumes"),
+            (of.may_be_named, "that may be named"),
+            (of.attached, "attached"),
+            (of.attachment_unknown, "with unknown attachment"),
+            (of.not_kubernetes, "not made by Kubernetes"),
+            (of.claimed, "with a living claim"),
+            (of.of_other_clusters, "of other clusters"),
+            (of.elsewhere, "where their cluster has nothing"),
+            (of.too_young, "too young"),
+            (of.not_judged, "not judged"),
         ];
         let counts =
             counts.iter().filter(|it| it.0 > 0).map(|(count, what)| format!("{count} {what}"));
-        let shown = [(self.orphans, orphans), (self.unattributed, unattributed)];
+        let shown = [(of.orphans, orphans), (of.unattributed, unattributed)];
         let shown = shown.into_iter().filter(|it| it.0 > 0).map(|it| it.1);
         let parts: Vec<String> = shown.chain(counts).collect();
-        let told =
-            format!("{} at the provider: {}", counted(self.listed, "disk"), parts.join(", "));
+        let told = format!("{} at the provider: {}", counted(of.listed, "disk"), parts.join(", "));
         escape_control(&told).into_owned()
     }
 }

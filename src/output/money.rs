@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Bytes, escape_control, format_bytes};
+use crate::model::{Bytes, escape_control, first_of, format_bytes};
 
 /// What wasted disks cost a month, by the prices of the user.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -39,8 +39,8 @@ impl MoneyRow {
 }
 
 impl Money {
-    /// Says in a line what is wasted a month.
-    pub fn told(&self) -> String {
+    /// Says what is wasted a month.
+    pub fn told(&self) -> Vec<String> {
         let currency = self.currency.as_ref().map(|it| format!(" {it}")).unwrap_or_default();
         let row = |it: &MoneyRow| {
             let unpriced = match it.unpriced_bytes {
@@ -55,6 +55,11 @@ impl Money {
             true => "a month: nothing is wasted".to_owned(),
             false => format!("a month: {}", rows.join(", ")),
         };
-        escape_control(&told).into_owned()
+        let unused = (!self.unused_prices.is_empty()).then(|| {
+            let names = first_of(&self.unused_prices, 4);
+            format!("note: nothing that is wasted has the price of {names}")
+        });
+        let lines = [told].into_iter().chain(unused);
+        lines.map(|it| escape_control(&it).into_owned()).collect()
     }
 }

@@ -8,7 +8,7 @@ use super::wire::{
     ReportMetadata, ReportScope, ReportTail, Source, StorageAmounts, StorageShare, Summary, Tool,
 };
 use crate::cluster::Cluster;
-use crate::facts::{InventoryCounts, KnownIdentity};
+use crate::facts::KnownIdentity;
 use crate::model::{
     self, Bytes, FindingEvent, Kind, ObjectKey, ObjectRef, RuleId, Scope, Settings, Severity, Text,
     Threshold, Time, VerdictState, format_bytes, format_duration, format_time,
@@ -265,21 +265,6 @@ pub(crate) fn inventory_finding(
 
 /// Puts what became of the disks into its public shape.
 pub(crate) fn inventory_summary(report: &InventoryReport, names: &[Text]) -> InventorySummary {
-    let InventoryCounts {
-        listed,
-        named,
-        may_be_named,
-        attached,
-        attachment_unknown,
-        not_kubernetes,
-        claimed,
-        of_other_clusters,
-        elsewhere,
-        too_young,
-        not_judged,
-        orphaned,
-        unattributed,
-    } = report.counts;
     let identity = |it: &KnownIdentity| DiskIdentity {
         cluster: names.get(it.cluster).map(ToString::to_string),
         driver: it.driver.to_string(),
@@ -287,19 +272,7 @@ pub(crate) fn inventory_summary(report: &InventoryReport, names: &[Text]) -> Inv
         source: it.source.name().to_owned(),
     };
     InventorySummary {
-        listed,
-        named,
-        may_be_named,
-        attached,
-        attachment_unknown,
-        not_kubernetes,
-        claimed,
-        of_other_clusters,
-        elsewhere,
-        too_young,
-        not_judged,
-        orphans: orphaned,
-        unattributed,
+        counts: report.counts,
         orphaned_bytes: report.orphaned,
         unattributed_bytes: report.unattributed,
         identities: report.identities.iter().map(identity).collect(),

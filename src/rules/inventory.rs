@@ -1,5 +1,7 @@
 //! What listings of providers show: disks that nothing names, and volumes whose disk is gone.
 
+use std::collections::HashSet;
+
 use super::assess::{in_scope, is_asked_for};
 use super::{Assessor, CapacityRisk, Rule, UnreadGap};
 use crate::cluster::{Cluster, Gap, ReferencingVolume, Subject};
@@ -137,7 +139,7 @@ pub fn judge_inventory(mut inventory: Inventory<'_>, settings: &Settings) -> Inv
         let size = disk.size.unwrap_or_default();
         let (rule, of, doubt) = match inventory.fate(&disk) {
             DiskFate::Orphan { of, doubt } => {
-                inventory.counts.orphaned += 1;
+                inventory.counts.orphans += 1;
                 (&ORPHAN, of, doubt)
             }
             DiskFate::Unattributed => {
@@ -179,7 +181,7 @@ pub fn judge_inventory(mut inventory: Inventory<'_>, settings: &Settings) -> Inv
         judge_volumes(&inventory, cluster, settings, &mut report, &mut gaps);
     }
     for (number, cluster) in inventory.clusters.iter().enumerate() {
-        for driver in cluster.unmarked.iter().filter(|it| inventory.drivers.contains(*it)) {
+        for driver in cluster.unmarked.iter().filter(|it| inventory.has_listed(it)) {
             if !is_asked_for(settings, IDENTITY_MISSING.id)
                 || settings.scope.ignored.contains(IDENTITY_MISSING.id)
             {
@@ -217,20 +219,19 @@ fn judge_volumes(
         let it = &view.volumes[number];
         (&it.reference.backend.driver, it.place.as_ref())
     };
-    let unlisted = || (0..view.volumes.len()).filter(|it| !is_listed(*it));
-    // What a node has is there.
-    let attached: Vec<_> = unlisted()
-        .filter(|it| view.volumes[*it].is_attached && inventory.covers(cluster, *it).is_some())
-        .collect();
-    for (at, number) in attached.iter().enumerate() {
-        if attached[..at].iter().any(|it| place_of(*it) == place_of(*number)) {
-            continue;
+    // What a node has is there: a listing without it has only some of that place.
+    let mut incomplete = HashSet::new();
+    for number in 0..view.volumes.len() {
+        let volume = &view.volumes[number];
+        let lacks =
+            volume.is_attached && !is_listed(number) && inventory.covers(cluster, number).is_some();
+        if lacks && incomplete.insert(place_of(number)) {
+            let object = volume.reference.object();
+            let reason =
+                format!("the listing lacks the disk of {object}, which is attached to a node");
+            gaps.push((named_cluster(inventory, cluster), Kind::BackendVolume, reason));
         }
-        let object = view.volumes[*number].reference.object();
-        let reason = format!("the listing lacks the disk of {object}, which is attached to a node");
-        gaps.push((named_cluster(inventory, cluster), Kind::BackendVolume, reason));
     }
-    let is_incomplete = |number: usize| attached.iter().any(|it| place_of(*it) == place_of(number));
     for number in 0..view.volumes.len() {
         let volume = &view.volumes[number];
         let of = volume.reference.volume.as_deref().expect("because each is a volume");
@@ -252,7 +253,7 @@ fn judge_volumes(
             })
         } else if !is_listed(number)
             && inventory.covers(cluster, number) == Some(true)
-            && !is_incomplete(number)
+            && !incomplete.contains(&place_of(number))
             && !volume.may_be_attached
         {
             let state = if volume.is_bound { "bound" } else { "not bound" };

@@ -1,13 +1,13 @@
 //! `--inventory`: what providers list, compared with the clusters of the report.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::Args;
 
 use super::{packed::rank, prices::PricedBytes};
 use crate::{
     cli::Failure,
-    facts::{DisksOfCluster, Inventory, InventoryWords, ReadingListing},
+    facts::{DisksOfCluster, Inventory, InventoryWords},
     listings::{self, ListingError, ListingInput},
     model::{Bytes, Settings, Text, escape_control},
     output::{
@@ -61,17 +61,25 @@ impl InventoryArgs {
         !self.inventory.is_empty()
     }
 
-    /// Returns the listings.
+    fn inputs(&self) -> Vec<ListingInput> {
+        self.inventory.iter().map(|it| ListingInput::parse(it)).collect()
+    }
+
+    /// Returns the files of the listings, which are read beside these dumps.
     ///
     /// # Errors
     /// When standard input is named twice.
-    pub(super) fn inputs(&self) -> Result<Vec<ListingInput>, Failure> {
-        let inputs: Vec<_> = self.inventory.iter().map(|it| ListingInput::parse(it)).collect();
+    pub(super) fn files(&self, dumps: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+        let inputs = self.inputs();
+        let is_stdin = |it: &&PathBuf| {
+            let it = it.to_string_lossy();
+            it == "-" || it.ends_with("=-")
+        };
         let of_stdin = inputs.iter().filter(|it| it.path().is_none()).count();
-        if of_stdin > 1 {
-            return Err(Failure::usage("standard input holds one listing: name - once"));
+        if of_stdin > 1 || (of_stdin > 0 && dumps.iter().any(|it| is_stdin(&it))) {
+            return Err(Failure::usage("standard input is one file: name - once"));
         }
-        Ok(inputs)
+        Ok(inputs.iter().filter_map(ListingInput::path).map(PathBuf::from).collect())
     }
 
     /// Returns what the user says, of the clusters with these names.
@@ -107,11 +115,11 @@ impl InventoryArgs {
         names: &[Text],
         settings: &Settings,
     ) -> Result<JudgedInventory, Failure> {
-        let inputs = self.inputs()?;
+        let inputs = self.inputs();
         let mut inventory = Inventory::new(clusters, settings, self.words(names)?);
         let mut found = JudgedInventory::default();
         for input in &inputs {
-            let mut reading = ReadingListing::default();
+            let mut reading = inventory.begin();
             let read = listings::read(input, &mut |disk| inventory.take(disk, &mut reading));
             let added = read.and_then(|listing| {
                 let why = inventory.add(&listing, reading).err();
@@ -180,7 +188,7 @@ impl JudgedInventory {
     /// Says what became of the disks, and what the user should know of the listings.
     pub(super) fn told(&self) -> Vec<String> {
         let notes = self.notes.iter().map(|it| format!("note: {it}"));
-        let summary = (self.summary.listed > 0).then(|| wrap(&self.summary.told(), WIDTH));
+        let summary = (self.summary.counts.listed > 0).then(|| wrap(&self.summary.told(), WIDTH));
         notes.chain(summary.into_iter().flatten()).collect()
     }
 }

@@ -149,11 +149,11 @@ impl ReportFiles {
         Ok(())
     }
 
-    /// Refuses to replace files that are read.
+    /// Refuses to replace files that are read, which are called this.
     ///
     /// # Errors
     /// When a file is one of those, or in a folder of those.
-    pub(super) fn spare(&self, read: &[PathBuf]) -> Result<(), Failure> {
+    pub(super) fn spare(&self, read: &[PathBuf], what: &str) -> Result<(), Failure> {
         let read: Vec<_> = read.iter().filter_map(|it| fs::canonicalize(it).ok()).collect();
         // A new file beside dumps of one cluster is none of them.
         let is_read = |it: &&ReportFile| {
@@ -163,7 +163,7 @@ impl ReportFiles {
         match self.files.iter().find(is_read) {
             Some(file) => {
                 let path = escape_control(&file.path);
-                Err(Failure::usage(format!("-o: {path} is a dump that is read, or lies in one")))
+                Err(Failure::usage(format!("-o: {path} is a {what} that is read, or lies in one")))
             }
             None => Ok(()),
         }

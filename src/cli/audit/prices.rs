@@ -1,12 +1,16 @@
 //! `--price`: what disks cost that nothing needs.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 
 use crate::{
     cli::Failure,
-    model::{Bytes, Text, escape_control, first_of},
+    model::{Bytes, Text, escape_control},
     output::money::{Money, MoneyRow},
 };
 
@@ -38,6 +42,11 @@ pub(super) struct Prices {
 pub(super) type PricedBytes = ([Option<Text>; 2], Bytes);
 
 impl PriceArgs {
+    /// Returns the files that may hold prices.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        self.price.iter().filter(|it| !it.contains('=')).map(PathBuf::from).collect()
+    }
+
     /// Reads the prices; `None` if there are none.
     ///
     /// # Errors
@@ -128,19 +137,6 @@ fn millionths(text: &str) -> Option<u64> {
         return None;
     }
     format!("{whole}{fraction:0<DIGITS$}").parse().ok()
-}
-
-/// Says what is wasted a month.
-pub(super) fn told(money: &Money) -> Vec<String> {
-    let mut lines = vec![money.told()];
-    if !money.unused_prices.is_empty() {
-        let names = first_of(&money.unused_prices, 4);
-        lines.push(format!(
-            "note: nothing that is wasted has the price of {}",
-            escape_control(&names)
-        ));
-    }
-    lines
 }
 
 #[cfg(test)]

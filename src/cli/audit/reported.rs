@@ -2,11 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{
-    inventory::JudgedInventory,
-    packed::merged,
-    prices::{Prices, told},
-};
+use super::{inventory::JudgedInventory, packed::merged, prices::Prices};
 use crate::{
     cli::{
         clusters::tell_gaps,
@@ -84,7 +80,7 @@ impl<'a> Reported<'a> {
             wasted.push(("unattributed", disks.unattributed.clone()));
         }
         let money = prices.money(&wasted);
-        let (lines, tell) = (told(&money), self.tell);
+        let (lines, tell) = (money.told(), self.tell);
         self.money = Some(money);
         self.tell = Box::new(move || {
             for line in &lines {
