@@ -8,7 +8,7 @@ use super::{ClustersBeside, Dirty, Subject};
 use crate::model::{
     AdmissionObject, Answer, Attachment, AttributesClass, BackendKey, Claim, CsiDriver, CsiNode,
     KeptBackend, Kind, Lease, Namespace, Node, ObjectId, ObjectKey, PodUse, Question,
-    SnapshotContent, StatefulSet, StorageClass, Text, Uid, Volume, VolumeSnapshot,
+    SnapshotContent, StatefulSet, StorageClass, Text, Uid, Volume, VolumeSnapshot, Workload,
 };
 
 impl Cluster {
@@ -121,6 +121,11 @@ impl Cluster {
     /// All attachments.
     pub fn attachments(&self) -> impl Iterator<Item = (ObjectId, &Attachment)> {
         self.tables.attachments.iter()
+    }
+
+    /// All workloads.
+    pub fn workloads(&self) -> impl Iterator<Item = (ObjectId, &Workload)> {
+        self.tables.workloads.iter()
     }
 
     /// All nodes.

@@ -73,12 +73,14 @@ pub struct NamedDisk {
     pub claim_uid: Option<u128>,
     /// Whether its phase is Bound.
     pub is_bound: bool,
-    /// Whether it is attached to a node that is Ready.
-    pub is_attached: bool,
-    /// Whether any node may have it.
-    pub may_be_attached: bool,
+    /// Whether it is attached to a node that is Ready; `None` where no `VolumeAttachment` is for it.
+    pub attachment: Option<bool>,
     /// The place in which a listing would have it; `None` where that is unknown.
     pub place: Option<Text>,
+    /// The time at which its object was made.
+    pub created: Option<Time>,
+    /// Whether its driver made it.
+    pub is_dynamic: bool,
 }
 
 /// The keys by which a disk is looked up.
@@ -96,6 +98,11 @@ impl DiskKeys {
         let undecided =
             places.iter().map(drivers::Place::space_key).chain([reference.family_key()]);
         Self { named: reference.listed_keys(&places), undecided: undecided.collect() }
+    }
+
+    /// Returns the key of its handle.
+    pub fn handle(&self) -> u64 {
+        self.named.last().copied().unwrap_or_default()
     }
 }
 
@@ -154,13 +161,13 @@ impl DisksOfCluster {
             let affinity = volume.node_affinity.as_deref();
             let zones: Vec<&str> = affinity.map(zones).unwrap_or_default();
             let provider = provider(&reference.backend.driver);
-            let is_attached = attached.get(volume.name());
             found.volumes.push(NamedDisk {
                 place: (provider.place_of)(&reference.backend.handle, &zones).map(Text::from),
                 claim_uid: volume.claim_ref.as_ref().and_then(|it| number_of(it.uid.as_ref()?)),
                 is_bound: volume.phase == Phase::Bound,
-                is_attached: is_attached == Some(&true),
-                may_be_attached: is_attached.is_some(),
+                attachment: attached.get(volume.name()).copied(),
+                created: volume.metadata.created,
+                is_dynamic: volume.is_dynamic(),
                 reference,
             });
         }
@@ -191,8 +198,9 @@ impl DisksOfCluster {
             self.drivers.iter().flatten().chain(volumes.keys().copied()).collect();
         let command = |driver: &Text| {
             let lists = provider(driver).lists;
-            let mut places = self.places(driver);
-            places.remove("");
+            let places = self.places(driver);
+            let coarse = places.iter().filter_map(|it| it.split('/').next());
+            let places: BTreeSet<&str> = coarse.filter(|it| !it.is_empty()).collect();
             let of = |place: &str| lists.command.replace("PLACE", &quoted(place));
             let commands = match lists.command.contains("PLACE") && !places.is_empty() {
                 true => places.iter().map(|it| of(it)).collect(),
@@ -250,24 +258,17 @@ impl DisksOfCluster {
         self.drivers.as_ref().is_none_or(|known| known.contains(driver))
     }
 
-    /// Returns the regions, projects or subscriptions in which the cluster has volumes or nodes, as disks of a driver name
-    /// them.
+    /// Returns the places in which the cluster has volumes or nodes, as disks of a driver name them.
     pub fn places(&self, driver: &str) -> BTreeSet<String> {
         let volumes = self.volumes.iter().filter(|it| *it.reference.backend.driver == *driver);
-        let volumes = volumes.filter_map(|it| it.place.as_deref());
+        let volumes = volumes.filter_map(|it| it.place.as_deref().map(str::to_owned));
         let place = provider(driver).place_of_node;
         let of_node = |(id, zones): &(Box<str>, Vec<Text>)| -> Vec<String> {
             let zones = zones.iter().map(|it| &**it).chain(zones.is_empty().then_some(""));
             zones.filter_map(|zone| place(id, zone)).collect()
         };
-        let nodes = self.nodes.iter().flat_map(of_node).map(|it| coarse(&it).to_owned());
-        volumes.map(|it| coarse(it).to_owned()).chain(nodes).collect()
+        volumes.chain(self.nodes.iter().flat_map(of_node)).collect()
     }
-}
-
-/// Returns the region, project or subscription of a place.
-pub fn coarse(place: &str) -> &str {
-    place.split('/').next().unwrap_or_default()
 }
 
 /// Returns all uids that begin with these hexadecimal digits; `None` if there is none, or if they are no digits.
@@ -286,18 +287,16 @@ fn number_of(uid: &Uid) -> Option<u128> {
     }
 }
 
-/// The identities that disks have because of an argument: as a value, as `NAME=VALUE` pairs, or after the beginning that
-/// OpenShift writes.
+/// The identities that disks have because of an argument: its value, or what OpenShift writes among extra labels; other
+/// labels are the user's.
 fn identities_of_argument(value: &Text) -> Vec<Text> {
-    if !value.contains(['=', ':']) {
-        return vec![Text::clone(value)];
+    if !value.contains('=') {
+        // DOKS writes k8s:ID.
+        return vec![value.strip_prefix("k8s:").unwrap_or(value).into()];
     }
-    let pairs = value.split(',').filter_map(|it| it.split_once(['=', ':']));
-    let told = pairs.map(|(key, it)| match key.strip_prefix("kubernetes-io-cluster-") {
-        Some(cluster) => Text::from(cluster),
-        None => Text::from(it),
-    });
-    told.chain([Text::clone(value)]).collect()
+    let pairs = value.split(',').filter_map(|it| it.split_once('='));
+    let keys = pairs.filter_map(|it| it.0.strip_prefix("kubernetes-io-cluster-"));
+    keys.map(Text::from).collect()
 }
 
 fn claims(cluster: &Cluster) -> Vec<u128> {

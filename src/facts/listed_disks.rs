@@ -1,13 +1,13 @@
 //! The order in which a disk of a listing is judged (semantics K.3), one disk after the other.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::disks_of_cluster::{
-    DiskKeys, DiskNaming, DisksOfCluster, coarse, last_part, uids_beginning,
+    DiskKeys, DiskNaming, DisksOfCluster, NamedDisk, last_part, uids_beginning,
 };
-use crate::listings::{Attached, Disk, Listing, Made};
+use crate::listings::{Attached, Disk, Listing, Made, provider};
 use crate::model::{BackendKey, Bytes, Kind, Settings, Text, Threshold, Time};
 
 /// What the user says of listings.
@@ -93,6 +93,10 @@ pub struct InventoryCounts {
 pub struct ReadingListing {
     named: Vec<NamedThere>,
     left: HashMap<BackendKey, Disk>,
+    /// Disks that are no orphans by one of their rows.
+    taken: HashSet<u64>,
+    /// Drivers of disks without any mark: their listing is not filtered by one.
+    unmarked: BTreeSet<Text>,
     /// The counts of all listings, with this one.
     counts: InventoryCounts,
     drivers: BTreeSet<Text>,
@@ -162,13 +166,28 @@ pub struct Inventory<'a> {
     pub covered: BTreeMap<(usize, Text, Text), bool>,
     /// Identities with the clusters whose disks have them, by driver.
     identities: BTreeMap<(Text, Text), BTreeMap<usize, IdentitySource>>,
+    /// The clusters that have an identity, with its driver.
+    identified: BTreeSet<(usize, Text)>,
     pub left: HashMap<BackendKey, Disk>,
+    /// Disks that are no orphans by one of their rows.
+    taken: HashSet<u64>,
+    /// Drivers of disks without any mark: their listing is not filtered by one.
+    unmarked: BTreeSet<Text>,
+    /// Whether a listing could not be read: it may be that of any driver.
+    has_failed: bool,
     pub counts: InventoryCounts,
     newest: Option<Time>,
     /// The time of the newest view.
     now: Option<Time>,
     /// The regions, projects or subscriptions in which a cluster has nodes or volumes, by each driver that was listed.
     reach: BTreeMap<(usize, Text), BTreeSet<String>>,
+}
+
+/// Adds a driver, which mostly is there.
+fn add(drivers: &mut BTreeSet<Text>, driver: &Text) {
+    if !drivers.contains(driver) {
+        drivers.insert(Text::clone(driver));
+    }
 }
 
 impl<'a> Inventory<'a> {
@@ -180,8 +199,10 @@ impl<'a> Inventory<'a> {
     ) -> Self {
         let mut identities: BTreeMap<(Text, Text), BTreeMap<usize, IdentitySource>> =
             BTreeMap::new();
+        let mut identified = BTreeSet::new();
         for (number, cluster) in clusters.iter().enumerate() {
             for (driver, told) in &cluster.identities {
+                identified.insert((number, Text::clone(driver)));
                 for it in told {
                     let key = (Text::clone(driver), Text::clone(it));
                     identities.entry(key).or_default().insert(number, IdentitySource::Argument);
@@ -196,7 +217,11 @@ impl<'a> Inventory<'a> {
             machines: BTreeMap::new(),
             covered: BTreeMap::new(),
             identities,
+            identified,
             left: HashMap::new(),
+            taken: HashSet::new(),
+            unmarked: BTreeSet::new(),
+            has_failed: false,
             counts: InventoryCounts::default(),
             newest: None,
             now: clusters.iter().filter_map(|it| it.clock).max(),
@@ -209,6 +234,8 @@ impl<'a> Inventory<'a> {
         ReadingListing {
             named: Vec::new(),
             left: HashMap::new(),
+            taken: HashSet::new(),
+            unmarked: BTreeSet::new(),
             counts: self.counts,
             drivers: BTreeSet::new(),
         }
@@ -221,8 +248,9 @@ impl<'a> Inventory<'a> {
     pub fn take(&self, disk: Disk, reading: &mut ReadingListing) -> Result<(), String> {
         let counts = &mut reading.counts;
         counts.listed += 1;
-        if !reading.drivers.contains(&disk.backend.driver) {
-            reading.drivers.insert(Text::clone(&disk.backend.driver));
+        add(&mut reading.drivers, &disk.backend.driver);
+        if disk.made.is_none() {
+            add(&mut reading.unmarked, &disk.backend.driver);
         }
         let keys = DiskKeys::of(&disk);
         let namings: Vec<DiskNaming> = self.clusters.iter().map(|it| it.naming(&keys)).collect();
@@ -238,30 +266,26 @@ impl<'a> Inventory<'a> {
             counts.may_be_named += 1;
             return Ok(());
         }
-        match disk.attached {
-            Attached::No => {}
-            Attached::Unknown => {
-                counts.attachment_unknown += 1;
+        let uids = disk.made.as_ref().and_then(|it| uids_beginning(it.uid.as_deref()?));
+        let lives = uids.is_some_and(|uids| self.clusters.iter().any(|it| it.has_claim(&uids)));
+        let count = match (&disk.attached, &disk.made) {
+            (Attached::To(_) | Attached::Held(_), _) => &mut counts.attached,
+            (Attached::Unknown, _) => &mut counts.attachment_unknown,
+            (Attached::No, None) => &mut counts.not_kubernetes,
+            (Attached::No, Some(_)) if lives => &mut counts.claimed,
+            (Attached::No, Some(made)) => {
+                if let Some(earlier) = reading.left.get_mut(&disk.backend) {
+                    is_one_size(&disk, earlier.size)?;
+                    unite(earlier, made);
+                    counts.listed -= 1;
+                } else {
+                    reading.left.insert(disk.backend.clone(), disk);
+                }
                 return Ok(());
             }
-            Attached::To(_) | Attached::Held(_) => {
-                counts.attached += 1;
-                return Ok(());
-            }
-        }
-        let Some(made) = &disk.made else {
-            counts.not_kubernetes += 1;
-            return Ok(());
         };
-        let uids = made.uid.as_deref().and_then(uids_beginning);
-        if uids.is_some_and(|uids| self.clusters.iter().any(|it| it.has_claim(&uids))) {
-            counts.claimed += 1;
-            return Ok(());
-        }
-        if let Some(earlier) = reading.left.get(&disk.backend) {
-            is_one_size(&disk, earlier.size)?;
-        }
-        reading.left.insert(disk.backend.clone(), disk);
+        *count += 1;
+        reading.taken.insert(keys.handle());
         Ok(())
     }
 
@@ -299,17 +323,29 @@ impl<'a> Inventory<'a> {
     /// # Errors
     /// When another listing says something else of the same disk.
     pub fn add(&mut self, listing: &Listing, reading: ReadingListing) -> Result<(), String> {
-        let ReadingListing { named, left, counts, drivers } = reading;
+        let ReadingListing { named, left, taken, unmarked, counts, drivers } = reading;
         for disk in left.values() {
             if let Some(earlier) = self.left.get(&disk.backend) {
                 is_one_size(disk, earlier.size)?;
             }
         }
+        self.counts = counts;
+        for (key, disk) in left {
+            match (self.left.get_mut(&key), &disk.made) {
+                (Some(earlier), Some(made)) => {
+                    unite(earlier, made);
+                    self.counts.listed -= 1;
+                }
+                _ => drop(self.left.insert(key, disk)),
+            }
+        }
+        self.taken.extend(taken);
+        self.unmarked.extend(unmarked);
         self.newest = self.newest.max(listing.newest);
         for driver in drivers {
             for (number, cluster) in self.clusters.iter().enumerate() {
                 let key = (number, Text::clone(&driver));
-                self.reach.entry(key).or_insert_with(|| cluster.places(&driver));
+                self.reach.entry(key).or_insert_with(|| reach_of(cluster, &driver));
             }
         }
         for it in named {
@@ -317,7 +353,8 @@ impl<'a> Inventory<'a> {
             let volume = &view.volumes[it.volume];
             let driver = &volume.reference.backend.driver;
             let reach = self.reach.entry((it.cluster, Text::clone(driver)));
-            reach.or_insert_with(|| view.places(driver)).insert(coarse(&it.place).to_owned());
+            let here = region_of(driver, &it.place);
+            reach.or_insert_with(|| reach_of(view, driver)).insert(here);
             let place = (it.cluster, Text::clone(driver), it.place);
             *self.covered.entry(place).or_insert(true) &= !listing.is_truncated;
             // What the driver is told wins over what is learned.
@@ -326,15 +363,19 @@ impl<'a> Inventory<'a> {
                 let key = (Text::clone(driver), identity);
                 let known = self.identities.entry(key).or_default();
                 known.entry(it.cluster).or_insert(IdentitySource::Disk);
+                self.identified.insert((it.cluster, Text::clone(driver)));
             }
             self.listed[it.cluster][it.volume] = Some(ListedSize(it.size));
             if !it.machines.is_empty() {
                 self.machines.insert((it.cluster, it.volume), it.machines);
             }
         }
-        self.left.extend(left);
-        self.counts = counts;
         Ok(())
+    }
+
+    /// Notes that a listing could not be read.
+    pub fn fail(&mut self) {
+        self.has_failed = true;
     }
 
     /// The identities that are known.
@@ -358,9 +399,9 @@ impl<'a> Inventory<'a> {
 
     /// Whether it is known what a driver writes on the disks of a cluster.
     fn has_identity(&self, cluster: usize, driver: &Text) -> bool {
-        let mut learned = self.identities.iter();
         self.words.identities.iter().any(|it| it.0 == cluster)
-            || learned.any(|((of, _), known)| of == driver && known.contains_key(&cluster))
+            || self.identified.contains(&(cluster, Text::clone(driver)))
+            || self.clusters[cluster].unmarked.contains(driver)
     }
 
     /// Judges a disk that is left.
@@ -368,7 +409,8 @@ impl<'a> Inventory<'a> {
         let made = disk.made.as_ref().expect("because only such disks are left");
         let driver = &disk.backend.driver;
         let all = 0..self.clusters.len();
-        let makers = all.clone().filter(|it| self.clusters[*it].may_make(driver)).collect();
+        let makers = all.clone().filter(|it| self.clusters[*it].may_make(driver));
+        let makers: Vec<usize> = makers.collect();
         let owner = match self.owner(driver, made, &makers) {
             Owner::Another => return DiskFate::OfAnother,
             Owner::Of(cluster) if !self.is_in_reach(cluster, disk) => return DiskFate::Elsewhere,
@@ -407,8 +449,11 @@ impl<'a> Inventory<'a> {
             Some("unknown when it was made".to_owned())
         } else if may_own.iter().any(is_older) {
             Some("the view of the cluster is older than the listing".to_owned())
-        } else if made.is_cut && owner.is_some() {
-            Some("the provider may have cut the label with its cluster".to_owned())
+        } else if owner.is_some_and(|it| !self.is_same_account(it, disk)) {
+            Some(
+                "none of its listed disks is a volume's: it may be that of another account"
+                    .to_owned(),
+            )
         } else {
             None
         };
@@ -426,35 +471,47 @@ impl<'a> Inventory<'a> {
     /// Says whose a disk is; `makers` are the clusters that may have made it. A text that two clusters have identifies
     /// neither.
     fn owner(&self, driver: &Text, made: &Made, makers: &[usize]) -> Owner {
-        let mut owners = BTreeSet::new();
-        let mut is_known = false;
-        for told in &made.clusters {
-            let is_it = |known: &Text| match made.is_cut {
-                false => known == told,
-                true => known.ends_with(&**told),
-            };
-            let learned = self.identities.iter().filter(|((of, it), _)| of == driver && is_it(it));
-            let said = self.words.identities.iter().filter(|(_, it)| is_it(it)).map(|it| it.0);
-            let of: BTreeSet<usize> =
-                learned.flat_map(|it| it.1.keys().copied()).chain(said).collect();
-            is_known |= !of.is_empty();
-            if of.len() == 1 {
-                owners.extend(of);
-            }
+        let none = BTreeMap::new();
+        let owners = made.clusters.iter().map(|told| -> BTreeSet<usize> {
+            let key = (Text::clone(driver), Text::clone(told));
+            let said = self.words.identities.iter().filter(|it| it.1 == *told).map(|it| it.0);
+            self.identities.get(&key).unwrap_or(&none).keys().copied().chain(said).collect()
+        });
+        let owners: Vec<_> = owners.collect();
+        let Some((first, others)) = owners.split_first() else { return Owner::Unclear };
+        if others.iter().any(|it| it != first) {
+            return Owner::Unclear;
         }
-        match (owners.len(), owners.first()) {
-            (1, Some(one)) => Owner::Of(*one),
-            // Who writes no identity, or an unknown one, may have written this.
-            _ if is_known || made.clusters.is_empty() => Owner::Unclear,
-            _ if makers.iter().all(|it| self.has_identity(*it, driver)) => Owner::Another,
+        match (first.len(), first.first()) {
+            (1, Some(cluster)) => Owner::Of(*cluster),
+            // Who writes no identity that is known may have written this.
+            (0, _) if makers.iter().all(|it| self.has_identity(*it, driver)) => Owner::Another,
             _ => Owner::Unclear,
         }
+    }
+
+    /// Whether an identity is one of the account in which a disk is: a place names it, or the listing has a disk there that
+    /// a volume of the cluster names.
+    fn is_same_account(&self, cluster: usize, disk: &Disk) -> bool {
+        let driver = &disk.backend.driver;
+        let is_here = |it: &(usize, Text, Text)| {
+            it.0 == cluster
+                && it.1 == *driver
+                && region_of(driver, &it.2) == region_of(driver, &disk.place)
+        };
+        provider(driver).names_account || self.covered.keys().any(is_here)
     }
 
     /// Whether a cluster has a node or a volume in the region, project or subscription of a disk.
     fn is_in_reach(&self, cluster: usize, disk: &Disk) -> bool {
         let key = (cluster, Text::clone(&disk.backend.driver));
-        self.reach.get(&key).is_some_and(|it| it.contains(coarse(&disk.place)))
+        let region = region_of(&disk.backend.driver, &disk.place);
+        self.reach.get(&key).is_some_and(|it| it.contains(&region))
+    }
+
+    /// Whether one of the rows of a disk that is left says that it is no orphan.
+    pub fn is_taken(&self, disk: &Disk) -> bool {
+        self.taken.contains(&DiskKeys::of(disk).handle())
     }
 
     /// Whether disks of a driver were listed.
@@ -466,7 +523,7 @@ impl<'a> Inventory<'a> {
     pub fn strangers(&self, cluster: usize, volume: usize) -> Option<Vec<&Text>> {
         let named = &self.clusters[cluster].volumes[volume];
         let of_cluster = self.clusters[cluster].unread.is_none();
-        if !named.is_bound || named.may_be_attached || !of_cluster {
+        if !named.is_bound || named.attachment.is_some() || !of_cluster {
             return None;
         }
         let machines = self.machines.get(&(cluster, volume))?;
@@ -481,8 +538,41 @@ impl<'a> Inventory<'a> {
     pub fn covers(&self, cluster: usize, volume: usize) -> Option<bool> {
         let named = &self.clusters[cluster].volumes[volume];
         let place = named.place.clone()?;
-        let driver = Text::clone(&named.reference.backend.driver);
-        self.covered.get(&(cluster, driver, place)).copied()
+        let driver = &named.reference.backend.driver;
+        let covered = self.covered.get(&(cluster, Text::clone(driver), place)).copied()?;
+        // Where every disk has a mark of Kubernetes, others may have been left out.
+        let is_wanted = named.is_dynamic || self.unmarked.contains(driver);
+        (is_wanted && self.was_there(named)).then_some(covered && !self.has_failed)
+    }
+
+    /// Whether a volume was there when the disks were listed: some disk was made or detached later, or, where the listing
+    /// has no times, it is there for longer than `older-than`.
+    fn was_there(&self, named: &NamedDisk) -> bool {
+        let Some(created) = named.created else { return false };
+        let least = self.settings.thresholds.get(Threshold::OlderThan);
+        let is_old = |now: Time| (now - created).to_std().is_ok_and(|it| it >= least);
+        match self.newest {
+            Some(newest) => created <= newest,
+            None => self.now.is_some_and(is_old),
+        }
+    }
+}
+
+/// Returns the account and region in which a cluster has what is at a place.
+fn region_of(driver: &str, place: &str) -> String {
+    (provider(driver).region_of)(place).to_owned()
+}
+
+fn reach_of(cluster: &DisksOfCluster, driver: &str) -> BTreeSet<String> {
+    cluster.places(driver).iter().map(|it| region_of(driver, it)).collect()
+}
+
+/// Adds the identities of another row about a disk.
+fn unite(disk: &mut Disk, other: &Made) {
+    if let Some(made) = &mut disk.made {
+        let new = other.clusters.iter().filter(|it| !made.clusters.contains(it)).cloned();
+        let new: Vec<_> = new.collect();
+        made.clusters.extend(new);
     }
 }
 

@@ -56,7 +56,7 @@ fn is_in_directory(places: &[Place<'_>]) -> bool {
         && !places.iter().any(|it| it.is_device() && !it.is_bucket())
 }
 
-/// Adds what is no `PersistentVolume`: volumes that pods describe themselves, attachments, snapshots, kept records.
+/// Adds what is no `PersistentVolume`: volumes that pods and templates describe themselves, attachments, snapshots, kept records.
 fn add_others(
     cluster: &Cluster,
     is_wanted: fn(&Reference<'_>) -> bool,
@@ -69,6 +69,11 @@ fn add_others(
     for (_, pod) in cluster.pods() {
         for it in pod.inline.iter() {
             found.extend(reference(pod.object().key, &it.backend, &it.attributes));
+        }
+    }
+    for (_, workload) in cluster.workloads() {
+        for it in workload.inline.iter() {
+            found.extend(reference(workload.object().key, &it.backend, &it.attributes));
         }
     }
     for (_, attachment) in cluster.attachments() {

@@ -62,8 +62,6 @@ pub struct Made {
     pub uid: Option<Text>,
     /// The identities of the cluster; the driver may write several.
     pub clusters: Vec<Text>,
-    /// Whether the provider may have cut what is written: it is compared as the end of a text, as a doubt.
-    pub is_cut: bool,
 }
 
 impl Disk {

@@ -31,7 +31,9 @@ const BASE: Provider = Provider {
     claim: None,
     volume: &[],
     clusters: &[],
-    is_cut: false,
+    region_of: |place| place.split('/').next().unwrap_or_default(),
+    names_account: false,
+    page: 0,
     place_of: |_, _| Some(String::new()),
     place_of_node: |_, _| Some(String::new()),
     commands: ["", "", ""],
@@ -53,7 +55,8 @@ static PROVIDERS: [Provider; 11] = [
         volume: &["CSIVolumeName", "kubernetes.io/created-for/pv/name"],
         clusters: &[
             ClusterTag::Value("ebs.csi.aws.com/cluster-name"),
-            ClusterTag::Key("kubernetes.io/cluster/"),
+            ClusterTag::Owned("kubernetes.io/cluster/"),
+            ClusterTag::Value("eks:eks-cluster-name"),
         ],
         place_of: |_, zones| zones.iter().find_map(|it| region(it)),
         place_of_node: |id, zone| {
@@ -97,8 +100,14 @@ static PROVIDERS: [Provider; 11] = [
             ClusterTag::Value("cluster-id-gke-io"),
             // Not goog-k8s-cluster-name: clusters of several regions have one name.
             ClusterTag::Value("goog-gke-cluster-id-base32"),
-            ClusterTag::Key("kubernetes-io-cluster-"),
+            ClusterTag::Owned("kubernetes-io-cluster-"),
         ],
+        // A zone is its region with a letter.
+        region_of: |place| match place.rsplit_once('-') {
+            Some((region, zone)) if zone.len() == 1 => region,
+            _ => place,
+        },
+        names_account: true,
         place_of: |handle, _| match handle.split('/').collect::<Vec<_>>()[..] {
             ["projects", project, "zones" | "regions", location, "disks", _]
                 if project != "UNSPECIFIED" && location != "UNSPECIFIED" =>
@@ -136,6 +145,7 @@ static PROVIDERS: [Provider; 11] = [
             "kubernetes.io-created-for-pvc-name",
         ]),
         volume: &["kubernetes.io-created-for-pv-name"],
+        names_account: true,
         place_of: |handle, _| azure_group(handle),
         place_of_node: |id, _| azure_group(id.strip_prefix("azure://")?),
         commands: [
@@ -208,25 +218,23 @@ static PROVIDERS: [Provider; 11] = [
         marks: &["pv-name", "pvc-name"],
         claim: Some(["pvc-namespace", "pvc-name"]),
         volume: &["pv-name"],
-        // Longer values are cut from the left.
-        is_cut: true,
         commands: ["hcloud volume describe HANDLE", "", "hcloud volume delete HANDLE"],
         lists: Lists {
             command: "hcloud volume list -o json",
             tells: "size, creation and attachment, of one project",
         },
-        identity_flag: "HCLOUD_VOLUME_EXTRA_LABELS",
         ..BASE
     },
     Provider {
         driver: "linodebs.csi.linode.com",
+        page: 100,
         commands: [
             "linode-cli volumes view BEFORE",
             "linode-cli volumes clone BEFORE --label copy",
             "linode-cli volumes delete BEFORE",
         ],
         lists: Lists {
-            command: "linode-cli volumes list --json --all",
+            command: "linode-cli volumes list --json --all-rows --all-columns",
             tells: "size, creation and attachment; nothing tells the cluster",
         },
         ..BASE
@@ -255,9 +263,9 @@ static PROVIDERS: [Provider; 11] = [
         place_of: |_, _| None,
         place_of_node: |_, _| None,
         commands: [
-            "rbd info PLACE/HANDLE",
-            "rbd snap create PLACE/HANDLE@copy",
-            "rbd trash mv PLACE/HANDLE",
+            "rbd info WHOLE/HANDLE",
+            "rbd snap create WHOLE/HANDLE@copy",
+            "rbd trash mv WHOLE/HANDLE",
         ],
         lists: Lists {
             command: "rbd ls -l --format json POOL",
@@ -317,6 +325,7 @@ pub(super) static SHAPES: [ListingShape; 12] = [
             "users",
             "labels",
             "description",
+            "status",
             "type",
             "name",
         ],
@@ -333,7 +342,11 @@ pub(super) static SHAPES: [ListingShape; 12] = [
                 size: row.size("sizeGb", GIB)?,
                 created: row.time("creationTimestamp")?,
                 detached: row.time("lastDetachTimestamp")?,
-                attached: row.attached("users", ""),
+                // Whoever leaves fields out may have left out who uses it.
+                attached: match row.text("status") {
+                    None => Attached::Unknown,
+                    Some(status) => row.attached("users", "").unless(status == "READY"),
+                },
                 place: (provider(driver).place_of)(handle, &[]).unwrap_or_default().into(),
                 ..Disk::new(driver, handle)
             }
@@ -371,7 +384,7 @@ pub(super) static SHAPES: [ListingShape; 12] = [
                 ..Disk::new(driver, row.needed("ID")?)
             }
             .of_type(row.text("Type"))
-            .tagged(row.text("Name"), row.pairs("Properties")))
+            .tagged(row.text("Name"), row.pairs_or_text("Properties")))
         },
     },
     ListingShape {
@@ -494,7 +507,9 @@ pub(super) static SHAPES: [ListingShape; 12] = [
                 size: row.size("size", 1)?,
                 created: row.time("created_at")?,
                 detached: row.time("last_detached_at")?,
-                attached: row.attached("references", "product_resource_id"),
+                attached: row
+                    .attached("references", "product_resource_id")
+                    .unless(row.text("status") == Some("available")),
                 place: zone.as_str().into(),
                 ..Disk::new(driver, format!("{zone}/{}", row.needed("id")?))
             }

@@ -19,7 +19,7 @@ use super::{
     row::{self, ListedRow},
     shape::{ListingShape, uid_of_name},
 };
-use crate::model::{ClaimKey, Text, Time, escape_control, first_of, shorten};
+use crate::model::{ClaimKey, Text, Time, escape_control, first_of, migrated_driver, shorten};
 
 /// A listing that is to be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,6 +135,9 @@ fn read_from<'a>(
         }
         Some(_) => read_csv(content, &mut found)?,
     }
+    let listing = &mut found.listing;
+    let page = found.shape.map_or(0, |it| provider(it.driver).page);
+    listing.is_truncated |= page > 0 && listing.rows > 0 && listing.rows.is_multiple_of(page);
     Ok(found.listing)
 }
 
@@ -462,6 +465,7 @@ fn disk_of<'a>(cell: &dyn Fn(usize) -> Option<&'a str>) -> Result<Disk, row::Fie
     let text = |column: usize| cell(column).filter(|it| !it.is_empty());
     let needed = |column: usize| text(column).ok_or(row::FieldError::missing(COLUMNS[column]));
     let (handle, driver) = (needed(0)?, needed(1)?);
+    let driver = migrated_driver(driver).unwrap_or(driver);
     let claim = text(8)
         .zip(text(9))
         .map(|(namespace, name)| ClaimKey { namespace: namespace.into(), name: name.into() });
@@ -473,7 +477,6 @@ fn disk_of<'a>(cell: &dyn Fn(usize) -> Option<&'a str>) -> Result<Disk, row::Fie
         uid,
         claim,
         clusters: cluster.into_iter().map(Text::from).collect(),
-        is_cut: provider(driver).is_cut,
     });
     Ok(Disk {
         size: row::size(COLUMNS[2], cell(2).unwrap_or_default())?,

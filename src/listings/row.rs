@@ -94,6 +94,18 @@ impl<'a> ListedRow<'a> {
         object.map(|(key, value)| (key.as_str().into(), plain(value).into())).collect()
     }
 
+    /// Returns the pairs of an object, or of a text such as `a='1', b='2'`, as older clients print it.
+    pub(super) fn pairs_or_text(self, path: &str) -> Vec<(Text, Text)> {
+        let pair = |it: &str| {
+            let (key, value) = it.split_once('=')?;
+            Some((key.trim().into(), value.trim().trim_matches('\'').into()))
+        };
+        match self.text(path) {
+            Some(text) => text.split(',').filter_map(pair).collect(),
+            None => self.pairs(path),
+        }
+    }
+
     /// Returns the pairs of a list of objects, each with these two fields.
     pub(super) fn pair_list(self, path: &str, key: &str, value: &str) -> Vec<(Text, Text)> {
         let entries = self.at(path).and_then(Value::as_array).into_iter().flatten();

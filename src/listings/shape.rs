@@ -6,7 +6,7 @@ use super::{
     Disk, Made,
     row::{FieldError, ListedRow},
 };
-use crate::model::{ClaimKey, Text};
+use crate::model::{ClaimKey, ClusterArgument, Text};
 
 /// The answer of a command that lists disks.
 pub(super) struct ListingShape {
@@ -43,13 +43,17 @@ pub(crate) struct Provider {
     pub(super) volume: &'static [&'static str],
     /// The tags with the identity of the cluster.
     pub(super) clusters: &'static [ClusterTag],
-    /// Whether the provider cuts what is long.
-    pub(super) is_cut: bool,
     /// Returns the place of the disk of a `PersistentVolume`, by its handle and the zones and regions that it allows;
     /// `None` where these do not tell.
     pub(crate) place_of: fn(&str, &[&str]) -> Option<String>,
     /// Returns the place of a machine, by the `spec.providerID` of its node and by its zone or region.
     pub(crate) place_of_node: fn(&str, &str) -> Option<String>,
+    /// Returns the account and region of a place, in which an identity holds.
+    pub(crate) region_of: fn(&str) -> &str,
+    /// Whether a place names the account: then an identity of another account is in another place.
+    pub(crate) names_account: bool,
+    /// The number of rows of a page, where the command prints one page and does not say so; 0 where it does.
+    pub(super) page: usize,
     /// The commands with which a user looks at a disk, keeps a copy of it and deletes it; empty where there is none.
     pub(crate) commands: [&'static str; 3],
     /// The command that lists all disks of a place, and what its answer tells.
@@ -74,6 +78,8 @@ pub(super) enum ClusterTag {
     Value(&'static str),
     /// What follows this in the key of a tag.
     Key(&'static str),
+    /// The same, of a tag with the value `owned`: `shared` is of several.
+    Owned(&'static str),
 }
 
 impl Provider {
@@ -97,24 +103,26 @@ impl Provider {
             let [namespace, name] = [tag(namespace)?, tag(name)?];
             Some(ClaimKey { namespace: Text::clone(namespace), name: (&**name).into() })
         });
-        let clusters = self.clusters.iter().flat_map(|of| -> Vec<Text> {
-            match of {
-                ClusterTag::Value(key) => tag(key).cloned().into_iter().collect(),
-                ClusterTag::Key(beginning) => {
-                    let keys = tags.iter().filter_map(|it| it.0.strip_prefix(beginning));
-                    keys.filter(|it| !it.is_empty()).map(Text::from).collect()
-                }
-            }
+        let after = |beginning: &str, value: Option<&str>| -> Vec<Text> {
+            let fits = |it: &&(Text, Text)| value.is_none_or(|value| *it.1 == *value);
+            let keys = tags.iter().filter(fits).filter_map(|it| it.0.strip_prefix(beginning));
+            keys.map(Text::from).collect()
+        };
+        let clusters = self.clusters.iter().flat_map(|of| match of {
+            ClusterTag::Value(key) => tag(key).cloned().into_iter().collect(),
+            ClusterTag::Key(beginning) => after(beginning, None),
+            ClusterTag::Owned(beginning) => after(beginning, Some("owned")),
         });
-        let clusters = clusters.collect();
-        Some(Made { claim, volume: volume.cloned(), uid, clusters, is_cut: self.is_cut })
+        let is_identity = |it: &Text| !it.is_empty() && **it != *ClusterArgument::DEFAULT;
+        let clusters = clusters.filter(is_identity).collect();
+        Some(Made { claim, volume: volume.cloned(), uid, clusters })
     }
 }
 
 /// Length of a uid in hexadecimal digits.
 const UID_LENGTH: usize = 32;
-/// Fewest digits of a uid that was cut.
-const FEWEST: usize = 8;
+/// Fewest digits of a uid that was cut: a date has eight.
+const FEWEST: usize = 16;
 
 /// Returns the uid of the claim in a name that ends with `pvc-UID`, as csi-provisioner makes names
 /// (external-provisioner, `makeVolumeName`): with `--volume-name-uuid-length` without hyphens, and cut.

@@ -136,6 +136,10 @@ pub fn judge_inventory(mut inventory: Inventory<'_>, settings: &Settings) -> Inv
     let mut left: Vec<_> = std::mem::take(&mut inventory.left).into_values().collect();
     left.sort_by(|one, other| one.backend.cmp(&other.backend));
     for disk in left {
+        if inventory.is_taken(&disk) {
+            inventory.counts.attached += 1;
+            continue;
+        }
         let size = disk.size.unwrap_or_default();
         let (rule, of, doubt) = match inventory.fate(&disk) {
             DiskFate::Orphan { of, doubt } => {
@@ -223,8 +227,9 @@ fn judge_volumes(
     let mut incomplete = HashSet::new();
     for number in 0..view.volumes.len() {
         let volume = &view.volumes[number];
-        let lacks =
-            volume.is_attached && !is_listed(number) && inventory.covers(cluster, number).is_some();
+        let lacks = volume.attachment == Some(true)
+            && !is_listed(number)
+            && inventory.covers(cluster, number).is_some();
         if lacks && incomplete.insert(place_of(number)) {
             let object = volume.reference.object();
             let reason =
@@ -254,7 +259,7 @@ fn judge_volumes(
         } else if !is_listed(number)
             && inventory.covers(cluster, number) == Some(true)
             && !incomplete.contains(&place_of(number))
-            && !volume.may_be_attached
+            && volume.attachment.is_none()
         {
             let state = if volume.is_bound { "bound" } else { "not bound" };
             let summary = format!("{state}, and the provider does not list its disk");
@@ -382,6 +387,8 @@ fn commands(disk: &Disk) -> [String; 3] {
         ("BEFORE", before),
         ("PLACE", place),
         ("PART", part),
+        ("WHOLE", &disk.place),
+        ("WHOLE", &disk.place),
     ];
     let word = |word: &str| match filled(word, &names) {
         it if it == word => it,

@@ -23,6 +23,8 @@ struct Case {
     findings: Vec<String>,
     #[serde(default)]
     counts: BTreeMap<String, u64>,
+    /// How many disks were listed, if that is not the sum of these.
+    listed: Option<u64>,
     #[serde(default)]
     bytes: u64,
     #[serde(default)]
@@ -66,6 +68,10 @@ struct Volume {
     phase: Option<String>,
     /// The node to which it is attached.
     on: Option<String>,
+    created: Option<String>,
+    /// Whether no driver made it.
+    #[serde(default, rename = "static")]
+    is_static: bool,
     #[serde(default)]
     attributes: Map<String, Value>,
 }
@@ -79,9 +85,10 @@ struct Node {
 
 impl Volume {
     fn objects(&self) -> Vec<Value> {
+        let created = self.created.as_deref().unwrap_or("2026-01-01T00:00:00Z");
         let mut volume = json!({
             "apiVersion": "v1", "kind": "PersistentVolume",
-            "metadata": {"name": self.name, "uid": self.name, "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "metadata": {"name": self.name, "uid": self.name, "creationTimestamp": created},
             "spec": {
                 "capacity": {"storage": "10Gi"}, "accessModes": ["ReadWriteOnce"],
                 "persistentVolumeReclaimPolicy": "Retain",
@@ -90,6 +97,10 @@ impl Volume {
             },
             "status": {"phase": self.phase.as_deref().unwrap_or("Bound")},
         });
+        if !self.is_static {
+            volume["metadata"]["annotations"] =
+                json!({"pv.kubernetes.io/provisioned-by": self.driver});
+        }
         if !self.zones.is_empty() {
             let zone = json!({"key": "topology.kubernetes.io/zone", "operator": "In", "values": self.zones});
             volume["spec"]["nodeAffinity"] =
@@ -220,7 +231,7 @@ impl Case {
                 return Err(fails(&format!("{key} is {value}, and not {expected}")));
             }
         }
-        let listed: u64 = self.counts.values().sum();
+        let listed = self.listed.unwrap_or_else(|| self.counts.values().sum());
         if summary["listed"] != listed {
             return Err(fails("the counts do not add up"));
         }

@@ -142,7 +142,10 @@ impl InventoryArgs {
                     let hint = "kubectl storage explain inventory prints the commands whose answers are read";
                     return Err(Failure::error(error).hint(Some(hint.to_owned())));
                 }
-                Err(error) => found.gaps.push(gap(format!("{:#}", anyhow::Error::new(error)))),
+                Err(error) => {
+                    inventory.fail();
+                    found.gaps.push(gap(format!("{:#}", anyhow::Error::new(error))));
+                }
             }
         }
         let report = judge_inventory(inventory, settings);
