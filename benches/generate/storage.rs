@@ -41,7 +41,8 @@ impl Population {
         SIZES[usize::try_from(self.roll("size", index) % 5).unwrap_or(0)].to_owned()
     }
 
-    pub(super) fn handle(&self, index: usize, driver: Driver) -> String {
+    /// The handle of a volume.
+    pub fn handle(&self, index: usize, driver: Driver) -> String {
         let (number, uid) = (self.roll("handle", index), self.uid("handle", index));
         match driver {
             RBD => format!("0001-0009-rook-ceph-0000000000000002-{uid}"),

@@ -59,6 +59,9 @@ pub(super) fn request(
         Action::ReserveVolume { claim, .. } => {
             ("StorageReserved", format!("the volume was reserved for claim {claim}"))
         }
+        Action::CreateVolume { .. } if matches!(change.purpose, Purpose::Adopt(_)) => {
+            ("StorageAdopted", change.proposal.effect.what.clone())
+        }
         Action::BindVolume { .. } | Action::CreateClaim { .. } => {
             ("StorageRebound", change.proposal.effect.what.clone())
         }

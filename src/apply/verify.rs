@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{Outcome, current_cluster::CurrentCluster};
+use super::{
+    Outcome,
+    current_cluster::{CurrentCluster, claim_of},
+};
 use crate::client::ReadError;
 use crate::facts::{PV_PROTECTION, SNAPSHOT_SOURCE};
 use crate::model::{
@@ -45,6 +48,15 @@ pub(super) async fn verify(
             }
             // A webhook has changed it.
             (Outcome::Pending, format!("the API server shows the policy {policy:?}"))
+        }
+        Action::CreateVolume { .. } if matches!(change.purpose, Purpose::Adopt(_)) => {
+            match (change.proposal.steps.get(done + 1), claim_of(written)) {
+                (None, Some(claim)) => {
+                    let claim = ObjectRef { key: claim, uid: None };
+                    waits::until_bound(cluster, &change.object, &waits::key(&claim), wait).await
+                }
+                _ => (Outcome::Done, "it is created, and reserved for its claim".to_owned()),
+            }
         }
         Action::CreateVolume { .. } => waits::until_settled(cluster, change, wait).await,
         Action::SetReclaimPolicy { .. } | Action::CondemnVolume { .. } => {

@@ -18,7 +18,6 @@ use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::ArgValueCandidates;
 pub(super) use clusters::{ClustersLook, JudgedClusters};
 use following::{FindingView, Following};
-use inventory::InventoryArgs;
 use outputs::{Printed, ReportOutputs};
 use prices::PriceArgs;
 use reported::Reported;
@@ -68,7 +67,7 @@ pub struct AuditArgs {
     #[command(flatten)]
     distinct: DistinctArgs,
     #[command(flatten)]
-    inventory: InventoryArgs,
+    inventory: crate::cli::listed::InventoryArgs,
     #[command(flatten)]
     prices: PriceArgs,
     /// Go on after the report: print findings as they appear, change and clear
@@ -198,7 +197,7 @@ impl AuditArgs {
             true => {
                 let cluster = &collected.intake.cluster;
                 let named = disks_of_cluster(None, &collected.assessor, cluster, &settings);
-                Some(self.inventory.judge(&[named], &[], &settings)?)
+                Some(inventory::judge(&self.inventory, &[named], &[], &settings)?)
             }
             false => None,
         };

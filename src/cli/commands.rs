@@ -23,7 +23,7 @@ use super::{
     version::{VERSION, VersionArgs},
     watch::WatchArgs,
     writing::{
-        apply::ApplyArgs, delete::DeleteArgs, disown::DisownArgs,
+        adopt::AdoptArgs, apply::ApplyArgs, delete::DeleteArgs, disown::DisownArgs,
         fix_finalizers::FixFinalizersArgs, gc::GcArgs, guard::GuardArgs, journal::JournalArgs,
         orphan::OrphanArgs, rebind::RebindArgs, retain::RetainArgs, undo::UndoArgs,
     },
@@ -69,6 +69,8 @@ pub enum Command {
     Retain(Box<RetainArgs>),
     /// Give a Released volume back to a claim, with its data
     Rebind(Box<RebindArgs>),
+    /// Give a listed disk that no cluster needs to a claim
+    Adopt(Box<AdoptArgs>),
     /// Revert a change, where Kubernetes allows it
     Undo(Box<UndoArgs>),
     /// Reclaim Released volumes, with their backend volumes
@@ -160,7 +162,7 @@ fn named(name: &str) -> clap::Command {
     let help =
         Arg::new("help").short('h').long("help").help("Print help").help_heading(None::<&str>);
     let namespace = Arg::new(NAMESPACE).short('n').long(NAMESPACE).value_name("NAMESPACE");
-    let usage = OrphanArgs::usage(name);
+    let usages = [("destroy-orphan", OrphanArgs::usage(name)), ("adopt", AdoptArgs::usage(name))];
     let program = Cli::command()
         .name("kubectl-storage")
         .display_name(name)
@@ -178,9 +180,9 @@ fn named(name: &str) -> clap::Command {
     );
     program.help_template(template).after_help(after).mut_subcommands(|command| {
         let examples = table::examples(command.get_name());
-        let command = match command.get_name() {
-            "destroy-orphan" => command.override_usage(&usage),
-            _ => command,
+        let command = match usages.iter().find(|it| it.0 == command.get_name()) {
+            Some((_, usage)) => command.override_usage(usage),
+            None => command,
         };
         dressed(command, name, examples)
     })
@@ -255,6 +257,7 @@ impl Cli {
             Command::Retain(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Delete(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Rebind(args) => Box::pin(args.run(&self.connection, interrupt)).await,
+            Command::Adopt(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Retention(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Disown(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Guard(args) => Box::pin(args.run(&self.connection, interrupt)).await,

@@ -12,6 +12,7 @@ mod commands;
 mod completion;
 mod dump;
 mod explain;
+mod listed;
 mod name;
 mod named;
 mod namespaces;

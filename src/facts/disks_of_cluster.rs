@@ -47,6 +47,8 @@ pub struct DisksOfCluster {
     pub unread: Option<(Kind, String)>,
     /// The time of the view.
     pub clock: Option<Time>,
+    /// The drivers whose controllers were seen.
+    controlled: BTreeSet<Text>,
     /// The drivers whose controllers were seen, and which write no cluster on their disks although they could.
     pub unmarked: Vec<Text>,
 }
@@ -133,6 +135,9 @@ impl DisksOfCluster {
         };
         for driver in found.drivers.iter().flatten() {
             let identity = cluster_identity(cx, driver);
+            if identity.unseen.is_none() {
+                found.controlled.insert(Text::clone(driver));
+            }
             let told = identity.arguments.iter().filter_map(|it| it.1.identity());
             let told: BTreeSet<Text> = told.flat_map(identities_of_argument).collect();
             if !told.is_empty() {
@@ -256,6 +261,11 @@ impl DisksOfCluster {
     /// Whether the cluster may have made disks of a driver.
     pub fn may_make(&self, driver: &str) -> bool {
         self.drivers.as_ref().is_none_or(|known| known.contains(driver))
+    }
+
+    /// Whether a controller of the driver was seen.
+    pub fn runs(&self, driver: &str) -> bool {
+        self.controlled.contains(driver)
     }
 
     /// Returns the places in which the cluster has volumes or nodes, as disks of a driver name them.

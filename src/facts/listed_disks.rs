@@ -1,5 +1,7 @@
 //! The order in which a disk of a listing is judged (semantics K.3), one disk after the other.
 
+mod adoptable;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +11,8 @@ use super::disks_of_cluster::{
 };
 use crate::listings::{Attached, Disk, Listing, Made, provider};
 use crate::model::{BackendKey, Bytes, Kind, Settings, Text, Threshold, Time};
+
+pub use adoptable::Needed;
 
 /// What the user says of listings.
 #[derive(Debug, Clone, Default)]

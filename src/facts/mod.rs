@@ -73,7 +73,7 @@ pub(crate) use in_use::{
     template_of, unsafe_to_delete, upstream_in_use,
 };
 pub(crate) use listed_disks::{
-    DiskFate, Inventory, InventoryCounts, InventoryWords, KnownIdentity,
+    DiskFate, Inventory, InventoryCounts, InventoryWords, KnownIdentity, Needed,
 };
 pub(crate) use neighbours::{
     Nearness, SharedStorage, excludes_in_a_pod, first_destroyer, kept_record_read, lies,

@@ -2,6 +2,7 @@
 //!
 //! A listing is a file that the user made. Nothing here asks a provider, and nothing knows a cluster.
 
+mod answers;
 mod providers;
 mod read;
 mod row;
@@ -32,6 +33,8 @@ pub struct Disk {
     /// The place that a listing covers: account or project, and in it region or zone, with `/` between. Empty where a
     /// listing has everything of its account.
     pub place: Text,
+    /// The zone or region in which nodes can use it; `None` where the listing does not tell, or tells several.
+    pub zone: Option<Text>,
     /// Who made it; `None` if nothing tells that Kubernetes did.
     pub made: Option<Made>,
     /// Its tags, labels or metadata.
@@ -76,6 +79,7 @@ impl Disk {
             detached: None,
             attached: Attached::Unknown,
             place: Text::default(),
+            zone: None,
             made: None,
             tags: Box::default(),
         }
@@ -84,6 +88,12 @@ impl Disk {
     /// Returns the value of a tag.
     pub fn tag(&self, key: &str) -> Option<&str> {
         self.tags.iter().find(|it| *it.0 == *key).map(|it| &*it.1)
+    }
+
+    /// Returns the disk in the zone or region in which nodes can use it.
+    fn in_zone(mut self, zone: Option<&str>) -> Self {
+        self.zone = zone.map(Text::from);
+        self
     }
 
     /// Returns the disk with its type, which may be the last part of an address.

@@ -1,16 +1,9 @@
-//! The providers, and the commands whose answers are read, as tables.
+//! The providers as a table.
 //!
-//! Sources are the drivers' own code for tags and names, and the code of the commands for the fields of their answers.
+//! Sources are the drivers' own code for tags, names, labels of nodes and attributes of volumes.
 
-use serde_json::Value;
-
-use super::{
-    Attached, Disk,
-    row::{FieldError, GIB, ListedRow, MIB},
-    shape::{ClusterTag, ListingShape, Lists, Provider},
-};
+use super::shape::{ClusterTag, Lists, Provider, VolumeNeeds};
 use crate::drivers::{family, is_unknown};
-use crate::model::Text;
 
 /// Returns what is known of the disks of a driver, by its name or its family; of another one only that a name may hold the
 /// uid of a claim.
@@ -29,7 +22,7 @@ const BASE: Provider = Provider {
     driver: "",
     marks: &[],
     claim: None,
-    volume: &[],
+    volume_tags: &[],
     clusters: &[],
     region_of: |place| place.split('/').next().unwrap_or_default(),
     names_account: false,
@@ -39,9 +32,13 @@ const BASE: Provider = Provider {
     commands: ["", "", ""],
     lists: Lists { command: "", tells: "" },
     identity_flag: "",
+    volume: VolumeNeeds { attributes: &[], lacks: "", zone_label: "" },
 };
 
-static UNKNOWN: Provider = BASE;
+static UNKNOWN: Provider = Provider {
+    volume: VolumeNeeds { lacks: "attributes that are not known of this driver", ..BASE.volume },
+    ..BASE
+};
 
 const CREATED_FOR: [&str; 2] =
     ["kubernetes.io/created-for/pvc/namespace", "kubernetes.io/created-for/pvc/name"];
@@ -52,7 +49,7 @@ static PROVIDERS: [Provider; 11] = [
         // The tag Name is the user's.
         marks: &["ebs.csi.aws.com/cluster", "CSIVolumeName"],
         claim: Some(CREATED_FOR),
-        volume: &["CSIVolumeName", "kubernetes.io/created-for/pv/name"],
+        volume_tags: &["CSIVolumeName", "kubernetes.io/created-for/pv/name"],
         clusters: &[
             ClusterTag::Value("ebs.csi.aws.com/cluster-name"),
             ClusterTag::Owned("kubernetes.io/cluster/"),
@@ -73,6 +70,7 @@ static PROVIDERS: [Provider; 11] = [
             tells: "size, creation and attachment; not when a volume was detached",
         },
         identity_flag: "--k8s-tag-cluster-id",
+        volume: VolumeNeeds { zone_label: "topology.ebs.csi.aws.com/zone", ..BASE.volume },
         ..BASE
     },
     Provider {
@@ -95,7 +93,7 @@ static PROVIDERS: [Provider; 11] = [
         driver: "pd.csi.storage.gke.io",
         marks: &["storage.gke.io/created-by", "goog-gke-volume"],
         claim: Some(CREATED_FOR),
-        volume: &["kubernetes.io/created-for/pv/name"],
+        volume_tags: &["kubernetes.io/created-for/pv/name"],
         clusters: &[
             ClusterTag::Value("cluster-id-gke-io"),
             // Not goog-k8s-cluster-name: clusters of several regions have one name.
@@ -130,6 +128,7 @@ static PROVIDERS: [Provider; 11] = [
             tells: "size, creation, attachment, and when a disk was last detached",
         },
         identity_flag: "--cluster-ownership-id",
+        volume: VolumeNeeds { zone_label: "topology.gke.io/zone", ..BASE.volume },
         ..BASE
     },
     Provider {
@@ -144,7 +143,7 @@ static PROVIDERS: [Provider; 11] = [
             "kubernetes.io-created-for-pvc-namespace",
             "kubernetes.io-created-for-pvc-name",
         ]),
-        volume: &["kubernetes.io-created-for-pv-name"],
+        volume_tags: &["kubernetes.io-created-for-pv-name"],
         names_account: true,
         place_of: |handle, _| azure_group(handle),
         place_of_node: |id, _| azure_group(id.strip_prefix("azure://")?),
@@ -157,13 +156,14 @@ static PROVIDERS: [Provider; 11] = [
             command: "az disk list --subscription PLACE -o json",
             tells: "size, creation, attachment, and when the owner of a disk last changed",
         },
+        volume: VolumeNeeds { zone_label: "topology.disk.csi.azure.com/zone", ..BASE.volume },
         ..BASE
     },
     Provider {
         driver: "cinder.csi.openstack.org",
         marks: &["cinder.csi.openstack.org/cluster", "csi.storage.k8s.io/pv/name"],
         claim: Some(["csi.storage.k8s.io/pvc/namespace", "csi.storage.k8s.io/pvc/name"]),
-        volume: &["csi.storage.k8s.io/pv/name"],
+        volume_tags: &["csi.storage.k8s.io/pv/name"],
         clusters: &[ClusterTag::Value("cinder.csi.openstack.org/cluster")],
         commands: [
             "openstack volume show HANDLE",
@@ -181,7 +181,7 @@ static PROVIDERS: [Provider; 11] = [
         driver: "csi.vsphere.vmware.com",
         marks: &["cns.k8s.pv.name", "cns.k8s.pvc.name"],
         claim: Some(["cns.k8s.pvc.namespace", "cns.k8s.pvc.name"]),
-        volume: &["cns.k8s.pv.name"],
+        volume_tags: &["cns.k8s.pv.name"],
         clusters: &[ClusterTag::Key("cluster:")],
         place_of: |_, _| None,
         commands: [
@@ -193,6 +193,7 @@ static PROVIDERS: [Provider; 11] = [
             command: "govc disk.ls -json -ds DATASTORE",
             tells: "size, creation and attachment, of one datastore",
         },
+        volume: VolumeNeeds { attributes: &[("type", "vSphere CNS Block Volume")], ..BASE.volume },
         ..BASE
     },
     Provider {
@@ -211,18 +212,25 @@ static PROVIDERS: [Provider; 11] = [
             tells: "size, creation and attachment; no driver writes the claim on it",
         },
         identity_flag: "--do-tag",
+        volume: VolumeNeeds {
+            // Nothing formats a disk that has data.
+            attributes: &[("com.digitalocean.csi/noformat", "true")],
+            zone_label: "region",
+            ..BASE.volume
+        },
         ..BASE
     },
     Provider {
         driver: "csi.hetzner.cloud",
         marks: &["pv-name", "pvc-name"],
         claim: Some(["pvc-namespace", "pvc-name"]),
-        volume: &["pv-name"],
+        volume_tags: &["pv-name"],
         commands: ["hcloud volume describe HANDLE", "", "hcloud volume delete HANDLE"],
         lists: Lists {
             command: "hcloud volume list -o json",
             tells: "size, creation and attachment, of one project",
         },
+        volume: VolumeNeeds { zone_label: "csi.hetzner.cloud/location", ..BASE.volume },
         ..BASE
     },
     Provider {
@@ -237,6 +245,7 @@ static PROVIDERS: [Provider; 11] = [
             command: "linode-cli volumes list --json --all-rows --all-columns",
             tells: "size, creation and attachment; nothing tells the cluster",
         },
+        volume: VolumeNeeds { zone_label: "topology.linode.com/region", ..BASE.volume },
         ..BASE
     },
     Provider {
@@ -255,6 +264,7 @@ static PROVIDERS: [Provider; 11] = [
             command: "scw block volume list zone=all -o json",
             tells: "size, creation, attachment, and when a volume was last detached",
         },
+        volume: VolumeNeeds { zone_label: "topology.csi.scaleway.com/zone", ..BASE.volume },
         ..BASE
     },
     Provider {
@@ -271,294 +281,13 @@ static PROVIDERS: [Provider; 11] = [
             command: "rbd ls -l --format json POOL",
             tells: "size; neither creation nor who has it open, and `rbd status` tells that",
         },
+        volume: VolumeNeeds {
+            lacks: "clusterID, pool and the Secrets of its StorageClass",
+            ..BASE.volume
+        },
         ..BASE
     },
 ];
-
-/// The answers that are recognised.
-pub(super) static SHAPES: [ListingShape; 12] = [
-    ListingShape {
-        command: "aws ec2 describe-volumes --output json",
-        driver: "ebs.csi.aws.com",
-        rows: "Volumes",
-        telling: &["VolumeId", "State"],
-        fields: &["Size", "CreateTime", "Attachments", "AvailabilityZone", "Tags", "VolumeType"],
-        read: |row, driver| {
-            let state = row.text("State").unwrap_or_default();
-            let tags = row.pair_list("Tags", "Key", "Value");
-            let zone = row.text("AvailabilityZone").unwrap_or_default();
-            Ok(Disk {
-                size: row.size("Size", GIB)?,
-                created: row.time("CreateTime")?,
-                attached: row.attached("Attachments", "InstanceId").unless(state == "available"),
-                place: region(zone).unwrap_or_default().into(),
-                ..Disk::new(driver, row.needed("VolumeId")?)
-            }
-            .of_type(row.text("VolumeType"))
-            .tagged(None, tags))
-        },
-    },
-    ListingShape {
-        command: "aws efs describe-access-points --output json",
-        driver: "efs.csi.aws.com",
-        rows: "AccessPoints",
-        telling: &["AccessPointId", "FileSystemId"],
-        fields: &["Tags", "OwnerId"],
-        read: |row, driver| {
-            let file_system = row.needed("FileSystemId")?;
-            let handle = format!("{file_system}::{}", row.needed("AccessPointId")?);
-            let tags = row.pair_list("Tags", "Key", "Value");
-            // What mounts an access point is no attachment that a listing has.
-            let place = file_system.into();
-            Ok(Disk { attached: Attached::No, place, ..Disk::new(driver, handle) }
-                .tagged(None, tags))
-        },
-    },
-    ListingShape {
-        command: "gcloud compute disks list --format json",
-        driver: "pd.csi.storage.gke.io",
-        rows: "",
-        telling: &["selfLink", "sizeGb"],
-        fields: &[
-            "creationTimestamp",
-            "lastDetachTimestamp",
-            "users",
-            "labels",
-            "description",
-            "status",
-            "type",
-            "name",
-        ],
-        read: |row, driver| {
-            let link = row.needed("selfLink")?;
-            let handle = link.split_once("/compute/v1/").map(|it| it.1);
-            let handle = handle.ok_or(FieldError::missing("selfLink after /compute/v1/"))?;
-            let mut tags = row.pairs("labels");
-            let described = row.text("description").unwrap_or_default();
-            if let Ok(Value::Object(described)) = serde_json::from_str(described) {
-                tags.extend(ListedRow(&described).all());
-            }
-            Ok(Disk {
-                size: row.size("sizeGb", GIB)?,
-                created: row.time("creationTimestamp")?,
-                detached: row.time("lastDetachTimestamp")?,
-                // Whoever leaves fields out may have left out who uses it.
-                attached: match row.text("status") {
-                    None => Attached::Unknown,
-                    Some(status) => row.attached("users", "").unless(status == "READY"),
-                },
-                place: (provider(driver).place_of)(handle, &[]).unwrap_or_default().into(),
-                ..Disk::new(driver, handle)
-            }
-            .of_type(row.text("type"))
-            .tagged(row.text("name"), tags))
-        },
-    },
-    ListingShape {
-        command: "az disk list -o json",
-        driver: "disk.csi.azure.com",
-        rows: "",
-        telling: &["id", "diskState"],
-        fields: AZURE_FIELDS,
-        read: azure,
-    },
-    ListingShape {
-        command: "the REST API of Azure",
-        driver: "disk.csi.azure.com",
-        rows: "value",
-        telling: &["id", "properties"],
-        fields: AZURE_FIELDS,
-        read: azure,
-    },
-    ListingShape {
-        command: "openstack volume list --long -f json",
-        driver: "cinder.csi.openstack.org",
-        rows: "",
-        telling: &["ID", "Status", "Attached to"],
-        fields: &["Name", "Size", "Properties", "Type"],
-        read: |row, driver| {
-            let status = row.text("Status").unwrap_or_default();
-            Ok(Disk {
-                size: row.size("Size", GIB)?,
-                attached: row.attached("Attached to", "server_id").unless(status == "available"),
-                ..Disk::new(driver, row.needed("ID")?)
-            }
-            .of_type(row.text("Type"))
-            .tagged(row.text("Name"), row.pairs_or_text("Properties")))
-        },
-    },
-    ListingShape {
-        command: "govc volume.ls -json",
-        driver: "csi.vsphere.vmware.com",
-        rows: "volume",
-        telling: &["volumeId", "metadata"],
-        fields: &["backingObjectDetails", "name", "datastoreUrl"],
-        read: |row, driver| {
-            let entities = row.at("metadata.entityMetadata").and_then(Value::as_array);
-            let mut tags = Vec::new();
-            for entity in entities.into_iter().flatten() {
-                let text = |key: &str| entity.get(key).and_then(Value::as_str);
-                let (kind, name) = (text("entityType"), text("entityName"));
-                let mut tag = |key: &str, value: Option<&str>| {
-                    tags.extend(value.map(|it| (Text::from(key), Text::from(it))));
-                };
-                match kind {
-                    Some("PERSISTENT_VOLUME") => tag("cns.k8s.pv.name", name),
-                    Some("PERSISTENT_VOLUME_CLAIM") => {
-                        tag("cns.k8s.pvc.name", name);
-                        tag("cns.k8s.pvc.namespace", text("namespace"));
-                    }
-                    _ => {}
-                }
-            }
-            let clusters = row.at("metadata.containerClusterArray").and_then(Value::as_array);
-            let ids = clusters.into_iter().flatten().filter_map(|it| it.get("clusterId")?.as_str());
-            tags.extend(ids.map(|it| (format!("cluster:{it}").into(), Text::default())));
-            Ok(Disk {
-                size: row.size("backingObjectDetails.capacityInMb", MIB)?,
-                place: row.text("datastoreUrl").unwrap_or_default().into(),
-                ..Disk::new(driver, row.needed("volumeId.id")?)
-            }
-            .tagged(row.text("name"), tags))
-        },
-    },
-    ListingShape {
-        command: "govc disk.ls -json",
-        driver: "csi.vsphere.vmware.com",
-        rows: "objects",
-        telling: &["config"],
-        fields: &[],
-        read: |row, driver| {
-            Ok(Disk {
-                size: row.size("config.capacityInMB", MIB)?,
-                created: row.time("config.createTime")?,
-                // What has it is told by an id that no node shows.
-                attached: match row.attached("config.consumerId", "id") {
-                    Attached::To(_) => Attached::Held("in use".into()),
-                    attached => attached,
-                },
-                ..Disk::new(driver, row.needed("config.id.id")?)
-            }
-            .tagged(row.text("config.name"), row.pair_list("config.metadata", "key", "value")))
-        },
-    },
-    ListingShape {
-        command: "doctl compute volume list -o json",
-        driver: "dobs.csi.digitalocean.com",
-        rows: "",
-        telling: &["id", "size_gigabytes", "droplet_ids"],
-        fields: &["name", "created_at", "tags", "description", "region"],
-        read: |row, driver| {
-            let described = row.text("description").into_iter();
-            let tags = row.list("tags").chain(described).map(|it| (it.into(), "yes".into()));
-            Ok(Disk {
-                size: row.size("size_gigabytes", GIB)?,
-                created: row.time("created_at")?,
-                attached: row.attached("droplet_ids", ""),
-                place: row.text("region.slug").unwrap_or_default().into(),
-                ..Disk::new(driver, row.needed("id")?)
-            }
-            .tagged(row.text("name"), tags.collect()))
-        },
-    },
-    ListingShape {
-        command: "hcloud volume list -o json",
-        driver: "csi.hetzner.cloud",
-        rows: "",
-        telling: &["id", "linux_device", "server"],
-        fields: &["name", "size", "created", "labels"],
-        read: |row, driver| {
-            Ok(Disk {
-                size: row.size("size", GIB)?,
-                created: row.time("created")?,
-                attached: row.attached("server", ""),
-                ..Disk::new(driver, row.needed("id")?)
-            }
-            .tagged(row.text("name"), row.pairs("labels")))
-        },
-    },
-    ListingShape {
-        command: "linode-cli volumes list --json",
-        driver: "linodebs.csi.linode.com",
-        rows: "",
-        telling: &["id", "label", "linode_id"],
-        fields: &["size", "created", "tags"],
-        read: |row, driver| {
-            let handle = format!("{}-{}", row.needed("id")?, row.needed("label")?);
-            let tags = row.list("tags").map(|it| (it.into(), "yes".into()));
-            Ok(Disk {
-                size: row.size("size", GIB)?,
-                created: row.time_of_utc("created")?,
-                attached: row.attached("linode_id", ""),
-                ..Disk::new(driver, handle)
-            }
-            .tagged(row.text("label"), tags.collect()))
-        },
-    },
-    ListingShape {
-        command: "scw block volume list zone=all -o json",
-        driver: "csi.scaleway.com",
-        rows: "",
-        telling: &["id", "zone", "references"],
-        fields: &["name", "size", "created_at", "last_detached_at", "status"],
-        read: |row, driver| {
-            let zone = row.needed("zone")?;
-            Ok(Disk {
-                size: row.size("size", 1)?,
-                created: row.time("created_at")?,
-                detached: row.time("last_detached_at")?,
-                attached: row
-                    .attached("references", "product_resource_id")
-                    .unless(row.text("status") == Some("available")),
-                place: zone.as_str().into(),
-                ..Disk::new(driver, format!("{zone}/{}", row.needed("id")?))
-            }
-            .tagged(row.text("name"), Vec::new()))
-        },
-    },
-];
-
-const AZURE_FIELDS: &[&str] = &[
-    "name",
-    "diskSizeGB",
-    "diskSizeGb",
-    "timeCreated",
-    "LastOwnershipUpdateTime",
-    "lastOwnershipUpdateTime",
-    "managedBy",
-    "managedByExtended",
-    "diskState",
-    "properties",
-    "sku",
-    "tags",
-];
-
-fn azure(row: ListedRow<'_>, driver: &str) -> Result<Disk, FieldError> {
-    let handle = row.needed("id")?;
-    let inner = row.at("properties").and_then(Value::as_object).map_or(row, ListedRow);
-    let size = match inner.size("diskSizeGB", GIB)? {
-        None => inner.size("diskSizeGb", GIB)?,
-        size => size,
-    };
-    let detached = match inner.time("LastOwnershipUpdateTime")? {
-        None => inner.time("lastOwnershipUpdateTime")?,
-        time => time,
-    };
-    let state = inner.text("diskState").unwrap_or_default();
-    let machines = ["managedBy", "managedByExtended"].map(|it| row.attached(it, ""));
-    let attached = machines.into_iter().find(|it| *it != Attached::No).unwrap_or(Attached::No);
-    Ok(Disk {
-        size,
-        created: inner.time("timeCreated")?,
-        detached,
-        // Reserved: attached to a machine that is stopped.
-        attached: attached.or_state(state, state == "Unattached"),
-        place: azure_group(&handle).unwrap_or_default().into(),
-        ..Disk::new(driver, handle)
-    }
-    .of_type(row.text("sku.name"))
-    .tagged(row.text("name"), row.pairs("tags")))
-}
 
 /// Returns the file system of a handle of EFS with an access point.
 fn file_system_of_access_point(handle: &str) -> Option<&str> {
@@ -570,7 +299,7 @@ fn file_system_of_access_point(handle: &str) -> Option<&str> {
 }
 
 /// Returns subscription and resource group of an id of Azure, in lower case.
-fn azure_group(id: &str) -> Option<String> {
+pub(super) fn azure_group(id: &str) -> Option<String> {
     let id = id.to_ascii_lowercase();
     match id.trim_matches('/').split('/').collect::<Vec<_>>()[..] {
         ["subscriptions", subscription, "resourcegroups", group, ..] => {
@@ -581,7 +310,7 @@ fn azure_group(id: &str) -> Option<String> {
 }
 
 /// Returns the region of a zone or region of AWS, also of a local zone: `us-west-2` of `us-west-2-lax-1a`.
-fn region(zone: &str) -> Option<String> {
+pub(super) fn region(zone: &str) -> Option<String> {
     let mut parts = Vec::new();
     for part in zone.split('-') {
         let digits: String = part.chars().take_while(char::is_ascii_digit).collect();

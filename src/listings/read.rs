@@ -15,7 +15,8 @@ use serde_json::{Map, Value};
 
 use super::{
     Attached, Disk, Made,
-    providers::{SHAPES, provider},
+    answers::SHAPES,
+    providers::provider,
     row::{self, ListedRow},
     shape::{ListingShape, uid_of_name},
 };

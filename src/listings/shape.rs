@@ -40,7 +40,7 @@ pub(crate) struct Provider {
     /// The tags with the namespace and the name of the claim.
     pub(super) claim: Option<[&'static str; 2]>,
     /// The tags with the name of the `PersistentVolume`.
-    pub(super) volume: &'static [&'static str],
+    pub(super) volume_tags: &'static [&'static str],
     /// The tags with the identity of the cluster.
     pub(super) clusters: &'static [ClusterTag],
     /// Returns the place of the disk of a `PersistentVolume`, by its handle and the zones and regions that it allows;
@@ -60,6 +60,19 @@ pub(crate) struct Provider {
     pub(crate) lists: Lists,
     /// The flag with which the driver writes the cluster on its disks; empty where there is none.
     pub(crate) identity_flag: &'static str,
+    /// What a `PersistentVolume` of a disk needs that was not made by the driver for it.
+    pub(crate) volume: VolumeNeeds,
+}
+
+/// What a `PersistentVolume` needs besides driver and handle.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct VolumeNeeds {
+    /// The `volumeAttributes` that are the same for all disks.
+    pub(crate) attributes: &'static [(&'static str, &'static str)],
+    /// What neither a listing nor a tag tells; empty if nothing is missing.
+    pub(crate) lacks: &'static str,
+    /// The label of nodes with the zone or region; empty where the driver has none, or it cannot be told.
+    pub(crate) zone_label: &'static str,
 }
 
 /// A command that lists disks.
@@ -89,7 +102,7 @@ impl Provider {
             let found = tags.iter().find(|it| *it.0 == *key).map(|it| &it.1);
             found.filter(|it| !it.is_empty())
         };
-        let volume = self.volume.iter().find_map(|key| tag(key));
+        let volume = self.volume_tags.iter().find_map(|key| tag(key));
         let uid = [volume.map(|it| &**it), name].into_iter().flatten().find_map(uid_of_name);
         let is_marked = volume.is_some()
             || self.marks.iter().any(|mark| match mark.split_once('=') {

@@ -3,6 +3,7 @@
 //! Proposals are made by [`Purpose::propose`], which is called again for every change before the
 //! write: only the identical proposal is carried out.
 
+mod adopt;
 mod delete;
 mod retention;
 mod fix_finalizers;
@@ -23,6 +24,7 @@ use crate::model::{
 use crate::remedies::KEPT_AT_ONCE;
 use crate::rules;
 
+pub(crate) use adopt::{AdoptRequest, adopt};
 pub(crate) use delete::{ClaimSelection, delete, delete_with_claims};
 pub(crate) use fix_finalizers::{
     FINDINGS as FINALIZER_FINDINGS, FinalizerSelection, fix_finalizers,

@@ -7,7 +7,7 @@ use crate::model::{
     Refusal, Retention, StatefulSet, Text, Threshold, Trust, Uid, Volume, format_duration,
 };
 use crate::remedies::{
-    self, AddedOwner, Announcing, ClaimDeletionProgress, Orphan, Rebinding, Recreation,
+    self, AddedOwner, Adoption, Announcing, ClaimDeletionProgress, Orphan, Rebinding, Recreation,
     RetentionChange, RetentionPart, RetentionRequest, Reversal, delete_with_claims,
     finalizers::{self, FinalizerRequest},
     retention_set,
@@ -50,6 +50,8 @@ pub enum Purpose {
     Revert(Box<Reversal>),
     /// `destroy-orphan`: have a driver delete a backend volume that no volume references.
     DestroyOrphan(Box<Orphan>),
+    /// `adopt`: give a disk that no volume references to a claim.
+    Adopt(Box<Adoption>),
     /// `rebind`, `undo`: give a volume back to a claim.
     Rebind(Box<Rebinding>),
     /// `retention set`, `undo`: change the retention policy of a set.
@@ -102,6 +104,7 @@ impl Purpose {
             Self::Recreate(_) => remedies::recreate::ID,
             Self::Revert(_) => remedies::revert::ID,
             Self::DestroyOrphan(_) => remedies::placeholder::ID,
+            Self::Adopt(_) => remedies::adopt::ID,
             Self::Rebind(_) => remedies::REBIND.id,
             Self::SetRetention(_) | Self::SetRetentionPart(..) => retention_set::ID,
         }
@@ -158,7 +161,9 @@ impl Purpose {
         self.destroys()
             || matches!(
                 self,
-                Self::DeleteClaim(_)
+                // A disk that is in use elsewhere is written to from two sides, or formatted.
+                Self::Adopt(_)
+                    | Self::DeleteClaim(_)
                     | Self::DeleteWithClaims(_)
                     | Self::ReconcileRetention(RetentionChange::DeleteLeftover(_))
                     | Self::FixFinalizers(_)
@@ -201,6 +206,7 @@ impl Purpose {
             | Self::RecordVeto
             | Self::KeepBackend
             | Self::Condemn
+            | Self::Adopt(_)
             | Self::Retain
             | Self::DeleteClaim(_)
             | Self::ReclaimReleased(_)
@@ -214,7 +220,7 @@ impl Purpose {
     /// Returns the object that must exist before the write; `None` where it is created.
     pub const fn subject<'a>(&self, object: &'a ObjectRef) -> Option<&'a ObjectRef> {
         match self {
-            Self::Recreate(_) | Self::DestroyOrphan(_) => None,
+            Self::Recreate(_) | Self::DestroyOrphan(_) | Self::Adopt(_) => None,
             _ => Some(object),
         }
     }
@@ -237,9 +243,12 @@ impl Purpose {
     /// bound.
     pub fn counterparts(&self, object: &ObjectRef) -> Vec<ObjectKey> {
         let mut keys = vec![object.key.clone()];
-        if let Self::Recreate(it) = self
-            && let Some(claim) = &it.volume().claim_ref
-        {
+        let volume = match self {
+            Self::Recreate(it) => Some(it.volume()),
+            Self::Adopt(it) => Some(it.volume()),
+            _ => None,
+        };
+        if let Some(claim) = volume.and_then(|it| it.claim_ref.as_ref()) {
             keys.push(ObjectKey::claim(&claim.key));
         }
         keys
@@ -270,7 +279,10 @@ impl Purpose {
                     within(Kind::VolumeSnapshot),
                 ]
             }
-            (Self::FixFinalizers(_) | Self::DestroyOrphan(_), Kind::PersistentVolume) => {
+            (
+                Self::FixFinalizers(_) | Self::DestroyOrphan(_) | Self::Adopt(_),
+                Kind::PersistentVolume,
+            ) => {
                 vec![Reach::all(Kind::VolumeAttachment)]
             }
             _ => Vec::new(),
@@ -320,6 +332,7 @@ impl Purpose {
         match self {
             Self::Recreate(it) => return remedies::recreate::propose(cx, it),
             Self::DestroyOrphan(it) => return remedies::placeholder::propose(cx, it),
+            Self::Adopt(it) => return remedies::adopt::propose(cx, it),
             Self::FixFinalizers(request) if object.key.kind != Kind::PersistentVolume => {
                 return fix_finalizers(cx, object, request);
             }
@@ -383,6 +396,7 @@ impl Purpose {
             Self::FixFinalizers(request) => finalizers::volume(cx, volume, request),
             Self::Recreate(it) => remedies::recreate::propose(cx, it),
             Self::DestroyOrphan(it) => remedies::placeholder::propose(cx, it),
+            Self::Adopt(it) => remedies::adopt::propose(cx, it),
             Self::Rebind(it) => remedies::rebind::propose(cx, volume, it),
         }
     }

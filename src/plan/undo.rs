@@ -9,7 +9,7 @@ use crate::journal::{Entry, History};
 use crate::model::{ClaimKey, Kind, ObjectKey, ObjectRef, Retention, Uid};
 use crate::remedies::{
     AddedOwner, DELETED_AT_ONCE, FormerClaim, Rebinding, Recreation, RetentionRequest, Reversal,
-    disown, finalizers, placeholder, recreate, retention, retention_set, revert,
+    adopt, disown, finalizers, placeholder, recreate, retention, retention_set, revert,
 };
 
 /// Choice of the entry that `undo` without a number undoes.
@@ -122,7 +122,7 @@ fn purpose(history: &History, entry: &Entry) -> Result<Purpose, String> {
             Err("a snapshot is kept until its VolumeSnapshot is deleted by hand".to_owned())
         }
         ("reserve-volume", _) => Err("a claim may have bound the volume".to_owned()),
-        ("create-claim" | "bind-volume", _) => {
+        ("create-volume", adopt::ID) | ("create-claim" | "bind-volume", _) => {
             Err("`delete pvc NAME --keep-data` releases the volume again".to_owned())
         }
         ("remove-finalizer", _) => Err("controllers may have acted on the removal".to_owned()),

@@ -7,7 +7,7 @@ use super::{
     checks::{self, Checked, ReliedFlags},
     keep_backend, snapshot_first,
 };
-use crate::cluster::{Cx, Placed, Seen};
+use crate::cluster::{Cx, NamedBeyond, Placed, Seen};
 use crate::drivers::{self, Destruction, Family, Fate, Place, Reach, Reference};
 use crate::facts::{self, Copied, Nearness, Owner};
 use crate::model::{ClaimPhase, SnapshotContent, SnapshotSource, Text, Undo, Volume};
@@ -206,26 +206,55 @@ fn named_beside(
     word: &Word,
     relies_on: &mut ReliedFlags,
 ) -> Seen<Checked> {
-    let Some(beside) = cx.cluster().beside() else { return Ok(Ok(())) };
-    let Some(backend) = &volume.backend else { return Ok(Ok(())) };
-    let reference = Reference::of(backend, &volume.attributes);
-    if reference.reach() == Reach::Cluster {
-        return Ok(Ok(()));
-    }
-    let named = beside.naming(&reference, places)?;
-    let certain = named.iter().filter(|(_, it)| it.doubt.is_none());
-    let certain: Vec<_> = certain.map(|(cluster, it)| facts::lies_beyond(cluster, it)).collect();
-    if !certain.is_empty() {
-        let more = match certain.len().saturating_sub(NAMED) {
-            0 => String::new(),
-            more => format!(", and {more} more"),
-        };
-        return Ok(Err(format!("{}{more}", certain[..certain.len().min(NAMED)].join(", "))));
+    let named = beside(cx, volume, places)?;
+    if let Err(others) = certainly(&named) {
+        return Ok(Err(others));
     }
     if let Some((cluster, it)) = named.first() {
         word.stands_for(&facts::lies_beyond(cluster, it), relies_on);
     }
     Ok(Ok(()))
+}
+
+/// Refuses what a cluster beside this one names, or may name.
+///
+/// # Errors
+/// When one of them was not read.
+pub(super) fn not_named_beside(cx: &Cx, volume: &Volume) -> Seen<Checked> {
+    let named = beside(cx, volume, &volume.places())?;
+    let first = named.first().map(|(cluster, it)| Err(facts::lies_beyond(cluster, it)));
+    Ok(certainly(&named).and(first.unwrap_or(Ok(()))))
+}
+
+/// Refuses what is certainly named.
+fn certainly(named: &[(&Text, NamedBeyond<'_>)]) -> Checked {
+    let certain = named.iter().filter(|(_, it)| it.doubt.is_none());
+    let certain: Vec<_> = certain.map(|(cluster, it)| facts::lies_beyond(cluster, it)).collect();
+    let more = match certain.len() {
+        0 => return Ok(()),
+        all => all.saturating_sub(NAMED),
+    };
+    let more = if more == 0 { String::new() } else { format!(", and {more} more") };
+    Err(format!("{}{more}", certain[..certain.len().min(NAMED)].join(", ")))
+}
+
+/// Returns what the clusters that are read beside this one name of the storage of a volume.
+///
+/// # Errors
+/// When one of them was not read.
+fn beside<'a>(
+    cx: &Cx<'a>,
+    volume: &Volume,
+    places: &[Place<'_>],
+) -> Seen<Vec<(&'a Text, NamedBeyond<'a>)>> {
+    let (Some(beside), Some(backend)) = (cx.cluster().beside(), &volume.backend) else {
+        return Ok(Vec::new());
+    };
+    let reference = Reference::of(backend, &volume.attributes);
+    match reference.reach() {
+        Reach::Cluster => Ok(Vec::new()),
+        _ => beside.naming(&reference, places),
+    }
 }
 
 /// Returns the reason why a volume may be a copy.

@@ -5,6 +5,7 @@
 //! always read the whole cluster: no scope or selector narrows them, and exemptions can only add a
 //! refusal.
 
+pub(crate) mod adopt;
 mod announced;
 mod checks;
 mod condemn;
@@ -31,6 +32,7 @@ use std::fmt;
 use crate::cluster::{Cx, Seen};
 use crate::model::{Kind, Offer, Proposal, Refusal, Verdict, VerdictState, Volume};
 
+pub(crate) use adopt::{Adoption, VolumeUse};
 pub(crate) use announced::{
     ANNOUNCE_ID, Announcing, RECLAIM_ANNOUNCED_ID, RECORD_VETO_ID, announce, record_veto, still_due,
 };

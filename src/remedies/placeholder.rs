@@ -57,8 +57,13 @@ pub struct Orphan {
 /// Returns the name of the placeholder volume for a backend volume of a cluster: always the same,
 /// so that a later run continues an interrupted one.
 pub fn name(cluster: &str, backend: &BackendKey) -> String {
+    derived_name(PREFIX, cluster, backend)
+}
+
+/// Returns the name of a volume that is created for a backend volume of a cluster.
+pub(super) fn derived_name(prefix: &str, cluster: &str, backend: &BackendKey) -> String {
     use std::fmt::Write as _;
-    let mut name = PREFIX.to_owned();
+    let mut name = prefix.to_owned();
     for byte in digest(cluster, backend).iter().take(10) {
         let _ = write!(name, "{byte:02x}");
     }
@@ -270,7 +275,7 @@ fn check(
     let Some(backend) = &volume.backend else { return Ok(Err(facts::UNIDENTIFIED.to_owned())) };
     checks::all!(
         none_but_ours(cx, volume, notices)?,
-        no_attachment_may_be_its(cx, orphan, backend)?,
+        no_attachment_may_be_of(cx, volume, &|name| orphan.elsewhere.contains(name))?,
         no_claim_may_be_its(cx, orphan, backend, owner)?,
         checks::on_no_node(cx, volume)?,
         released::reachable(cx, volume)?,
@@ -319,18 +324,19 @@ fn none_but_ours(cx: &Cx, volume: &Volume, notices: &mut Vec<String>) -> Seen<ch
 
 /// Refuses where an attachment has the backend volume as an inline volume, or references a volume that does not exist
 /// and whose backend volume is unknown.
-fn no_attachment_may_be_its(
+pub(super) fn no_attachment_may_be_of(
     cx: &Cx,
-    orphan: &OrphanedBackend,
-    backend: &BackendKey,
+    volume: &Volume,
+    is_elsewhere: &dyn Fn(&str) -> bool,
 ) -> Seen<checks::Checked> {
-    if let Some((inline, _)) = cx.inline_attachments_at(&orphan.volume.places())?.first() {
+    if let Some((inline, _)) = cx.inline_attachments_at(&volume.places())?.first() {
         return Ok(Err(checks::still_names_it(inline)));
     }
+    let driver = volume.backend.as_ref().map(|it| &it.driver);
     cx.all_of(Kind::VolumeAttachment)?;
     for (_, attachment) in cx.cluster().attachments() {
         let AttachmentSource::Volume(name) = &attachment.source else { continue };
-        if attachment.attacher != backend.driver || orphan.elsewhere.contains(name) {
+        if Some(&attachment.attacher) != driver || is_elsewhere(name) {
             continue;
         }
         if cx.attached_volume(name)?.is_none() {
@@ -385,7 +391,7 @@ fn no_claim_may_be_its(
 
 /// The annotation with the provisioner of a volume, which also deletes it (`pv_controller.go`,
 /// `AnnDynamicallyProvisioned`).
-const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
+pub(super) const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 /// The annotation with the driver to which a volume was migrated (`pv_controller.go`, `AnnMigratedTo`).
 const MIGRATED_TO: &str = "pv.kubernetes.io/migrated-to";
 /// The annotations with the Secret for `DeleteVolume` (external-provisioner `controller.go`).

@@ -27,8 +27,8 @@ static ORPHAN: Rule = Rule {
     title: "A disk of the provider is left of a volume that no cluster has",
     danger: "The provider bills it for ever, and no object names it: a volume was deleted before its claim, a \
              finalizer was stripped, a creation timed out, or a cluster was thrown away. Its data may be wanted.",
-    remedy: "None by the tool. Look at the disk, keep a copy of it, then delete it with the provider's command, which \
-             is printed. A listing alone never destroys anything.",
+    remedy: "`adopt` gives its data to a claim again. Else look at the disk, keep a copy of it, then delete it with the \
+             provider's command, which is printed. A listing alone never destroys anything.",
     source: "semantics#listed-disks; csi-provisioner makeVolumeName; the tags of each driver (docs/drivers.md)",
     judge: &[],
 };
@@ -342,6 +342,19 @@ fn about_disk(
             finding = finding.shows(field, command.clone());
         }
     }
+    if is_orphan {
+        if let Some(adopt) = adopting(disk) {
+            finding = finding.shows("to have its data back", adopt);
+        }
+        if of.is_some_and(|it| inventory.clusters[it].runs(driver)) {
+            let command = format!(
+                "kubectl storage destroy-orphan --driver {} --handle {} --backend-exclusive",
+                quoted(driver),
+                quoted(&disk.backend.handle)
+            );
+            finding = finding.shows("to have its driver delete it", command);
+        }
+    }
     finding.age = disk.detached.or(disk.created).map(|it| Age::stamped(Some(it)));
     finding.volume = Some(VolumeColumns {
         capacity: disk.size,
@@ -397,6 +410,20 @@ fn commands(disk: &Disk) -> [String; 3] {
     provider(&disk.backend.driver).commands.map(|template| {
         let words = template.split(' ').filter(|it| !it.is_empty());
         words.map(word).collect::<Vec<_>>().join(" ")
+    })
+}
+
+/// Returns the command that gives a disk to its former claim, where a claim can have it.
+fn adopting(disk: &Disk) -> Option<String> {
+    let claim = disk.made.as_ref().and_then(|it| it.claim.as_ref());
+    let (namespace, name) = claim.map_or(("NAMESPACE", "NAME"), |it| (&*it.namespace, &*it.name));
+    provider(&disk.backend.driver).volume.lacks.is_empty().then(|| {
+        format!(
+            "kubectl storage adopt --driver {} --handle {} --to {} --inventory FILE",
+            quoted(&disk.backend.driver),
+            quoted(&disk.backend.handle),
+            quoted(&format!("{namespace}/{name}"))
+        )
     })
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    inventory::{InventoryArgs, JudgedInventory},
+    inventory::{self, JudgedInventory},
     packed::{PackedFindings, Rank, in_order},
     reported::{Reported, checks},
 };
@@ -353,12 +353,12 @@ impl<T: Send> JudgedClusters<T> {
     /// When the only listing cannot be read.
     pub(super) fn compare_with(
         &mut self,
-        inventory: &InventoryArgs,
+        inventory: &crate::cli::listed::InventoryArgs,
         settings: &Settings,
     ) -> Result<JudgedInventory, Failure> {
         let names: Vec<Text> = self.clusters.iter().map(|it| Text::clone(&it.name)).collect();
         let disks: Vec<_> = self.clusters.iter_mut().filter_map(|it| it.disks.take()).collect();
-        inventory.judge(&disks, &names, settings)
+        inventory::judge(inventory, &disks, &names, settings)
     }
 
     /// Whether everything of all clusters was read.

@@ -120,6 +120,24 @@ pub(super) static ROWS: &[CommandRow] = &[
         }],
     },
     CommandRow {
+        name: "adopt",
+        group: Group::Save,
+        examples: &[
+            ("List the disks of a provider", "explain inventory"),
+            (
+                "Have the data of a listed disk back under a claim, which is created",
+                "adopt --driver ebs.csi.aws.com --handle vol-0123456789abcdef0 \\\n      \
+                 --to shop/data --inventory disks.json --volume-mode Filesystem",
+            ),
+        ],
+        roles: &[&Role {
+            remedies: &[&REBIND],
+            writes: &[CREATE_VOLUME],
+            custom_users: true,
+            ..Role::writer("adopt", "What `adopt` reads, watches and writes")
+        }],
+    },
+    CommandRow {
         name: "undo",
         group: Group::Save,
         examples: &[

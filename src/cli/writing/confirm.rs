@@ -118,6 +118,7 @@ fn effect(plan: &Plan) -> String {
         "fix-finalizers" => "Repair",
         "delete" => "Delete",
         "rebind" => "Rebind",
+        "adopt" => "Create and bind",
         "disown" => "Disown",
         "destroy-orphan" => "Destroy the backend volume of",
         _ => "Change",

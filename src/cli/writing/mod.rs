@@ -1,5 +1,6 @@
 //! Common parts of all writing commands: flags, confirmation, execution, receipt.
 
+pub(super) mod adopt;
 pub(super) mod apply;
 mod confirm;
 pub(super) mod delete;

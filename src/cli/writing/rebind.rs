@@ -41,7 +41,7 @@ pub struct RebindArgs {
 }
 
 /// Claim as the user names it, with or without its namespace.
-struct NamedClaim {
+pub(super) struct NamedClaim {
     namespace: Option<String>,
     name: String,
 }
@@ -54,7 +54,8 @@ impl RebindArgs {
     ) -> Result<Exit, Failure> {
         let format = self.write.format()?;
         let volume = object_name(&self.volume, Kind::PersistentVolume)?;
-        let to = self.target()?;
+        let to = self.to.as_deref();
+        let to = to.map(|it| NamedClaim::parse(it, self.namespace.as_deref())).transpose()?;
         if self.from.is_some() {
             self.write.rests_on("rebind --from", "a file of this machine")?;
         }
@@ -73,7 +74,7 @@ impl RebindArgs {
         let current = collected.namespace.clone().unwrap_or_else(|| "default".to_owned());
         let request = RebindRequest {
             volume: volume.into(),
-            to: to.map(|it| it.key(self.namespace.as_deref().unwrap_or(&current))),
+            to: to.map(|it| it.key(&current)),
             from,
             history: history.as_ref(),
         };
@@ -83,27 +84,28 @@ impl RebindArgs {
         }
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
+}
 
-    /// Returns the claim that `--to` names.
-    fn target(&self) -> Result<Option<NamedClaim>, Failure> {
-        let Some(text) = &self.to else { return Ok(None) };
+impl NamedClaim {
+    /// Parses what `--to` names, beside `--namespace`.
+    pub(super) fn parse(text: &str, namespace: Option<&str>) -> Result<Self, Failure> {
         // `pvc/NAME` is what other commands call a claim.
-        let (namespace, name) = match text.split_once('/') {
+        let (own, name) = match text.split_once('/') {
             Some((kind, name))
                 if Kind::parse_resource(kind) == Some(Kind::PersistentVolumeClaim) =>
             {
                 (None, name)
             }
             Some((namespace, name)) => (Some(namespace), name),
-            None => (None, text.as_str()),
+            None => (None, text),
         };
         let plain = |word: &str| object_name(word, Kind::PersistentVolumeClaim).is_ok();
-        if !plain(name) || name.contains('/') || !namespace.is_none_or(plain) {
+        if !plain(name) || name.contains('/') || !own.is_none_or(plain) {
             let shown = escape_control(text);
             return Err(Failure::usage(format!("\"{shown}\" is not a valid claim"))
                 .hint(Some("expected NAMESPACE/NAME or NAME")));
         }
-        if let (Some(one), Some(other)) = (namespace, self.namespace.as_deref())
+        if let (Some(one), Some(other)) = (own, namespace)
             && one != other
         {
             return Err(Failure::usage(format!(
@@ -112,12 +114,11 @@ impl RebindArgs {
                 escape_control(other)
             )));
         }
-        Ok(Some(NamedClaim { namespace: namespace.map(str::to_owned), name: name.to_owned() }))
+        Ok(Self { namespace: own.or(namespace).map(str::to_owned), name: name.to_owned() })
     }
-}
 
-impl NamedClaim {
-    fn key(self, current: &str) -> ClaimKey {
+    /// Returns the key, in this namespace where none was named.
+    pub(super) fn key(self, current: &str) -> ClaimKey {
         let namespace = self.namespace.as_deref().unwrap_or(current).into();
         ClaimKey { namespace, name: self.name.into() }
     }

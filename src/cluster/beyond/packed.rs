@@ -18,10 +18,18 @@ use crate::model::{Attributes, BackendKey, Bytes, ClaimKey, Kind, ObjectKey, Tex
 #[derive(Debug, Default)]
 pub struct PackedReferences {
     /// Keys of places, sorted.
-    own: Vec<u64>,
+    own: Vec<ShortKey>,
     /// Keys of the directories around them, sorted.
-    around: Vec<u64>,
+    around: Vec<ShortKey>,
     lines: Vec<u8>,
+}
+
+/// The beginning of a key: there are millions, and whoever has one in common is compared by whole ones.
+type ShortKey = [u8; 5];
+
+fn shortened(key: u64) -> ShortKey {
+    let [first, second, third, fourth, fifth, ..] = key.to_be_bytes();
+    [first, second, third, fourth, fifth]
 }
 
 type Pair<'a> = (Cow<'a, str>, Cow<'a, str>);
@@ -67,8 +75,8 @@ impl PackedReferences {
         let mut lines = BufWriter::with_capacity(64 << 10, zlib);
         for reference in references {
             for key in reference.reference().keys(&reference.places()) {
-                packed.own.extend(key.own);
-                packed.around.extend(key.around);
+                packed.own.extend(key.own.map(shortened));
+                packed.around.extend(key.around.into_iter().map(shortened));
             }
             serde_json::to_writer(&mut lines, &line(reference))
                 .expect("because text is written to memory");
@@ -100,32 +108,33 @@ impl PackedReferences {
         });
         let is_common = |it: &StorageReference| {
             let keys = it.reference().keys(&it.places());
-            keys.iter().any(|key| key.own.iter().chain(&key.around).any(|it| common.contains(*it)))
+            let mut keys = keys.iter().flat_map(|key| key.own.iter().chain(&key.around));
+            keys.any(|it| common.contains(shortened(*it)))
         };
         references.filter(is_common).collect()
     }
 }
 
 /// Returns the keys of a part, which are sorted as all are.
-fn part_of(keys: &[u64], part: u64) -> &[u64] {
-    const WIDTH: u64 = u64::MAX / CommonKeys::PARTS + 1;
-    let first = keys.partition_point(|it| it / WIDTH < part);
+fn part_of(keys: &[ShortKey], part: u8) -> &[ShortKey] {
+    const WIDTH: u8 = u8::MAX / CommonKeys::PARTS + 1;
+    let first = keys.partition_point(|it| it[0] / WIDTH < part);
     let keys = &keys[first..];
-    &keys[..keys.partition_point(|it| it / WIDTH == part)]
+    &keys[..keys.partition_point(|it| it[0] / WIDTH == part)]
 }
 
 /// Keys of places that one cluster names, and another as well or something in them; sorted.
 #[derive(Debug, Default)]
-pub struct CommonKeys(Vec<u64>);
+pub struct CommonKeys(Vec<ShortKey>);
 
 impl CommonKeys {
     /// Number of parts in which keys are compared, so that never all of them are in one table.
-    pub const PARTS: u64 = 64;
+    pub const PARTS: u8 = 64;
 
     /// Returns those of a part.
-    pub fn of_part(clusters: &[PackedReferences], part: u64) -> Self {
+    pub fn of_part(clusters: &[PackedReferences], part: u8) -> Self {
         const SEVERAL: u32 = u32::MAX;
-        let add = |found: &mut HashMap<u64, u32>, key: u64, cluster: u32| {
+        let add = |found: &mut HashMap<ShortKey, u32>, key: ShortKey, cluster: u32| {
             let entry = found.entry(key).or_insert(cluster);
             if *entry != cluster {
                 *entry = SEVERAL;
@@ -156,7 +165,7 @@ impl CommonKeys {
         Self(parts.into_iter().flat_map(|it| it.0).collect())
     }
 
-    fn contains(&self, key: u64) -> bool {
+    fn contains(&self, key: ShortKey) -> bool {
         self.0.binary_search(&key).is_ok()
     }
 }

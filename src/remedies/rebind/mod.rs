@@ -373,7 +373,7 @@ pub fn of(volume: &Volume, key: &ClaimKey, former: Option<&FormerClaim>) -> Resu
 }
 
 /// Returns a number of bytes as a quantity, without rounding.
-fn quantity(bytes: Bytes) -> String {
+pub fn quantity(bytes: Bytes) -> String {
     let units = [("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
     let unit = units.into_iter().find(|(_, shift)| bytes.trailing_zeros() >= *shift);
     unit.map_or_else(|| bytes.to_string(), |(unit, shift)| format!("{}{unit}", bytes >> shift))

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use serde_json::{Value, json};
 
 use super::age;
-use crate::support::{Admin, Scenario, claim, eventually, pod, real_drivers};
+use crate::support::{Admin, GcePd, Scenario, Write, claim, eventually, pod, real_drivers};
 
 /// A name that csi-provisioner gives, of a claim that no cluster has.
 fn of_lost_claim(on: &Scenario, last: u8) -> String {
@@ -102,4 +102,106 @@ fn gce_pd_disks_that_nothing_names_are_found_in_a_listing_and_no_living_one() {
         assert!(cloud.has(disk), "{disk}");
         assert!(!cloud.operations_on(disk).contains(&"delete".to_owned()));
     }
+}
+
+/// The listing with every disk made long ago, and changed once more.
+fn old_listing(cloud: &GcePd, change: impl Fn(&mut Value)) -> Value {
+    let mut listing = cloud.listing();
+    for disk in listing.as_array_mut().expect("because it is a list") {
+        disk["creationTimestamp"] = json!("2026-01-02T03:04:05.000-08:00");
+        change(disk);
+    }
+    listing
+}
+
+#[test]
+#[ignore = "extended suite: drivers that people run"]
+fn gce_pd_disk_that_no_cluster_needs_is_given_to_a_claim_with_its_data() {
+    let world = real_drivers();
+    let on = Scenario::on(&world.cluster);
+    let (admin, cloud) = (Admin::of(&on), &world.gce_pd);
+    let provisioned = |name: &str| {
+        on.create(&claim(name, &cloud.class_retain));
+        let volume = on.bound(name);
+        let disk = on.handle(&volume);
+        (volume, disk)
+    };
+    let (first, disk) = provisioned("first");
+    on.cluster.kubectl(&["delete", "pv", &first, "--wait=false"]);
+    on.delete("pvc/first");
+    on.wait_gone(&format!("pv/{first}"));
+    let (bound, living) = provisioned("bound");
+    let by_hand = cloud.make(&on.named("by-hand"));
+
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let write = |name: &str, listing: &Value| {
+        let file = folder.path().join(name);
+        fs::write(&file, listing.to_string()).expect("the folder is writable");
+        file.display().to_string()
+    };
+    let listing = write("disks.json", &old_listing(cloud, |_| {}));
+    let attached = write(
+        "attached.json",
+        &old_listing(cloud, |it| it["users"] = json!(["projects/demo/zones/z/instances/other"])),
+    );
+    let young = write("young.json", &cloud.listing());
+    let adopt = |disk: &str, file: &str, more: &[&str]| -> Vec<String> {
+        let to = format!("{}/back", on.name);
+        let args = ["adopt", "--driver", GcePd::DRIVER, "--handle", disk, "--to", &to];
+        let with = ["--inventory", file, "--yes"];
+        let args = args.iter().chain(&with).chain(more);
+        args.map(|it| (*it).to_owned()).collect()
+    };
+    let all = ["--all-clusters", "--volume-mode", "Filesystem"];
+    let refusals = [
+        (
+            adopt(&disk, &listing, &["--volume-mode", "Filesystem"]),
+            &disk,
+            "unknown which cluster made it",
+        ),
+        (adopt(&disk, &listing, &["--all-clusters"]), &disk, "--volume-mode Filesystem, or Block"),
+        (adopt(&disk, &attached, &all), &disk, "at the provider it is attached to"),
+        (adopt(&disk, &young, &all), &disk, "it was just made"),
+        (adopt(&living, &listing, &all), &living, &*format!("pv/{bound} names it")),
+        (adopt(&by_hand, &listing, &all), &by_hand, "nothing shows that Kubernetes made it"),
+    ];
+    for (args, object, why) in refusals {
+        let args: Vec<_> = args.iter().map(String::as_str).collect();
+        let told = admin.refused(5, &args);
+        assert!(told.reason(object).contains(why), "{why}: {:#}", told.json);
+    }
+
+    let args = adopt(&disk, &listing, &all);
+    let args: Vec<_> = args.iter().map(String::as_str).collect();
+    let before = on.cluster.mark();
+    let told = admin.run(&args).ends(0);
+    let made = on.bound("back");
+    assert!(made.starts_with("adopted-"), "{made}");
+    assert_eq!(told.outcomes("done"), [&*made], "{:#}", told.json);
+    let sent: Vec<_> = admin.sent(before).iter().map(Write::line).collect();
+    let volume = format!("create persistentvolumes {made}");
+    let claimed = "create persistentvolumeclaims back";
+    let mut expected = vec![format!("dry {volume}"), format!("dry {claimed}"), volume];
+    expected.extend([format!("dry {claimed}"), claimed.to_owned()]);
+    assert_eq!(sent, expected);
+    let volume = on.read(&format!("pv/{made}"));
+    assert_eq!(volume["spec"]["persistentVolumeReclaimPolicy"], "Retain");
+    assert_eq!(volume["spec"]["csi"]["volumeHandle"], *disk);
+    let terms = &volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"];
+    assert_eq!(terms[0]["matchExpressions"][0]["values"], json!(["us-central1-a"]));
+
+    // A pod has the very disk.
+    let mut user = pod("user", "back");
+    user["spec"]["nodeName"] = json!("node-1");
+    on.create(&user);
+    eventually("the disk is attached", || cloud.nodes_of(&disk) == ["node-1"]);
+    assert!(!cloud.operations_on(&disk).contains(&"delete".to_owned()));
+
+    // Again, there is nothing to do; and there is a way back.
+    let before = on.cluster.mark();
+    let again = admin.run(&args).ends(0);
+    assert!(again.stderr.contains("is bound to"), "{}", again.stderr);
+    assert!(admin.sent(before).is_empty());
+    let told = admin.refused(5, &["undo", "1", "--yes"]);
+    assert!(told.json.to_string().contains("delete pvc"), "{:#}", told.json);
 }

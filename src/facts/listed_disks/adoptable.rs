@@ -1,0 +1,102 @@
+//! Whether a listed disk may be given to a claim: only one that no cluster needs.
+
+use super::{DiskFate, Inventory};
+use crate::facts::disks_of_cluster::{DiskKeys, DiskNaming, uids_beginning};
+use crate::listings::{Attached, Disk};
+use crate::model::{ObjectRef, Text, first_of};
+
+/// Why a disk is not one that no cluster needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Needed {
+    /// A volume of the cluster with this number names it.
+    ByVolume(usize, ObjectRef),
+    /// Something else, in words.
+    Otherwise(String),
+}
+
+impl Inventory<'_> {
+    /// Returns what is not certain about a disk that no cluster needs.
+    ///
+    /// # Errors
+    /// What needs the disk, or may need it.
+    pub fn adoptable(&self, disk: &Disk) -> Result<Vec<String>, Needed> {
+        self.named_by(disk)?;
+        let needed = |why: &str| Err(Needed::Otherwise(why.to_owned()));
+        match &disk.attached {
+            Attached::No if self.is_taken(disk) => {
+                needed("another row about it says that it is in use")
+            }
+            Attached::No => self.unneeded(disk),
+            Attached::To(machines) => {
+                let machines: Vec<_> = machines.iter().map(|it| &**it).collect();
+                needed(&format!("at the provider it is attached to {}", first_of(&machines, 3)))
+            }
+            Attached::Held(state) => needed(&format!("its state at the provider is {state}")),
+            Attached::Unknown => needed("the listing does not tell whether a machine has it"),
+        }
+    }
+
+    fn named_by(&self, disk: &Disk) -> Result<(), Needed> {
+        let keys = DiskKeys::of(disk);
+        for (number, cluster) in self.clusters.iter().enumerate() {
+            let of = |it: &Text| format!(" of cluster {it}");
+            let of = cluster.name.as_ref().map(of).unwrap_or_default();
+            match cluster.naming(&keys) {
+                DiskNaming::Not => {}
+                DiskNaming::Named(Some(volume)) => {
+                    let volume = cluster.volumes[volume as usize].reference.object();
+                    return Err(Needed::ByVolume(number, volume));
+                }
+                DiskNaming::Named(None) => {
+                    return Err(Needed::Otherwise(format!(
+                        "an attachment, a snapshot, an inline volume or a record of kept backend volumes{of} names it"
+                    )));
+                }
+                DiskNaming::Maybe => {
+                    return Err(Needed::Otherwise(format!(
+                        "a volume{of} may name it: what that one names is not fully known"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn unneeded(&self, disk: &Disk) -> Result<Vec<String>, Needed> {
+        let needed = |why: String| Err(Needed::Otherwise(why));
+        let Some(made) = &disk.made else {
+            return needed("nothing shows that Kubernetes made it".to_owned());
+        };
+        let uids = made.uid.as_deref().and_then(uids_beginning);
+        if uids.is_some_and(|uids| self.clusters.iter().any(|it| it.has_claim(&uids))) {
+            return needed("the claim that it was made for exists".to_owned());
+        }
+        match self.fate(disk) {
+            DiskFate::Orphan { of, doubt } => {
+                let word = "by --all-clusters, no cluster that was not given needs it";
+                Ok(doubt.into_iter().chain(of.is_none().then(|| word.to_owned())).collect())
+            }
+            DiskFate::Unattributed => needed(
+                "unknown which cluster made it: give every cluster that uses the account, with --beside and \
+                 --all-clusters"
+                    .to_owned(),
+            ),
+            DiskFate::OfAnother => {
+                let tags: Vec<_> = made.clusters.iter().map(|it| &**it).collect();
+                needed(format!(
+                    "a cluster that is not given made it ({}): give it with --beside; of one that was thrown away, \
+                     --cluster-tag gives what it wrote on its disks",
+                    first_of(&tags, 3)
+                ))
+            }
+            DiskFate::Elsewhere => needed(
+                "it is in a region or project in which its cluster has neither nodes nor volumes"
+                    .to_owned(),
+            ),
+            DiskFate::TooYoung => {
+                needed("it was just made: a PersistentVolume for it may appear yet".to_owned())
+            }
+            DiskFate::Gap(gap) => needed(format!("{} was not read: {}", gap.kind, gap.reason)),
+        }
+    }
+}
