@@ -148,6 +148,7 @@ impl InventoryArgs {
                 }
             }
         }
+        inventory.add_own();
         let report = judge_inventory(inventory, settings);
         let now = clusters.iter().filter_map(DisksOfCluster::clock).max();
         found.gaps.extend(inventory_gaps(&report, names));
