@@ -477,7 +477,7 @@ impl ProgressLine {
         }
         let mut line = String::from("reading");
         for (kind, count) in intake.seen() {
-            let _ = write!(line, "  {} {count}", kind.plural());
+            let _ = write!(line, "  {} {count}", kind.resource());
         }
         self.say(line);
     }

@@ -450,12 +450,14 @@ impl<'a> Inventory<'a> {
         }
     }
 
-    /// Whether the disk exists for less than `older-than`, by the newest view.
+    /// Whether the disk exists, or is out of use, for less than `older-than`, by the newest view.
     pub fn is_young(&self, disk: &Disk) -> bool {
         let least = self.settings.thresholds.get(Threshold::OlderThan);
-        disk.created
+        let used_until = disk.lies_in().and_then(|it| it.1.used_until);
+        let since = disk.created.map(|created| used_until.map_or(created, |it| it.max(created)));
+        since
             .zip(self.now)
-            .is_none_or(|(created, now)| (now - created).to_std().is_ok_and(|it| it < least))
+            .is_none_or(|(since, now)| (now - since).to_std().is_ok_and(|it| it < least))
     }
 
     /// Says whose a disk is; `makers` are the clusters that may have made it. A text that two clusters have identifies
