@@ -179,7 +179,7 @@ impl AuditArgs {
             let mut judged = JudgedClusters::read(&inputs, &settings, &look).await?;
             judged.note_absent_namespaces()?;
             let repeated = RepeatedFlags::default();
-            let disks = match self.inventory.is_asked_for() {
+            let disks = match self.inventory.is_asked_for() || judged.has_own_disks() {
                 true => Some(judged.compare_with(&self.inventory, &settings)?),
                 false => None,
             };
@@ -193,9 +193,10 @@ impl AuditArgs {
         let mut collected = collect(from, &settings, None).await?;
         self.selection.settle(&named, &mut collected, &mut settings).await?;
         note_unknown_drivers(&mut collected, &settings);
-        let disks = match self.inventory.is_asked_for() {
+        let cluster = &collected.intake.cluster;
+        let has_own = cluster.inventory_disks().next().is_some();
+        let disks = match self.inventory.is_asked_for() || has_own {
             true => {
-                let cluster = &collected.intake.cluster;
                 let named = disks_of_cluster(None, &collected.assessor, cluster, &settings);
                 Some(inventory::judge(&self.inventory, &[named], &[], &settings)?)
             }
@@ -218,6 +219,7 @@ impl AuditArgs {
         self.judgement.take_into(&mut settings);
         let (scope, named) = self.selection.parse()?;
         settings.scope = scope;
+        settings.reads_inventories = !self.watch;
         Ok((settings, named))
     }
 

@@ -19,6 +19,7 @@ use futures::try_join;
 use indicatif::{ProgressBar, ProgressStyle};
 pub(super) use tell::{
     gap_lines, gap_names, notes, tell, tell_gaps, tell_notes, tell_permissions, tell_read_again,
+    unread_inventories,
 };
 use tokio::sync::mpsc;
 
@@ -29,7 +30,7 @@ use crate::{
     cluster::Cx,
     dump::{DumpError, DumpWriter, Input, Replace},
     facts,
-    model::{self, Kind, ObjectKey, Question, Recording, Settings, Text, Time},
+    model::{self, INVENTORY_SYSTEMS, Kind, ObjectKey, Question, Recording, Settings, Text, Time},
     output::{publish, repeated::RepeatedFlags, wire::Finding},
     remedies::snapshot_first,
     rules::{Assessor, REGISTRY, UnreadGap},
@@ -132,7 +133,8 @@ fn kinds_for(settings: &Settings) -> Vec<Kind> {
         Some(_) => snapshot_first::NEEDS,
         None => &[],
     };
-    let all: BTreeSet<_> = kinds().into_iter().chain(first.iter().copied()).collect();
+    let own = INVENTORY_SYSTEMS.iter().map(|it| it.kind).filter(|_| settings.reads_inventories);
+    let all: BTreeSet<_> = kinds().into_iter().chain(first.iter().copied()).chain(own).collect();
     all.into_iter().collect()
 }
 
@@ -210,6 +212,7 @@ pub(super) async fn collect(
     }
     Box::pin(collected.look_beside(connection, settings)).await?;
     collected.blind = collected.assessor.unread(&collected.intake.cluster);
+    collected.notes.extend(unread_inventories(&collected.intake.cluster));
     collected.saved = collected.intake.finish_saving().map_err(dump_failure)?;
     Ok(collected)
 }
@@ -474,7 +477,7 @@ impl ProgressLine {
         }
         let mut line = String::from("reading");
         for (kind, count) in intake.seen() {
-            let _ = write!(line, "  {} {count}", kind.plural());
+            let _ = write!(line, "  {} {count}", kind.resource());
         }
         self.say(line);
     }

@@ -226,6 +226,6 @@ pub fn formats(names: &'static [&'static str]) -> ArgValueCandidates {
 
 /// Returns the names of resources that a dump can hold, and `all`.
 pub fn resources() -> Vec<CompletionCandidate> {
-    let plural = Kind::ALL.into_iter().filter(|kind| kind.is_listed()).map(Kind::plural);
+    let plural = Kind::ALL.into_iter().filter(|kind| kind.is_listed()).map(Kind::resource);
     plural.chain(["all"]).map(CompletionCandidate::new).collect()
 }

@@ -43,7 +43,7 @@ pub struct DumpArgs {
 
 impl DumpArgs {
     pub(super) async fn run(self, connection: &ConnectionArgs) -> Result<Exit, Failure> {
-        let mut settings = Settings::default();
+        let mut settings = Settings { reads_inventories: true, ..Settings::default() };
         self.record.take_into(&mut settings);
         if let Some(inputs) = self.clusters.inputs(&self.dump, connection)? {
             return self.several(&inputs, connection, &settings).await;

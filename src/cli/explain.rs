@@ -417,9 +417,14 @@ fn list_findings(out: &mut dyn Write) -> io::Result<()> {
 /// Prints the commands that list the disks of each driver.
 fn list_commands(out: &mut dyn Write, listings: &[ListingCommand]) -> io::Result<()> {
     let mut files = Vec::new();
-    for ListingCommand { driver, volumes, commands, tells } in listings {
+    for ListingCommand { driver, volumes, commands, tells, own } in listings {
         let driver = escape_control(driver);
         writeln!(out, "{driver}: {}", counted(*volumes, "volume"))?;
+        if let Some(system) = own {
+            let resource = system.kind.resource();
+            writeln!(out, "  its disks lie in the cluster: audit reads {resource} without a file")?;
+            continue;
+        }
         for command in commands {
             let file = format!("disks-{}.json", files.len() + 1);
             writeln!(out, "  {command} > {file}")?;
@@ -432,7 +437,8 @@ fn list_commands(out: &mut dyn Write, listings: &[ListingCommand]) -> io::Result
         writeln!(out, "  {told}")?;
     }
     if files.is_empty() {
-        return writeln!(out, "no driver was found whose disks a provider lists");
+        let none = "no driver was found whose disks a provider lists";
+        return if listings.is_empty() { writeln!(out, "{none}") } else { Ok(()) };
     }
     let files = files.join(" --inventory ");
     writeln!(out, "\nThen: {} audit --inventory {files}", program())

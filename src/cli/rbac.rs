@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     journal::kept_backend::CONFIG_MAP,
-    model::{CUSTOM_KINDS, Kind, Recording},
+    model::{CUSTOM_KINDS, INVENTORY_SYSTEMS, Kind, Recording},
     output::list,
     watch::policy::{PolicyFile, PolicySource, WatchPolicy, acting::ReconcilerName},
 };
@@ -51,6 +51,9 @@ pub struct RbacArgs {
     /// Also grant reading this Secret, with which a driver deletes volumes: the command checks that it exists; can be repeated
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with = "check", value_parser = secret)]
     secret: Vec<(String, String)>,
+    /// With `audit`: also what reads the disks of storage systems whose inventory lies in the cluster
+    #[arg(long)]
+    inventory: bool,
     /// Grant what concerns records in this namespace instead of kube-system: that of kept backend volumes, and announcements
     #[arg(long, value_name = "NAMESPACE", value_parser = namespace)]
     record_namespace: Option<String>,
@@ -107,6 +110,11 @@ fn custom_users() -> impl Iterator<Item = Right<'static>> {
         resource: kind.plural,
         name: None,
     })
+}
+
+/// Returns the rights to list the disks of storage systems whose inventory lies in the cluster.
+fn inventories() -> impl Iterator<Item = Right<'static>> {
+    INVENTORY_SYSTEMS.iter().map(|it| Right::of("list", it.kind))
 }
 
 /// Returns all rights of a command except to Secrets: whether one exists is worth knowing, but not worth the right to
@@ -214,9 +222,10 @@ fn role(
     secrets: &[(String, String)],
     namespaced: Vec<NamespacedRights>,
     records: &str,
+    also: BTreeSet<Right<'static>>,
 ) -> Vec<RbacRole> {
     let of_policy = policy.map(rights_of_policy).unwrap_or_default();
-    let all = rights(command).into_iter().chain(of_policy).collect();
+    let all = rights(command).into_iter().chain(of_policy).chain(also).collect();
     let of_cluster = Some(rules(all)).filter(|rules| !rules.is_empty());
     // Policies with Leases of their own have roles of their own.
     let election = policy.and_then(|it| it.leader_election.as_ref());
@@ -284,6 +293,10 @@ impl RbacArgs {
         if !self.act.is_empty() && *self.command != table::WATCH {
             return Err(Failure::usage("--act is only that of `rbac watch`"));
         }
+        if self.inventory && *self.command != table::AUDIT {
+            return Err(Failure::usage("--inventory is only that of `rbac audit`"));
+        }
+        let also: BTreeSet<_> = inventories().filter(|_| self.inventory).collect();
         let acting = of_policy::acting(policy.as_ref(), &self.act);
         if self.record_namespace.is_some() && !self.command.has_records() {
             let reason = format!("rbac {} neither creates nor lists records", self.command.name);
@@ -304,10 +317,12 @@ impl RbacArgs {
                 acting: &acting,
                 namespaced: &namespaced,
                 records,
+                also,
             };
             return check::check(connection, wanted).await;
         }
-        let mut roles = role(self.command, policy.as_ref(), &self.secret, namespaced, records);
+        let mut roles =
+            role(self.command, policy.as_ref(), &self.secret, namespaced, records, also);
         roles.extend(of_policy::roles_of(&acting, policy.as_ref(), records));
         terminal::print(|out| {
             for (index, role) in roles.iter().enumerate() {

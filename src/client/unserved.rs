@@ -69,11 +69,19 @@ impl Discovery {
             let unserved = self.prove_unserved(kinds, kind).await;
             return unserved.map(|()| None).map_err(|reason| unknown(&reason));
         };
-        let known = versions.iter().find(|it| kind.versions().contains(&it.version.as_str()));
-        known.map(|it| Some(it.version.clone())).ok_or_else(|| {
-            let versions: Vec<_> = versions.iter().map(|it| it.version.as_str()).collect();
-            format!("it is served as {} only, whose fields are not known", versions.join(", "))
-        })
+        known_version(kind, versions).map(Some)
+    }
+
+    /// Returns the version in which a kind is read that discovery lists; `None` where it lists none, and where it fails:
+    /// that proves nothing.
+    ///
+    /// # Errors
+    ///
+    /// Why a kind that is served cannot be read.
+    pub async fn listed_version_of(&self, kind: Kind) -> Result<Option<String>, String> {
+        let Ok(kinds) = self.kinds().await else { return Ok(None) };
+        let versions = kinds.versions(kind.group().name, kind.plural());
+        versions.map(|it| known_version(kind, it)).transpose()
     }
 
     /// Returns the version in which a custom kind is read, whose fields are looked for in any;
@@ -197,6 +205,15 @@ impl Discovery {
         }
         Ok(resources)
     }
+}
+
+/// Returns the first version of a kind whose fields are known.
+fn known_version(kind: Kind, versions: &[ServedVersion]) -> Result<String, String> {
+    let known = versions.iter().find(|it| kind.versions().contains(&it.version.as_str()));
+    known.map(|it| it.version.clone()).ok_or_else(|| {
+        let versions: Vec<_> = versions.iter().map(|it| it.version.as_str()).collect();
+        format!("it is served as {} only, whose fields are not known", versions.join(", "))
+    })
 }
 
 fn unknown(reason: &str) -> String {

@@ -6,9 +6,10 @@ use super::store::{Cluster, object_key};
 use super::table::Tables;
 use super::{ClustersBeside, Dirty, Subject};
 use crate::model::{
-    AdmissionObject, Answer, Attachment, AttributesClass, BackendKey, Claim, CsiDriver, CsiNode,
-    KeptBackend, Kind, Lease, Namespace, Node, ObjectId, ObjectKey, PodUse, Question,
-    SnapshotContent, StatefulSet, StorageClass, Text, Uid, Volume, VolumeSnapshot, Workload,
+    AdmissionObject, Answer, Attachment, AttributesClass, BackendKey, Claim, ClaimKey, CsiDriver,
+    CsiNode, InventoryDisk, KeptBackend, Kind, Lease, Namespace, Node, ObjectId, ObjectKey, PodUse,
+    Question, SnapshotContent, StatefulSet, StorageClass, Text, Uid, Volume, VolumeSnapshot,
+    Workload,
 };
 
 impl Cluster {
@@ -35,6 +36,16 @@ impl Cluster {
     /// Sets what the clusters beside this one name now.
     pub fn set_beside(&mut self, beside: ClustersBeside) {
         self.beside = Some(beside);
+    }
+
+    /// Returns a claim by its key, if it was read.
+    pub fn claim_named(&self, key: &ClaimKey) -> Option<&Claim> {
+        self.tables.claims.named(Kind::PersistentVolumeClaim, &key.namespace, &key.name)
+    }
+
+    /// The disks of storage systems whose inventory lies in the cluster.
+    pub fn inventory_disks(&self) -> impl Iterator<Item = &InventoryDisk> {
+        self.tables.inventory_disks.iter().map(|(_, disk)| disk)
     }
 
     /// Number of volumes and of claims.

@@ -31,14 +31,16 @@ pub enum Coverage {
     Gap(Gap),
     /// The server does not serve it: no objects exist.
     NotServed,
-    /// Not read, and a gap only for rules about the guard that need it.
+    /// Not read, and a gap only for rules about the guard that need it; no gap of an inventory that lies in the cluster.
     Withheld(Gap),
 }
 
 impl Coverage {
-    /// The coverage of a kind that a dump lacks or holds in part: `Withheld` for the guard, which few dumps hold.
+    /// The coverage of a kind that a dump lacks or holds in part: `Withheld` for the guard and for inventories, which few
+    /// dumps hold.
     pub fn unread(gap: Gap) -> Self {
-        if gap.kind.is_of_guard() { Self::Withheld(gap) } else { Self::Gap(gap) }
+        let is_aside = gap.kind.is_of_guard() || gap.kind.is_inventory();
+        if is_aside { Self::Withheld(gap) } else { Self::Gap(gap) }
     }
 }
 

@@ -6,9 +6,9 @@ use super::table::Linked;
 use super::{Cluster, Dirty, Subject, places};
 use crate::model::{
     AdmissionObject, Attachment, AttachmentSource, AttributesClass, Autoscaler, Claim, ClaimKey,
-    ClaimPhase, CsiDriver, CsiNode, Event, Kind, Lease, Namespace, Node, ObjectId, PodUse,
-    SnapshotClass, SnapshotContent, SnapshotSource, StorageClass, Text, Volume, VolumeSnapshot,
-    Workload, split_ordinal,
+    ClaimPhase, CsiDriver, CsiNode, Event, InventoryDisk, Kind, Lease, Namespace, Node, ObjectId,
+    PodUse, SnapshotClass, SnapshotContent, SnapshotSource, StorageClass, Text, Volume,
+    VolumeSnapshot, Workload, split_ordinal,
 };
 
 impl Linked for Volume {
@@ -367,6 +367,14 @@ impl Linked for Event {
         // The source of an event is the driver that acted.
         dirty.all_drivers = true;
     }
+}
+
+impl Linked for InventoryDisk {
+    // Found by going through all of them, which a comparison does once.
+    fn index(&self, _: EntryChange, _: ObjectId, _: &mut Indexes) {}
+
+    // No rule about a single object judges what rests on one.
+    fn touch(&self, _: ObjectId, _: &Cluster, _: &mut Dirty) {}
 }
 
 impl Linked for Namespace {

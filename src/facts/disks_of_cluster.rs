@@ -5,12 +5,14 @@ use std::ops::RangeInclusive;
 
 use hashbrown::{HashMap, HashSet};
 
+use super::inventory_counts::OwnDisks;
 use super::{cluster_identity, kept_record_read, quoted, storage_references};
 use crate::cluster::{Cluster, Cx, Placed as _, ReferencingVolume, StorageReference};
 use crate::drivers::{self, Reach};
 use crate::listings::{Disk, provider};
 use crate::model::{
-    AttachmentSource, Kind, NodeAffinity, ObjectId, Phase, Text, Time, Uid, migrated_driver,
+    AttachmentSource, InventorySystem, Kind, NodeAffinity, ObjectId, Phase, Text, Time, Uid,
+    migrated_driver,
 };
 
 /// The kinds on which it rests that a disk is named by nothing.
@@ -51,6 +53,8 @@ pub struct DisksOfCluster {
     controlled: BTreeSet<Text>,
     /// The drivers whose controllers were seen, and which write no cluster on their disks although they could.
     pub unmarked: Vec<Text>,
+    /// The disks that lie in the cluster itself.
+    pub own: OwnDisks,
 }
 
 /// The commands that list the disks of a driver.
@@ -64,6 +68,8 @@ pub struct ListingCommand {
     pub commands: Vec<String>,
     /// What their answers tell, and what not.
     pub tells: &'static str,
+    /// The system whose inventory lies in the cluster, so that it is read without a file.
+    pub own: Option<&'static InventorySystem>,
 }
 
 /// A `PersistentVolume`, as listings are compared with it.
@@ -216,9 +222,13 @@ impl DisksOfCluster {
                 volumes: volumes.get(driver).copied().unwrap_or_default(),
                 commands: commands.into_iter().filter(|it| !it.is_empty()).collect(),
                 tells: lists.tells,
+                own: InventorySystem::of_driver(driver),
             }
         };
-        drivers.into_iter().filter(|it| !drivers::family(it).is_of_cluster()).map(command).collect()
+        let is_listed = |it: &&Text| {
+            !drivers::family(it).is_of_cluster() || InventorySystem::of_driver(it).is_some()
+        };
+        drivers.into_iter().filter(is_listed).map(command).collect()
     }
 
     /// Files a reference under its keys. A volume comes before what else names the same.

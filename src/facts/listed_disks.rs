@@ -4,11 +4,10 @@ mod adoptable;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use serde::{Deserialize, Serialize};
-
 use super::disks_of_cluster::{
     DiskKeys, DiskNaming, DisksOfCluster, NamedDisk, last_part, uids_beginning,
 };
+use super::inventory_counts::InventoryCounts;
 use crate::listings::{Attached, Disk, Listing, Made, provider};
 use crate::model::{BackendKey, Bytes, Kind, Settings, Text, Threshold, Time};
 
@@ -56,40 +55,6 @@ pub struct KnownIdentity {
     pub value: Text,
     /// How it is known.
     pub source: IdentitySource,
-}
-
-/// Numbers of disks, by what came of them, as reports have them.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "camelCase")]
-pub struct InventoryCounts {
-    /// Disks in all listings.
-    pub listed: usize,
-    /// Those that a cluster names.
-    pub named: usize,
-    /// Those that a cluster may name: something of it has an unknown disk of that provider.
-    pub may_be_named: usize,
-    /// Those that a machine has, or may have again.
-    pub attached: usize,
-    /// Those of which the listing does not tell whether a machine has them.
-    pub attachment_unknown: usize,
-    /// Those that nothing shows to be made by Kubernetes.
-    pub not_kubernetes: usize,
-    /// Those whose claim exists.
-    pub claimed: usize,
-    /// Those of clusters that are not given.
-    pub of_other_clusters: usize,
-    /// Those of a given cluster in a region or project where it has neither nodes nor volumes.
-    pub elsewhere: usize,
-    /// Those that were made after the view of a cluster, or shortly before it.
-    pub too_young: usize,
-    /// Those that a gap keeps from being judged.
-    pub not_judged: usize,
-    /// Disks that no cluster needs.
-    pub orphans: usize,
-    /// Disks of which no cluster is known.
-    pub unattributed: usize,
 }
 
 /// A listing while it is read: nothing of it counts before it ends well.
@@ -173,6 +138,8 @@ pub struct Inventory<'a> {
     /// The clusters that have an identity, with its driver.
     identified: BTreeSet<(usize, Text)>,
     pub left: HashMap<BackendKey, Disk>,
+    /// The disks that lie in a cluster and that nothing names, each with the number of that cluster.
+    pub own: Vec<(usize, &'a Disk)>,
     /// Disks that are no orphans by one of their rows.
     taken: HashSet<u64>,
     /// Drivers of disks without any mark: their listing is not filtered by one.
@@ -223,6 +190,7 @@ impl<'a> Inventory<'a> {
             identities,
             identified,
             left: HashMap::new(),
+            own: Vec::new(),
             taken: HashSet::new(),
             unmarked: BTreeSet::new(),
             has_failed: false,
@@ -427,23 +395,8 @@ impl<'a> Inventory<'a> {
             None if makers.is_empty() => all.collect(),
             None => makers,
         };
-        for number in &may_own {
-            let cluster = &self.clusters[*number];
-            let gap = |kind, reason: &str| {
-                let reason = reason.to_owned();
-                DiskFate::Gap(NotJudged { cluster: *number, kind, reason })
-            };
-            let before =
-                cluster.clock.map(|it| it - self.settings.thresholds.get(Threshold::BackendGap));
-            if disk.created.zip(before).is_some_and(|(created, before)| created > before) {
-                return DiskFate::TooYoung;
-            }
-            if let Some((kind, reason)) = &cluster.unread {
-                return gap(*kind, reason);
-            }
-            if before.is_none() {
-                return gap(Kind::PersistentVolume, "the time of the view is unknown");
-            }
+        if let Some(fate) = may_own.iter().find_map(|it| self.held_back(*it, disk)) {
+            return fate;
         }
         if owner.is_none() && !self.words.are_all {
             return DiskFate::Unattributed;
@@ -464,12 +417,51 @@ impl<'a> Inventory<'a> {
         DiskFate::Orphan { of: owner, doubt }
     }
 
-    /// Whether the disk exists for less than `older-than`, by the newest view.
+    /// Judges a disk that is left and lies in a cluster, which is its identity.
+    pub fn fate_of_own(&self, cluster: usize, disk: &Disk) -> DiskFate {
+        if let Some(fate) = self.held_back(cluster, disk) {
+            return fate;
+        }
+        let is_shared = disk.lies_in().is_some_and(|(system, _)| system.is_shared);
+        let doubt = if disk.created.is_none() {
+            Some("unknown when it was made".to_owned())
+        } else if is_shared && !self.words.are_all {
+            Some("another cluster may have imported what is behind it".to_owned())
+        } else {
+            None
+        };
+        DiskFate::Orphan { of: Some(cluster), doubt }
+    }
+
+    /// Returns why a disk cannot be judged by the view of a cluster that may have made it.
+    fn held_back(&self, number: usize, disk: &Disk) -> Option<DiskFate> {
+        let cluster = &self.clusters[number];
+        let gap = |kind, reason: &str| {
+            let reason = reason.to_owned();
+            Some(DiskFate::Gap(NotJudged { cluster: number, kind, reason }))
+        };
+        let before =
+            cluster.clock.map(|it| it - self.settings.thresholds.get(Threshold::BackendGap));
+        if disk.created.zip(before).is_some_and(|(created, before)| created > before) {
+            return Some(DiskFate::TooYoung);
+        }
+        if let Some((kind, reason)) = &cluster.unread {
+            return gap(*kind, reason);
+        }
+        match before {
+            Some(_) => None,
+            None => gap(Kind::PersistentVolume, "the time of the view is unknown"),
+        }
+    }
+
+    /// Whether the disk exists, or is out of use, for less than `older-than`, by the newest view.
     pub fn is_young(&self, disk: &Disk) -> bool {
         let least = self.settings.thresholds.get(Threshold::OlderThan);
-        disk.created
+        let used_until = disk.lies_in().and_then(|it| it.1.used_until);
+        let since = disk.created.map(|created| used_until.map_or(created, |it| it.max(created)));
+        since
             .zip(self.now)
-            .is_none_or(|(created, now)| (now - created).to_std().is_ok_and(|it| it < least))
+            .is_none_or(|(since, now)| (now - since).to_std().is_ok_and(|it| it < least))
     }
 
     /// Says whose a disk is; `makers` are the clusters that may have made it. A text that two clusters have identifies

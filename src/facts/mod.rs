@@ -11,11 +11,13 @@ mod driver_volumes;
 mod event;
 mod finalizer;
 mod in_use;
+mod inventory_counts;
 mod listed_disks;
 mod neighbours;
 mod node;
 mod obstacle;
 mod other_users;
+mod own_disks;
 mod owned;
 mod owner;
 mod pending_claim;
@@ -72,9 +74,8 @@ pub(crate) use in_use::{
     claim_workloads, conflicting_pods, data_effect, data_effect_with, deployment_of, pod_users,
     template_of, unsafe_to_delete, upstream_in_use,
 };
-pub(crate) use listed_disks::{
-    DiskFate, Inventory, InventoryCounts, InventoryWords, KnownIdentity, Needed,
-};
+pub(crate) use inventory_counts::InventoryCounts;
+pub(crate) use listed_disks::{DiskFate, Inventory, InventoryWords, KnownIdentity, Needed};
 pub(crate) use neighbours::{
     Nearness, SharedStorage, excludes_in_a_pod, first_destroyer, kept_record_read, lies,
     lies_beyond, neighbours,
@@ -88,6 +89,7 @@ pub(crate) use obstacle::{ALIVE_AND_STUCK, GuardRefusal, guard_refusal, obstacle
 pub(crate) use other_users::{
     NO_OTHER_USERS, OtherUser, OtherUsers, operator_mark, other_users, other_users_of_name,
 };
+pub(crate) use own_disks::own_disks;
 pub(crate) use owned::{
     OwnerPresence, Ownership, controller_of, is_doomed, owner_presence, ownership,
 };

@@ -11,7 +11,9 @@ mod shape;
 pub(crate) use providers::provider;
 pub(crate) use read::{Listing, ListingError, ListingInput, read};
 
-use crate::model::{Attributes, BackendKey, Bytes, ClaimKey, Text, Time};
+use crate::model::{
+    Attributes, BackendKey, Bytes, ClaimKey, InventoryDisk, InventorySystem, Text, Time,
+};
 
 /// A disk, an access point or an image that a provider has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub struct Disk {
     pub made: Option<Made>,
     /// Its tags, labels or metadata.
     pub tags: Box<[(Text, Text)]>,
+    /// The object that shows it, of a disk that lies in a cluster.
+    pub object: Option<Box<InventoryDisk>>,
 }
 
 /// Whether a machine has a disk.
@@ -82,7 +86,34 @@ impl Disk {
             zone: None,
             made: None,
             tags: Box::default(),
+            object: None,
         }
+    }
+
+    /// Returns a disk that lies in a cluster, as a volume of this driver names it.
+    pub fn in_cluster(object: &InventoryDisk, driver: &str) -> Self {
+        // A copy may have the name of its source behind its own.
+        let name = Some(&*object.name).filter(|it| it.starts_with("pvc-") && !object.is_imported);
+        let made = provider(driver).made(name, &[]);
+        Self {
+            attributes: object.attributes.clone(),
+            size: object.size,
+            created: object.created,
+            attached: object.held.clone().map_or(Attached::No, Attached::Held),
+            made: made.map(|it| Made {
+                claim: object.claim.clone(),
+                volume: name.map(Text::from),
+                ..it
+            }),
+            object: Some(Box::new(object.clone())),
+            ..Self::new(driver, object.handle())
+        }
+    }
+
+    /// Returns the system in whose inventory it lies, with its object there.
+    pub fn lies_in(&self) -> Option<(&'static InventorySystem, &InventoryDisk)> {
+        let object = self.object.as_deref()?;
+        Some((InventorySystem::of_kind(object.kind)?, object))
     }
 
     /// Returns the value of a tag.

@@ -11,6 +11,7 @@ mod custom_kind;
 mod fact;
 mod field_selector;
 mod finding;
+mod inventory_disk;
 mod metadata;
 mod node;
 mod object;
@@ -49,6 +50,8 @@ pub(crate) use fact::{
 pub(crate) use field_selector::FieldSelector;
 pub(crate) use finding::{CausedBy, Evidence, Offer, RuleId, Verdict, VolumeColumns};
 pub use finding::{ClearedFinding, Finding, FindingEvent, Severity, VerdictState};
+pub(crate) use inventory_disk::INVENTORY_SYSTEMS;
+pub use inventory_disk::{InventoryDisk, InventorySystem};
 pub(crate) use metadata::{ANNOUNCED, FieldManager};
 pub use metadata::{
     FieldManagers, FieldOwner, Labels, Managed, ManagedField, Metadata, OwnerReference,

@@ -121,6 +121,13 @@ const GROUP_SNAPSHOT: ApiGroup =
 const META: ApiGroup = ApiGroup { name: "meta.k8s.io", version: "v1" };
 const ADMISSION: ApiGroup = ApiGroup { name: "admissionregistration.k8s.io", version: "v1" };
 const TOOL: ApiGroup = ApiGroup { name: "storage.kubectl.dev", version: "v1alpha1" };
+const LONGHORN: ApiGroup = ApiGroup { name: "longhorn.io", version: "v1beta2" };
+const OPENEBS_LVM: ApiGroup = ApiGroup { name: "local.openebs.io", version: "v1alpha1" };
+const OPENEBS_ZFS: ApiGroup = ApiGroup { name: "zfs.openebs.io", version: "v1" };
+const TOPOLVM: ApiGroup = ApiGroup { name: "topolvm.io", version: "v1" };
+const LEGACY_TOPOLVM: ApiGroup = ApiGroup { name: "topolvm.cybozu.com", version: "v1" };
+const DIRECTPV: ApiGroup = ApiGroup { name: "directpv.min.io", version: "v1beta1" };
+const TRIDENT: ApiGroup = ApiGroup { name: "trident.netapp.io", version: "v1" };
 const AUTHORIZATION: ApiGroup = ApiGroup { name: "authorization.k8s.io", version: "v1" };
 
 /// The names of a kind in the API.
@@ -204,6 +211,20 @@ kinds! {
     SubjectAccessReview: "SubjectAccessReview", "subjectaccessreviews", "sar", AUTHORIZATION, cluster_wide;
     /// Kind of a disk at its provider, which no API server has: its name is the handle.
     BackendVolume: "BackendVolume", "backendvolumes", "disk", TOOL, cluster_wide;
+    /// Kind of the disks of Longhorn. Its plural is a common word: it and the following have no short name but the whole.
+    LonghornVolume: "Volume", "volumes", "volumes.longhorn.io", LONGHORN, namespaced;
+    /// Kind of the disks of OpenEBS LVM.
+    LvmVolume: "LVMVolume", "lvmvolumes", "lvmvolumes.local.openebs.io", OPENEBS_LVM, namespaced;
+    /// Kind of the disks of OpenEBS ZFS.
+    ZfsVolume: "ZFSVolume", "zfsvolumes", "zfsvolumes.zfs.openebs.io", OPENEBS_ZFS, namespaced;
+    /// Kind of the disks of TopoLVM.
+    TopoLvmVolume: "LogicalVolume", "logicalvolumes", "logicalvolumes.topolvm.io", TOPOLVM, cluster_wide;
+    /// Kind of the disks of TopoLVM under its first name.
+    LegacyTopoLvmVolume: "LogicalVolume", "logicalvolumes", "logicalvolumes.topolvm.cybozu.com", LEGACY_TOPOLVM, cluster_wide;
+    /// Kind of the disks of DirectPV.
+    DirectPvVolume: "DirectPVVolume", "directpvvolumes", "directpvvolumes.directpv.min.io", DIRECTPV, cluster_wide;
+    /// Kind of the disks of Trident.
+    TridentVolume: "TridentVolume", "tridentvolumes", "tridentvolumes.trident.netapp.io", TRIDENT, namespaced;
 }
 
 impl Kind {
@@ -226,7 +247,7 @@ impl Kind {
             (names.plural == resource
                 || names.kind.eq_ignore_ascii_case(resource)
                 || names.short == resource)
-                && group.is_none_or(|group| group == names.group.name)
+                && group.map_or(!known.is_inventory(), |group| group == names.group.name)
         })
     }
 
@@ -238,6 +259,11 @@ impl Kind {
     /// Returns the resource in request paths and RBAC rules.
     pub const fn plural(self) -> &'static str {
         self.names().plural
+    }
+
+    /// Returns the resource as messages and dumps name it: with its group where its plural alone may be another's.
+    pub const fn resource(self) -> &'static str {
+        if self.is_inventory() { self.short() } else { self.plural() }
     }
 
     /// Returns the name that kubectl users type.
@@ -279,6 +305,21 @@ impl Kind {
                 | Self::VolumeAttributesClass
                 | Self::ValidatingAdmissionPolicy
                 | Self::ValidatingAdmissionPolicyBinding
+        ) || self.is_inventory()
+    }
+
+    /// Whether objects of the kind are the disks of a storage system that keeps its inventory in the cluster. Only an
+    /// audit and a dump read them; who may not misses nothing else.
+    pub const fn is_inventory(self) -> bool {
+        matches!(
+            self,
+            Self::LonghornVolume
+                | Self::LvmVolume
+                | Self::ZfsVolume
+                | Self::TopoLvmVolume
+                | Self::LegacyTopoLvmVolume
+                | Self::DirectPvVolume
+                | Self::TridentVolume
         )
     }
 
@@ -292,6 +333,11 @@ impl Kind {
             | Self::VolumeSnapshotClass
             | Self::ValidatingAdmissionPolicy
             | Self::ValidatingAdmissionPolicyBinding => &["v1", "v1beta1"],
+            Self::LonghornVolume => &["v1beta2", "v1beta1"],
+            Self::LvmVolume => &["v1alpha1"],
+            Self::ZfsVolume => &["v1", "v1alpha1"],
+            Self::TopoLvmVolume | Self::LegacyTopoLvmVolume | Self::TridentVolume => &["v1"],
+            Self::DirectPvVolume => &["v1beta1"],
             _ => &[],
         }
     }
@@ -380,7 +426,11 @@ mod tests {
     fn every_name_leads_back_to_its_kind() {
         for kind in Kind::ALL {
             assert_eq!(Kind::parse(kind.group().name, kind.name()), Some(kind));
-            for name in [kind.plural(), kind.short(), kind.name()] {
+            let names = match kind.is_inventory() {
+                true => [kind.resource(), kind.short(), kind.resource()],
+                false => [kind.plural(), kind.short(), kind.name()],
+            };
+            for name in names {
                 assert_eq!(Kind::parse_resource(name), Some(kind), "{name}");
             }
         }

@@ -2,9 +2,9 @@
 
 use super::{
     AdmissionObject, Answer, Attachment, AttributesClass, Autoscaler, Claim, CsiDriver, CsiNode,
-    Event, KeptBackend, Kind, Lease, Metadata, Namespace, Node, ObjectKey, PodUse, Question,
-    Sighting, SnapshotClass, SnapshotContent, StatefulSet, StorageClass, Text, Uid, Volume,
-    VolumeSnapshot, Workload,
+    Event, InventoryDisk, KeptBackend, Kind, Lease, Metadata, Namespace, Node, ObjectKey, PodUse,
+    Question, Sighting, SnapshotClass, SnapshotContent, StatefulSet, StorageClass, Text, Uid,
+    Volume, VolumeSnapshot, Workload,
 };
 
 /// The place of a row in its table.
@@ -43,6 +43,10 @@ macro_rules! for_each_row {
             admission_objects: AdmissionObject(AdmissionObject) [
                 ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding
             ] metadata;
+            inventory_disks: InventoryDisk(InventoryDisk) [
+                LonghornVolume LvmVolume ZfsVolume TopoLvmVolume LegacyTopoLvmVolume DirectPvVolume
+                TridentVolume
+            ] scoped name;
         }
     };
 }
@@ -101,11 +105,12 @@ macro_rules! identify {
     (kind of $row:ident: $kind:ident) => { Kind::$kind };
     (kind of $row:ident: $($kind:ident)+) => { $row.kind };
     (namespace of $row:ident: namespace $name:ident) => { Some(&$row.namespace) };
+    (namespace of $row:ident: scoped $name:ident) => { $row.namespace.as_ref() };
     (namespace of $row:ident: $name:ident) => { None };
     (name of $row:ident: $(namespace)? metadata) => { &$row.metadata.name };
-    (name of $row:ident: namespace name) => { &$row.name };
+    (name of $row:ident: $(namespace)? $(scoped)? name) => { &$row.name };
     (metadata of $row:ident: $(namespace)? metadata) => { Some(&$row.metadata) };
-    (metadata of $row:ident: namespace name) => { None };
+    (metadata of $row:ident: $(namespace)? $(scoped)? name) => { None };
 }
 
 // It has no table: it is part of the row of its workload.

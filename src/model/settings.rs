@@ -55,6 +55,8 @@ pub struct Settings {
     /// Asserts that nothing uses a claim but what was checked: no custom resource that could not be listed, and no
     /// software whose mark it has.
     pub no_other_users: bool,
+    /// Reads the disks of storage systems whose inventory lies in the cluster, too.
+    pub reads_inventories: bool,
     /// Takes a snapshot of a claim before it is deleted (`--snapshot-first`).
     pub snapshot_first: Option<SnapshotFirst>,
     /// Allows removing owner references whose kind the server does not serve any more.

@@ -3,12 +3,13 @@
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
-    CronJob, CsiDriver, CsiNode, DaemonSet, Deployment, Event, FoldError, Folded, Folder,
-    HorizontalPodAutoscaler, Job, Lease, Namespace, Node, ObjectIdentity, ObjectKind,
-    PersistentVolume, PersistentVolumeClaim, Pod, ReplicaSet, ReplicationController, SlimObject,
-    StatefulSet, StorageClass, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
-    VolumeAttachment, VolumeAttributesClass, VolumeGroupSnapshotContent, VolumeSnapshot,
-    VolumeSnapshotClass, VolumeSnapshotContent, odd::OddlyRead,
+    CronJob, CsiDriver, CsiNode, DaemonSet, Deployment, DirectPvVolume, Event, FoldError, Folded,
+    Folder, HorizontalPodAutoscaler, Job, Lease, LegacyTopoLvmVolume, LonghornVolume, LvmVolume,
+    Namespace, Node, ObjectIdentity, ObjectKind, PersistentVolume, PersistentVolumeClaim, Pod,
+    ReplicaSet, ReplicationController, SlimObject, StatefulSet, StorageClass, TopoLvmVolume,
+    TridentVolume, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, VolumeAttachment,
+    VolumeAttributesClass, VolumeGroupSnapshotContent, VolumeSnapshot, VolumeSnapshotClass,
+    VolumeSnapshotContent, ZfsVolume, odd::OddlyRead,
 };
 use crate::client::Decoding;
 use crate::cluster::{Change, Doubt, OddObject};
@@ -168,7 +169,8 @@ macro_rules! every_kind {
             VolumeAttachment StatefulSet Deployment ReplicaSet DaemonSet ReplicationController Job
             CronJob HorizontalPodAutoscaler Lease Event VolumeAttributesClass VolumeSnapshot
             VolumeSnapshotContent VolumeSnapshotClass VolumeGroupSnapshotContent Namespace
-            ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding
+            ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding LonghornVolume LvmVolume
+            ZfsVolume TopoLvmVolume LegacyTopoLvmVolume DirectPvVolume TridentVolume
         }
     };
 }

@@ -13,6 +13,7 @@
 //! - `odd`: objects of which something is not of the type that Kubernetes gives it.
 //! - `meta`, `managed`, `volume_source`, `backend`: parts that kinds share.
 //! - `custom_object`: a custom resource of any kind, of which only the claims are kept that it names.
+//! - `inventory_disk`: the disks of storage systems that keep their inventory in the cluster.
 //! - `admission`: the objects of the guard, with every field that decides what they do.
 //! - One file for kinds that are read together.
 
@@ -23,6 +24,7 @@ mod claim;
 mod command_line;
 mod custom_object;
 mod environment;
+mod inventory_disk;
 mod managed;
 mod meta;
 mod node;
@@ -49,6 +51,10 @@ pub(crate) use admission::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyB
 pub(crate) use any::{AnyObject, Reduced, decoding, decoding_of, keeps_managed_fields};
 pub(crate) use claim::{PersistentVolumeClaim, StorageClass, VolumeAttributesClass};
 pub(crate) use custom_object::CustomObject;
+pub(crate) use inventory_disk::{
+    DirectPvVolume, LegacyTopoLvmVolume, LonghornVolume, LvmVolume, TopoLvmVolume, TridentVolume,
+    ZfsVolume,
+};
 pub(crate) use meta::{BriefMeta, ManagedMeta, ObjectMeta, PartialObjectMetadata, PodMeta};
 pub(crate) use node::{CsiDriver, CsiNode, Event, Lease, Namespace, Node, OWN_COMPONENT};
 pub(crate) use pod::Pod;

@@ -178,6 +178,10 @@ const OF_ITSELF: [&str; 19] = [
 
 /// Returns how far it reaches that the value at a path is not known.
 fn doubt(kind: Kind, path: &[FieldStep]) -> Doubt {
+    // One that cannot be read may be the source of any other.
+    if kind.is_inventory() {
+        return Doubt::Kind;
+    }
     let keys: Vec<&str> = path
         .iter()
         .filter_map(|step| match step {

@@ -244,7 +244,7 @@ impl ObjectReference {
 pub(super) fn gap(UnreadGap { gap, rules }: &UnreadGap) -> wire::Gap {
     wire::Gap {
         cluster: None,
-        resource: gap.kind.plural().to_owned(),
+        resource: gap.kind.resource().to_owned(),
         namespace: gap.namespace.as_ref().map(ToString::to_string),
         reason: gap.reason.clone(),
         ids: rules.iter().map(|id| (*id).to_owned()).collect(),

@@ -247,6 +247,7 @@ mod tests {
         Disk {
             backend: BackendKey { driver: driver.into(), handle: handle.into() },
             attributes: crate::model::Attributes::default(),
+            object: None,
             kind: None,
             size: Some(20 << 30),
             created: None,

@@ -126,22 +126,32 @@ pub fn disks_of_cluster(
     settings: &Settings,
 ) -> DisksOfCluster {
     let cx = assessor.cx(cluster, settings);
-    facts::DisksOfCluster::of(name, &cx, |id| !in_scope(cluster, settings, &Subject::Volume(id)))
+    let is_left_out = |id| !in_scope(cluster, settings, &Subject::Volume(id));
+    let mut disks = facts::DisksOfCluster::of(name, &cx, is_left_out);
+    disks.own = facts::own_disks(&cx, &disks);
+    disks
 }
 
 /// Judges everything that was read.
 pub fn judge_inventory(mut inventory: Inventory<'_>, settings: &Settings) -> InventoryReport {
     let mut report = InventoryReport::default();
     let mut gaps: Vec<(Option<usize>, Kind, String)> = Vec::new();
-    let mut left: Vec<_> = std::mem::take(&mut inventory.left).into_values().collect();
-    left.sort_by(|one, other| one.backend.cmp(&other.backend));
-    for disk in left {
+    let listed = std::mem::take(&mut inventory.left).into_values().map(|disk| (None, disk));
+    let own = std::mem::take(&mut inventory.own).into_iter();
+    let own = own.map(|(cluster, disk)| (Some(cluster), disk.clone()));
+    let mut left: Vec<_> = listed.chain(own).collect();
+    left.sort_by(|one, other| (&one.1.backend, one.0).cmp(&(&other.1.backend, other.0)));
+    for (lies_in, disk) in left {
         if inventory.is_taken(&disk) {
             inventory.counts.attached += 1;
             continue;
         }
         let size = disk.size.unwrap_or_default();
-        let (rule, of, doubt) = match inventory.fate(&disk) {
+        let fate = match lies_in {
+            Some(cluster) => inventory.fate_of_own(cluster, &disk),
+            None => inventory.fate(&disk),
+        };
+        let (rule, of, doubt) = match fate {
             DiskFate::Orphan { of, doubt } => {
                 inventory.counts.orphans += 1;
                 (&ORPHAN, of, doubt)
@@ -300,6 +310,9 @@ fn about_disk(
         (None, None) => String::new(),
     };
     let mut summary = match is_orphan {
+        true if disk.object.is_some() => {
+            format!("left{whose}: no volume names it, no claim of it lives, and nothing uses it")
+        }
         true => {
             format!("left{whose}: no volume names it, no claim of it lives, and no machine has it")
         }
@@ -330,7 +343,7 @@ fn about_disk(
         ("PersistentVolume", made.volume.as_ref().map(ToString::to_string)),
         ("cluster", Some(identities)),
     ];
-    for (field, value) in told {
+    for (field, value) in told.into_iter().chain(told_of_object(disk)) {
         if let Some(value) = value.filter(|it| !it.is_empty()) {
             finding = finding.shows(field, value);
         }
@@ -355,7 +368,8 @@ fn about_disk(
             finding = finding.shows("to have its driver delete it", command);
         }
     }
-    finding.age = disk.detached.or(disk.created).map(|it| Age::stamped(Some(it)));
+    let used_until = disk.lies_in().and_then(|it| it.1.used_until);
+    finding.age = disk.detached.or(used_until).or(disk.created).map(|it| Age::stamped(Some(it)));
     finding.volume = Some(VolumeColumns {
         capacity: disk.size,
         claim,
@@ -388,8 +402,31 @@ fn is_reported(settings: &Settings, disk: &Disk, id: RuleId) -> bool {
     is_in && is_plain && is_asked_for(settings, id) && !scope.ignored.contains(id)
 }
 
+/// What the object of a disk tells that lies in a cluster, as evidence.
+fn told_of_object(disk: &Disk) -> Vec<(&'static str, Option<String>)> {
+    let Some((system, object)) = disk.lies_in() else { return Vec::new() };
+    let name = format!("{}/{}", system.kind.resource(), object.name);
+    let text = |it: &Option<Text>| it.as_ref().map(ToString::to_string);
+    vec![
+        ("object", Some(name)),
+        ("namespace", text(&object.namespace)),
+        ("node", text(&object.node)),
+        ("pool", text(&object.pool)),
+        ("last used by a pod", object.used_until.as_ref().map(format_time)),
+    ]
+}
+
 /// Returns the provider's commands for a disk, with everything quoted that a shell would carry out.
 fn commands(disk: &Disk) -> [String; 3] {
+    if let Some((system, object)) = disk.lies_in() {
+        let names = [
+            ("RESOURCE", system.kind.resource()),
+            ("WITHIN", object.namespace.as_deref().unwrap_or_default()),
+            ("NAME", &object.name),
+            ("POOL", object.pool.as_deref().unwrap_or_default()),
+        ];
+        return system.commands.map(|template| command(template, &names));
+    }
     let handle = &*disk.backend.handle;
     let after = handle.rsplit(['/', ':']).next().unwrap_or_default();
     let before = handle.split('-').next().unwrap_or_default();
@@ -403,14 +440,17 @@ fn commands(disk: &Disk) -> [String; 3] {
         ("WHOLE", &disk.place),
         ("WHOLE", &disk.place),
     ];
-    let word = |word: &str| match filled(word, &names) {
+    provider(&disk.backend.driver).commands.map(|template| command(template, &names))
+}
+
+/// Returns a command with what the placeholders in its words stand for.
+fn command(template: &str, names: &[(&str, &str)]) -> String {
+    let word = |word: &str| match filled(word, names) {
         it if it == word => it,
         it => quoted(&it),
     };
-    provider(&disk.backend.driver).commands.map(|template| {
-        let words = template.split(' ').filter(|it| !it.is_empty());
-        words.map(word).collect::<Vec<_>>().join(" ")
-    })
+    let words = template.split(' ').filter(|it| !it.is_empty());
+    words.map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the command that gives a disk to its former claim, where a claim can have it.

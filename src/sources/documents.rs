@@ -279,7 +279,7 @@ impl DumpReading {
                 self.own.insert(Arc::clone(&record.origin.file));
             }
             records::TAKEN => self.taken = Some(parse(record.body)?),
-            records::COVERAGE => {
+            records::COVERAGE | records::INVENTORY_COVERAGE => {
                 let covered = parse::<records::SavedCoverage>(record.body)?;
                 self.recorded.push(covered.into_coverage(&mut self.interner)?);
             }

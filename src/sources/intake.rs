@@ -276,7 +276,11 @@ impl Intake {
     pub fn finish_saving(&mut self) -> Result<Option<u64>, DumpError> {
         let Some(mut saving) = self.saving.take() else { return Ok(None) };
         for (reach, coverage) in self.cluster.coverages() {
-            saving.record(records::COVERAGE, &records::SavedCoverage::new(reach, coverage))?;
+            let line = match reach.kind.is_inventory() {
+                true => records::INVENTORY_COVERAGE,
+                false => records::COVERAGE,
+            };
+            saving.record(line, &records::SavedCoverage::new(reach, coverage))?;
         }
         saving.record(records::TAKEN, &records::DumpMoment::new(&self.cluster))?;
         saving.finish().map(Some)

@@ -19,6 +19,8 @@ pub const SIGHTING: &str = "Sighting";
 pub const ADDED_FINALIZER: &str = "AddedFinalizer";
 /// Kind of a line that says how far a kind was read.
 pub const COVERAGE: &str = "Coverage";
+/// Kind of the same line about an inventory that lies in the cluster: an earlier version of this tool passes over it.
+pub const INVENTORY_COVERAGE: &str = "InventoryCoverage";
 /// Kind of the line that says when and of what the dump was taken.
 pub const TAKEN: &str = "Taken";
 
@@ -223,7 +225,7 @@ impl SavedCoverage {
             Coverage::Listing { .. } => gap("the list did not end"),
         };
         let namespace = reach.namespace.as_ref().map(ToString::to_string);
-        Self { resource: reach.kind.plural().to_owned(), namespace, state }
+        Self { resource: reach.kind.resource().to_owned(), namespace, state }
     }
 
     /// Converts the saved form into coverage.
@@ -237,7 +239,9 @@ impl SavedCoverage {
         let coverage = match self.state {
             CoverageState::Seen { began, ended } => Coverage::Seen { began, ended },
             CoverageState::Gap { reason } => {
-                Coverage::unread(Gap { kind, namespace: namespace.clone(), reason })
+                let is_partial = kind.is_inventory() && !reason.starts_with("forbidden");
+                let gap = Gap { kind, namespace: namespace.clone(), reason };
+                if is_partial { Coverage::Gap(gap) } else { Coverage::unread(gap) }
             }
             CoverageState::NotServed => Coverage::NotServed,
         };

@@ -1,4 +1,5 @@
-//! What is said of the disks that a provider lists (semantics K.1 to K.3). `tests/inventory.yaml` has the cases.
+//! What is said of the disks that a provider lists, and of those that lie in a cluster (semantics K.1 to K.3).
+//! `tests/inventory.yaml` and `tests/own_inventory.yaml` have the cases.
 
 use std::{collections::BTreeMap, fs};
 
@@ -33,6 +34,12 @@ struct Case {
     gaps: Vec<String>,
     #[serde(default)]
     stderr: Vec<String>,
+    /// Texts of the report.
+    #[serde(default)]
+    told: Vec<String>,
+    /// Whether the report is as if nothing had been compared.
+    #[serde(default)]
+    silent: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -54,6 +61,89 @@ struct Cluster {
     flags: BTreeMap<String, String>,
     #[serde(default)]
     objects: Vec<Value>,
+    /// Disks that lie in the cluster, by what they do not have in common with the others of their system.
+    #[serde(default)]
+    disks: Vec<OwnDisk>,
+}
+
+/// An object of a storage system: its kind, its name, and what is set besides.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OwnDisk {
+    system: String,
+    name: String,
+    #[serde(default)]
+    set: BTreeMap<String, Value>,
+}
+
+impl OwnDisk {
+    /// Returns a disk of 10 GiB that is in no use, and that is old.
+    fn object(&self) -> Value {
+        let (api_version, kind, namespace, mut object) = match &*self.system {
+            "longhorn" => (
+                "longhorn.io/v1beta2",
+                "Volume",
+                Some("longhorn-system"),
+                json!({"spec": {"size": "10737418240"}, "status": {"state": "detached", "ownerID": "n1"}}),
+            ),
+            "lvm" => (
+                "local.openebs.io/v1alpha1",
+                "LVMVolume",
+                Some("openebs"),
+                json!({
+                    "spec": {"ownerNodeID": "n1", "volGroup": "vg1", "capacity": "10737418240"},
+                    "status": {"state": "Ready"},
+                }),
+            ),
+            "zfs" => (
+                "zfs.openebs.io/v1",
+                "ZFSVolume",
+                Some("openebs"),
+                json!({
+                    "spec": {"ownerNodeID": "n1", "poolName": "tank/k8s", "capacity": "10737418240"},
+                    "status": {"state": "Ready"},
+                }),
+            ),
+            "topolvm" | "legacy-topolvm" => (
+                if self.system == "topolvm" { "topolvm.io/v1" } else { "topolvm.cybozu.com/v1" },
+                "LogicalVolume",
+                None,
+                json!({
+                    "spec": {"name": self.name, "nodeName": "n1", "deviceClass": "ssd", "size": "10Gi"},
+                    "status": {"volumeID": format!("id-of-{}", self.name), "currentSize": "10Gi"},
+                }),
+            ),
+            "directpv" => (
+                "directpv.min.io/v1beta1",
+                "DirectPVVolume",
+                None,
+                json!({"status": {
+                    "stagingTargetPath": "", "targetPath": "", "totalCapacity": 10_737_418_240_u64, "status": "Ready",
+                }}),
+            ),
+            "trident" => (
+                "trident.netapp.io/v1",
+                "TridentVolume",
+                Some("trident"),
+                json!({
+                    "config": {"name": self.name, "internalName": format!("t_{}", self.name), "size": "10737418240"},
+                    "backendUUID": "b1", "pool": "aggr1", "orphaned": false, "state": "online",
+                }),
+            ),
+            other => panic!("no system is called {other}"),
+        };
+        object["apiVersion"] = api_version.into();
+        object["kind"] = kind.into();
+        object["metadata"] = json!({
+            "name": self.name, "namespace": namespace, "uid": format!("{}-{}", self.system, self.name),
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        });
+        for (path, value) in &self.set {
+            let place = path.split('.').fold(&mut object, |it, step| &mut it[step]);
+            *place = value.clone();
+        }
+        object
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -170,7 +260,8 @@ impl Cluster {
         });
         let volumes = self.pv.iter().flat_map(Volume::objects);
         let all = [head].into_iter().chain(volumes).chain(claims).chain(nodes).chain(controllers);
-        let all = all.chain(drivers).chain(self.objects.iter().cloned());
+        let disks = self.disks.iter().map(OwnDisk::object);
+        let all = all.chain(drivers).chain(self.objects.iter().cloned()).chain(disks);
         all.map(|it| it.to_string()).collect::<Vec<_>>().join("\n")
     }
 }
@@ -187,11 +278,12 @@ impl Case {
             let name = cluster.name.as_ref().map(|it| format!("{it}=")).unwrap_or_default();
             args.extend(["-f".to_owned(), format!("{name}{}", file.display())]);
         }
-        let file = folder.path().join("listing.json");
-        let listing = self.text.clone().or(self.listing.as_ref().map(Value::to_string));
-        fs::write(&file, listing.ok_or("no listing")?).map_err(|it| it.to_string())?;
-        let pool = self.pool.as_ref().map(|it| format!("rbd:{it}=")).unwrap_or_default();
-        args.extend(["--inventory".to_owned(), format!("{pool}{}", file.display())]);
+        if let Some(listing) = self.text.clone().or(self.listing.as_ref().map(Value::to_string)) {
+            let file = folder.path().join("listing.json");
+            fs::write(&file, listing).map_err(|it| it.to_string())?;
+            let pool = self.pool.as_ref().map(|it| format!("rbd:{it}=")).unwrap_or_default();
+            args.extend(["--inventory".to_owned(), format!("{pool}{}", file.display())]);
+        }
         args.extend(["-o", "json"].map(str::to_owned));
         args.extend(self.args.iter().cloned());
         let ran = Call::new(args.iter().map(String::as_str)).run();
@@ -219,6 +311,13 @@ impl Case {
         if found != self.findings {
             return Err(fails(&format!("found {found:#?}")));
         }
+        if let Some(text) = self.told.iter().find(|it| !ran.stdout.contains(*it)) {
+            return Err(fails(&format!("the report lacks {text:?}")));
+        }
+        if self.silent {
+            let is_told = report["summary"].get("inventory").is_some();
+            return if is_told { Err(fails("it is not silent")) } else { Ok(()) };
+        }
         let summary =
             report["summary"]["inventory"].as_object().ok_or_else(|| fails("no summary"))?;
         for (key, value) in summary {
@@ -245,8 +344,17 @@ impl Case {
 
 #[test]
 fn each_disk_of_a_listing_is_judged_as_the_cases_say() {
-    let text =
-        fs::read_to_string(root().join("tests/inventory.yaml")).expect("the cases are there");
+    check("tests/inventory.yaml");
+}
+
+#[test]
+fn each_disk_that_lies_in_a_cluster_is_judged_as_the_cases_say() {
+    check("tests/own_inventory.yaml");
+}
+
+#[track_caller]
+fn check(file: &str) {
+    let text = fs::read_to_string(root().join(file)).expect("the cases are there");
     let cases: Vec<Case> = serde_yaml::from_str(&text).expect("the cases are YAML");
     assert!(cases.len() > 30);
     let failed: Vec<String> =

@@ -19,9 +19,12 @@ use crate::{
         parallel::{on_all_cores, read_each},
         terminal,
     },
-    cluster::{CommonKeys, PackedReferences, ReferencesOfClusters},
+    cluster::{Cluster, CommonKeys, PackedReferences, ReferencesOfClusters},
     facts::DisksOfCluster,
-    model::{Bytes, Kind, RuleId, Settings, Text, Time, did_you_mean, escape_control, first_of},
+    model::{
+        Bytes, InventorySystem, Kind, RuleId, Settings, Text, Time, Volume, did_you_mean,
+        escape_control, first_of,
+    },
     output::{
         publish::{self, Elsewhere, ReportOrigin},
         repeated::RepeatedFlags,
@@ -74,7 +77,7 @@ impl<T> JudgedCluster<T> {
         let disks = || disks_of_cluster(name, &collected.assessor, cluster, &settings);
         Ok(Self {
             taken: Some(taken),
-            disks: keeps_disks.then(disks),
+            disks: (*keeps_disks || keeps_own(cluster, &settings)).then(disks),
             ..Self::of(input.name(), &collected, &settings, source)
         })
     }
@@ -347,7 +350,13 @@ impl<T: Send> JudgedClusters<T> {
         })
     }
 
-    /// Compares them with what providers list.
+    /// Whether disks lie in one of them.
+    pub(super) fn has_own_disks(&self) -> bool {
+        let own = self.clusters.iter().filter_map(|it| it.disks.as_ref());
+        own.map(|it| it.own.counts.listed + it.own.left.len()).any(|it| it > 0)
+    }
+
+    /// Compares them with what providers list, and with the disks that lie in them.
     ///
     /// # Errors
     /// When the only listing cannot be read.
@@ -357,7 +366,8 @@ impl<T: Send> JudgedClusters<T> {
         settings: &Settings,
     ) -> Result<JudgedInventory, Failure> {
         let names: Vec<Text> = self.clusters.iter().map(|it| Text::clone(&it.name)).collect();
-        let disks: Vec<_> = self.clusters.iter_mut().filter_map(|it| it.disks.take()).collect();
+        let disks = self.clusters.iter_mut().map(|it| it.disks.take().unwrap_or_default());
+        let disks: Vec<_> = disks.collect();
         inventory::judge(inventory, &disks, &names, settings)
     }
 
@@ -422,6 +432,16 @@ impl<T: Send> JudgedClusters<T> {
             tell_gaps(&cluster.name, &cluster.gaps);
         }
     }
+}
+
+/// Whether it is kept what a cluster names: disks lie in it, or it may name those that lie in another one.
+fn keeps_own(cluster: &Cluster, settings: &Settings) -> bool {
+    let names = |volume: &Volume| {
+        volume.backend.as_ref().is_some_and(|it| InventorySystem::of_driver(&it.driver).is_some())
+    };
+    settings.reads_inventories
+        && (cluster.inventory_disks().next().is_some()
+            || cluster.volumes().any(|(_, volume)| names(volume)))
 }
 
 impl<T> Identified for JudgedCluster<T> {

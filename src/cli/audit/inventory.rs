@@ -53,6 +53,7 @@ pub(super) fn judge(
 ) -> Result<JudgedInventory, Failure> {
     let mut inventory = Inventory::new(clusters, settings, args.words(names)?);
     let ReadListings { notes, unread, cut } = args.read(&mut inventory, &mut |_| {})?;
+    inventory.add_own();
     let gaps = unread.into_iter().chain(cut).map(gap).collect();
     let mut found = JudgedInventory { gaps, notes, ..JudgedInventory::default() };
     let report = judge_inventory(inventory, settings);

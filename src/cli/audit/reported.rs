@@ -158,7 +158,7 @@ pub(super) fn checks(
 pub(super) fn tell_read(collected: &Collected) {
     if terminal::is_verbose() {
         for (kind, count) in collected.intake.seen() {
-            terminal::note(&format!("read {count} {}", kind.plural()));
+            terminal::note(&format!("read {count} {}", kind.resource()));
         }
         for complaint in collected.intake.complaints() {
             terminal::note(&format!("broken: {}", escape_control(complaint)));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Collected, kinds};
 use crate::{
     cli::terminal,
-    cluster::{Cluster, Gap},
+    cluster::{Cluster, Coverage, Gap},
     model::{ClaimPhase, Kind, Phase, ReclaimPolicy, counted, escape_control},
     output::repeated::RepeatedFlags,
     rules::{REGISTRY, UnreadGap},
@@ -40,6 +40,28 @@ pub(in crate::cli) fn tell_permissions(command: &str) {
         "hint: `rbac {command} --check` lists the permissions that you lack, `rbac {command}` \
          prints a ClusterRole with them"
     ));
+}
+
+/// Returns notes about storage systems whose inventory lies in the cluster and was not read: no disk of them is judged.
+pub(in crate::cli) fn unread_inventories(cluster: &Cluster) -> Vec<String> {
+    let is_read = |kind: Kind| {
+        let mut parts = cluster.coverages().filter(|it| it.0.kind == kind);
+        parts.any(|it| matches!(it.1, Coverage::Seen { .. }))
+    };
+    let withheld = cluster.coverages().filter_map(|(reach, coverage)| match coverage {
+        Coverage::Withheld(gap) if reach.kind.is_inventory() && !is_read(reach.kind) => Some(gap),
+        _ => None,
+    });
+    let note = |gap: &Gap| {
+        let resource = gap.kind.resource();
+        let reason = &gap.reason;
+        let grant = match reason.starts_with("forbidden") {
+            true => "; `rbac audit --inventory` grants that",
+            false => "",
+        };
+        format!("{resource} were not read, and none of these disks is judged: {reason}{grant}")
+    };
+    withheld.map(note).collect()
 }
 
 /// Tells gaps on stderr, in as few lines as possible.
@@ -142,7 +164,7 @@ pub(in crate::cli) fn gap_lines<'a>(
     let line = |(reason, kinds): (String, Vec<Kind>)| {
         let mut listed = looked_at.iter().filter(|kind| leaves_gaps(**kind));
         let is_all = kinds.len() > 1 && listed.all(|kind| kinds.contains(kind));
-        let names: Vec<_> = kinds.iter().map(|kind| kind.plural()).collect();
+        let names: Vec<_> = kinds.iter().map(|kind| kind.resource()).collect();
         let what = if is_all { "all kinds".to_owned() } else { names.join(", ") };
         format!("{what}{reason}")
     };
@@ -196,8 +218,8 @@ const fn leaves_gaps(kind: Kind) -> bool {
 
 fn named(gap: &Gap) -> String {
     match &gap.namespace {
-        Some(namespace) => format!("{} in {namespace}", gap.kind.plural()),
-        None => gap.kind.plural().to_owned(),
+        Some(namespace) => format!("{} in {namespace}", gap.kind.resource()),
+        None => gap.kind.resource().to_owned(),
     }
 }
 

@@ -31,6 +31,8 @@ pub(super) struct Wanted<'a> {
     pub(super) namespaced: &'a [NamespacedRights],
     /// The namespace of the records of announcements.
     pub(super) records: &'a str,
+    /// Rights that the user asked for besides.
+    pub(super) also: BTreeSet<Right<'static>>,
 }
 
 /// Lists the rights that the current user lacks for a command.
@@ -38,7 +40,7 @@ pub(super) async fn check(
     connection: &ConnectionArgs,
     wanted: Wanted<'_>,
 ) -> Result<Exit, Failure> {
-    let Wanted { command, policy, acting, namespaced, records } = wanted;
+    let Wanted { command, policy, acting, namespaced, records, also } = wanted;
     let connected = connect(connection, None).await?;
     let reader = Reader::new(&connected);
     let served = client::discover(&reader).await.map_err(|error| {
@@ -49,11 +51,12 @@ pub(super) async fn check(
         let custom =
             CUSTOM_KINDS.iter().any(|it| it.group == right.group && it.plural == right.resource);
         // What is not installed is never listed.
-        !custom || served.versions(right.group, right.resource).is_some()
+        !(custom || also.contains(right)) || served.versions(right.group, right.resource).is_some()
     };
     let of_policy = policy.map(rights_of_policy).unwrap_or_default();
     let of_acting = acting.iter().flat_map(|it| of_policy::acting_rights(*it));
-    let all: BTreeSet<_> = rights(command).into_iter().chain(of_policy).chain(of_acting).collect();
+    let all = rights(command).into_iter().chain(of_policy).chain(of_acting);
+    let all: BTreeSet<_> = all.chain(also.iter().copied()).collect();
     let all = all.into_iter().map(|right| -> (Right<'_>, Option<Text>) { (right, None) });
     let places = places(policy, &connected.namespace);
     let lease = policy.and_then(|it| it.leader_election.as_ref());

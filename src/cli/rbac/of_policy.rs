@@ -171,12 +171,12 @@ fn roles(
 
 /// Returns the roles of `watch` with a policy, as manifests, without those of reconcilers.
 pub(in crate::cli) fn watch_roles(policy: &WatchPolicy) -> serde_json::Result<Vec<Value>> {
-    manifests(&role(&WATCH, Some(policy), &[], Vec::new(), Recording::NAMESPACE))
+    manifests(&role(&WATCH, Some(policy), &[], Vec::new(), Recording::NAMESPACE, BTreeSet::new()))
 }
 
 /// Returns the roles of `dump` under a name of their own, as manifests.
 pub(in crate::cli) fn dump_roles(name: &str) -> serde_json::Result<Vec<Value>> {
-    let mut roles = role(&AUDIT, None, &[], Vec::new(), Recording::NAMESPACE);
+    let mut roles = role(&AUDIT, None, &[], Vec::new(), Recording::NAMESPACE, BTreeSet::new());
     let own = role_name(&AUDIT, None);
     for role in &mut roles {
         let metadata = &mut role.metadata;

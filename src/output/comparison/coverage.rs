@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::{ClusterName, ReportClusters, SavedFinding, is_another};
 use crate::{
+    model::Kind,
     output::wire::{Gap, NamedFinding, ObjectReference, ReportScope},
     rules,
 };
@@ -130,5 +131,7 @@ fn not_read(cluster: Option<&str>) -> String {
 /// Whether a rule needs objects of a resource.
 fn is_looked_at(id: &str, resource: &str) -> bool {
     let needs = |rule: &rules::Rule| rule.needs.iter().any(|kind| kind.plural() == resource);
-    resource == Gap::ALL_KINDS || rules::find(id).is_some_and(needs)
+    // The gap of an inventory names the rule that needs it.
+    let is_inventory = Kind::parse_resource(resource).is_some_and(Kind::is_inventory);
+    resource == Gap::ALL_KINDS || is_inventory || rules::find(id).is_some_and(needs)
 }

@@ -6,7 +6,7 @@ use super::Assessor;
 use crate::cluster::{Cluster, Coverage, Gap, Unseen};
 use crate::journal::kept_backend::CONFIG_MAP;
 use crate::model::{Answer, Kind, Question, RuleId};
-use crate::rules::{Judge, REGISTRY, Rule};
+use crate::rules::{INVENTORY, Judge, REGISTRY, Rule};
 
 /// A gap, with the rules that need what was not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,8 +104,14 @@ fn unanswered_gap(question: &Question, answer: &Answer) -> Option<Gap> {
     Some(Gap { kind: question.kind(), namespace: question.namespace().cloned(), reason })
 }
 
+/// The rule about disks that lie in the cluster.
+const ORPHAN: RuleId = "backend-volume-orphan";
+
 /// The rules that need the kind of a gap, in the order of the registry.
 fn rules_needing(gap: &Gap) -> Vec<RuleId> {
+    if gap.kind.is_inventory() {
+        return INVENTORY.iter().filter(|rule| rule.id == ORPHAN).map(|rule| rule.id).collect();
+    }
     REGISTRY.iter().filter(|rule| rule.looks_at().contains(&gap.kind)).map(|rule| rule.id).collect()
 }
 

@@ -228,7 +228,14 @@ const fn question_of(about: Kind, unread: Kind) -> &'static str {
         Kind::Secret => "whether its deletion Secret exists",
         Kind::ConfigMap => "whether it is announced",
         Kind::PartialObjectMetadata => "whether its owners exist",
-        Kind::BackendVolume => "which disks its provider has",
+        Kind::LonghornVolume
+        | Kind::LvmVolume
+        | Kind::ZfsVolume
+        | Kind::TopoLvmVolume
+        | Kind::LegacyTopoLvmVolume
+        | Kind::DirectPvVolume
+        | Kind::TridentVolume
+        | Kind::BackendVolume => "which disks its provider has",
         Kind::SubjectAccessReview => "whether its provisioner may patch persistentvolumes",
     }
 }

@@ -86,10 +86,27 @@ impl DumpReading {
         recorded.sort_by(|a, b| a.0.cmp(&b.0));
         let known: BTreeSet<Kind> = recorded.iter().map(|(reach, _)| reach.kind).collect();
         for (reach, coverage) in recorded {
-            intake.apply(Change::Covered(reach, coverage));
+            // What a command does not look at is no gap of it.
+            if !reach.kind.is_inventory() || needed.contains(&reach.kind) {
+                intake.apply(Change::Covered(reach, coverage));
+            }
         }
         for kind in needed.iter().copied().filter(|kind| kind.is_listed()) {
             let broken_here = intake.broken().get(&Reach::all(kind)).cloned();
+            if kind.is_inventory() {
+                // A dump without one does not lack anything.
+                let is_there = known.contains(&kind) || self.evidence.contains_key(&kind);
+                match broken_here {
+                    Some((count, first)) => {
+                        let reason = several(count, "objects", &first);
+                        let gap = Gap { kind, namespace: None, reason };
+                        intake.apply(Change::Covered(Reach::all(kind), Coverage::Gap(gap)));
+                        continue;
+                    }
+                    None if !is_there => continue,
+                    None => {}
+                }
+            }
             let lost = broken_here
                 .map(|(count, first)| several(count, "objects", &first))
                 .or_else(|| mixed.clone())

@@ -42,7 +42,9 @@ pub(super) enum ServedKind {
 /// Returns the kind of an object with this `apiVersion` and `kind`.
 pub(super) fn served_kind(api_version: &str, kind: &str) -> ServedKind {
     let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
-    let Some(known) = listed(kind) else { return ServedKind::Other };
+    // Others have kinds of the same name, which are as common as theirs.
+    let inventory = Kind::parse(group, kind).filter(|it| it.is_inventory());
+    let Some(known) = inventory.or_else(|| listed(kind)) else { return ServedKind::Other };
     let formerly = |(former, kinds): &(&str, &[Kind])| *former == group && kinds.contains(&known);
     if known.group().name != group && !FORMER_GROUPS.iter().any(formerly) {
         return ServedKind::Namesake;
@@ -64,8 +66,13 @@ pub(super) fn claimed_kind(api_version: &str, kind: &str) -> Option<Kind> {
     }
 }
 
+/// The kinds that are known by their own name, whatever their group.
+fn by_name() -> impl Iterator<Item = Kind> {
+    Kind::ALL.into_iter().filter(|kind| kind.is_listed() && !kind.is_inventory())
+}
+
 fn listed(name: &str) -> Option<Kind> {
-    Kind::ALL.into_iter().find(|kind| kind.is_listed() && kind.name() == name)
+    by_name().find(|kind| kind.name() == name)
 }
 
 /// Number of parts of a path that are asked for the kind: its file, and two folders. What stands before is where people
@@ -77,10 +84,7 @@ const PARTS: usize = 3;
 pub(super) fn kinds(object: &dump::DumpObject<'_>) -> Vec<Kind> {
     let Ok(body) = serde_json::from_str::<Value>(object.body) else { return Vec::new() };
     let is_namespaced = !object.namespace.is_empty();
-    let possible: Vec<_> = Kind::ALL
-        .into_iter()
-        .filter(|kind| kind.is_listed() && kind.is_namespaced() == is_namespaced)
-        .collect();
+    let possible: Vec<_> = by_name().filter(|kind| kind.is_namespaced() == is_namespaced).collect();
     let fits: Vec<_> = possible.iter().copied().filter(|kind| has_shape(*kind, &body)).collect();
     let named = names(&object.origin.file).filter_map(kind_named);
     let candidates = if fits.is_empty() { &possible } else { &fits };
@@ -131,7 +135,14 @@ pub(super) fn has_shape(kind: Kind, body: &Value) -> bool {
         | Kind::ConfigMap
         | Kind::PartialObjectMetadata
         | Kind::SubjectAccessReview
-        | Kind::BackendVolume => false,
+        | Kind::BackendVolume
+        | Kind::LonghornVolume
+        | Kind::LvmVolume
+        | Kind::ZfsVolume
+        | Kind::TopoLvmVolume
+        | Kind::LegacyTopoLvmVolume
+        | Kind::DirectPvVolume
+        | Kind::TridentVolume => false,
     }
 }
 
@@ -145,9 +156,9 @@ fn names(path: &str) -> impl Iterator<Item = &str> {
 /// `core_v1_pods`. Short names are too short to mean anything in a path.
 fn kind_named(name: &str) -> Option<Kind> {
     let name = name.rsplit('_').next().unwrap_or_default();
-    Kind::ALL.into_iter().find(|kind| {
+    by_name().find(|kind| {
         let names = [kind.plural(), kind.name()];
-        kind.is_listed() && names.iter().any(|known| known.eq_ignore_ascii_case(name))
+        names.iter().any(|known| known.eq_ignore_ascii_case(name))
     })
 }
 

@@ -64,6 +64,9 @@ impl KindLister {
             // The sender is dropped only when reading is given up.
             let _ = volumes_listed.wait_for(|listed| *listed).await;
         }
+        if kind.is_inventory() {
+            return self.list_inventory(kind).await;
+        }
         let version = match self.discovery.version_of(kind).await {
             Ok(Some(version)) => {
                 if version != kind.group().version {
@@ -95,12 +98,9 @@ impl KindLister {
             Ok(watch) => return vec![watch],
             Err(error) => error,
         };
-        if error.is_forbidden() && kind.is_of_guard() {
-            // Only rules about the guard miss it.
-            let gap = Gap { kind, namespace: None, reason: gap_reason(&error) };
-            let withheld = Change::Covered(Reach::all(kind), Coverage::Withheld(gap));
-            self.outbox.send(Message::Change(withheld));
-            return Vec::new();
+        if error.is_forbidden() && (kind.is_of_guard() || kind.is_inventory()) {
+            // Only rules about the guard miss it, or nothing but these disks.
+            return self.withhold(kind, gap_reason(&error));
         }
         let by_namespace = kind.is_namespaced() && kind != Kind::Lease && kind != Kind::Event;
         if !error.is_forbidden() || !by_namespace {
@@ -138,6 +138,32 @@ impl KindLister {
             }
         }
         watches
+    }
+
+    /// Lists an inventory where it is served. That it is not is never proven: nothing rests on its absence.
+    async fn list_inventory(&self, kind: Kind) -> ListedKind {
+        ListedKind::Watched(match self.discovery.listed_version_of(kind).await {
+            Ok(Some(version)) => {
+                if version != kind.group().version {
+                    let served = Change::Served(kind, version.as_str().into());
+                    self.outbox.send(Message::Change(served));
+                }
+                match objects::decoding(kind) {
+                    Some(decoding) => self.list(kind, decoding, &version).await,
+                    None => Vec::new(),
+                }
+            }
+            Ok(None) => return ListedKind::NotServed,
+            Err(reason) => self.withhold(kind, reason),
+        })
+    }
+
+    /// Reports that a kind was not read although nothing else misses it.
+    fn withhold(&self, kind: Kind, reason: String) -> Vec<ReachWatch> {
+        let gap = Gap { kind, namespace: None, reason };
+        let withheld = Change::Covered(Reach::all(kind), Coverage::Withheld(gap));
+        self.outbox.send(Message::Change(withheld));
+        Vec::new()
     }
 
     async fn list_reach(

@@ -265,7 +265,7 @@ fn encode_report(encoder: &mut DescriptorEncoder, clusters: &[(&str, &Numbers)])
     for &(cluster, numbers) in clusters {
         let its = numbers.oldest_released().into_iter();
         oldest.extend(its.map(|(class, since)| (vec![class, cluster], seconds(since))));
-        gaps.extend(numbers.gaps.iter().map(|kind| (vec![kind.plural(), cluster], 1.0)));
+        gaps.extend(numbers.gaps.iter().map(|kind| (vec![kind.resource(), cluster], 1.0)));
     }
     gauges(encoder, &OLDEST_RELEASED, oldest)?;
     gauges(encoder, &GAP, gaps)

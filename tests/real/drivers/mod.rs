@@ -6,6 +6,7 @@ mod gce_pd;
 mod in_tree_host_path;
 mod listed_disks;
 mod local_path;
+mod own_inventories;
 mod snapshot_first;
 
 use std::thread::sleep;

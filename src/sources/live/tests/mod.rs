@@ -2,6 +2,7 @@
 //! gaps that they report.
 
 mod current;
+mod inventories;
 mod returning;
 mod unseen;
 
