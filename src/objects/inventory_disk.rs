@@ -5,7 +5,9 @@
 
 use super::slim::{Quantity, Timestamp, slim};
 use super::{Folded, Folder, ObjectMeta, SlimObject, unshared};
-use crate::model::{Bytes, ClaimKey, InventoryDisk, Kind, Row, Text, parse_quantity};
+use crate::model::{
+    Attributes, Bytes, ClaimKey, InventoryDisk, Kind, Metadata, Row, Text, parse_quantity,
+};
 
 slim! {
     /// A `Volume` of Longhorn (v1beta2; of v1beta1 these fields are the same).
@@ -294,23 +296,23 @@ slim! {
 
 /// Begins the row of a disk.
 fn disk(kind: Kind, metadata: &ObjectMeta, size: &Quantity, folder: &mut Folder) -> InventoryDisk {
-    let folded = metadata.fold(folder);
+    let Metadata { created, deleting, .. } = metadata.fold(folder);
     InventoryDisk {
         kind,
         namespace: folder.non_empty(&metadata.namespace).filter(|_| kind.is_namespaced()),
         name: metadata.name.as_str().into(),
         handle: None,
         size: bytes(size),
-        created: folded.created,
+        created,
         node: None,
         pool: None,
-        held: folded.deleting.map(|_| "being deleted".into()),
+        held: deleting.map(|_| "being deleted".into()),
         is_imported: false,
         volume: None,
         source: None,
         claim: None,
         used_until: None,
-        attributes: Default::default(),
+        attributes: Attributes::default(),
     }
 }
 

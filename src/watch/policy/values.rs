@@ -132,7 +132,7 @@ fn object(text: &str) -> Result<ObjectKey, String> {
         return Err(format!("{text:?} is not {OBJECT}"));
     }
     let Some(kind) = Kind::parse_resource(parts[0]) else {
-        let names = Kind::ALL.iter().map(|kind| kind.short());
+        let names = Kind::ALL.iter().filter(|it| !it.is_inventory()).map(|kind| kind.short());
         return Err(unknown("kind", parts[0], names));
     };
     match (kind.is_namespaced(), &parts[1..]) {
