@@ -61,6 +61,8 @@ impl Adoption {
     ) -> Seen<Result<Self, String>> {
         let existing = cx.claim(claim)?;
         let mut notices = doubts;
+        notices
+            .push("no machine had it when it was listed; what has it since is not seen".to_owned());
         Ok(spec(disk, claim, existing, how, &mut notices).and_then(|spec| {
             let value = json!({
                 "apiVersion": "v1",

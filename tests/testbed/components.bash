@@ -19,7 +19,7 @@ kubernetes_version() {
 default_components=(kubernetes-1.36 etcd csi-provisioner kwok driver supervisor snapshot-crds promlint)
 extended_components=(
   kubernetes-1.32 kubernetes-1.37 attacher snapshotter gce-pd compute local-path csi-sanity krew helm promrules
-  open-reports-crds
+  open-reports-crds longhorn-crds
 )
 extra_components=(kubernetes-1.29 popeye)
 
@@ -71,6 +71,14 @@ component snapshot-crds modules/snapshot-crds ""
 files_snapshot-crds() {
   mkdir -p "$1/share/snapshot-crds"
   cp "$(module_dir github.com/kubernetes-csi/external-snapshotter/client/v8)"/config/crd/*.yaml "$1/share/snapshot-crds/"
+  chmod -R u+w "$1/share"
+}
+
+# A template of helm: who uses it fills in a namespace.
+component longhorn-crds modules/longhorn-crds ""
+files_longhorn-crds() {
+  mkdir -p "$1/share/longhorn-crds"
+  cp "$(module_dir github.com/longhorn/longhorn-manager)/k8s/crds.yaml" "$1/share/longhorn-crds/"
   chmod -R u+w "$1/share"
 }
 

@@ -84,8 +84,8 @@ impl AdoptArgs {
             return Err(Failure::usage("adopt needs --inventory FILE, the provider's listing")
                 .hint(Some("`explain inventory` prints the command that makes it")));
         }
-        self.listed.files(&[])?;
         let claim = NamedClaim::parse(&self.to, self.namespace.as_deref())?;
+        self.listed.files(&[])?;
         let mut settings = self.write.settings();
         settings.beside = Beside {
             clusters: self.beside.iter().map(|it| Text::from(&**it)).collect(),
@@ -169,7 +169,9 @@ impl AdoptArgs {
             };
             Failure::error(anyhow::anyhow!("{told}")).hint(Some(hint))
         };
-        Ok((found.ok_or_else(missing)?, read))
+        let found = found.ok_or_else(missing)?;
+        // With what other rows say of it.
+        Ok((inventory.left.get(&wanted).cloned().unwrap_or(found), read))
     }
 }
 

@@ -23,9 +23,6 @@ impl Inventory<'_> {
         self.named_by(disk)?;
         let needed = |why: &str| Err(Needed::Otherwise(why.to_owned()));
         match &disk.attached {
-            Attached::No if self.is_taken(disk) => {
-                needed("another row about it says that it is in use")
-            }
             Attached::No => self.unneeded(disk),
             Attached::To(machines) => {
                 let machines: Vec<_> = machines.iter().map(|it| &**it).collect();
@@ -70,6 +67,9 @@ impl Inventory<'_> {
         let uids = made.uid.as_deref().and_then(uids_beginning);
         if uids.is_some_and(|uids| self.clusters.iter().any(|it| it.has_claim(&uids))) {
             return needed("the claim that it was made for exists".to_owned());
+        }
+        if self.is_taken(disk) {
+            return needed("another row about it says that it is in use".to_owned());
         }
         match self.fate(disk) {
             DiskFate::Orphan { of, doubt } => {
