@@ -290,7 +290,8 @@ impl AuditArgs {
         }
         let baseline = baseline.map(|it| it.aligned(metadata));
         let later = (metadata, &scope, &*tail.gaps);
-        let compared = baseline.as_ref().map(|it| Compared::build(it, later, all()));
+        let has_disks = reported.inventory.is_some();
+        let compared = baseline.as_ref().map(|it| Compared::build(it, later, has_disks, all()));
         let counted = match &compared {
             Some(compared) if self.new_only => &compared.new,
             _ => &tally.by_severity,

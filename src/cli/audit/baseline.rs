@@ -207,10 +207,11 @@ impl<'a> Compared<'a> {
     pub(super) fn build(
         earlier: &'a SavedReport,
         (metadata, scope, gaps): (&ReportMetadata, &ReportScope, &'a [Gap]),
+        has_disks: bool,
         findings: impl Iterator<Item = Finding>,
     ) -> Self {
         let mut new = BTreeMap::new();
-        let (clusters, scope) = (ReportClusters::of(metadata), scope.clone());
+        let (clusters, scope) = (ReportClusters::of(metadata, has_disks), scope.clone());
         let count = |finding: &Finding, state: BaselineState| {
             let severity = Severity::parse(&finding.severity);
             if let Some(severity) = severity.filter(|_| state == BaselineState::New) {

@@ -101,13 +101,15 @@ pub struct ReportClusters {
     pub(super) names: BTreeSet<ClusterName>,
     /// Whether the report is about several, which it compares.
     pub(super) are_compared: bool,
+    /// Whether the report is about disks of providers, too.
+    pub(super) has_disks: bool,
 }
 
 impl ReportClusters {
-    /// Returns the clusters of a report, by its own names.
-    pub fn of(metadata: &ReportMetadata) -> Self {
+    /// Returns the clusters of a report, by its own names, and whether it is about disks of providers.
+    pub fn of(metadata: &ReportMetadata, has_disks: bool) -> Self {
         let names = listed(metadata).into_iter().map(|it| it.name.map(str::to_owned)).collect();
-        Self { names, are_compared: !metadata.clusters.is_empty() }
+        Self { names, are_compared: !metadata.clusters.is_empty(), has_disks }
     }
 
     /// Whether the report is about a cluster.

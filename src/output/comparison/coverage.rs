@@ -46,6 +46,9 @@ impl<'a> ReportCoverage<'a> {
         if !self.clusters.has(cluster) {
             return Some(not_read(cluster.as_deref()));
         }
+        if !self.clusters.has_disks && rules::INVENTORY.iter().any(|it| it.id == *id) {
+            return Some("no disks of providers were compared".to_owned());
+        }
         if !scope.asks_for(id) {
             return Some(format!("{id} was not asked for"));
         }
