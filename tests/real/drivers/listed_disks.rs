@@ -16,23 +16,32 @@ fn of_lost_claim(on: &Scenario, last: u8) -> String {
     format!("pvc-{}-0000-4000-8000-00{}{last:02x}", &digits[..8], &digits[8..])
 }
 
+/// A bound volume, and the handle of its disk.
+fn provisioned(on: &Scenario, cloud: &GcePd, name: &str) -> (String, String) {
+    on.create(&claim(name, &cloud.class_retain));
+    let volume = on.bound(name);
+    let disk = on.handle(&volume);
+    (volume, disk)
+}
+
+/// The disk of a volume that was deleted before its claim.
+fn leaked(on: &Scenario, cloud: &GcePd, name: &str) -> String {
+    let (volume, disk) = provisioned(on, cloud, name);
+    on.cluster.kubectl(&["delete", "pv", &volume, "--wait=false"]);
+    on.delete(&format!("pvc/{name}"));
+    on.wait_gone(&format!("pv/{volume}"));
+    disk
+}
+
 #[test]
 #[ignore = "extended suite: drivers that people run"]
 fn gce_pd_disks_that_nothing_names_are_found_in_a_listing_and_no_living_one() {
     let world = real_drivers();
     let on = Scenario::on(&world.cluster);
     let (admin, cloud) = (Admin::of(&on), &world.gce_pd);
-    let provisioned = |name: &str| {
-        on.create(&claim(name, &cloud.class_retain));
-        let volume = on.bound(name);
-        let disk = on.handle(&volume);
-        (volume, disk)
-    };
+    let provisioned = |name: &str| provisioned(&on, cloud, name);
     // Its volume is deleted first; its claim then.
-    let (early, leaked) = provisioned("early");
-    on.cluster.kubectl(&["delete", "pv", &early, "--wait=false"]);
-    on.delete("pvc/early");
-    on.wait_gone(&format!("pv/{early}"));
+    let leaked = leaked(&on, cloud, "early");
     // Its finalizers are stripped, and it is deleted under its claim.
     let (stripped, torn) = provisioned("stripped");
     on.cluster.kubectl(&["delete", "pv", &stripped, "--wait=false"]);
@@ -120,16 +129,8 @@ fn gce_pd_disk_that_no_cluster_needs_is_given_to_a_claim_with_its_data() {
     let world = real_drivers();
     let on = Scenario::on(&world.cluster);
     let (admin, cloud) = (Admin::of(&on), &world.gce_pd);
-    let provisioned = |name: &str| {
-        on.create(&claim(name, &cloud.class_retain));
-        let volume = on.bound(name);
-        let disk = on.handle(&volume);
-        (volume, disk)
-    };
-    let (first, disk) = provisioned("first");
-    on.cluster.kubectl(&["delete", "pv", &first, "--wait=false"]);
-    on.delete("pvc/first");
-    on.wait_gone(&format!("pv/{first}"));
+    let provisioned = |name: &str| provisioned(&on, cloud, name);
+    let disk = leaked(&on, cloud, "first");
     let (bound, living) = provisioned("bound");
     let by_hand = cloud.make(&on.named("by-hand"));
 

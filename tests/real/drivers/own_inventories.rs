@@ -48,7 +48,8 @@ fn define(cluster: &Cluster) {
 /// The definition of Longhorn's volumes, without the webhook that converts older ones.
 fn longhorn_definition() -> Value {
     let file = program("../share/longhorn-crds/crds.yaml");
-    let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file:?}: {error}"));
+    let text =
+        fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let mut documents = text.split("\n---").filter(|it| it.contains("name: volumes.longhorn.io"));
     let document = documents.next().expect("because Longhorn has volumes");
     // Helm fills in labels, and the namespace of the webhook.
