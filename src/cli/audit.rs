@@ -194,8 +194,7 @@ impl AuditArgs {
         self.selection.settle(&named, &mut collected, &mut settings).await?;
         note_unknown_drivers(&mut collected, &settings);
         let cluster = &collected.intake.cluster;
-        let has_own = cluster.inventory_disks().next().is_some();
-        let disks = match self.inventory.is_asked_for() || has_own {
+        let disks = match self.inventory.is_asked_for() || cluster.has_inventory_disks() {
             true => {
                 let named = disks_of_cluster(None, &collected.assessor, cluster, &settings);
                 Some(inventory::judge(&self.inventory, &[named], &[], &settings)?)

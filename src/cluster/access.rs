@@ -134,6 +134,11 @@ impl Cluster {
         self.tables.attachments.iter()
     }
 
+    /// Whether disks lie in the cluster.
+    pub fn has_inventory_disks(&self) -> bool {
+        self.inventory_disks().next().is_some()
+    }
+
     /// All workloads.
     pub fn workloads(&self) -> impl Iterator<Item = (ObjectId, &Workload)> {
         self.tables.workloads.iter()

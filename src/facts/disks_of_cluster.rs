@@ -125,6 +125,19 @@ pub enum DiskNaming {
     Maybe,
 }
 
+impl DiskNaming {
+    /// Returns what two clusters, or two names of one disk, say together: a volume before anything else.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Named(one), Self::Named(other)) => Self::Named(one.or(other)),
+            (named @ Self::Named(_), _) | (_, named @ Self::Named(_)) => named,
+            (Self::Maybe, _) | (_, Self::Maybe) => Self::Maybe,
+            (Self::Not, Self::Not) => Self::Not,
+        }
+    }
+}
+
 impl DisksOfCluster {
     /// Collects what a cluster names, under the name that the report gives it.
     pub fn of(name: Option<&Text>, cx: &Cx, is_left_out: impl Fn(ObjectId) -> bool) -> Self {

@@ -2,12 +2,16 @@
 
 mod adoptable;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+use hashbrown::{HashMap, HashSet};
 
 use super::disks_of_cluster::{
     DiskKeys, DiskNaming, DisksOfCluster, NamedDisk, last_part, uids_beginning,
 };
 use super::inventory_counts::InventoryCounts;
+use super::standing::Standing;
 use crate::listings::{Attached, Disk, Listing, Made, provider};
 use crate::model::{BackendKey, Bytes, Kind, Settings, Text, Threshold, Time};
 
@@ -226,26 +230,18 @@ impl<'a> Inventory<'a> {
         }
         let keys = DiskKeys::of(&disk);
         let namings: Vec<DiskNaming> = self.clusters.iter().map(|it| it.naming(&keys)).collect();
-        if namings.iter().any(|it| matches!(it, DiskNaming::Named(_))) {
-            counts.named += 1;
-            for (cluster, naming) in namings.into_iter().enumerate() {
-                let DiskNaming::Named(Some(volume)) = naming else { continue };
-                reading.named.push(self.named_there(&disk, cluster, volume as usize)?);
+        let naming = namings.iter().copied().fold(DiskNaming::Not, DiskNaming::or);
+        let standing = Standing::of(&disk, naming, |uids| self.has_claim(uids));
+        let is_left = counts.count(standing);
+        match (standing, &disk.made) {
+            (Standing::Named, _) => {
+                for (cluster, naming) in namings.into_iter().enumerate() {
+                    let DiskNaming::Named(Some(volume)) = naming else { continue };
+                    reading.named.push(self.named_there(&disk, cluster, volume as usize)?);
+                }
             }
-            return Ok(());
-        }
-        if namings.contains(&DiskNaming::Maybe) {
-            counts.may_be_named += 1;
-            return Ok(());
-        }
-        let uids = disk.made.as_ref().and_then(|it| uids_beginning(it.uid.as_deref()?));
-        let lives = uids.is_some_and(|uids| self.clusters.iter().any(|it| it.has_claim(&uids)));
-        let count = match (&disk.attached, &disk.made) {
-            (Attached::To(_) | Attached::Held(_), _) => &mut counts.attached,
-            (Attached::Unknown, _) => &mut counts.attachment_unknown,
-            (Attached::No, None) => &mut counts.not_kubernetes,
-            (Attached::No, Some(_)) if lives => &mut counts.claimed,
-            (Attached::No, Some(made)) => {
+            (Standing::MaybeNamed, _) => {}
+            (_, Some(made)) if is_left => {
                 if let Some(earlier) = reading.left.get_mut(&disk.backend) {
                     is_one_size(&disk, earlier.size)?;
                     unite(earlier, made);
@@ -253,12 +249,15 @@ impl<'a> Inventory<'a> {
                 } else {
                     reading.left.insert(disk.backend.clone(), disk);
                 }
-                return Ok(());
             }
-        };
-        *count += 1;
-        reading.taken.insert(keys.handle());
+            _ => drop(reading.taken.insert(keys.handle())),
+        }
         Ok(())
+    }
+
+    /// Whether a cluster has a claim with one of these uids.
+    fn has_claim(&self, uids: &RangeInclusive<u128>) -> bool {
+        self.clusters.iter().any(|it| it.has_claim(uids))
     }
 
     fn named_there(

@@ -25,6 +25,7 @@ mod pod_wait;
 mod provisioner;
 mod references;
 pub mod retention;
+mod standing;
 mod storage;
 
 pub(crate) use age::{

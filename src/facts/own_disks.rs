@@ -4,9 +4,10 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use super::disks_of_cluster::{DiskKeys, DiskNaming, DisksOfCluster, uids_beginning};
+use super::disks_of_cluster::{DiskKeys, DiskNaming, DisksOfCluster};
 use super::inventory_counts::OwnDisks;
 use super::listed_disks::Inventory;
+use super::standing::Standing;
 use crate::cluster::{Cluster, Cx};
 use crate::listings::{Attached, Disk};
 use crate::model::{
@@ -17,7 +18,7 @@ use crate::model::{
 pub fn own_disks(cx: &Cx, named: &DisksOfCluster) -> OwnDisks {
     let cluster = cx.cluster();
     let mut found = OwnDisks::default();
-    if cluster.inventory_disks().next().is_none() {
+    if !cluster.has_inventory_disks() {
         return found;
     }
     let traces = Traces::of(cluster);
@@ -31,33 +32,24 @@ pub fn own_disks(cx: &Cx, named: &DisksOfCluster) -> OwnDisks {
         if !*is_read && !gapped.contains(&object.kind) {
             continue;
         }
-        let counts = &mut found.counts;
-        counts.listed += 1;
-        let disk = Disk::in_cluster(object, system.driver);
+        found.counts.listed += 1;
+        if !*is_read {
+            found.counts.not_judged += 1;
+            continue;
+        }
+        let mut disk = Disk::in_cluster(object, system.driver);
+        if disk.attached == Attached::No && traces.has_on_node(object, system) {
+            disk.attached = Attached::Held("in use".into());
+        }
         let formerly = system.formerly.iter().map(|driver| Disk::in_cluster(object, driver));
         let formerly: Vec<DiskKeys> = formerly.map(|it| DiskKeys::of(&it)).collect();
         let keys = [DiskKeys::of(&disk)].into_iter().chain(formerly);
-        let namings: Vec<DiskNaming> = keys.map(|it| named.naming(&it)).collect();
-        let uids = disk.made.as_ref().and_then(|it| uids_beginning(it.uid.as_deref()?));
-        let count = if !*is_read {
-            &mut counts.not_judged
-        } else if namings.iter().any(|it| matches!(it, DiskNaming::Named(_)))
-            || traces.names(object)
-        {
-            &mut counts.named
-        } else if namings.contains(&DiskNaming::Maybe) || traces.may_name(object, system) {
-            &mut counts.may_be_named
-        } else if disk.attached != Attached::No || traces.has_on_node(object, system) {
-            &mut counts.attached
-        } else if disk.made.is_none() {
-            &mut counts.not_kubernetes
-        } else if uids.is_some_and(|uids| named.has_claim(&uids)) {
-            &mut counts.claimed
-        } else {
+        let naming = keys.map(|it| named.naming(&it)).fold(DiskNaming::Not, DiskNaming::or);
+        let naming = naming.or(traces.naming(object, system));
+        let standing = Standing::of(&disk, naming, |uids| named.has_claim(uids));
+        if found.counts.count(standing) {
             found.left.push(disk);
-            continue;
-        };
-        *count += 1;
+        }
     }
     found
 }
@@ -75,12 +67,12 @@ impl Inventory<'_> {
                     self.counts.listed -= 1;
                 }
                 let keys = DiskKeys::of(disk);
-                let uids = disk.made.as_ref().and_then(|it| uids_beginning(it.uid.as_deref()?));
-                if others().any(|it| matches!(it.naming(&keys), DiskNaming::Named(_))) {
-                    self.counts.named += 1;
-                } else if uids.is_some_and(|uids| others().any(|it| it.has_claim(&uids))) {
-                    self.counts.claimed += 1;
-                } else {
+                // What another cluster may name is no doubt here: the disk lies in this one.
+                let namings = others().map(|it| it.naming(&keys));
+                let named = namings.filter(|it| *it != DiskNaming::Maybe);
+                let naming = named.fold(DiskNaming::Not, DiskNaming::or);
+                let has_claim = |uids: &_| others().any(|it| it.has_claim(uids));
+                if self.counts.count(Standing::of(disk, naming, has_claim)) {
                     self.own.push((number, disk));
                 }
             }
@@ -137,11 +129,15 @@ impl<'a> Traces<'a> {
         }
     }
 
-    /// Whether an object has the name of the disk, which is that of its `PersistentVolume`, or was made of it.
-    fn names(&self, object: &InventoryDisk) -> bool {
+    /// Says whether an object has the name of the disk, which is that of its `PersistentVolume`, or was made of it; or may
+    /// use it.
+    fn naming(&self, object: &InventoryDisk, system: &InventorySystem) -> DiskNaming {
         let names = [&*object.name, object.handle()];
         let is_named = |it| self.volumes.contains(it) || self.sources.contains(&(object.kind, it));
-        names.into_iter().any(is_named)
+        if names.into_iter().any(is_named) {
+            return DiskNaming::Named(None);
+        }
+        if self.may_name(object, system) { DiskNaming::Maybe } else { DiskNaming::Not }
     }
 
     /// Whether something may use the disk that does not tell which one it uses.

@@ -352,8 +352,8 @@ impl<T: Send> JudgedClusters<T> {
 
     /// Whether disks lie in one of them.
     pub(super) fn has_own_disks(&self) -> bool {
-        let own = self.clusters.iter().filter_map(|it| it.disks.as_ref());
-        own.map(|it| it.own.counts.listed + it.own.left.len()).any(|it| it > 0)
+        let mut own = self.clusters.iter().filter_map(|it| it.disks.as_ref());
+        own.any(|it| it.own.counts.listed > 0)
     }
 
     /// Compares them with what providers list, and with the disks that lie in them.
@@ -440,8 +440,7 @@ fn keeps_own(cluster: &Cluster, settings: &Settings) -> bool {
         volume.backend.as_ref().is_some_and(|it| InventorySystem::of_driver(&it.driver).is_some())
     };
     settings.reads_inventories
-        && (cluster.inventory_disks().next().is_some()
-            || cluster.volumes().any(|(_, volume)| names(volume)))
+        && (cluster.has_inventory_disks() || cluster.volumes().any(|(_, volume)| names(volume)))
 }
 
 impl<T> Identified for JudgedCluster<T> {

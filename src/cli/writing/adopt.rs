@@ -2,7 +2,10 @@
 
 use clap::{Args, ValueEnum};
 
-use super::{WriteArgs, perform, rebind::NamedClaim};
+use super::{
+    WriteArgs, perform,
+    rebind::{NamedClaim, tell_done},
+};
 use crate::{
     cli::{
         Exit, Failure, Interrupt,
@@ -116,9 +119,7 @@ impl AdoptArgs {
             },
         };
         let (plan, told) = collected.make(&settings, |cx| plan::adopt(cx, &request)).await?;
-        if plan.changes.is_empty() && plan.refusals.is_empty() {
-            terminal::note(&escape_control(&told.unwrap_or_default()));
-        }
+        tell_done(told.as_deref());
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 

@@ -40,6 +40,13 @@ pub struct RebindArgs {
     write: WriteArgs,
 }
 
+/// Tells that the claim has its volume already.
+pub(super) fn tell_done(told: Option<&str>) {
+    if let Some(told) = told {
+        terminal::note(&escape_control(told));
+    }
+}
+
 /// Claim as the user names it, with or without its namespace.
 pub(super) struct NamedClaim {
     namespace: Option<String>,
@@ -79,9 +86,7 @@ impl RebindArgs {
             history: history.as_ref(),
         };
         let (plan, told) = collected.make(&settings, |cx| plan::rebind(cx, &request)).await?;
-        if plan.changes.is_empty() && plan.refusals.is_empty() {
-            terminal::note(&escape_control(&told.unwrap_or_default()));
-        }
+        tell_done(told.as_deref());
         Box::pin(perform::perform(collected, plan, &self.write, &format, interrupt)).await
     }
 }

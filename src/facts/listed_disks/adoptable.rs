@@ -1,7 +1,8 @@
 //! Whether a listed disk may be given to a claim: only one that no cluster needs.
 
 use super::{DiskFate, Inventory};
-use crate::facts::disks_of_cluster::{DiskKeys, DiskNaming, uids_beginning};
+use crate::facts::disks_of_cluster::{DiskKeys, DiskNaming};
+use crate::facts::standing::Standing;
 use crate::listings::{Attached, Disk};
 use crate::model::{ObjectRef, Text, first_of};
 
@@ -22,14 +23,25 @@ impl Inventory<'_> {
     pub fn adoptable(&self, disk: &Disk) -> Result<Vec<String>, Needed> {
         self.named_by(disk)?;
         let needed = |why: &str| Err(Needed::Otherwise(why.to_owned()));
-        match &disk.attached {
-            Attached::No => self.unneeded(disk),
-            Attached::To(machines) => {
-                let machines: Vec<_> = machines.iter().map(|it| &**it).collect();
-                needed(&format!("at the provider it is attached to {}", first_of(&machines, 3)))
+        match Standing::of(disk, DiskNaming::Not, |uids| self.has_claim(uids)) {
+            Standing::Left if self.is_taken(disk) => {
+                needed("another row about it says that it is in use")
             }
-            Attached::Held(state) => needed(&format!("its state at the provider is {state}")),
-            Attached::Unknown => needed("the listing does not tell whether a machine has it"),
+            Standing::Left => self.unneeded(disk),
+            Standing::Named | Standing::MaybeNamed => needed("a cluster names it"),
+            Standing::Attached => match &disk.attached {
+                Attached::To(machines) => {
+                    let machines: Vec<_> = machines.iter().map(|it| &**it).collect();
+                    needed(&format!("at the provider it is attached to {}", first_of(&machines, 3)))
+                }
+                Attached::Held(state) => needed(&format!("its state at the provider is {state}")),
+                Attached::No | Attached::Unknown => needed("a machine has it"),
+            },
+            Standing::AttachmentUnknown => {
+                needed("the listing does not tell whether a machine has it")
+            }
+            Standing::NotKubernetes => needed("nothing shows that Kubernetes made it"),
+            Standing::Claimed => needed("the claim that it was made for exists"),
         }
     }
 
@@ -61,16 +73,6 @@ impl Inventory<'_> {
 
     fn unneeded(&self, disk: &Disk) -> Result<Vec<String>, Needed> {
         let needed = |why: String| Err(Needed::Otherwise(why));
-        let Some(made) = &disk.made else {
-            return needed("nothing shows that Kubernetes made it".to_owned());
-        };
-        let uids = made.uid.as_deref().and_then(uids_beginning);
-        if uids.is_some_and(|uids| self.clusters.iter().any(|it| it.has_claim(&uids))) {
-            return needed("the claim that it was made for exists".to_owned());
-        }
-        if self.is_taken(disk) {
-            return needed("another row about it says that it is in use".to_owned());
-        }
         match self.fate(disk) {
             DiskFate::Orphan { of, doubt } => {
                 let word = "by --all-clusters, no cluster that was not given needs it";
@@ -82,7 +84,8 @@ impl Inventory<'_> {
                     .to_owned(),
             ),
             DiskFate::OfAnother => {
-                let tags: Vec<_> = made.clusters.iter().map(|it| &**it).collect();
+                let made = disk.made.iter().flat_map(|it| &it.clusters);
+                let tags: Vec<_> = made.map(|it| &**it).collect();
                 needed(format!(
                     "a cluster that is not given made it ({}): give it with --beside; of one that was thrown away, \
                      --cluster-tag gives what it wrote on its disks",
