@@ -96,6 +96,7 @@ pub struct NamedDisk {
 pub struct DiskKeys {
     named: Vec<u64>,
     undecided: Vec<u64>,
+    disk: u64,
 }
 
 impl DiskKeys {
@@ -105,12 +106,16 @@ impl DiskKeys {
         let places = drivers::used(&reference);
         let undecided =
             places.iter().map(drivers::Place::space_key).chain([reference.family_key()]);
-        Self { named: reference.listed_keys(&places), undecided: undecided.collect() }
+        let named = reference.listed_keys(&places);
+        // A handle may be written in several ways; a directory may have several.
+        let is_device = matches!(&places[..], [it] if it.is_device());
+        let disk = if is_device { named.first() } else { named.last() };
+        Self { disk: disk.copied().unwrap_or_default(), named, undecided: undecided.collect() }
     }
 
-    /// Returns the key of its handle.
-    pub fn handle(&self) -> u64 {
-        self.named.last().copied().unwrap_or_default()
+    /// Returns the key that all rows about the disk have in common, however each writes its handle.
+    pub fn disk(&self) -> u64 {
+        self.disk
     }
 }
 

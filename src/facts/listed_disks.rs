@@ -13,7 +13,7 @@ use super::disks_of_cluster::{
 use super::inventory_counts::InventoryCounts;
 use super::standing::Standing;
 use crate::listings::{Attached, Disk, Listing, Made, provider};
-use crate::model::{BackendKey, Bytes, Kind, Settings, Text, Threshold, Time};
+use crate::model::{Bytes, Kind, Settings, Text, Threshold, Time};
 
 pub use adoptable::Needed;
 
@@ -65,7 +65,7 @@ pub struct KnownIdentity {
 #[derive(Debug)]
 pub struct ReadingListing {
     named: Vec<NamedThere>,
-    left: HashMap<BackendKey, Disk>,
+    left: HashMap<u64, Disk>,
     /// Disks that are no orphans by one of their rows.
     taken: HashSet<u64>,
     /// Drivers of disks without any mark: their listing is not filtered by one.
@@ -141,7 +141,8 @@ pub struct Inventory<'a> {
     identities: BTreeMap<(Text, Text), BTreeMap<usize, IdentitySource>>,
     /// The clusters that have an identity, with its driver.
     identified: BTreeSet<(usize, Text)>,
-    pub left: HashMap<BackendKey, Disk>,
+    /// The disks that the further steps decide, by the [key](DiskKeys::disk) of each.
+    pub left: HashMap<u64, Disk>,
     /// The disks that lie in a cluster and that nothing names, each with the number of that cluster.
     pub own: Vec<(usize, &'a Disk)>,
     /// Disks that are no orphans by one of their rows.
@@ -242,15 +243,15 @@ impl<'a> Inventory<'a> {
             }
             (Standing::MaybeNamed, _) => {}
             (_, Some(made)) if is_left => {
-                if let Some(earlier) = reading.left.get_mut(&disk.backend) {
+                if let Some(earlier) = reading.left.get_mut(&keys.disk()) {
                     is_one_size(&disk, earlier.size)?;
                     unite(earlier, made);
                     counts.listed -= 1;
                 } else {
-                    reading.left.insert(disk.backend.clone(), disk);
+                    reading.left.insert(keys.disk(), disk);
                 }
             }
-            _ => drop(reading.taken.insert(keys.handle())),
+            _ => drop(reading.taken.insert(keys.disk())),
         }
         Ok(())
     }
@@ -295,8 +296,8 @@ impl<'a> Inventory<'a> {
     /// When another listing says something else of the same disk.
     pub fn add(&mut self, listing: &Listing, reading: ReadingListing) -> Result<(), String> {
         let ReadingListing { named, left, taken, unmarked, counts, drivers } = reading;
-        for disk in left.values() {
-            if let Some(earlier) = self.left.get(&disk.backend) {
+        for (key, disk) in &left {
+            if let Some(earlier) = self.left.get(key) {
                 is_one_size(disk, earlier.size)?;
             }
         }
@@ -506,7 +507,7 @@ impl<'a> Inventory<'a> {
 
     /// Whether one of the rows of a disk that is left says that it is no orphan.
     pub fn is_taken(&self, disk: &Disk) -> bool {
-        self.taken.contains(&DiskKeys::of(disk).handle())
+        self.taken.contains(&DiskKeys::of(disk).disk())
     }
 
     /// Whether disks of a driver were listed.

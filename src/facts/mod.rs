@@ -51,7 +51,7 @@ pub(crate) use deletion_effect::{
     DeletionEffect, SnapshotFate, clones, data_effect_without_claim, group_snapshot_fates,
     may_destroy, snapshot_fate, when_claim_is_deleted, when_volume_is_deleted,
 };
-pub(crate) use disks_of_cluster::{DisksOfCluster, ListingCommand, NAMING};
+pub(crate) use disks_of_cluster::{DiskKeys, DisksOfCluster, ListingCommand, NAMING};
 pub(crate) use driver::{
     ClusterIdentity, SecretState, cluster_identity, controller_settings, deletion_secret,
     undecided_identity,

@@ -63,10 +63,10 @@ impl Inventory<'_> {
             let others = || clusters.iter().enumerate().filter(|it| it.0 != number).map(|it| it.1);
             for disk in &cluster.own.left {
                 // What a listing has, too, is one disk.
-                if self.left.remove(&disk.backend).is_some() {
+                let keys = DiskKeys::of(disk);
+                if self.left.remove(&keys.disk()).is_some() {
                     self.counts.listed -= 1;
                 }
-                let keys = DiskKeys::of(disk);
                 // What another cluster may name is no doubt here: the disk lies in this one.
                 let namings = others().map(|it| it.naming(&keys));
                 let named = namings.filter(|it| *it != DiskNaming::Maybe);

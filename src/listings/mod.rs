@@ -73,7 +73,7 @@ pub struct Made {
 
 impl Disk {
     /// Returns a disk of which nothing else is known.
-    fn new(driver: &str, handle: impl Into<Text>) -> Self {
+    pub fn new(driver: &str, handle: impl Into<Text>) -> Self {
         Self {
             backend: BackendKey { driver: driver.into(), handle: handle.into() },
             attributes: Attributes::default(),

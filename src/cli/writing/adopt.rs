@@ -16,9 +16,9 @@ use crate::{
         parallel::read_each,
         terminal,
     },
-    facts::{DisksOfCluster, Inventory},
+    facts::{DiskKeys, DisksOfCluster, Inventory},
     listings::Disk,
-    model::{BackendKey, Beside, Settings, Text, escape_control},
+    model::{Beside, Settings, Text, escape_control},
     plan::{self, AdoptRequest},
     remedies::VolumeUse,
     rules::disks_of_cluster,
@@ -149,12 +149,13 @@ impl AdoptArgs {
 
     /// Reads the listings, and returns the disk.
     fn find(&self, inventory: &mut Inventory<'_>) -> Result<(Disk, ReadListings), Failure> {
-        let wanted =
-            BackendKey { driver: self.driver.as_str().into(), handle: self.handle.as_str().into() };
+        let key = |disk: &Disk| DiskKeys::of(disk).disk();
+        let wanted = key(&Disk::new(&self.driver, &*self.handle));
         let (mut found, mut others) = (None, 0_usize);
         let read = self.listed.read(inventory, &mut |disk| {
-            others += usize::from(disk.backend.driver == wanted.driver);
-            if disk.backend == wanted && found.is_none() {
+            let is_of_driver = *disk.backend.driver == *self.driver;
+            others += usize::from(is_of_driver);
+            if found.is_none() && is_of_driver && key(disk) == wanted {
                 found = Some(disk.clone());
             }
         })?;
