@@ -6,13 +6,13 @@ use std::ops::RangeInclusive;
 use hashbrown::{HashMap, HashSet};
 
 use super::inventory_counts::OwnDisks;
-use super::{cluster_identity, kept_record_read, quoted, storage_references};
+use super::{cluster_identity, is_bereft, kept_record_read, quoted, storage_references};
 use crate::cluster::{Cluster, Cx, Placed as _, ReferencingVolume, StorageReference};
 use crate::drivers::{self, Reach};
-use crate::listings::{Disk, provider};
+use crate::listings::{Disk, provider, uid_of_name};
 use crate::model::{
-    AttachmentSource, InventorySystem, Kind, NodeAffinity, ObjectId, Phase, Text, Time, Uid,
-    migrated_driver,
+    AttachmentSource, Attributes, BackendKey, InventorySystem, Kind, NodeAffinity, ObjectId, Phase,
+    Text, Time, Uid, migrated_driver,
 };
 
 /// The kinds on which it rests that a disk is named by nothing.
@@ -37,6 +37,12 @@ pub struct DisksOfCluster {
     pub volumes: Vec<NamedDisk>,
     /// The uids of its claims, sorted.
     claims: Vec<u128>,
+    /// The names of volumes that are gone, of which claims or attachments tell.
+    gone: HashSet<Text>,
+    /// The uids in these names, sorted.
+    gone_uids: Vec<u128>,
+    /// Whether a pod may have a volume whose object is gone.
+    has_bereft: bool,
     /// The machines of its nodes, in lower case; `None` where one of them is unknown.
     pub machines: Option<HashSet<String>>,
     /// The drivers that it has, by any sign; `None` where that is unknown.
@@ -150,6 +156,8 @@ impl DisksOfCluster {
         let mut found = Self {
             name: name.cloned(),
             claims: claims(cluster),
+            gone: gone(cluster),
+            has_bereft: cluster.pods().any(|(_, pod)| is_bereft(cluster, pod)),
             machines: machines(cx),
             drivers: drivers_of(cx),
             nodes: nodes(cluster),
@@ -179,6 +187,9 @@ impl DisksOfCluster {
                 *attached.entry(volume).or_default() |= is_ready;
             }
         }
+        let uids = found.gone.iter().filter_map(|it| uids_beginning(&uid_of_name(it)?));
+        found.gone_uids = uids.map(|it| *it.start()).collect();
+        found.gone_uids.sort_unstable();
         let reported = |id, volume| ReferencingVolume { is_left_out: is_left_out(id), ..volume };
         for reference in storage_references(cx, |_| true, reported) {
             let volume = reference.volume.as_ref();
@@ -200,7 +211,22 @@ impl DisksOfCluster {
                 reference,
             });
         }
+        found.file_on_nodes(cluster);
         found
+    }
+
+    /// Files the disks that nodes report to have, although no volume names them.
+    fn file_on_nodes(&mut self, cluster: &Cluster) {
+        let attributes = Attributes::default();
+        for (driver, handle) in
+            cluster.nodes().flat_map(|(_, node)| &node.volumes).filter_map(|it| reported_disk(it))
+        {
+            let backend = BackendKey { driver: driver.into(), handle: handle.into() };
+            let reference = drivers::Reference::of(&backend, &attributes);
+            for key in reference.listed_keys(&drivers::used(&reference)) {
+                self.named.entry(key).or_insert(None);
+            }
+        }
     }
 
     /// Returns what is known of a cluster that could not be read.
@@ -268,22 +294,34 @@ impl DisksOfCluster {
         }
     }
 
-    /// Says whether the cluster names a disk.
-    pub fn naming(&self, disk: &DiskKeys) -> DiskNaming {
-        let named = disk.named.iter().filter_map(|key| self.named.get(key));
+    /// Says whether the cluster names a disk, which has these keys.
+    pub fn naming(&self, keys: &DiskKeys, disk: &Disk) -> DiskNaming {
+        let named = keys.named.iter().filter_map(|key| self.named.get(key));
         match named.copied().reduce(Option::or) {
             Some(volume) => DiskNaming::Named(volume),
-            None if disk.undecided.iter().any(|key| self.undecided.contains(key)) => {
+            None if keys.undecided.iter().any(|key| self.undecided.contains(key)) => {
                 DiskNaming::Maybe
             }
+            None if self.may_miss(disk) => DiskNaming::Maybe,
             None => DiskNaming::Not,
         }
     }
 
+    /// Whether a claim or an attachment names the volume for which a disk was made, although it is gone; or whether pods
+    /// have lost a volume, where no listing tells who has one.
+    fn may_miss(&self, disk: &Disk) -> bool {
+        if self.has_bereft && !provider(&disk.backend.driver).tells_machines {
+            return true;
+        }
+        let Some(made) = disk.made.as_ref().filter(|_| !self.gone.is_empty()) else { return false };
+        let uids = made.uid.as_deref().and_then(uids_beginning);
+        made.volume.as_ref().is_some_and(|it| self.gone.contains(it))
+            || uids.is_some_and(|it| is_any_in(&self.gone_uids, &it))
+    }
+
     /// Whether the cluster has a claim with one of these uids.
     pub fn has_claim(&self, uids: &RangeInclusive<u128>) -> bool {
-        let first = self.claims.partition_point(|it| it < uids.start());
-        self.claims.get(first).is_some_and(|it| it <= uids.end())
+        is_any_in(&self.claims, uids)
     }
 
     /// Whether the cluster may have made disks of a driver.
@@ -315,6 +353,28 @@ pub fn uids_beginning(digits: &str) -> Option<RangeInclusive<u128>> {
     let rest = 128_u32.checked_sub(u32::try_from(digits.len()).ok()? * 4)?;
     let first = first.checked_shl(rest)?;
     Some(first..=first | ((1 << rest) - 1))
+}
+
+/// Whether one of these sorted uids is in a range.
+fn is_any_in(sorted: &[u128], uids: &RangeInclusive<u128>) -> bool {
+    let first = sorted.partition_point(|it| it < uids.start());
+    sorted.get(first).is_some_and(|it| it <= uids.end())
+}
+
+/// Returns driver and handle of a volume that a node reports: `kubernetes.io/csi/DRIVER^HANDLE`.
+fn reported_disk(volume: &str) -> Option<(&str, &str)> {
+    volume.strip_prefix("kubernetes.io/csi/")?.split_once('^')
+}
+
+/// Returns the names of volumes that are gone, of which claims or attachments tell.
+fn gone(cluster: &Cluster) -> HashSet<Text> {
+    let of_attachments = cluster.attachments().filter_map(|(_, it)| match &it.source {
+        AttachmentSource::Volume(volume) => Some(&**volume),
+        AttachmentSource::Inline { .. } | AttachmentSource::None => None,
+    });
+    let of_claims = cluster.claims().filter_map(|(_, it)| it.volume_name.as_deref());
+    let names = of_attachments.chain(of_claims);
+    names.filter(|it| cluster.volume_named(it).is_none()).map(Text::from).collect()
 }
 
 /// Returns a uid as a number, if it is a UUID.

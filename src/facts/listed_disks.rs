@@ -230,7 +230,8 @@ impl<'a> Inventory<'a> {
             add(&mut reading.unmarked, &disk.backend.driver);
         }
         let keys = DiskKeys::of(&disk);
-        let namings: Vec<DiskNaming> = self.clusters.iter().map(|it| it.naming(&keys)).collect();
+        let namings = self.clusters.iter().map(|it| it.naming(&keys, &disk));
+        let namings: Vec<DiskNaming> = namings.collect();
         let naming = namings.iter().copied().fold(DiskNaming::Not, DiskNaming::or);
         let standing = Standing::of(&disk, naming, |uids| self.has_claim(uids));
         let is_left = counts.count(standing);

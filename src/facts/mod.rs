@@ -72,8 +72,8 @@ pub(crate) use finalizer::{
 };
 pub(crate) use in_use::{
     ClaimDataEffect, PodUsage, PodUser, SetTemplate, Unsafe, UnsafeReason, checked_kinds,
-    claim_workloads, conflicting_pods, data_effect, data_effect_with, deployment_of, pod_users,
-    template_of, unsafe_to_delete, upstream_in_use,
+    claim_workloads, conflicting_pods, data_effect, data_effect_with, deployment_of, is_bereft,
+    pod_users, template_of, unsafe_to_delete, upstream_in_use,
 };
 pub(crate) use inventory_counts::InventoryCounts;
 pub(crate) use listed_disks::{DiskFate, Inventory, InventoryWords, KnownIdentity, Needed};

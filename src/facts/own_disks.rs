@@ -8,11 +8,10 @@ use super::disks_of_cluster::{DiskKeys, DiskNaming, DisksOfCluster};
 use super::inventory_counts::OwnDisks;
 use super::listed_disks::Inventory;
 use super::standing::Standing;
-use crate::cluster::{Cluster, Cx};
-use crate::listings::{Attached, Disk};
-use crate::model::{
-    AttachmentSource, Bytes, ClaimKey, InventoryDisk, InventorySystem, Kind, PodUse, Text,
-};
+use super::{is_bereft, storage_references};
+use crate::cluster::Cx;
+use crate::listings::Disk;
+use crate::model::{AttachmentSource, InventoryDisk, InventorySystem, Kind, Text, migrated_driver};
 
 /// Judges the disks that lie in a cluster by all that it names.
 pub fn own_disks(cx: &Cx, named: &DisksOfCluster) -> OwnDisks {
@@ -21,7 +20,7 @@ pub fn own_disks(cx: &Cx, named: &DisksOfCluster) -> OwnDisks {
     if !cluster.has_inventory_disks() {
         return found;
     }
-    let traces = Traces::of(cluster);
+    let traces = Traces::of(cx);
     let gapped: HashSet<Kind> = cluster.gaps().map(|it| it.kind).collect();
     let mut read: HashMap<(Kind, Option<&Text>), bool> = HashMap::new();
     for object in cluster.inventory_disks() {
@@ -37,14 +36,11 @@ pub fn own_disks(cx: &Cx, named: &DisksOfCluster) -> OwnDisks {
             found.counts.not_judged += 1;
             continue;
         }
-        let mut disk = Disk::in_cluster(object, system.driver);
-        if disk.attached == Attached::No && traces.has_on_node(object, system) {
-            disk.attached = Attached::Held("in use".into());
-        }
+        let disk = Disk::in_cluster(object, system.driver);
         let formerly = system.formerly.iter().map(|driver| Disk::in_cluster(object, driver));
         let formerly: Vec<DiskKeys> = formerly.map(|it| DiskKeys::of(&it)).collect();
         let keys = [DiskKeys::of(&disk)].into_iter().chain(formerly);
-        let naming = keys.map(|it| named.naming(&it)).fold(DiskNaming::Not, DiskNaming::or);
+        let naming = keys.map(|it| named.naming(&it, &disk)).fold(DiskNaming::Not, DiskNaming::or);
         let naming = naming.or(traces.naming(object, system));
         let standing = Standing::of(&disk, naming, |uids| named.has_claim(uids));
         if found.counts.count(standing) {
@@ -68,7 +64,7 @@ impl Inventory<'_> {
                     self.counts.listed -= 1;
                 }
                 // What another cluster may name is no doubt here: the disk lies in this one.
-                let namings = others().map(|it| it.naming(&keys));
+                let namings = others().map(|it| it.naming(&keys, disk));
                 let named = namings.filter(|it| *it != DiskNaming::Maybe);
                 let naming = named.fold(DiskNaming::Not, DiskNaming::or);
                 let has_claim = |uids: &_| others().any(|it| it.has_claim(uids));
@@ -80,52 +76,59 @@ impl Inventory<'_> {
     }
 }
 
-/// What a cluster shows of volumes whose objects are gone.
+/// What a cluster shows of volumes whose objects are gone, and of what names a disk otherwise than by its driver.
 struct Traces<'a> {
     /// Every `PersistentVolume`, and each that a claim or an attachment names although it is gone.
     volumes: HashSet<&'a str>,
     /// The disks of which others were made: each with its kind.
     sources: HashSet<(Kind, &'a str)>,
-    /// What nodes report to have: drivers and handles.
-    on_nodes: HashSet<(&'a str, &'a str)>,
-    /// The nodes, and those with a pod whose claim or volume is gone: it may still write.
+    /// The names of disks that stand in a path, a dataset or a target that something else names.
+    in_places: HashSet<String>,
+    /// The nodes, and those with a pod that may still write: its claim or volume is gone, or the node does not answer.
     nodes: HashMap<&'a str, bool>,
     /// Whether any node has such a pod.
     has_bereft: bool,
-    /// The sizes of claims whose volume is gone, and does not tell its disk.
-    lost: HashSet<Option<Bytes>>,
+    /// The drivers of volumes that are gone, of which a claim or an attachment tells, but not which disk it was; `None` of
+    /// any driver.
+    lost: HashSet<Option<&'a str>>,
 }
 
 impl<'a> Traces<'a> {
-    fn of(cluster: &'a Cluster) -> Self {
+    fn of(cx: &Cx<'a>) -> Self {
+        let cluster = cx.cluster();
         let of_attachments = cluster.attachments().filter_map(|(_, it)| match &it.source {
-            AttachmentSource::Volume(volume) => Some(&**volume),
+            AttachmentSource::Volume(volume) => Some((&**volume, Some(&*it.attacher))),
             AttachmentSource::Inline { .. } | AttachmentSource::None => None,
         });
-        let of_claims = cluster.claims().filter_map(|(_, it)| it.volume_name.as_deref());
-        let volumes = cluster.volumes().map(|(_, it)| it.name());
-        let sources = cluster.inventory_disks();
-        let reported = cluster.nodes().flat_map(|(_, node)| node.volumes.iter());
+        let of_claims = cluster.claims().filter_map(|(_, it)| {
+            let provisioner = it.provisioner.as_deref();
+            let driver = provisioner.map(|it| migrated_driver(it).unwrap_or(it));
+            Some((it.volume_name.as_deref()?, driver))
+        });
+        let told: Vec<(&str, Option<&str>)> = of_attachments.chain(of_claims).collect();
+        let own: HashSet<&str> = cluster.inventory_disks().map(|it| &*it.name).collect();
+        let is_lost = |it: &&(&str, Option<&str>)| {
+            !own.contains(it.0) && cluster.volume_named(it.0).is_none()
+        };
+        let lost = told.iter().filter(is_lost).map(|it| it.1).collect();
         let mut nodes: HashMap<&str, bool> =
-            cluster.nodes().map(|(_, node)| (&*node.metadata.name, false)).collect();
+            cluster.nodes().map(|(_, node)| (&*node.metadata.name, !node.ready)).collect();
+        let mut has_bereft = false;
         for (_, pod) in cluster.pods().filter(|(_, pod)| is_bereft(cluster, pod)) {
             if let Some(node) = pod.node.as_deref() {
                 nodes.insert(node, true);
+                has_bereft = true;
             }
         }
-        let own: HashSet<&str> = cluster.inventory_disks().map(|it| &*it.name).collect();
-        let lost = cluster.claims().filter_map(|(_, claim)| {
-            let volume = claim.volume_name.as_deref()?;
-            let is_told = own.contains(volume) || cluster.volume_named(volume).is_some();
-            (!is_told).then_some(claim.capacity.or(claim.requested))
-        });
+        let volumes = cluster.volumes().map(|(_, it)| it.name());
+        let sources = cluster.inventory_disks();
         Self {
-            volumes: volumes.chain(of_attachments).chain(of_claims).collect(),
+            volumes: volumes.chain(told.iter().map(|it| it.0)).collect(),
             sources: sources.filter_map(|it| Some((it.kind, it.source.as_deref()?))).collect(),
-            on_nodes: reported.filter_map(|it| reported_disk(it)).collect(),
-            has_bereft: nodes.values().any(|it| *it),
+            in_places: in_places(cx),
+            has_bereft,
             nodes,
-            lost: lost.collect(),
+            lost,
         }
     }
 
@@ -142,37 +145,47 @@ impl<'a> Traces<'a> {
 
     /// Whether something may use the disk that does not tell which one it uses.
     fn may_name(&self, object: &InventoryDisk, system: &InventorySystem) -> bool {
-        let may_have_lost = match object.size {
-            Some(_) => self.lost.contains(&None) || self.lost.contains(&object.size),
-            None => !self.lost.is_empty(),
-        };
+        let mut drivers = std::iter::once(&system.driver).chain(system.formerly);
+        let has_lost =
+            self.lost.contains(&None) || drivers.any(|it| self.lost.contains(&Some(*it)));
         // A node that is not known may have any name.
         let on_node = || match object.node.as_deref().and_then(|it| self.nodes.get(it)) {
             Some(has_bereft) => *has_bereft,
             None => self.has_bereft,
         };
-        object.volume.is_some() || may_have_lost || (!system.tells_use && on_node())
-    }
-
-    /// Whether a node reports to have the disk.
-    fn has_on_node(&self, object: &InventoryDisk, system: &InventorySystem) -> bool {
-        self.on_nodes.contains(&(system.driver, object.handle()))
+        object.volume.is_some()
+            || has_lost
+            || names_in_places(object).any(|it| self.in_places.contains(&it))
+            || (!system.tells_use && on_node())
     }
 }
 
-/// Returns driver and handle of a volume that a node reports: `kubernetes.io/csi/DRIVER^HANDLE`.
-fn reported_disk(volume: &str) -> Option<(&str, &str)> {
-    volume.strip_prefix("kubernetes.io/csi/")?.split_once('^')
+/// Returns the names of disks that stand in what volumes and pods name: a path to its device, a dataset, a target.
+fn in_places(cx: &Cx) -> HashSet<String> {
+    let wanted: HashSet<String> =
+        cx.cluster().inventory_disks().flat_map(names_in_places).collect();
+    let references = storage_references(cx, |_| true, |_, volume| volume);
+    let parts = references.iter().flat_map(|it| {
+        it.backend
+            .handle
+            .split(['/', ':', ',', '@'])
+            .map(undoubled)
+            .filter(|it| wanted.contains(it))
+    });
+    parts.collect()
 }
 
-/// Whether a pod may have a volume whose object is gone: that of a claim that is gone, was created again, or has lost it.
-fn is_bereft(cluster: &Cluster, pod: &PodUse) -> bool {
-    let has_lost = |name: &str| {
-        let key = ClaimKey { namespace: Text::clone(&pod.namespace), name: name.into() };
-        let Some(claim) = cluster.claim_named(&key) else { return true };
-        let is_newer = claim.metadata.created.zip(pod.created).is_some_and(|(new, old)| new > old);
-        let volume = claim.volume_name.as_deref();
-        is_newer || volume.is_some_and(|it| cluster.volume_named(it).is_none())
-    };
-    !pod.is_finished() && pod.node.is_some() && pod.claims.iter().any(|it| has_lost(&it.claim))
+/// Returns what stands for a disk in a path: its name, its handle, or either behind its volume group.
+fn names_in_places(object: &InventoryDisk) -> impl Iterator<Item = String> {
+    let names = [&*object.name, object.handle()].map(undoubled);
+    let pool = object.pool.as_deref().map(undoubled);
+    names.into_iter().flat_map(move |name| {
+        let mapped = pool.as_ref().map(|pool| format!("{pool}-{name}"));
+        mapped.into_iter().chain([name])
+    })
+}
+
+/// Returns a name as it is without the device mapper, which doubles each hyphen in it.
+fn undoubled(name: &str) -> String {
+    name.replace("--", "-")
 }

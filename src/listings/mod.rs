@@ -10,7 +10,9 @@ mod shape;
 
 pub(crate) use providers::provider;
 pub(crate) use read::{Listing, ListingError, ListingInput, read};
+pub(crate) use shape::uid_of_name;
 
+use crate::drivers::{Place, Reference, used};
 use crate::model::{
     Attributes, BackendKey, Bytes, ClaimKey, InventoryDisk, InventorySystem, Text, Time,
 };
@@ -108,6 +110,12 @@ impl Disk {
             object: Some(Box::new(object.clone())),
             ..Self::new(driver, object.handle())
         }
+    }
+
+    /// Whether it is a device, and no directory on a server.
+    pub fn is_device(&self) -> bool {
+        let places = used(&Reference::of(&self.backend, &self.attributes));
+        places.iter().any(Place::is_device)
     }
 
     /// Returns the system in whose inventory it lies, with its object there.

@@ -26,6 +26,7 @@ const BASE: Provider = Provider {
     clusters: &[],
     region_of: |place| place.split('/').next().unwrap_or_default(),
     names_account: false,
+    tells_machines: true,
     page: 0,
     place_of: |_, _| Some(String::new()),
     place_of_node: |_, _| Some(String::new()),
@@ -76,6 +77,7 @@ static PROVIDERS: [Provider; 11] = [
     Provider {
         driver: "efs.csi.aws.com",
         marks: &["efs.csi.aws.com/cluster"],
+        tells_machines: false,
         // A listing has the access points of some file systems, and no volume without one.
         place_of: |handle, _| file_system_of_access_point(handle).map(str::to_owned),
         commands: [

@@ -52,6 +52,8 @@ pub(crate) struct Provider {
     pub(crate) region_of: fn(&str) -> &str,
     /// Whether a place names the account: then an identity of another account is in another place.
     pub(crate) names_account: bool,
+    /// Whether a listing tells which machines have a disk.
+    pub(crate) tells_machines: bool,
     /// The number of rows of a page, where the command prints one page and does not say so; 0 where it does.
     pub(super) page: usize,
     /// The commands with which a user looks at a disk, keeps a copy of it and deletes it; empty where there is none.
@@ -139,7 +141,7 @@ const FEWEST: usize = 16;
 
 /// Returns the uid of the claim in a name that ends with `pvc-UID`, as csi-provisioner makes names
 /// (external-provisioner, `makeVolumeName`): with `--volume-name-uuid-length` without hyphens, and cut.
-pub(super) fn uid_of_name(name: &str) -> Option<Text> {
+pub(crate) fn uid_of_name(name: &str) -> Option<Text> {
     let (_, uid) = name.rsplit_once("pvc-")?;
     let digits: String = match uuid::Uuid::try_parse(uid) {
         Ok(uid) => uid.simple().to_string(),

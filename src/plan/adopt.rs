@@ -1,19 +1,20 @@
 //! `adopt`: plans to give a disk that a listing shows, and that no cluster needs, to a claim.
 
-use super::{ObjectDetails, Plan, Purpose, RebindRequest, rebind};
-use crate::cluster::Cx;
+use super::{ObjectDetails, Plan, Purpose, rebind::told_bound};
+use crate::cluster::{Cx, Seen};
 use crate::facts::Needed;
 use crate::listings::Disk;
 use crate::model::{ClaimKey, Kind, ObjectKey, ObjectRef};
-use crate::remedies::{Adoption, VolumeUse, adopt as remedy, placeholder::CLUSTER_UNIDENTIFIED};
+use crate::remedies::{
+    Adoption, VolumeUse, adopt as remedy, placeholder::CLUSTER_UNIDENTIFIED, rebind,
+};
 
 /// A disk, and the claim that is to have it.
-#[derive(Debug)]
 pub struct AdoptRequest<'a> {
     /// The disk as it is listed.
     pub disk: &'a Disk,
-    /// What is not certain about it, or what needs it.
-    pub judged: Result<Vec<String>, Needed>,
+    /// Tells what is not certain about it, or what needs it beside the volume of this name.
+    pub judged: &'a dyn Fn(&str) -> Result<Vec<String>, Needed>,
     /// The claim.
     pub claim: ClaimKey,
     /// How the disk is to be used, where no claim tells.
@@ -30,15 +31,17 @@ pub fn adopt(cx: &Cx, request: &AdoptRequest<'_>) -> (Plan, Option<String>) {
         return (plan, None);
     };
     let name = remedy::name(&cluster, request.disk);
-    let doubts = match &request.judged {
-        Ok(doubts) => doubts.clone(),
-        // An earlier run has created it.
-        Err(Needed::ByVolume(0, volume)) if *volume.key.name == *name => {
-            let to = Some(request.claim.clone());
-            let request = RebindRequest { volume: name.into(), to, ..RebindRequest::default() };
-            return rebind(cx, &request);
+    match done(cx, &name, request) {
+        Ok(None) => {}
+        Ok(told) => return (plan, told),
+        Err(unseen) => {
+            plan.refuse(disk, remedy::ID, unseen.reason, true);
+            return (plan, None);
         }
-        Err(Needed::ByVolume(_, volume)) => {
+    }
+    let doubts = match (request.judged)(&name) {
+        Ok(doubts) => doubts,
+        Err(Needed::ByVolume(volume)) => {
             let reason = format!(
                 "{volume} names it; a Released one is given to a claim by `kubectl storage rebind`"
             );
@@ -46,7 +49,7 @@ pub fn adopt(cx: &Cx, request: &AdoptRequest<'_>) -> (Plan, Option<String>) {
             return (plan, None);
         }
         Err(Needed::Otherwise(reason)) => {
-            plan.refuse(disk, remedy::ID, reason.clone(), false);
+            plan.refuse(disk, remedy::ID, reason, false);
             return (plan, None);
         }
     };
@@ -60,4 +63,14 @@ pub fn adopt(cx: &Cx, request: &AdoptRequest<'_>) -> (Plan, Option<String>) {
         Err(unseen) => plan.refuse(disk, remedy::ID, unseen.reason, true),
     }
     (plan, None)
+}
+
+/// Says that the claim has the disk already, if so.
+fn done(cx: &Cx, name: &str, request: &AdoptRequest<'_>) -> Seen<Option<String>> {
+    let Some(volume) = cx.volume(name)? else { return Ok(None) };
+    if volume.backend.as_ref() != Some(&request.disk.backend) {
+        return Ok(None);
+    }
+    let claim = rebind::bound(cx, volume, Some(&request.claim))?;
+    Ok(claim.map(|it| told_bound(volume, it)))
 }

@@ -56,8 +56,7 @@ pub fn rebind(cx: &Cx, request: &RebindRequest) -> (Plan, Option<String>) {
     }
     match remedy::bound(cx, volume, request.to.as_ref()) {
         Ok(Some(claim)) => {
-            let told = format!("{} is bound to {} already", volume.object(), claim.object());
-            return (plan, Some(told));
+            return (plan, Some(told_bound(volume, claim)));
         }
         Ok(None) => {}
         Err(unseen) => {
@@ -72,6 +71,11 @@ pub fn rebind(cx: &Cx, request: &RebindRequest) -> (Plan, Option<String>) {
     };
     plan.take(cx, Purpose::Rebind(Box::new(rebinding)), volume, true);
     (plan, None)
+}
+
+/// Says that a volume is bound to a claim.
+pub(super) fn told_bound(volume: &Volume, claim: &Claim) -> String {
+    format!("{} is bound to {} already", volume.object(), claim.object())
 }
 
 /// Returns the claim that a volume was bound to, as the journal has it from before its deletion; `None` for any other

@@ -11,16 +11,19 @@ use super::{
     reserve,
 };
 use crate::cluster::{Cx, Placed as _, Seen};
-use crate::drivers::{self, Extent};
 use crate::facts::{self, Nearness};
-use crate::listings::{Disk, provider};
-use crate::model::{Action, Claim, ClaimKey, Proposal, ReclaimPolicy, Refusal, Text, Volume};
+use crate::listings::{Disk, provider, uid_of_name};
+use crate::model::{
+    Action, Claim, ClaimKey, Effect, Phase, Proposal, ReclaimPolicy, Refusal, Text, Volume,
+};
 
 /// The name of this purpose in plans and in the journal.
 pub const ID: &str = "adopt";
 /// The prefix of the names of volumes. Not the former name: what still references a volume of that name would take this
 /// one for it.
 const PREFIX: &str = "adopted-";
+/// What stands in a handle of GCE for a project or a zone that was not known.
+const UNSPECIFIED: &str = "UNSPECIFIED";
 
 /// How a disk is to be used, where no claim tells.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,6 +41,8 @@ pub struct VolumeUse {
 pub struct Adoption {
     volume: Manifest,
     claim: ClaimKey,
+    /// The uid of the claim for which the disk was made, in hexadecimal digits.
+    made_for: Option<Text>,
     /// What is not certain about the disk, and was told.
     notices: Vec<String>,
 }
@@ -61,8 +66,11 @@ impl Adoption {
     ) -> Seen<Result<Self, String>> {
         let existing = cx.claim(claim)?;
         let mut notices = doubts;
-        notices
-            .push("no machine had it when it was listed; what has it since is not seen".to_owned());
+        let told = match provider(&disk.backend.driver).tells_machines {
+            true => "no machine had it when it was listed; what has it since is not seen",
+            false => "no listing tells what has it mounted: stop that first",
+        };
+        notices.push(told.to_owned());
         Ok(spec(disk, claim, existing, how, &mut notices).and_then(|spec| {
             let value = json!({
                 "apiVersion": "v1",
@@ -74,7 +82,12 @@ impl Adoption {
                 },
                 "spec": spec,
             });
-            Ok(Self { volume: Manifest::read(value)?, claim: claim.clone(), notices })
+            Ok(Self {
+                volume: Manifest::read(value)?,
+                claim: claim.clone(),
+                made_for: disk.made.as_ref().and_then(|it| it.uid.clone()),
+                notices,
+            })
         }))
     }
 
@@ -97,12 +110,27 @@ fn spec(
         let lacks = needs.lacks;
         return Err(format!("a PersistentVolume of {driver} needs {lacks}: create it by hand"));
     }
-    let size = disk.size.or_else(|| claim.and_then(|it| it.requested)).filter(|it| *it > 0);
-    let size = size.ok_or_else(|| {
+    let handle = &*disk.backend.handle;
+    if handle.contains("://")
+        || handle.contains(UNSPECIFIED)
+        || handle.contains(char::is_whitespace)
+        || handle.contains(char::is_control)
+    {
+        return Err(format!(
+            "its handle is not as {driver} writes it: list it with the provider's own command, which \
+             `kubectl storage explain inventory` prints"
+        ));
+    }
+    let listed = disk.size.filter(|it| *it > 0);
+    let size = listed.or_else(|| claim.and_then(|it| it.requested)).ok_or_else(|| {
         format!("its size is unknown: create claim {key} first, whose request is taken for it")
     })?;
-    let places = drivers::used(&drivers::Reference::of(&disk.backend, &disk.attributes));
-    let is_device = places.iter().any(|it| matches!(it.extent, Extent::Device(_)));
+    if listed.is_none() {
+        let size = quantity(size);
+        notices
+            .push(format!("the listing does not tell its size: {size} is what the claim requests"));
+    }
+    let is_device = disk.is_device();
     let mode = match (claim, how.mode) {
         (Some(claim), Some(mode)) if claim.access.volume_mode() != mode => {
             return Err(format!("{} has another volumeMode than {mode}", claim.object()));
@@ -118,6 +146,15 @@ fn spec(
         }
         (None, None) => "Filesystem",
     };
+    if !is_device && mode == "Block" {
+        return Err("it is a directory on a server: no pod sees it as a device".to_owned());
+    }
+    let is_shared = claim.is_some_and(|it| it.access.modes.names().any(|it| it == "ReadWriteMany"));
+    if is_device && mode == "Filesystem" && is_shared {
+        return Err(format!(
+            "claim {key} requests ReadWriteMany with a filesystem, which two nodes would destroy on one disk"
+        ));
+    }
     if is_device && mode == "Filesystem" && how.filesystem.is_none() {
         notices.push(
             "the driver expects its default filesystem on the disk; --fs-type names another"
@@ -184,50 +221,81 @@ pub fn propose(cx: &Cx, adoption: &Adoption) -> Seen<Result<Proposal, Refusal>> 
     let planned = adoption.volume.volume();
     let rebinding = Rebinding { to: Some(adoption.claim.clone()), ..Rebinding::default() };
     let existing = cx.volume(planned.name())?;
-    let volume = existing.unwrap_or(planned);
-    let mut proposal = match rebind::propose(cx, volume, &rebinding)? {
+    let backend = planned.backend.as_ref().map(ToString::to_string).unwrap_or_default();
+    let creates = format!("creates a PersistentVolume for {backend}");
+    if let Some(reason) = existing.and_then(|it| is_other(it, planned, &adoption.claim)) {
+        let what = format!("{creates}, and binds claim {} to it", adoption.claim);
+        return Ok(Err(Refusal { reason, effect: Effect { what, risk: rebind::RISK.to_owned() } }));
+    }
+    let mut proposal = match rebind::propose(cx, existing.unwrap_or(planned), &rebinding)? {
         Ok(proposal) => proposal,
         refused @ Err(_) => return Ok(refused),
     };
-    let driver = &planned.backend.as_ref().map(|it| Text::clone(&it.driver)).unwrap_or_default();
-    let backend = planned.backend.as_ref().map(ToString::to_string).unwrap_or_default();
-    if let Err(reason) = check(cx, planned, existing, &adoption.claim)? {
+    let driver = planned.backend.as_ref().map(|it| Text::clone(&it.driver)).unwrap_or_default();
+    if let Err(reason) = check(cx, adoption, &driver)? {
         return Ok(Err(Refusal { reason, effect: proposal.effect }));
     }
-    if cx.csi_driver(driver)?.is_none() {
+    if cx.csi_driver(&driver)?.is_none() {
         proposal
             .notices
             .push(format!("there is no CSIDriver {driver}: it may not run in this cluster"));
     }
     proposal.notices.extend(adoption.notices.iter().cloned());
-    if existing.is_none() {
-        proposal.effect.what =
-            format!("creates a PersistentVolume for {backend}; {}", proposal.effect.what);
+    if let Some(there) = existing {
+        let object = there.object();
+        proposal.notices.push(format!(
+            "{object} exists since an earlier run: its filesystem type remains as it is"
+        ));
+    } else {
+        proposal.effect.what = format!("{creates}; {}", proposal.effect.what);
         let manifest = adoption.volume.value().clone();
         proposal.steps.insert(0, Action::CreateVolume { volume: planned.object(), manifest });
     }
     Ok(Ok(proposal))
 }
 
-/// Refuses a disk that something else names, or may name.
-fn check(
-    cx: &Cx,
-    planned: &Volume,
-    existing: Option<&Volume>,
-    claim: &ClaimKey,
-) -> Seen<checks::Checked> {
-    let is_ours = |it: &Volume| {
-        it.backend == planned.backend
-            && it.reclaim_policy == ReclaimPolicy::Retain
-            && reserve::is_reserved_for(it, claim)
-    };
-    if let Some(other) = existing.filter(|it| !is_ours(it)) {
-        return Ok(Err(format!("{} exists, and is not as this tool created it", other.object())));
+/// Returns why a volume of the same name is not the one that would be created, and waits for the claim.
+fn is_other(there: &Volume, planned: &Volume, claim: &ClaimKey) -> Option<String> {
+    let object = there.object();
+    if there.backend != planned.backend || there.reclaim_policy != ReclaimPolicy::Retain {
+        return Some(format!("{object} exists, and is not as this tool created it"));
     }
+    if !reserve::is_reserved_for(there, claim) {
+        let of = there.claim_ref.as_ref().map(|it| it.key.to_string()).unwrap_or_default();
+        return Some(match there.phase {
+            Phase::Released => format!(
+                "{object} has it, and is Released: `kubectl storage rebind {} --to {claim}` gives it to the claim",
+                facts::on_command_line(&object)
+            ),
+            _ => format!("{object} has it, which is {}, and is that of claim {of}", there.phase),
+        });
+    }
+    let how =
+        |it: &Volume| (it.access.volume_mode(), it.class.as_deref().unwrap_or_default().to_owned());
+    let ((mode, class), wanted) = (how(there), how(planned));
+    ((mode, &*class) != (wanted.0, &*wanted.1)).then(|| {
+        format!(
+            "{object} exists since an earlier run, with volumeMode {mode} and storageClassName \"{class}\": ask for \
+             the same, or delete it first"
+        )
+    })
+}
+
+/// Refuses a disk that something else names or has, or may name.
+fn check(cx: &Cx, adoption: &Adoption, driver: &str) -> Seen<checks::Checked> {
+    let planned = adoption.volume.volume();
+    // A name that csi-provisioner made for another claim is that of another disk.
+    let is_elsewhere = |name: &str| {
+        let uids = adoption.made_for.as_deref().zip(uid_of_name(name));
+        uids.is_some_and(|(own, other)| !other.starts_with(own) && !own.starts_with(&*other))
+    };
+    let to = Some(&adoption.claim);
     checks::all!(
         checks::backend_is_known(planned),
         exclusive::not_named_beside(cx, planned)?,
-        placeholder::no_attachment_may_be_of(cx, planned, &|_| false)?,
+        placeholder::no_attachment_may_be_of(cx, planned, &is_elsewhere)?,
+        placeholder::no_claim_has_lost_it(cx, &|it| it == driver, &is_elsewhere, to)?,
+        checks::on_no_node(cx, planned)?,
     );
     let neighbours = facts::neighbours(cx, planned, &planned.places(), None)?;
     let mut near = neighbours.found.iter().filter(|it| it.nearness != Nearness::Notable);

@@ -357,26 +357,43 @@ fn no_claim_may_be_its(
     backend: &BackendKey,
     owner: &Owner,
 ) -> Seen<checks::Checked> {
-    cx.all_of(Kind::PersistentVolumeClaim)?;
-    let provisioner = |claim: &Claim| {
-        let name = claim.provisioner.as_deref()?;
-        Some(migrated_driver(name).unwrap_or(name).to_owned())
-    };
     let is_ours = |name: &str| name == &*backend.driver || name == &**owner.name();
+    checks::all!(no_claim_has_lost_it(cx, &is_ours, &|it| orphan.elsewhere.contains(it), None)?);
+    let waits = |claim: &Claim| {
+        claim.volume_name.is_none()
+            && claim.phase == ClaimPhase::Pending
+            && provisioner(claim).is_some_and(is_ours)
+    };
+    let mut claims = cx.cluster().claims().map(|it| it.1);
+    Ok(match claims.find(|it| !orphan.is_known && waits(it)) {
+        None => Ok(()),
+        Some(claim) => Err(format!(
+            "{} waits for a volume of this driver, which may be this one",
+            claim.object()
+        )),
+    })
+}
+
+/// Returns the driver that provisions for a claim.
+fn provisioner(claim: &Claim) -> Option<&str> {
+    let name = claim.provisioner.as_deref()?;
+    Some(migrated_driver(name).unwrap_or(name))
+}
+
+/// Refuses where a claim, other than the one that is to have it, has lost a volume that may have referenced the backend
+/// volume: its pods may still write.
+pub(super) fn no_claim_has_lost_it(
+    cx: &Cx,
+    is_ours: &dyn Fn(&str) -> bool,
+    is_elsewhere: &dyn Fn(&str) -> bool,
+    except: Option<&ClaimKey>,
+) -> Seen<checks::Checked> {
+    cx.all_of(Kind::PersistentVolumeClaim)?;
     for (_, claim) in cx.cluster().claims() {
-        let of = provisioner(claim);
-        let Some(name) = &claim.volume_name else {
-            let waits = claim.phase == ClaimPhase::Pending && of.as_deref().is_some_and(is_ours);
-            if waits && !orphan.is_known {
-                return Ok(Err(format!(
-                    "{} waits for a volume of this driver, which may be this one",
-                    claim.object()
-                )));
-            }
-            continue;
-        };
+        let Some(name) = &claim.volume_name else { continue };
         let had = claim.bind_completed || claim.phase == ClaimPhase::Lost;
-        if !had || orphan.elsewhere.contains(name) || !of.as_deref().is_none_or(is_ours) {
+        let is_of_driver = provisioner(claim).is_none_or(is_ours);
+        if !had || is_elsewhere(name) || !is_of_driver || except == Some(&claim.key()) {
             continue;
         }
         if cx.volume(name)?.is_none() {

@@ -314,7 +314,11 @@ fn about_disk(
             format!("left{whose}: no volume names it, no claim of it lives, and nothing uses it")
         }
         true => {
-            format!("left{whose}: no volume names it, no claim of it lives, and no machine has it")
+            let used = match provider(&disk.backend.driver).tells_machines {
+                true => "no machine has it",
+                false => "no listing tells what mounts it",
+            };
+            format!("left{whose}: no volume names it, no claim of it lives, and {used}")
         }
         false => format!("made{whose} by Kubernetes, and named by no cluster that was given"),
     };
@@ -356,7 +360,7 @@ fn about_disk(
         }
     }
     if is_orphan {
-        if let Some(adopt) = adopting(disk) {
+        if let Some(adopt) = adopting(inventory, disk, of) {
             finding = finding.shows("to have its data back", adopt);
         }
         if of.is_some_and(|it| inventory.clusters[it].runs(driver)) {
@@ -453,18 +457,24 @@ fn command(template: &str, names: &[(&str, &str)]) -> String {
     words.map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the command that gives a disk to its former claim, where a claim can have it.
-fn adopting(disk: &Disk) -> Option<String> {
+/// Returns the command that gives a disk to its former claim, where a claim can have it, judged as it was here.
+fn adopting(inventory: &Inventory<'_>, disk: &Disk, of: Option<usize>) -> Option<String> {
+    if !provider(&disk.backend.driver).volume.lacks.is_empty() || disk.object.is_some() {
+        return None;
+    }
     let claim = disk.made.as_ref().and_then(|it| it.claim.as_ref());
     let (namespace, name) = claim.map_or(("NAMESPACE", "NAME"), |it| (&*it.namespace, &*it.name));
-    provider(&disk.backend.driver).volume.lacks.is_empty().then(|| {
-        format!(
-            "kubectl storage adopt --driver {} --handle {} --to {} --inventory FILE",
-            quoted(&disk.backend.driver),
-            quoted(&disk.backend.handle),
-            quoted(&format!("{namespace}/{name}"))
-        )
-    })
+    let mut command = format!(
+        "kubectl storage adopt --driver {} --handle {} --to {} --inventory FILE",
+        quoted(&disk.backend.driver),
+        quoted(&disk.backend.handle),
+        quoted(&format!("{namespace}/{name}"))
+    );
+    if disk.is_device() {
+        command.push_str(" --volume-mode MODE");
+    }
+    let said = inventory.said(of).into_iter();
+    Some(said.fold(command, |command, it| format!("{command} {it}")))
 }
 
 /// Returns a word with what its placeholders stand for.

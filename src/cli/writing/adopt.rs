@@ -106,7 +106,7 @@ impl AdoptArgs {
         }
         let current = collected.namespace.clone().unwrap_or_else(|| "default".to_owned());
         let request = AdoptRequest {
-            judged: inventory.adoptable(&disk),
+            judged: &|own| inventory.adoptable(&disk, own),
             disk: &disk,
             claim: claim.key(&current),
             how: VolumeUse {

@@ -2,6 +2,7 @@
 
 use super::{DiskFate, Inventory};
 use crate::facts::disks_of_cluster::{DiskKeys, DiskNaming};
+use crate::facts::quoted;
 use crate::facts::standing::Standing;
 use crate::listings::{Attached, Disk};
 use crate::model::{ObjectRef, Text, first_of};
@@ -9,19 +10,20 @@ use crate::model::{ObjectRef, Text, first_of};
 /// Why a disk is not one that no cluster needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Needed {
-    /// A volume of the cluster with this number names it.
-    ByVolume(usize, ObjectRef),
+    /// A volume names it.
+    ByVolume(ObjectRef),
     /// Something else, in words.
     Otherwise(String),
 }
 
 impl Inventory<'_> {
-    /// Returns what is not certain about a disk that no cluster needs.
+    /// Returns what is not certain about a disk that no cluster needs, apart from the volume of this name in the first
+    /// cluster, which an earlier run has created for it.
     ///
     /// # Errors
     /// What needs the disk, or may need it.
-    pub fn adoptable(&self, disk: &Disk) -> Result<Vec<String>, Needed> {
-        self.named_by(disk)?;
+    pub fn adoptable(&self, disk: &Disk, own: &str) -> Result<Vec<String>, Needed> {
+        self.named_by(disk, own)?;
         let needed = |why: &str| Err(Needed::Otherwise(why.to_owned()));
         match Standing::of(disk, DiskNaming::Not, |uids| self.has_claim(uids)) {
             Standing::Left if self.is_taken(disk) => {
@@ -45,25 +47,51 @@ impl Inventory<'_> {
         }
     }
 
-    fn named_by(&self, disk: &Disk) -> Result<(), Needed> {
+    /// Returns the options with which `adopt` into a cluster judges a disk as it is judged here.
+    pub fn said(&self, cluster: Option<usize>) -> Vec<String> {
+        let name = |number: usize| self.clusters[number].name.as_deref();
+        let mut said = Vec::new();
+        if self.clusters.iter().any(|it| it.name.is_some()) {
+            said.push(format!("--context {}", quoted(cluster.and_then(name).unwrap_or("CONTEXT"))));
+            let others = (0..self.clusters.len()).filter(|it| Some(*it) != cluster);
+            let others: Vec<_> = others.filter_map(name).collect();
+            match others.len() {
+                0 => {}
+                1..=3 => said.push(format!("--beside {}", quoted(&others.join(",")))),
+                _ => said.push("--beside OTHER,CONTEXTS".to_owned()),
+            }
+        }
+        said.extend(self.words.are_all.then(|| "--all-clusters".to_owned()));
+        said.extend(self.words.identities.iter().map(|(number, value)| {
+            let of = name(*number).map(|it| format!("{it}=")).unwrap_or_default();
+            format!("--cluster-tag {}", quoted(&format!("{of}{value}")))
+        }));
+        said
+    }
+
+    fn named_by(&self, disk: &Disk, own: &str) -> Result<(), Needed> {
         let keys = DiskKeys::of(disk);
         for (number, cluster) in self.clusters.iter().enumerate() {
             let of = |it: &Text| format!(" of cluster {it}");
             let of = cluster.name.as_ref().map(of).unwrap_or_default();
-            match cluster.naming(&keys) {
+            match cluster.naming(&keys, disk) {
                 DiskNaming::Not => {}
                 DiskNaming::Named(Some(volume)) => {
                     let volume = cluster.volumes[volume as usize].reference.object();
-                    return Err(Needed::ByVolume(number, volume));
+                    // What else names it there, is looked for when it is proposed.
+                    if number > 0 || *volume.key.name != *own {
+                        return Err(Needed::ByVolume(volume));
+                    }
                 }
                 DiskNaming::Named(None) => {
                     return Err(Needed::Otherwise(format!(
-                        "an attachment, a snapshot, an inline volume or a record of kept backend volumes{of} names it"
+                        "an attachment, a node, a snapshot, an inline volume or a record of kept backend volumes{of} names it"
                     )));
                 }
                 DiskNaming::Maybe => {
                     return Err(Needed::Otherwise(format!(
-                        "a volume{of} may name it: what that one names is not fully known"
+                        "it may be in use{of}: by a volume of which not everything is known, by a claim or an \
+                         attachment whose volume is gone, or by pods whose claim is"
                     )));
                 }
             }

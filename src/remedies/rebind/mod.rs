@@ -57,7 +57,7 @@ pub struct Rebinding {
 }
 
 /// The risk of a binding.
-const RISK: &str = "pods that use the claim read and change the data";
+pub(super) const RISK: &str = "pods that use the claim read and change the data";
 
 impl Rebinding {
     /// Returns the claim to which a volume is given.

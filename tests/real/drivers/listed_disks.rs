@@ -205,4 +205,43 @@ fn gce_pd_disk_that_no_cluster_needs_is_given_to_a_claim_with_its_data() {
     assert!(admin.sent(before).is_empty());
     let told = admin.refused(5, &["undo", "1", "--yes"]);
     assert!(told.json.to_string().contains("delete pvc"), "{:#}", told.json);
+
+    // Its claim is deleted: `rebind` is for what is Released.
+    on.delete("pod/user");
+    eventually("the disk is detached", || cloud.nodes_of(&disk).is_empty());
+    on.delete("pvc/back");
+    on.wait_phase(&format!("pv/{made}"), "Released");
+    let refused = |more: &[&str], why: &str| {
+        let args: Vec<_> = args.iter().copied().chain(more.iter().copied()).collect();
+        let told = admin.refused(5, &args);
+        assert!(told.reason(&made).contains(why), "{why}: {:#}", told.json);
+    };
+    refused(&[], "is Released: `kubectl storage rebind");
+
+    // A run that was killed has left the volume: the next one judges the disk as the first did, and goes on.
+    on.cluster.kubectl(&["delete", "pv", &made]);
+    let mut left = volume.clone();
+    left["metadata"] =
+        json!({"name": made, "annotations": volume["metadata"]["annotations"].clone()});
+    for field in ["uid", "resourceVersion"] {
+        left["spec"]["claimRef"].as_object_mut().expect("because it has one").remove(field);
+    }
+    left["status"] = json!({});
+    on.create(&left);
+    on.wait_phase(&format!("pv/{made}"), "Available");
+    let attached = adopt(&disk, &attached, &all);
+    let attached: Vec<_> = attached.iter().map(String::as_str).collect();
+    let told = admin.refused(5, &attached);
+    assert!(told.reason(&disk).contains("at the provider it is attached to"), "{:#}", told.json);
+    refused(&["--class", "other"], "with volumeMode Filesystem and storageClassName \"\"");
+    let other = format!("{}/other", on.name);
+    let elsewhere: Vec<_> =
+        args.iter().map(|it| if it.ends_with("/back") { &*other } else { *it }).collect();
+    let told = admin.refused(5, &elsewhere);
+    assert!(told.reason(&made).contains("is that of claim"), "{:#}", told.json);
+    let before = on.cluster.mark();
+    admin.run(&args).ends(0);
+    assert_eq!(on.bound("back"), made);
+    let sent: Vec<_> = admin.sent(before).iter().map(Write::line).collect();
+    assert_eq!(sent, [&*format!("dry {claimed}"), &*format!("dry {claimed}"), claimed]);
 }
