@@ -71,12 +71,17 @@ impl Adoption {
             false => "no listing tells what has it mounted: stop that first",
         };
         notices.push(told.to_owned());
+        let name = name(cluster, disk);
+        if how.filesystem.is_some() && cx.volume(&name)?.is_some() {
+            let told = format!("pv/{name} exists since an earlier run, and keeps its fsType");
+            notices.push(told);
+        }
         Ok(spec(disk, claim, existing, how, &mut notices).and_then(|spec| {
             let value = json!({
                 "apiVersion": "v1",
                 "kind": "PersistentVolume",
                 "metadata": {
-                    "name": name(cluster, disk),
+                    "name": name,
                     // Its driver did make it.
                     "annotations": {placeholder::PROVISIONED_BY: &*disk.backend.driver},
                 },
@@ -232,7 +237,7 @@ pub fn propose(cx: &Cx, adoption: &Adoption) -> Seen<Result<Proposal, Refusal>> 
         refused @ Err(_) => return Ok(refused),
     };
     let driver = planned.backend.as_ref().map(|it| Text::clone(&it.driver)).unwrap_or_default();
-    if let Err(reason) = check(cx, adoption, &driver)? {
+    if let Err(reason) = check(cx, adoption, &driver, &mut proposal.notices)? {
         return Ok(Err(Refusal { reason, effect: proposal.effect }));
     }
     if cx.csi_driver(&driver)?.is_none() {
@@ -241,12 +246,7 @@ pub fn propose(cx: &Cx, adoption: &Adoption) -> Seen<Result<Proposal, Refusal>> 
             .push(format!("there is no CSIDriver {driver}: it may not run in this cluster"));
     }
     proposal.notices.extend(adoption.notices.iter().cloned());
-    if let Some(there) = existing {
-        let object = there.object();
-        proposal.notices.push(format!(
-            "{object} exists since an earlier run: its filesystem type remains as it is"
-        ));
-    } else {
+    if existing.is_none() {
         proposal.effect.what = format!("{creates}; {}", proposal.effect.what);
         let manifest = adoption.volume.value().clone();
         proposal.steps.insert(0, Action::CreateVolume { volume: planned.object(), manifest });
@@ -282,21 +282,31 @@ fn is_other(there: &Volume, planned: &Volume, claim: &ClaimKey) -> Option<String
 }
 
 /// Refuses a disk that something else names or has, or may name.
-fn check(cx: &Cx, adoption: &Adoption, driver: &str) -> Seen<checks::Checked> {
+fn check(
+    cx: &Cx,
+    adoption: &Adoption,
+    driver: &str,
+    notices: &mut Vec<String>,
+) -> Seen<checks::Checked> {
     let planned = adoption.volume.volume();
     // A name that csi-provisioner made for another claim is that of another disk.
     let is_elsewhere = |name: &str| {
         let uids = adoption.made_for.as_deref().zip(uid_of_name(name));
         uids.is_some_and(|(own, other)| !other.starts_with(own) && !own.starts_with(&*other))
     };
-    let to = Some(&adoption.claim);
+    let lost = |is_ours: &dyn Fn(Option<&str>) -> bool| {
+        let to = Some(&adoption.claim);
+        placeholder::no_claim_has_lost_it(cx, is_ours, &is_elsewhere, to)
+    };
     checks::all!(
         checks::backend_is_known(planned),
         exclusive::not_named_beside(cx, planned)?,
         placeholder::no_attachment_may_be_of(cx, planned, &is_elsewhere)?,
-        placeholder::no_claim_has_lost_it(cx, &|it| it == driver, &is_elsewhere, to)?,
+        lost(&|it| it == Some(driver))?,
         checks::on_no_node(cx, planned)?,
     );
+    // The listing shows which machine has a disk, whatever claim it was lost by.
+    notices.extend(lost(&|it| it.is_none())?.err());
     let neighbours = facts::neighbours(cx, planned, &planned.places(), None)?;
     let mut near = neighbours.found.iter().filter(|it| it.nearness != Nearness::Notable);
     Ok(match near.next() {

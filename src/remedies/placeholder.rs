@@ -358,7 +358,8 @@ fn no_claim_may_be_its(
     owner: &Owner,
 ) -> Seen<checks::Checked> {
     let is_ours = |name: &str| name == &*backend.driver || name == &**owner.name();
-    checks::all!(no_claim_has_lost_it(cx, &is_ours, &|it| orphan.elsewhere.contains(it), None)?);
+    let may_be = |it: Option<&str>| it.is_none_or(is_ours);
+    checks::all!(no_claim_has_lost_it(cx, &may_be, &|it| orphan.elsewhere.contains(it), None)?);
     let waits = |claim: &Claim| {
         claim.volume_name.is_none()
             && claim.phase == ClaimPhase::Pending
@@ -381,10 +382,10 @@ fn provisioner(claim: &Claim) -> Option<&str> {
 }
 
 /// Refuses where a claim, other than the one that is to have it, has lost a volume that may have referenced the backend
-/// volume: its pods may still write.
+/// volume: its pods may still write. `is_ours` tells by the driver of the lost volume, as far as it is known.
 pub(super) fn no_claim_has_lost_it(
     cx: &Cx,
-    is_ours: &dyn Fn(&str) -> bool,
+    is_ours: &dyn Fn(Option<&str>) -> bool,
     is_elsewhere: &dyn Fn(&str) -> bool,
     except: Option<&ClaimKey>,
 ) -> Seen<checks::Checked> {
@@ -392,7 +393,7 @@ pub(super) fn no_claim_has_lost_it(
     for (_, claim) in cx.cluster().claims() {
         let Some(name) = &claim.volume_name else { continue };
         let had = claim.bind_completed || claim.phase == ClaimPhase::Lost;
-        let is_of_driver = provisioner(claim).is_none_or(is_ours);
+        let is_of_driver = is_ours(provisioner(claim));
         if !had || is_elsewhere(name) || !is_of_driver || except == Some(&claim.key()) {
             continue;
         }

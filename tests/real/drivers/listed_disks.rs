@@ -240,8 +240,10 @@ fn gce_pd_disk_that_no_cluster_needs_is_given_to_a_claim_with_its_data() {
     let told = admin.refused(5, &elsewhere);
     assert!(told.reason(&made).contains("is that of claim"), "{:#}", told.json);
     let before = on.cluster.mark();
-    admin.run(&args).ends(0);
+    let again: Vec<_> = args.iter().copied().chain(["--fs-type", "xfs"]).collect();
+    let told = admin.run(&again).ends(0);
+    assert!(told.stderr.contains("exists since an earlier run"), "{}", told.stderr);
     assert_eq!(on.bound("back"), made);
     let sent: Vec<_> = admin.sent(before).iter().map(Write::line).collect();
-    assert_eq!(sent, [&*format!("dry {claimed}"), &*format!("dry {claimed}"), claimed]);
+    assert_eq!(sent, [&*format!("dry {claimed}"), claimed]);
 }
