@@ -55,7 +55,7 @@ pub struct BesideReader {
     last: Mutex<Option<(Instant, BesideLook)>>,
 }
 
-/// What clusters named when they were read, and the uids of those that were read live.
+/// What clusters named when they were read, and the uids of those that were ever read live.
 #[derive(Debug, Clone)]
 pub struct BesideLook {
     /// What they name.
@@ -89,11 +89,11 @@ impl BesideReader {
         let began = Instant::now();
         let looks = stream::iter(&self.live).map(async |it| (it, self.look(it).await));
         let looks: Vec<_> = looks.buffered(AT_ONCE).collect().await;
-        let mut uids = BTreeMap::new();
+        let mut uids = last.as_ref().map(|it| it.1.uids.clone()).unwrap_or_default();
         let named = looks.into_iter().map(|(cluster, look)| {
-            let named = look.map(|(named, uid)| {
-                uids.insert(Text::clone(&cluster.name), uid);
-                named
+            let named = look.and_then(|(named, uid)| {
+                is_as_before(&mut uids, &cluster.name, &uid)?;
+                Ok(named)
             });
             (Text::clone(&cluster.name), named.unwrap_or_else(NamedStorage::unread))
         });
@@ -130,10 +130,38 @@ impl BesideReader {
     }
 }
 
+/// Holds that the cluster is the one that was read first: another one at its address names nothing of what that has.
+fn is_as_before(uids: &mut BTreeMap<Text, Text>, name: &Text, uid: &Text) -> Result<(), String> {
+    let first = uids.entry(Text::clone(name)).or_insert_with(|| Text::clone(uid));
+    match first == uid {
+        true => Ok(()),
+        false => Err(format!(
+            "another cluster answers at its address: its uid was {first}, and is {uid}"
+        )),
+    }
+}
+
 /// Returns what a cluster names of storage. A dump permits nothing: what else it lacks than volumes is no matter.
 pub fn named_storage(cluster: &Cluster, is_live: bool) -> NamedStorage {
     let kinds = if is_live { &NAMING[..] } else { &[Kind::PersistentVolume] };
     let (references, read) = rules::named_storage(cluster, kinds);
     let why = |it: Unseen| format!("{} were not read: {}", it.kind.plural(), it.reason);
     NamedStorage { references, unread: read.err().map(why) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_cluster_at_the_address_of_one_permits_nothing() {
+        let mut uids = BTreeMap::new();
+        let [name, one, other] = ["b", "1", "2"].map(Text::from);
+        for uid in [&one, &one] {
+            assert_eq!(is_as_before(&mut uids, &name, uid), Ok(()));
+        }
+        let told = is_as_before(&mut uids, &name, &other).expect_err("because it is another");
+        assert!(told.contains("its uid was 1, and is 2"), "{told}");
+        assert_eq!(is_as_before(&mut uids, &name, &one), Ok(()));
+    }
 }
