@@ -11,8 +11,8 @@ use crate::cluster::{Cluster, Cx, Placed as _, ReferencingVolume, StorageReferen
 use crate::drivers::{self, Reach};
 use crate::listings::{Disk, provider, uid_of_name};
 use crate::model::{
-    AttachmentSource, Attributes, BackendKey, InventorySystem, Kind, NodeAffinity, ObjectId, Phase,
-    Text, Time, Uid, migrated_driver,
+    Attributes, BackendKey, Claim, ClaimKey, ClaimPhase, InventorySystem, Kind, NodeAffinity,
+    ObjectId, Phase, Text, Time, Uid, migrated_driver,
 };
 
 /// The kinds on which it rests that a disk is named by nothing.
@@ -29,6 +29,8 @@ pub const NAMING: [Kind; 5] = [
 pub struct DisksOfCluster {
     /// What the report calls the cluster; `None` where there is one.
     pub name: Option<Text>,
+    /// Whether it is known from a dump, where only live views permit something.
+    pub is_saved: bool,
     /// The keys of everything that it names, each with the number of its volume, if it is one.
     named: HashMap<u64, Option<u32>>,
     /// The keys of spaces and families in which something is its own, and unknown what.
@@ -41,6 +43,10 @@ pub struct DisksOfCluster {
     gone: HashSet<Text>,
     /// The uids in these names, sorted.
     gone_uids: Vec<u128>,
+    /// The claims that have lost such a volume.
+    lost_by: HashSet<ClaimKey>,
+    /// The drivers of such volumes, where the name does not tell which disk it was; `None` of any driver.
+    pub lost: HashSet<Option<Text>>,
     /// Whether a pod may have a volume whose object is gone.
     has_bereft: bool,
     /// The machines of its nodes, in lower case; `None` where one of them is unknown.
@@ -156,7 +162,6 @@ impl DisksOfCluster {
         let mut found = Self {
             name: name.cloned(),
             claims: claims(cluster),
-            gone: gone(cluster),
             has_bereft: cluster.pods().any(|(_, pod)| is_bereft(cluster, pod)),
             machines: machines(cx),
             drivers: drivers_of(cx),
@@ -182,14 +187,12 @@ impl DisksOfCluster {
             cluster.nodes().filter(|it| it.1.ready).map(|it| &*it.1.metadata.name).collect();
         let mut attached: HashMap<&str, bool> = HashMap::new();
         for (_, attachment) in cluster.attachments() {
-            if let AttachmentSource::Volume(volume) = &attachment.source {
+            if let Some(volume) = attachment.source.volume() {
                 let is_ready = attachment.attached && ready.contains(&*attachment.node);
                 *attached.entry(volume).or_default() |= is_ready;
             }
         }
-        let uids = found.gone.iter().filter_map(|it| uids_beginning(&uid_of_name(it)?));
-        found.gone_uids = uids.map(|it| *it.start()).collect();
-        found.gone_uids.sort_unstable();
+        found.note_gone(cluster);
         let reported = |id, volume| ReferencingVolume { is_left_out: is_left_out(id), ..volume };
         for reference in storage_references(cx, |_| true, reported) {
             let volume = reference.volume.as_ref();
@@ -213,6 +216,33 @@ impl DisksOfCluster {
         }
         found.file_on_nodes(cluster);
         found
+    }
+
+    /// Notes the volumes that are gone, of which claims or attachments tell.
+    fn note_gone(&mut self, cluster: &Cluster) {
+        let of_attachments = cluster
+            .attachments()
+            .filter_map(|(_, it)| Some((it.source.volume()?, Some(&*it.attacher), None)));
+        let of_claims = cluster.claims().filter_map(|(_, it)| {
+            let provisioner = it.provisioner.as_deref();
+            let driver = provisioner.map(|it| migrated_driver(it).unwrap_or(it));
+            Some((it.volume_name.as_deref()?, driver, Some(it)))
+        });
+        for (name, driver, claim) in of_attachments.chain(of_claims) {
+            if cluster.volume_named(name).is_some() {
+                continue;
+            }
+            self.gone.insert(name.into());
+            let uids = uid_of_name(name).and_then(|it| uids_beginning(&it));
+            self.gone_uids.extend(uids.as_ref().map(|it| *it.start()));
+            // A claim that was never bound waits for a volume, and has lost none.
+            let had = claim.is_none_or(|it| it.bind_completed || it.phase == ClaimPhase::Lost);
+            if had {
+                self.lost_by.extend(claim.map(Claim::key));
+                self.lost.extend(uids.is_none().then(|| driver.map(Text::from)));
+            }
+        }
+        self.gone_uids.sort_unstable();
     }
 
     /// Files the disks that nodes report to have, although no volume names them.
@@ -307,8 +337,8 @@ impl DisksOfCluster {
         }
     }
 
-    /// Whether a claim or an attachment names the volume for which a disk was made, although it is gone; or whether pods
-    /// have lost a volume, where no listing tells who has one.
+    /// Whether a claim or an attachment names the volume for which a disk was made, although it is gone; whether its claim
+    /// has lost a volume; or whether pods have lost one, where no listing tells who has one.
     fn may_miss(&self, disk: &Disk) -> bool {
         if self.has_bereft && !provider(&disk.backend.driver).tells_machines {
             return true;
@@ -316,12 +346,18 @@ impl DisksOfCluster {
         let Some(made) = disk.made.as_ref().filter(|_| !self.gone.is_empty()) else { return false };
         let uids = made.uid.as_deref().and_then(uids_beginning);
         made.volume.as_ref().is_some_and(|it| self.gone.contains(it))
+            || made.claim.as_ref().is_some_and(|it| self.lost_by.contains(it))
             || uids.is_some_and(|it| is_any_in(&self.gone_uids, &it))
     }
 
     /// Whether the cluster has a claim with one of these uids.
     pub fn has_claim(&self, uids: &RangeInclusive<u128>) -> bool {
         is_any_in(&self.claims, uids)
+    }
+
+    /// Whether a claim or an attachment has lost a volume of a driver, and its name does not tell which disk it was.
+    pub fn may_have_lost(&self, driver: &Text) -> bool {
+        self.lost.contains(&Some(Text::clone(driver)))
     }
 
     /// Whether the cluster may have made disks of a driver.
@@ -364,17 +400,6 @@ fn is_any_in(sorted: &[u128], uids: &RangeInclusive<u128>) -> bool {
 /// Returns driver and handle of a volume that a node reports: `kubernetes.io/csi/DRIVER^HANDLE`.
 fn reported_disk(volume: &str) -> Option<(&str, &str)> {
     volume.strip_prefix("kubernetes.io/csi/")?.split_once('^')
-}
-
-/// Returns the names of volumes that are gone, of which claims or attachments tell.
-fn gone(cluster: &Cluster) -> HashSet<Text> {
-    let of_attachments = cluster.attachments().filter_map(|(_, it)| match &it.source {
-        AttachmentSource::Volume(volume) => Some(&**volume),
-        AttachmentSource::Inline { .. } | AttachmentSource::None => None,
-    });
-    let of_claims = cluster.claims().filter_map(|(_, it)| it.volume_name.as_deref());
-    let names = of_attachments.chain(of_claims);
-    names.filter(|it| cluster.volume_named(it).is_none()).map(Text::from).collect()
 }
 
 /// Returns a uid as a number, if it is a UUID.

@@ -159,6 +159,10 @@ pub struct Inventory<'a> {
     reach: BTreeMap<(usize, Text), BTreeSet<String>>,
 }
 
+/// The doubt about disks of a driver of which a cluster has lost a volume, unknown which.
+const LOST: &str =
+    "a claim or an attachment has lost a volume of its driver, which may have been this one";
+
 /// Adds a driver, which mostly is there.
 fn add(drivers: &mut BTreeSet<Text>, driver: &Text) {
     if !drivers.contains(driver) {
@@ -405,6 +409,8 @@ impl<'a> Inventory<'a> {
         let is_older = |it: &usize| self.clusters[*it].clock < self.newest;
         let doubt = if disk.created.is_none() {
             Some("unknown when it was made".to_owned())
+        } else if may_own.iter().any(|it| self.clusters[*it].may_have_lost(driver)) {
+            Some(LOST.to_owned())
         } else if may_own.iter().any(is_older) {
             Some("the view of the cluster is older than the listing".to_owned())
         } else if owner.is_some_and(|it| !self.is_same_account(it, disk)) {

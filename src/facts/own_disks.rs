@@ -11,7 +11,7 @@ use super::standing::Standing;
 use super::{is_bereft, storage_references};
 use crate::cluster::Cx;
 use crate::listings::Disk;
-use crate::model::{AttachmentSource, InventoryDisk, InventorySystem, Kind, Text, migrated_driver};
+use crate::model::{InventoryDisk, InventorySystem, Kind, Text};
 
 /// Judges the disks that lie in a cluster by all that it names.
 pub fn own_disks(cx: &Cx, named: &DisksOfCluster) -> OwnDisks {
@@ -20,7 +20,7 @@ pub fn own_disks(cx: &Cx, named: &DisksOfCluster) -> OwnDisks {
     if !cluster.has_inventory_disks() {
         return found;
     }
-    let traces = Traces::of(cx);
+    let traces = Traces::of(cx, named);
     let gapped: HashSet<Kind> = cluster.gaps().map(|it| it.kind).collect();
     let mut read: HashMap<(Kind, Option<&Text>), bool> = HashMap::new();
     for object in cluster.inventory_disks() {
@@ -76,6 +76,9 @@ impl Inventory<'_> {
     }
 }
 
+/// The labels by which OpenEBS names nodes.
+const NODE_LABELS: [&str; 2] = ["openebs.io/nodeid", "openebs.io/nodename"];
+
 /// What a cluster shows of volumes whose objects are gone, and of what names a disk otherwise than by its driver.
 struct Traces<'a> {
     /// Every `PersistentVolume`, and each that a claim or an attachment names although it is gone.
@@ -84,51 +87,36 @@ struct Traces<'a> {
     sources: HashSet<(Kind, &'a str)>,
     /// The names of disks that stand in a path, a dataset or a target that something else names.
     in_places: HashSet<String>,
-    /// The nodes, and those with a pod that may still write: its claim or volume is gone, or the node does not answer.
+    /// The nodes, by each of their names, and whether a pod there may still write: its claim or volume is gone, or the node
+    /// does not answer.
     nodes: HashMap<&'a str, bool>,
-    /// Whether any node has such a pod.
-    has_bereft: bool,
     /// The drivers of volumes that are gone, of which a claim or an attachment tells, but not which disk it was; `None` of
     /// any driver.
-    lost: HashSet<Option<&'a str>>,
+    lost: HashSet<Option<Text>>,
 }
 
 impl<'a> Traces<'a> {
-    fn of(cx: &Cx<'a>) -> Self {
+    fn of(cx: &Cx<'a>, named: &DisksOfCluster) -> Self {
         let cluster = cx.cluster();
-        let of_attachments = cluster.attachments().filter_map(|(_, it)| match &it.source {
-            AttachmentSource::Volume(volume) => Some((&**volume, Some(&*it.attacher))),
-            AttachmentSource::Inline { .. } | AttachmentSource::None => None,
-        });
-        let of_claims = cluster.claims().filter_map(|(_, it)| {
-            let provisioner = it.provisioner.as_deref();
-            let driver = provisioner.map(|it| migrated_driver(it).unwrap_or(it));
-            Some((it.volume_name.as_deref()?, driver))
-        });
-        let told: Vec<(&str, Option<&str>)> = of_attachments.chain(of_claims).collect();
-        let own: HashSet<&str> = cluster.inventory_disks().map(|it| &*it.name).collect();
-        let is_lost = |it: &&(&str, Option<&str>)| {
-            !own.contains(it.0) && cluster.volume_named(it.0).is_none()
-        };
-        let lost = told.iter().filter(is_lost).map(|it| it.1).collect();
-        let mut nodes: HashMap<&str, bool> =
-            cluster.nodes().map(|(_, node)| (&*node.metadata.name, !node.ready)).collect();
-        let mut has_bereft = false;
-        for (_, pod) in cluster.pods().filter(|(_, pod)| is_bereft(cluster, pod)) {
-            if let Some(node) = pod.node.as_deref() {
-                nodes.insert(node, true);
-                has_bereft = true;
-            }
+        let of_attachments = cluster.attachments().filter_map(|(_, it)| it.source.volume());
+        let of_claims = cluster.claims().filter_map(|(_, it)| it.volume_name.as_deref());
+        let bereft = cluster.pods().filter(|(_, pod)| is_bereft(cluster, pod));
+        let bereft: HashSet<&str> = bereft.filter_map(|(_, pod)| pod.node.as_deref()).collect();
+        let mut nodes = HashMap::new();
+        for (_, node) in cluster.nodes() {
+            let name = &*node.metadata.name;
+            let may_write = !node.ready || bereft.contains(name);
+            let labels = NODE_LABELS.iter().filter_map(|it| node.metadata.label(it));
+            nodes.extend(labels.chain([name]).map(|it| (it, may_write)));
         }
         let volumes = cluster.volumes().map(|(_, it)| it.name());
         let sources = cluster.inventory_disks();
         Self {
-            volumes: volumes.chain(told.iter().map(|it| it.0)).collect(),
+            volumes: volumes.chain(of_attachments).chain(of_claims).collect(),
             sources: sources.filter_map(|it| Some((it.kind, it.source.as_deref()?))).collect(),
             in_places: in_places(cx),
-            has_bereft,
             nodes,
-            lost,
+            lost: named.lost.clone(),
         }
     }
 
@@ -146,17 +134,14 @@ impl<'a> Traces<'a> {
     /// Whether something may use the disk that does not tell which one it uses.
     fn may_name(&self, object: &InventoryDisk, system: &InventorySystem) -> bool {
         let mut drivers = std::iter::once(&system.driver).chain(system.formerly);
-        let has_lost =
-            self.lost.contains(&None) || drivers.any(|it| self.lost.contains(&Some(*it)));
-        // A node that is not known may have any name.
-        let on_node = || match object.node.as_deref().and_then(|it| self.nodes.get(it)) {
-            Some(has_bereft) => *has_bereft,
-            None => self.has_bereft,
-        };
+        let has_lost = self.lost.contains(&None)
+            || drivers.any(|it| self.lost.contains(&Some(Text::from(*it))));
+        // A node that is not known has not answered.
+        let node = || object.node.as_deref().and_then(|it| self.nodes.get(it)).copied();
         object.volume.is_some()
             || has_lost
-            || names_in_places(object).any(|it| self.in_places.contains(&it))
-            || (!system.tells_use && on_node())
+            || names_in_places(object).iter().any(|it| self.in_places.contains(it))
+            || (!system.tells_use && node().unwrap_or(true))
     }
 }
 
@@ -164,25 +149,21 @@ impl<'a> Traces<'a> {
 fn in_places(cx: &Cx) -> HashSet<String> {
     let wanted: HashSet<String> =
         cx.cluster().inventory_disks().flat_map(names_in_places).collect();
-    let references = storage_references(cx, |_| true, |_, volume| volume);
-    let parts = references.iter().flat_map(|it| {
-        it.backend
-            .handle
-            .split(['/', ':', ',', '@'])
-            .map(undoubled)
-            .filter(|it| wanted.contains(it))
-    });
-    parts.collect()
+    let mut found = HashSet::new();
+    for it in storage_references(cx, |_| true, |_, volume| volume) {
+        for part in it.backend.handle.split(['/', ':', ',', '@']).map(undoubled) {
+            // The device mapper writes the volume group before it.
+            let ends = part.match_indices('-').map(|it| it.0 + 1);
+            let ends = [0].into_iter().chain(ends).map(|at| &part[at..]);
+            found.extend(ends.filter(|it| wanted.contains(*it)).map(str::to_owned));
+        }
+    }
+    found
 }
 
-/// Returns what stands for a disk in a path: its name, its handle, or either behind its volume group.
-fn names_in_places(object: &InventoryDisk) -> impl Iterator<Item = String> {
-    let names = [&*object.name, object.handle()].map(undoubled);
-    let pool = object.pool.as_deref().map(undoubled);
-    names.into_iter().flat_map(move |name| {
-        let mapped = pool.as_ref().map(|pool| format!("{pool}-{name}"));
-        mapped.into_iter().chain([name])
-    })
+/// Returns what stands for a disk in a path: its name, or its handle.
+fn names_in_places(object: &InventoryDisk) -> [String; 2] {
+    [&*object.name, object.handle()].map(undoubled)
 }
 
 /// Returns a name as it is without the device mapper, which doubles each hyphen in it.

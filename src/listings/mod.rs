@@ -8,7 +8,7 @@ mod read;
 mod row;
 mod shape;
 
-pub(crate) use providers::provider;
+pub(crate) use providers::{is_one_provider, provider};
 pub(crate) use read::{Listing, ListingError, ListingInput, read};
 pub(crate) use shape::uid_of_name;
 

@@ -17,6 +17,12 @@ pub(crate) fn provider(driver: &str) -> &'static Provider {
     named.or_else(of_family).unwrap_or(&UNKNOWN)
 }
 
+/// Whether two drivers are one, or two names for the disks of one provider.
+pub(crate) fn is_one_provider(one: &str, other: &str) -> bool {
+    let known = provider(one).driver;
+    one == other || (!known.is_empty() && known == provider(other).driver)
+}
+
 /// Everything that a volume of an unknown driver does not tell.
 const BASE: Provider = Provider {
     driver: "",
@@ -27,6 +33,7 @@ const BASE: Provider = Provider {
     region_of: |place| place.split('/').next().unwrap_or_default(),
     names_account: false,
     tells_machines: true,
+    strips_hyphens: false,
     page: 0,
     place_of: |_, _| Some(String::new()),
     place_of_node: |_, _| Some(String::new()),
@@ -237,6 +244,8 @@ static PROVIDERS: [Provider; 11] = [
     },
     Provider {
         driver: "linodebs.csi.linode.com",
+        // Of `pvc-` and 16 digits: its manifest has --volume-name-uuid-length.
+        strips_hyphens: true,
         page: 100,
         commands: [
             "linode-cli volumes view BEFORE",

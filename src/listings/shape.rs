@@ -52,6 +52,8 @@ pub(crate) struct Provider {
     pub(crate) region_of: fn(&str) -> &str,
     /// Whether a place names the account: then an identity of another account is in another place.
     pub(crate) names_account: bool,
+    /// Whether the driver takes the hyphens out of the name that it is told.
+    pub(super) strips_hyphens: bool,
     /// Whether a listing tells which machines have a disk.
     pub(crate) tells_machines: bool,
     /// The number of rows of a page, where the command prints one page and does not say so; 0 where it does.
@@ -105,7 +107,9 @@ impl Provider {
             found.filter(|it| !it.is_empty())
         };
         let volume = self.volume_tags.iter().find_map(|key| tag(key));
-        let uid = [volume.map(|it| &**it), name].into_iter().flatten().find_map(uid_of_name);
+        let behind = if self.strips_hyphens { "pvc" } else { "pvc-" };
+        let mut names = [volume.map(|it| &**it), name].into_iter().flatten();
+        let uid = names.find_map(|it| uid_behind(behind, it).or_else(|| uid_of_name(it)));
         let is_marked = volume.is_some()
             || self.marks.iter().any(|mark| match mark.split_once('=') {
                 Some((key, value)) => tag(key).is_some_and(|it| **it == *value),
@@ -142,7 +146,11 @@ const FEWEST: usize = 16;
 /// Returns the uid of the claim in a name that ends with `pvc-UID`, as csi-provisioner makes names
 /// (external-provisioner, `makeVolumeName`): with `--volume-name-uuid-length` without hyphens, and cut.
 pub(crate) fn uid_of_name(name: &str) -> Option<Text> {
-    let (_, uid) = name.rsplit_once("pvc-")?;
+    uid_behind("pvc-", name)
+}
+
+fn uid_behind(prefix: &str, name: &str) -> Option<Text> {
+    let (_, uid) = name.rsplit_once(prefix)?;
     let digits: String = match uuid::Uuid::try_parse(uid) {
         Ok(uid) => uid.simple().to_string(),
         Err(_) => uid.to_ascii_lowercase(),

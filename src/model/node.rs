@@ -77,6 +77,14 @@ pub enum AttachmentSource {
 }
 
 impl AttachmentSource {
+    /// Returns the name of the `PersistentVolume`, if it references one.
+    pub fn volume(&self) -> Option<&str> {
+        match self {
+            Self::Volume(name) => Some(name),
+            Self::Inline { .. } | Self::None => None,
+        }
+    }
+
     /// Returns the backend volume that the attachment describes itself, if it does.
     pub fn backend(&self) -> Option<BackendKey> {
         match self {

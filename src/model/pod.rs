@@ -20,6 +20,8 @@ pub struct PodUse {
     pub uid: Option<Uid>,
     /// `metadata.creationTimestamp`.
     pub created: Option<Time>,
+    /// `status.startTime`: when the kubelet took the pod, which it does not before its claims are bound.
+    pub started: Option<Time>,
     /// `metadata.deletionTimestamp`.
     pub deleting: Option<Time>,
     /// Whether the pod is being deleted with no grace at all (`deletionGracePeriodSeconds` 0): Kubernetes regards such
@@ -397,6 +399,7 @@ impl PodUse {
             name: "pod".into(),
             uid: None,
             created: None,
+            started: None,
             deleting: None,
             forced: false,
             controller: None,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command_line::{flag_of_cluster, known_flags};
 use super::environment::Environment;
-use super::slim::{Present, is_default, only_objects, or_default, slim};
+use super::slim::{Present, Timestamp, is_default, only_objects, or_default, slim};
 use super::volume_source::{
     AzureDisk, AzureFile, Cephfs, Csi, Fc, FlexVolume, GcePersistentDisk, Glusterfs, InlineCsi,
     Iscsi, Nfs, NodePath, PersistentVolumeSource, PersistentVolumeSpec, Rbd, VolumeId,
@@ -83,6 +83,9 @@ slim! {
         /// Conditions.
         #[prost(message, repeated, tag = "2")]
         pub conditions: Vec<PodCondition>,
+        /// Time at which a kubelet took the pod.
+        #[prost(message, required, tag = "7")]
+        pub start_time: Timestamp,
     }
 
     /// A condition of a pod.
@@ -150,6 +153,7 @@ impl SlimObject for Pod {
             name: metadata.name.as_str().into(),
             uid: Uid::parse(&metadata.uid),
             created: metadata.creation_timestamp.fold("metadata.creationTimestamp", folder),
+            started: status.start_time.fold("status.startTime", folder),
             deleting,
             forced: metadata.deletion_grace_period_seconds == Some(0),
             controller,

@@ -17,6 +17,8 @@ const PIPE: &str = " | ";
 /// The command that hands the names of a report to another one: without -r, a report of nothing would run it for
 /// everything.
 pub const XARGS: &str = "xargs -r -o ";
+/// The beginning of the names of evidence that is a command: `to look at it`.
+pub const COMMAND: &str = "to ";
 /// The beginning of a command of kubectl.
 const KUBECTL: &str = "kubectl ";
 
@@ -109,6 +111,9 @@ impl RepeatedFlags {
         // What else is evidence are words of the cluster.
         let helps = finding.evidence.iter_mut().filter(|it| it.field == "what helps");
         helps.for_each(|it| self.repeat(&mut it.value));
+        for it in finding.evidence.iter_mut().filter(|it| it.field.starts_with(COMMAND)) {
+            it.value = self.command(&it.value);
+        }
         if let Some(remedy) = &mut finding.remedy {
             self.repeat(&mut remedy.effect);
             self.repeat(&mut remedy.risk);

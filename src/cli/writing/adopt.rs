@@ -17,7 +17,7 @@ use crate::{
         terminal,
     },
     facts::{DiskKeys, DisksOfCluster, Inventory},
-    listings::Disk,
+    listings::{Disk, is_one_provider},
     model::{Beside, Settings, Text, escape_control},
     plan::{self, AdoptRequest},
     remedies::VolumeUse,
@@ -153,7 +153,7 @@ impl AdoptArgs {
         let wanted = key(&Disk::new(&self.driver, &*self.handle));
         let (mut found, mut others) = (None, 0_usize);
         let read = self.listed.read(inventory, &mut |disk| {
-            let is_of_driver = *disk.backend.driver == *self.driver;
+            let is_of_driver = is_one_provider(&disk.backend.driver, &self.driver);
             others += usize::from(is_of_driver);
             if found.is_none() && is_of_driver && key(disk) == wanted {
                 found = Some(disk.clone());
@@ -172,8 +172,10 @@ impl AdoptArgs {
             Failure::error(anyhow::anyhow!("{told}")).hint(Some(hint))
         };
         let found = found.ok_or_else(missing)?;
-        // With what other rows say of it.
-        Ok((inventory.left.get(&wanted).cloned().unwrap_or(found), read))
+        // With what other rows say of it, and under the name that the driver has here.
+        let mut disk = inventory.left.get(&wanted).cloned().unwrap_or(found);
+        disk.backend.driver = self.driver.as_str().into();
+        Ok((disk, read))
     }
 }
 
@@ -186,5 +188,7 @@ async fn disks_beside(
     let settings = Settings::default();
     let collected = Box::pin(collect(from, &settings, None)).await?;
     let cluster = &collected.intake.cluster;
-    Ok(disks_of_cluster(Some(input.name()), &collected.assessor, cluster, &settings))
+    let mut disks = disks_of_cluster(Some(input.name()), &collected.assessor, cluster, &settings);
+    disks.is_saved = !input.is_live();
+    Ok(disks)
 }

@@ -8,7 +8,7 @@ mod unsafe_to_delete;
 
 use crate::cluster::{Cluster, Cx, Seen};
 use crate::facts::{DataEffect, controller_of, data_effect_without_claim};
-use crate::model::{Claim, ClaimKey, Kind, PodUse, Text, Volume, Workload};
+use crate::model::{Claim, ClaimKey, Kind, MountedClaim, PodUse, Text, Volume, Workload};
 
 pub use unsafe_to_delete::{SetTemplate, Unsafe, UnsafeReason, template_of, unsafe_to_delete};
 
@@ -284,14 +284,17 @@ pub fn data_effect_with<'a>(cx: &Cx<'a>, volume: &'a Volume) -> ClaimDataEffect<
 
 /// Whether a pod may have a volume whose object is gone: that of a claim that is gone, was created again, or has lost it.
 pub fn is_bereft(cluster: &Cluster, pod: &PodUse) -> bool {
-    let has_lost = |name: &str| {
-        let key = ClaimKey { namespace: Text::clone(&pod.namespace), name: name.into() };
+    let has_lost = |mounted: &MountedClaim| {
+        let name = mounted.claim.clone();
+        let key = ClaimKey { namespace: Text::clone(&pod.namespace), name };
         let Some(claim) = cluster.claim_named(&key) else { return true };
-        let is_newer = claim.metadata.created.zip(pod.created).is_some_and(|(new, old)| new > old);
+        // It may have waited for its claim; that of an ephemeral volume is made for it.
+        let began = pod.started.or(pod.created.filter(|_| !mounted.ephemeral));
+        let is_newer = claim.metadata.created.zip(began).is_some_and(|(new, old)| new > old);
         let volume = claim.volume_name.as_deref();
         is_newer || volume.is_some_and(|it| cluster.volume_named(it).is_none())
     };
-    !pod.is_finished() && pod.node.is_some() && pod.claims.iter().any(|it| has_lost(&it.claim))
+    !pod.is_finished() && pod.node.is_some() && pod.claims.iter().any(has_lost)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Whether a listed disk may be given to a claim: only one that no cluster needs.
 
-use super::{DiskFate, Inventory};
+use super::{DiskFate, Inventory, LOST};
 use crate::facts::disks_of_cluster::{DiskKeys, DiskNaming};
 use crate::facts::quoted;
 use crate::facts::standing::Standing;
@@ -55,15 +55,18 @@ impl Inventory<'_> {
             said.push(format!("--context {}", quoted(cluster.and_then(name).unwrap_or("CONTEXT"))));
             let others = (0..self.clusters.len()).filter(|it| Some(*it) != cluster);
             let others: Vec<_> = others.filter_map(name).collect();
-            match others.len() {
-                0 => {}
-                1..=3 => said.push(format!("--beside {}", quoted(&others.join(",")))),
+            match (cluster, others.len()) {
+                (Some(_), 0) | (None, 1) => {}
+                (Some(_), 1..=3) => said.push(format!("--beside {}", quoted(&others.join(",")))),
                 _ => said.push("--beside OTHER,CONTEXTS".to_owned()),
             }
         }
         said.extend(self.words.are_all.then(|| "--all-clusters".to_owned()));
         said.extend(self.words.identities.iter().map(|(number, value)| {
-            let of = name(*number).map(|it| format!("{it}=")).unwrap_or_default();
+            // A command for one cluster does not name it.
+            let is_one = self.clusters.len() == 1;
+            let of = name(*number).filter(|_| !is_one).map(|it| format!("{it}="));
+            let of = of.unwrap_or_default();
             format!("--cluster-tag {}", quoted(&format!("{of}{value}")))
         }));
         said
@@ -99,9 +102,27 @@ impl Inventory<'_> {
         Ok(())
     }
 
+    /// Whether the cluster that made a disk, or one that may have made it, is known from a dump only.
+    fn is_saved(&self, of: Option<usize>, driver: &str) -> bool {
+        match of {
+            Some(cluster) => self.clusters[cluster].is_saved,
+            None => self.clusters.iter().any(|it| it.is_saved && it.may_make(driver)),
+        }
+    }
+
     fn unneeded(&self, disk: &Disk) -> Result<Vec<String>, Needed> {
         let needed = |why: String| Err(Needed::Otherwise(why));
+        let driver = &disk.backend.driver;
+        // In the first one that is looked for when it is proposed: there its own claim may be the one.
+        if self.clusters.iter().skip(1).any(|it| it.may_have_lost(driver)) {
+            return needed(format!("in a cluster beside, {LOST}"));
+        }
         match self.fate(disk) {
+            DiskFate::Orphan { of, .. } if self.is_saved(of, driver) => needed(
+                "a cluster that may have made it is known from a dump, which permits nothing: of one that was thrown \
+                 away, --cluster-tag gives what it wrote on its disks"
+                    .to_owned(),
+            ),
             DiskFate::Orphan { of, doubt } => {
                 let word = "by --all-clusters, no cluster that was not given needs it";
                 Ok(doubt.into_iter().chain(of.is_none().then(|| word.to_owned())).collect())

@@ -204,6 +204,7 @@ fn pods() {
         .collect(),
         controller: None,
         created: Some(time("2026-01-02T03:04:05Z")),
+        started: Some(time("2026-01-02T03:04:06Z")),
         forced: false,
         labels: [("app".into(), "csi".into())].into(),
         namespace: "storage".into(),

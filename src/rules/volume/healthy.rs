@@ -2,8 +2,8 @@
 
 use crate::cluster::{Change, Cluster, Dirty, Reach};
 use crate::model::{
-    ClaimKey, ClaimRef, Kind, Labels, Lease, Metadata, Phase, ReclaimPolicy, Row, Server, Settings,
-    Text, Time, Uid, Volume, VolumeSource,
+    ClaimKey, ClaimRef, Kind, Lease, Metadata, Phase, ReclaimPolicy, Row, Server, Settings, Text,
+    Time, Uid, Volume, VolumeSource,
 };
 use crate::rules::Assessor;
 
@@ -79,21 +79,13 @@ fn claim(name: &str) -> Row {
 /// A pod that uses a claim.
 fn pod(claim: &str) -> Row {
     Row::Pod(Box::new(crate::model::PodUse {
-        unschedulable: None,
-        inline: crate::model::InlineVolumes::default(),
         namespace: "default".into(),
         name: claim.into(),
         uid: Uid::parse(claim),
         created: Some(ago(86_400)),
-        deleting: None,
-        forced: false,
-        controller: None,
-        labels: Labels::default(),
-        phase: crate::model::PodPhase::Running,
-        ready: true,
         node: Some("node-1".into()),
         claims: [crate::model::MountedClaim { claim: claim.into(), ephemeral: false }].into(),
-        sidecars: None,
+        ..crate::model::PodUse::sample()
     }))
 }
 

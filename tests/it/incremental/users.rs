@@ -135,6 +135,7 @@ pub(super) fn pod(dice: &mut Dice) -> PodUse {
         namespace,
         name: dice.pick(&["w0-0", "w0-1"]).into(),
         uid: Uid::parse(dice.pick(&["u0", "u1"])),
+        started: None,
         deleting: dice.chance(5).then(|| dice.time()),
         phase: dice.pick(&[
             PodPhase::Running,
