@@ -68,6 +68,8 @@ pub struct ReadingListing {
     left: HashMap<u64, Disk>,
     /// Disks that are no orphans by one of their rows.
     taken: HashSet<u64>,
+    /// The identities of disks of which the row does not tell whether a machine has them: another one may.
+    told: HashMap<u64, Made>,
     /// Drivers of disks without any mark: their listing is not filtered by one.
     unmarked: BTreeSet<Text>,
     /// The counts of all listings, with this one.
@@ -147,6 +149,8 @@ pub struct Inventory<'a> {
     pub own: Vec<(usize, &'a Disk)>,
     /// Disks that are no orphans by one of their rows.
     taken: HashSet<u64>,
+    /// The identities of disks of which the row does not tell whether a machine has them: another one may.
+    told: HashMap<u64, Made>,
     /// Drivers of disks without any mark: their listing is not filtered by one.
     unmarked: BTreeSet<Text>,
     /// Whether a listing could not be read: it may be that of any driver.
@@ -201,6 +205,7 @@ impl<'a> Inventory<'a> {
             left: HashMap::new(),
             own: Vec::new(),
             taken: HashSet::new(),
+            told: HashMap::new(),
             unmarked: BTreeSet::new(),
             has_failed: false,
             counts: InventoryCounts::default(),
@@ -216,6 +221,7 @@ impl<'a> Inventory<'a> {
             named: Vec::new(),
             left: HashMap::new(),
             taken: HashSet::new(),
+            told: HashMap::new(),
             unmarked: BTreeSet::new(),
             counts: self.counts,
             drivers: BTreeSet::new(),
@@ -246,7 +252,10 @@ impl<'a> Inventory<'a> {
                     reading.named.push(self.named_there(&disk, cluster, volume as usize)?);
                 }
             }
-            (Standing::MaybeNamed, _) => {}
+            (Standing::AttachmentUnknown, Some(made)) if !made.clusters.is_empty() => {
+                reading.told.insert(keys.disk(), made.clone());
+            }
+            (Standing::AttachmentUnknown | Standing::NotKubernetes, _) => {}
             (_, Some(made)) if is_left => {
                 if let Some(earlier) = reading.left.get_mut(&keys.disk()) {
                     is_one_size(&disk, earlier.size)?;
@@ -300,7 +309,7 @@ impl<'a> Inventory<'a> {
     /// # Errors
     /// When another listing says something else of the same disk.
     pub fn add(&mut self, listing: &Listing, reading: ReadingListing) -> Result<(), String> {
-        let ReadingListing { named, left, taken, unmarked, counts, drivers } = reading;
+        let ReadingListing { named, left, taken, told, unmarked, counts, drivers } = reading;
         for (key, disk) in &left {
             if let Some(earlier) = self.left.get(key) {
                 is_one_size(disk, earlier.size)?;
@@ -317,6 +326,14 @@ impl<'a> Inventory<'a> {
             }
         }
         self.taken.extend(taken);
+        self.told.extend(told);
+        for (key, disk) in &mut self.left {
+            if let Some(made) = self.told.remove(key) {
+                unite(disk, &made);
+                self.counts.attachment_unknown -= 1;
+                self.counts.listed -= 1;
+            }
+        }
         self.unmarked.extend(unmarked);
         self.newest = self.newest.max(listing.newest);
         for driver in drivers {

@@ -143,7 +143,8 @@ pub fn judge_inventory(mut inventory: Inventory<'_>, settings: &Settings) -> Inv
     left.sort_by(|one, other| (&one.1.backend, one.0).cmp(&(&other.1.backend, other.0)));
     for (lies_in, disk) in left {
         if inventory.is_taken(&disk) {
-            inventory.counts.attached += 1;
+            // The other row is counted.
+            inventory.counts.listed -= 1;
             continue;
         }
         let size = disk.size.unwrap_or_default();

@@ -17,6 +17,8 @@ struct Case {
     args: Vec<String>,
     clusters: Vec<Cluster>,
     listing: Option<Value>,
+    /// A second listing.
+    more: Option<Value>,
     /// A listing that is no JSON.
     text: Option<String>,
     pool: Option<String>,
@@ -283,6 +285,11 @@ impl Case {
             fs::write(&file, listing).map_err(|it| it.to_string())?;
             let pool = self.pool.as_ref().map(|it| format!("rbd:{it}=")).unwrap_or_default();
             args.extend(["--inventory".to_owned(), format!("{pool}{}", file.display())]);
+        }
+        if let Some(more) = &self.more {
+            let file = folder.path().join("more.json");
+            fs::write(&file, more.to_string()).map_err(|it| it.to_string())?;
+            args.extend(["--inventory".to_owned(), file.display().to_string()]);
         }
         args.extend(["-o", "json"].map(str::to_owned));
         args.extend(self.args.iter().cloned());

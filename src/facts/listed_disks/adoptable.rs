@@ -27,7 +27,7 @@ impl Inventory<'_> {
         let needed = |why: &str| Err(Needed::Otherwise(why.to_owned()));
         match Standing::of(disk, DiskNaming::Not, |uids| self.has_claim(uids)) {
             Standing::Left if self.is_taken(disk) => {
-                needed("another row about it says that it is in use")
+                needed("another row about it says that it is in use, or may be")
             }
             Standing::Left => self.unneeded(disk),
             Standing::Named | Standing::MaybeNamed => needed("a cluster names it"),
