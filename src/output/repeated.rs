@@ -18,7 +18,7 @@ const PIPE: &str = " | ";
 /// everything.
 pub const XARGS: &str = "xargs -r -o ";
 /// The beginning of the names of evidence that is a command: `to look at it`.
-pub const COMMAND: &str = "to ";
+const COMMAND: &str = "to ";
 /// The beginning of a command of kubectl.
 const KUBECTL: &str = "kubectl ";
 
@@ -108,18 +108,22 @@ impl RepeatedFlags {
         }
         self.repeat(&mut finding.summary);
         self.repeat(&mut finding.verdict.reason);
-        // What else is evidence are words of the cluster.
-        let helps = finding.evidence.iter_mut().filter(|it| it.field == "what helps");
-        helps.for_each(|it| self.repeat(&mut it.value));
-        for it in finding.evidence.iter_mut().filter(|it| it.field.starts_with(COMMAND)) {
-            it.value = self.command(&it.value);
-        }
+        finding.evidence.iter_mut().for_each(|it| self.evidence(&it.field, &mut it.value));
         if let Some(remedy) = &mut finding.remedy {
             self.repeat(&mut remedy.effect);
             self.repeat(&mut remedy.risk);
             remedy.command = remedy.command.take().map(|it| self.command(&it));
         }
         finding
+    }
+
+    /// Adds these flags to the commands in evidence with this name; what else is evidence are words of the cluster.
+    fn evidence(&self, field: &str, value: &mut String) {
+        match field {
+            "what helps" => self.repeat(value),
+            field if field.starts_with(COMMAND) => *value = self.command(value),
+            _ => {}
+        }
     }
 
     /// Returns an event of a finding with these flags in all of its commands.
@@ -186,6 +190,16 @@ mod tests {
         ] {
             assert_eq!(flags.command(command), expected);
             assert_eq!(RepeatedFlags::default().command(command), command);
+        }
+        for (field, said, expected) in [
+            ("to look at it", "kubectl get pv", format!("kubectl get pv{of}")),
+            ("to look at it", "aws help", "aws help".to_owned()),
+            ("what helps", "`kubectl get pv`", format!("`kubectl get pv{of}`")),
+            ("status.message", "`kubectl get pv`", "`kubectl get pv`".to_owned()),
+        ] {
+            let mut value = said.to_owned();
+            flags.evidence(field, &mut value);
+            assert_eq!(value, expected);
         }
         for (said, expected) in [
             ("run `kubectl get pv` or `gc`", format!("run `kubectl get pv{of}` or `gc`")),

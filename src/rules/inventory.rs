@@ -354,7 +354,11 @@ fn about_disk(
         }
     }
     let fields = ["to look at it", "to keep a copy", "to delete it"];
-    let commands = commands(disk);
+    let context = name.map(|it| format!(" --context {}", quoted(it))).unwrap_or_default();
+    let commands = commands(disk).map(|it| match it.starts_with("kubectl ") {
+        true => format!("{it}{context}"),
+        false => it,
+    });
     for (field, command) in fields.into_iter().zip(&commands) {
         if is_orphan && !command.is_empty() {
             finding = finding.shows(field, command.clone());
@@ -366,7 +370,7 @@ fn about_disk(
         }
         if of.is_some_and(|it| inventory.clusters[it].runs(driver)) {
             let command = format!(
-                "kubectl storage destroy-orphan --driver {} --handle {} --backend-exclusive",
+                "kubectl storage destroy-orphan --driver {} --handle {} --backend-exclusive{context}",
                 quoted(driver),
                 quoted(&disk.backend.handle)
             );
@@ -387,6 +391,8 @@ fn about_disk(
         (true, true) => {
             "look at it at the provider, and keep a copy before it is deleted there".to_owned()
         }
+        // In backticks it is completed as the user connects.
+        (true, false) if disk.object.is_some() => format!("look at it first: `{}`", commands[0]),
         (true, false) => format!("look at it first: {}", commands[0]),
         (false, _) => {
             "give every cluster that uses the account, with --all-clusters; or --cluster-tag"
