@@ -3,10 +3,12 @@
 //! A listing is a file that the user made. Nothing here asks a provider, and nothing knows a cluster.
 
 mod answers;
+mod json;
 mod providers;
 mod read;
 mod row;
 mod shape;
+mod value;
 
 pub(crate) use providers::provider;
 pub(crate) use read::{Listing, ListingError, ListingInput, read};
