@@ -117,6 +117,11 @@ impl DiskKeys {
     pub fn disk(&self) -> u64 {
         self.disk
     }
+
+    /// Whether a cluster that has one of these keys may name the disk.
+    pub fn are_among(&self, known: &HashSet<u64>) -> bool {
+        self.named.iter().chain(&self.undecided).any(|key| known.contains(key))
+    }
 }
 
 /// What a cluster says of a disk.
@@ -266,6 +271,11 @@ impl DisksOfCluster {
             let entry = self.named.entry(key).or_insert(number);
             *entry = entry.or(number);
         }
+    }
+
+    /// Returns the keys of everything that the cluster names, or may name.
+    pub fn keys(&self) -> impl Iterator<Item = u64> {
+        self.named.keys().chain(&self.undecided).copied()
     }
 
     /// Says whether the cluster names a disk.

@@ -13,7 +13,7 @@ use super::disks_of_cluster::{
 use super::inventory_counts::InventoryCounts;
 use super::standing::Standing;
 use crate::listings::{Attached, Disk, Listing, Made, provider};
-use crate::model::{Bytes, Kind, Settings, Text, Threshold, Time};
+use crate::model::{Bytes, Interner, Kind, Settings, Text, Threshold, Time};
 
 pub use adoptable::Needed;
 
@@ -65,9 +65,11 @@ pub struct KnownIdentity {
 #[derive(Debug)]
 pub struct ReadingListing {
     named: Vec<NamedThere>,
-    left: HashMap<u64, Disk>,
-    /// Disks that are no orphans by one of their rows.
-    taken: HashSet<u64>,
+    left: HashMap<u64, Box<Disk>>,
+    /// The texts of the disks that are left, many of which have the same.
+    texts: Interner,
+    /// Disks that are no orphans by one of their rows: eight bytes for each row is all that is kept of those.
+    taken: Vec<u64>,
     /// Drivers of disks without any mark: their listing is not filtered by one.
     unmarked: BTreeSet<Text>,
     /// The counts of all listings, with this one.
@@ -129,6 +131,8 @@ pub struct ListedSize(Option<Bytes>);
 #[derive(Debug)]
 pub struct Inventory<'a> {
     pub clusters: &'a [DisksOfCluster],
+    /// The keys of everything that any cluster names, or may name: few disks have one of them.
+    known: HashSet<u64>,
     settings: &'a Settings,
     words: InventoryWords,
     /// The size of each volume that was listed, by cluster and volume.
@@ -142,11 +146,11 @@ pub struct Inventory<'a> {
     /// The clusters that have an identity, with its driver.
     identified: BTreeSet<(usize, Text)>,
     /// The disks that the further steps decide, by the [key](DiskKeys::disk) of each.
-    pub left: HashMap<u64, Disk>,
+    pub left: HashMap<u64, Box<Disk>>,
     /// The disks that lie in a cluster and that nothing names, each with the number of that cluster.
     pub own: Vec<(usize, &'a Disk)>,
-    /// Disks that are no orphans by one of their rows.
-    taken: HashSet<u64>,
+    /// Disks that are no orphans by one of their rows, sorted.
+    taken: Vec<u64>,
     /// Drivers of disks without any mark: their listing is not filtered by one.
     unmarked: BTreeSet<Text>,
     /// Whether a listing could not be read: it may be that of any driver.
@@ -187,6 +191,7 @@ impl<'a> Inventory<'a> {
         }
         Self {
             clusters,
+            known: clusters.iter().flat_map(DisksOfCluster::keys).collect(),
             settings,
             words,
             listed: clusters.iter().map(|it| vec![None; it.volumes.len()]).collect(),
@@ -196,7 +201,7 @@ impl<'a> Inventory<'a> {
             identified,
             left: HashMap::new(),
             own: Vec::new(),
-            taken: HashSet::new(),
+            taken: Vec::new(),
             unmarked: BTreeSet::new(),
             has_failed: false,
             counts: InventoryCounts::default(),
@@ -211,7 +216,8 @@ impl<'a> Inventory<'a> {
         ReadingListing {
             named: Vec::new(),
             left: HashMap::new(),
-            taken: HashSet::new(),
+            texts: Interner::default(),
+            taken: Vec::new(),
             unmarked: BTreeSet::new(),
             counts: self.counts,
             drivers: BTreeSet::new(),
@@ -222,7 +228,7 @@ impl<'a> Inventory<'a> {
     ///
     /// # Errors
     /// When another row says something else of the same disk.
-    pub fn take(&self, disk: Disk, reading: &mut ReadingListing) -> Result<(), String> {
+    pub fn take(&self, mut disk: Disk, reading: &mut ReadingListing) -> Result<(), String> {
         let counts = &mut reading.counts;
         counts.listed += 1;
         add(&mut reading.drivers, &disk.backend.driver);
@@ -230,7 +236,8 @@ impl<'a> Inventory<'a> {
             add(&mut reading.unmarked, &disk.backend.driver);
         }
         let keys = DiskKeys::of(&disk);
-        let namings: Vec<DiskNaming> = self.clusters.iter().map(|it| it.naming(&keys)).collect();
+        let asked = if keys.are_among(&self.known) { self.clusters } else { &[] };
+        let namings: Vec<DiskNaming> = asked.iter().map(|it| it.naming(&keys)).collect();
         let naming = namings.iter().copied().fold(DiskNaming::Not, DiskNaming::or);
         let standing = Standing::of(&disk, naming, |uids| self.has_claim(uids));
         let is_left = counts.count(standing);
@@ -248,10 +255,11 @@ impl<'a> Inventory<'a> {
                     unite(earlier, made);
                     counts.listed -= 1;
                 } else {
-                    reading.left.insert(keys.disk(), disk);
+                    disk.share(&mut reading.texts);
+                    reading.left.insert(keys.disk(), Box::new(disk));
                 }
             }
-            _ => drop(reading.taken.insert(keys.disk())),
+            _ => reading.taken.push(keys.disk()),
         }
         Ok(())
     }
@@ -295,7 +303,7 @@ impl<'a> Inventory<'a> {
     /// # Errors
     /// When another listing says something else of the same disk.
     pub fn add(&mut self, listing: &Listing, reading: ReadingListing) -> Result<(), String> {
-        let ReadingListing { named, left, taken, unmarked, counts, drivers } = reading;
+        let ReadingListing { named, left, mut taken, unmarked, counts, drivers, .. } = reading;
         for (key, disk) in &left {
             if let Some(earlier) = self.left.get(key) {
                 is_one_size(disk, earlier.size)?;
@@ -311,7 +319,9 @@ impl<'a> Inventory<'a> {
                 _ => drop(self.left.insert(key, disk)),
             }
         }
-        self.taken.extend(taken);
+        taken.append(&mut self.taken);
+        taken.sort_unstable();
+        self.taken = taken;
         self.unmarked.extend(unmarked);
         self.newest = self.newest.max(listing.newest);
         for driver in drivers {
@@ -507,7 +517,7 @@ impl<'a> Inventory<'a> {
 
     /// Whether one of the rows of a disk that is left says that it is no orphan.
     pub fn is_taken(&self, disk: &Disk) -> bool {
-        self.taken.contains(&DiskKeys::of(disk).disk())
+        self.taken.binary_search(&DiskKeys::of(disk).disk()).is_ok()
     }
 
     /// Whether disks of a driver were listed.

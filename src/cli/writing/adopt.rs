@@ -173,7 +173,8 @@ impl AdoptArgs {
         };
         let found = found.ok_or_else(missing)?;
         // With what other rows say of it.
-        Ok((inventory.left.get(&wanted).cloned().unwrap_or(found), read))
+        let of_listing = inventory.left.get(&wanted);
+        Ok((of_listing.map_or(found, |it| (**it).clone()), read))
     }
 }
 
