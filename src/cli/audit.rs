@@ -179,10 +179,11 @@ impl AuditArgs {
             let mut judged = JudgedClusters::read(&inputs, &settings, &look).await?;
             judged.note_absent_namespaces()?;
             let repeated = RepeatedFlags::default();
-            let disks = match self.inventory.is_asked_for() || judged.has_own_disks() {
-                true => Some(judged.compare_with(&self.inventory, &settings)?),
-                false => None,
-            };
+            let is_compared = self.inventory.is_asked_for() || judged.has_own_disks();
+            let (views, called) = (judged.take_disks(), judged.names());
+            let disks = is_compared
+                .then(|| inventory::judge(&self.inventory, &views, &called, &settings))
+                .transpose()?;
             let reported = judged.reported(&settings, &repeated).beside(disks.as_ref(), &settings);
             let reported = reported.priced(prices.as_ref(), disks.as_ref());
             let worst = self.report(&reported, &settings, shown, &mut outputs).await?;
@@ -194,13 +195,12 @@ impl AuditArgs {
         self.selection.settle(&named, &mut collected, &mut settings).await?;
         note_unknown_drivers(&mut collected, &settings);
         let cluster = &collected.intake.cluster;
-        let disks = match self.inventory.is_asked_for() || cluster.has_inventory_disks() {
-            true => {
-                let named = disks_of_cluster(None, &collected.assessor, cluster, &settings);
-                Some(inventory::judge(&self.inventory, &[named], &[], &settings)?)
-            }
-            false => None,
-        };
+        let is_compared = self.inventory.is_asked_for() || cluster.has_inventory_disks();
+        let named =
+            is_compared.then(|| [disks_of_cluster(None, &collected.assessor, cluster, &settings)]);
+        let disks = named.as_ref();
+        let disks = disks.map(|it| inventory::judge(&self.inventory, it, &[], &settings));
+        let disks = disks.transpose()?;
         let reported =
             Reported::of(&collected, &settings, source).beside(disks.as_ref(), &settings);
         let reported = reported.priced(prices.as_ref(), disks.as_ref());

@@ -129,6 +129,11 @@ impl DiskKeys {
     pub fn disk(&self) -> u64 {
         self.disk
     }
+
+    /// Whether a cluster that has one of these keys may name the disk.
+    pub fn are_among(&self, known: &HashSet<u64>) -> bool {
+        self.named.iter().chain(&self.undecided).any(|key| known.contains(key))
+    }
 }
 
 /// What a cluster says of a disk.
@@ -324,6 +329,11 @@ impl DisksOfCluster {
         }
     }
 
+    /// Returns the keys of everything that the cluster names, or may name.
+    pub fn keys(&self) -> impl Iterator<Item = u64> {
+        self.named.keys().chain(&self.undecided).copied()
+    }
+
     /// Says whether the cluster names a disk, which has these keys.
     pub fn naming(&self, keys: &DiskKeys, disk: &Disk) -> DiskNaming {
         let named = keys.named.iter().filter_map(|key| self.named.get(key));
@@ -332,9 +342,13 @@ impl DisksOfCluster {
             None if keys.undecided.iter().any(|key| self.undecided.contains(key)) => {
                 DiskNaming::Maybe
             }
-            None if self.may_miss(disk) => DiskNaming::Maybe,
-            None => DiskNaming::Not,
+            None => self.missing(disk),
         }
+    }
+
+    /// Says whether the cluster may name a disk of which it has no key.
+    pub fn missing(&self, disk: &Disk) -> DiskNaming {
+        if self.may_miss(disk) { DiskNaming::Maybe } else { DiskNaming::Not }
     }
 
     /// Whether a claim or an attachment names the volume for which a disk was made, although it is gone; whether its claim

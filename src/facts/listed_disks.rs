@@ -1,6 +1,7 @@
 //! The order in which a disk of a listing is judged (semantics K.3), one disk after the other.
 
 mod adoptable;
+mod identity;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -13,61 +14,20 @@ use super::disks_of_cluster::{
 use super::inventory_counts::InventoryCounts;
 use super::standing::Standing;
 use crate::listings::{Attached, Disk, Listing, Made, provider};
-use crate::model::{Bytes, Kind, Settings, Text, Threshold, Time};
+use crate::model::{Bytes, Interner, Kind, Settings, Text, Threshold, Time};
 
 pub use adoptable::Needed;
-
-/// What the user says of listings.
-#[derive(Debug, Clone, Default)]
-pub struct InventoryWords {
-    /// Whether every cluster that uses the accounts is given.
-    pub are_all: bool,
-    /// Identities of clusters: each with the number of its cluster.
-    pub identities: Vec<(usize, Text)>,
-}
-
-/// How an identity is known (semantics K.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum IdentitySource {
-    /// The user said it.
-    Flag,
-    /// The controller of the driver has it as an argument.
-    Argument,
-    /// A disk has it that a volume of the cluster names, and that was made for the claim of this volume.
-    Disk,
-}
-
-impl IdentitySource {
-    /// Returns the name of the source in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Flag => "flag",
-            Self::Argument => "argument",
-            Self::Disk => "disk",
-        }
-    }
-}
-
-/// An identity that a driver writes on the disks of a cluster.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnownIdentity {
-    /// The number of the cluster.
-    pub cluster: usize,
-    /// The driver; empty if it is any.
-    pub driver: Text,
-    /// The identity.
-    pub value: Text,
-    /// How it is known.
-    pub source: IdentitySource,
-}
+pub use identity::{IdentitySource, InventoryWords, KnownIdentity};
 
 /// A listing while it is read: nothing of it counts before it ends well.
 #[derive(Debug)]
 pub struct ReadingListing {
     named: Vec<NamedThere>,
-    left: HashMap<u64, Disk>,
-    /// Disks that are no orphans by one of their rows.
-    taken: HashSet<u64>,
+    left: HashMap<u64, Box<Disk>>,
+    /// The texts of the disks that are left, many of which have the same.
+    texts: Interner,
+    /// Disks that are no orphans by one of their rows: eight bytes for each row is all that is kept of those.
+    taken: Vec<u64>,
     /// The identities of disks of which the row does not tell whether a machine has them: another one may.
     told: HashMap<u64, Made>,
     /// Drivers of disks without any mark: their listing is not filtered by one.
@@ -131,6 +91,8 @@ pub struct ListedSize(Option<Bytes>);
 #[derive(Debug)]
 pub struct Inventory<'a> {
     pub clusters: &'a [DisksOfCluster],
+    /// The keys of everything that any cluster names, or may name: few disks have one of them.
+    known: HashSet<u64>,
     settings: &'a Settings,
     words: InventoryWords,
     /// The size of each volume that was listed, by cluster and volume.
@@ -144,11 +106,11 @@ pub struct Inventory<'a> {
     /// The clusters that have an identity, with its driver.
     identified: BTreeSet<(usize, Text)>,
     /// The disks that the further steps decide, by the [key](DiskKeys::disk) of each.
-    pub left: HashMap<u64, Disk>,
+    pub left: HashMap<u64, Box<Disk>>,
     /// The disks that lie in a cluster and that nothing names, each with the number of that cluster.
     pub own: Vec<(usize, &'a Disk)>,
-    /// Disks that are no orphans by one of their rows.
-    taken: HashSet<u64>,
+    /// Disks that are no orphans by one of their rows, sorted.
+    taken: Vec<u64>,
     /// The identities of disks of which the row does not tell whether a machine has them: another one may.
     told: HashMap<u64, Made>,
     /// Drivers of disks without any mark: their listing is not filtered by one.
@@ -195,6 +157,7 @@ impl<'a> Inventory<'a> {
         }
         Self {
             clusters,
+            known: clusters.iter().flat_map(DisksOfCluster::keys).collect(),
             settings,
             words,
             listed: clusters.iter().map(|it| vec![None; it.volumes.len()]).collect(),
@@ -204,7 +167,7 @@ impl<'a> Inventory<'a> {
             identified,
             left: HashMap::new(),
             own: Vec::new(),
-            taken: HashSet::new(),
+            taken: Vec::new(),
             told: HashMap::new(),
             unmarked: BTreeSet::new(),
             has_failed: false,
@@ -220,7 +183,8 @@ impl<'a> Inventory<'a> {
         ReadingListing {
             named: Vec::new(),
             left: HashMap::new(),
-            taken: HashSet::new(),
+            texts: Interner::default(),
+            taken: Vec::new(),
             told: HashMap::new(),
             unmarked: BTreeSet::new(),
             counts: self.counts,
@@ -232,7 +196,7 @@ impl<'a> Inventory<'a> {
     ///
     /// # Errors
     /// When another row says something else of the same disk.
-    pub fn take(&self, disk: Disk, reading: &mut ReadingListing) -> Result<(), String> {
+    pub fn take(&self, mut disk: Disk, reading: &mut ReadingListing) -> Result<(), String> {
         let counts = &mut reading.counts;
         counts.listed += 1;
         add(&mut reading.drivers, &disk.backend.driver);
@@ -240,7 +204,11 @@ impl<'a> Inventory<'a> {
             add(&mut reading.unmarked, &disk.backend.driver);
         }
         let keys = DiskKeys::of(&disk);
-        let namings = self.clusters.iter().map(|it| it.naming(&keys, &disk));
+        let is_known = keys.are_among(&self.known);
+        let namings = self.clusters.iter().map(|it| match is_known {
+            true => it.naming(&keys, &disk),
+            false => it.missing(&disk),
+        });
         let namings: Vec<DiskNaming> = namings.collect();
         let naming = namings.iter().copied().fold(DiskNaming::Not, DiskNaming::or);
         let standing = Standing::of(&disk, naming, |uids| self.has_claim(uids));
@@ -262,10 +230,11 @@ impl<'a> Inventory<'a> {
                     unite(earlier, made);
                     counts.listed -= 1;
                 } else {
-                    reading.left.insert(keys.disk(), disk);
+                    disk.share(&mut reading.texts);
+                    reading.left.insert(keys.disk(), Box::new(disk));
                 }
             }
-            _ => drop(reading.taken.insert(keys.disk())),
+            _ => reading.taken.push(keys.disk()),
         }
         Ok(())
     }
@@ -309,7 +278,8 @@ impl<'a> Inventory<'a> {
     /// # Errors
     /// When another listing says something else of the same disk.
     pub fn add(&mut self, listing: &Listing, reading: ReadingListing) -> Result<(), String> {
-        let ReadingListing { named, left, taken, told, unmarked, counts, drivers } = reading;
+        let ReadingListing { named, left, mut taken, told, unmarked, counts, drivers, .. } =
+            reading;
         for (key, disk) in &left {
             if let Some(earlier) = self.left.get(key) {
                 is_one_size(disk, earlier.size)?;
@@ -325,7 +295,9 @@ impl<'a> Inventory<'a> {
                 _ => drop(self.left.insert(key, disk)),
             }
         }
-        self.taken.extend(taken);
+        taken.append(&mut self.taken);
+        taken.sort_unstable();
+        self.taken = taken;
         self.told.extend(told);
         for (key, disk) in &mut self.left {
             if let Some(made) = self.told.remove(key) {
@@ -531,7 +503,7 @@ impl<'a> Inventory<'a> {
 
     /// Whether one of the rows of a disk that is left says that it is no orphan.
     pub fn is_taken(&self, disk: &Disk) -> bool {
-        self.taken.contains(&DiskKeys::of(disk).disk())
+        self.taken.binary_search(&DiskKeys::of(disk).disk()).is_ok()
     }
 
     /// Whether disks of a driver were listed.

@@ -2,13 +2,12 @@
 //!
 //! Sources are the code of the commands for the fields of their answers.
 
-use serde_json::Value;
-
 use super::{
     Attached, Disk,
     providers::{azure_group, provider, region},
     row::{FieldError, GIB, ListedRow, MIB},
     shape::ListingShape,
+    value::ListedValue,
 };
 use crate::model::Text;
 
@@ -74,7 +73,7 @@ pub(super) static SHAPES: [ListingShape; 12] = [
             let handle = handle.ok_or(FieldError::missing("selfLink after /compute/v1/"))?;
             let mut tags = row.pairs("labels");
             let described = row.text("description").unwrap_or_default();
-            if let Ok(Value::Object(described)) = serde_json::from_str(described) {
+            if let Ok(ListedValue::Object(described)) = serde_json::from_str(described) {
                 tags.extend(ListedRow(&described).all());
             }
             Ok(Disk {
@@ -134,10 +133,9 @@ pub(super) static SHAPES: [ListingShape; 12] = [
         telling: &["volumeId", "metadata"],
         fields: &["backingObjectDetails", "name", "datastoreUrl"],
         read: |row, driver| {
-            let entities = row.at("metadata.entityMetadata").and_then(Value::as_array);
             let mut tags = Vec::new();
-            for entity in entities.into_iter().flatten() {
-                let text = |key: &str| entity.get(key).and_then(Value::as_str);
+            for entity in row.entries("metadata.entityMetadata") {
+                let text = |key: &str| entity.get(key)?.as_text();
                 let (kind, name) = (text("entityType"), text("entityName"));
                 let mut tag = |key: &str, value: Option<&str>| {
                     tags.extend(value.map(|it| (Text::from(key), Text::from(it))));
@@ -151,8 +149,8 @@ pub(super) static SHAPES: [ListingShape; 12] = [
                     _ => {}
                 }
             }
-            let clusters = row.at("metadata.containerClusterArray").and_then(Value::as_array);
-            let ids = clusters.into_iter().flatten().filter_map(|it| it.get("clusterId")?.as_str());
+            let clusters = row.entries("metadata.containerClusterArray").iter();
+            let ids = clusters.filter_map(|it| it.get("clusterId")?.as_text());
             tags.extend(ids.map(|it| (format!("cluster:{it}").into(), Text::default())));
             Ok(Disk {
                 size: row.size("backingObjectDetails.capacityInMb", MIB)?,
@@ -253,7 +251,7 @@ pub(super) static SHAPES: [ListingShape; 12] = [
                 attached: row
                     .attached("references", "product_resource_id")
                     .unless(row.text("status") == Some("available")),
-                place: zone.as_str().into(),
+                place: (&*zone).into(),
                 ..Disk::new(driver, format!("{zone}/{}", row.needed("id")?))
             }
             .in_zone(Some(&zone))
@@ -281,7 +279,10 @@ const AZURE_FIELDS: &[&str] = &[
 
 fn azure(row: ListedRow<'_>, driver: &str) -> Result<Disk, FieldError> {
     let handle = row.needed("id")?;
-    let inner = row.at("properties").and_then(Value::as_object).map_or(row, ListedRow);
+    let inner = match row.at("properties") {
+        Some(ListedValue::Object(fields)) => ListedRow(fields),
+        _ => row,
+    };
     let size = match inner.size("diskSizeGB", GIB)? {
         None => inner.size("diskSizeGb", GIB)?,
         size => size,

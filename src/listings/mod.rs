@@ -3,10 +3,12 @@
 //! A listing is a file that the user made. Nothing here asks a provider, and nothing knows a cluster.
 
 mod answers;
+mod json;
 mod providers;
 mod read;
 mod row;
 mod shape;
+mod value;
 
 pub(crate) use providers::{is_one_provider, provider};
 pub(crate) use read::{Listing, ListingError, ListingInput, read};
@@ -14,7 +16,7 @@ pub(crate) use shape::uid_of_name;
 
 use crate::drivers::{Place, Reference, used};
 use crate::model::{
-    Attributes, BackendKey, Bytes, ClaimKey, InventoryDisk, InventorySystem, Text, Time,
+    Attributes, BackendKey, Bytes, ClaimKey, Interner, InventoryDisk, InventorySystem, Text, Time,
 };
 
 /// A disk, an access point or an image that a provider has.
@@ -127,6 +129,21 @@ impl Disk {
     /// Returns the value of a tag.
     pub fn tag(&self, key: &str) -> Option<&str> {
         self.tags.iter().find(|it| *it.0 == *key).map(|it| &*it.1)
+    }
+
+    /// Takes the texts that other disks have, too, from a common store.
+    pub fn share(&mut self, texts: &mut Interner) {
+        let made = self.made.iter_mut().flat_map(|made| {
+            made.clusters.shrink_to_fit();
+            let namespace = made.claim.iter_mut().map(|it| &mut it.namespace);
+            made.clusters.iter_mut().chain(&mut made.volume).chain(namespace)
+        });
+        let tags = self.tags.iter_mut().flat_map(|(key, value)| [key, value]);
+        let own = [&mut self.backend.driver, &mut self.place];
+        let all = own.into_iter().chain(&mut self.kind).chain(&mut self.zone).chain(tags);
+        for text in all.chain(made) {
+            *text = texts.text(text);
+        }
     }
 
     /// Returns the disk in the zone or region in which nodes can use it.

@@ -63,10 +63,10 @@ static PROVIDERS: [Provider; 11] = [
             ClusterTag::Owned("kubernetes.io/cluster/"),
             ClusterTag::Value("eks:eks-cluster-name"),
         ],
-        place_of: |_, zones| zones.iter().find_map(|it| region(it)),
+        place_of: |_, zones| zones.iter().find_map(|it| region(it)).map(str::to_owned),
         place_of_node: |id, zone| {
             let of_id = id.strip_prefix("aws:///").and_then(|it| region(it.split('/').next()?));
-            of_id.or_else(|| region(zone))
+            of_id.or_else(|| region(zone)).map(str::to_owned)
         },
         commands: [
             "aws ec2 describe-volumes --region PLACE --volume-ids HANDLE",
@@ -321,14 +321,14 @@ pub(super) fn azure_group(id: &str) -> Option<String> {
 }
 
 /// Returns the region of a zone or region of AWS, also of a local zone: `us-west-2` of `us-west-2-lax-1a`.
-pub(super) fn region(zone: &str) -> Option<String> {
-    let mut parts = Vec::new();
-    for part in zone.split('-') {
-        let digits: String = part.chars().take_while(char::is_ascii_digit).collect();
-        if !digits.is_empty() {
-            return (parts.len() >= 2).then(|| format!("{}-{digits}", parts.join("-")));
+pub(super) fn region(zone: &str) -> Option<&str> {
+    let mut before = 0;
+    for (number, part) in zone.split('-').enumerate() {
+        let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+        if digits > 0 {
+            return (number >= 2).then(|| &zone[..before + digits]);
         }
-        parts.push(part);
+        before += part.len() + 1;
     }
     None
 }

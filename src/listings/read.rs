@@ -1,24 +1,21 @@
 //! Reads a listing as a stream: JSON as a provider's command prints it, or CSV.
 
 use std::{
-    fmt,
     fs::File,
     io::{self, BufRead, BufReader, Read},
     path::{Path, PathBuf},
 };
 
 use flate2::bufread::MultiGzDecoder;
-use serde::de::{
-    DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
-};
-use serde_json::{Map, Value};
 
 use super::{
     Attached, Disk, Made,
     answers::SHAPES,
+    json::read_json,
     providers::provider,
     row::{self, ListedRow},
     shape::{ListingShape, uid_of_name},
+    value::ListedFields,
 };
 use crate::model::{ClaimKey, Text, Time, escape_control, first_of, migrated_driver, shorten};
 
@@ -120,12 +117,7 @@ fn read_from<'a>(
         true => Box::new(BufReader::with_capacity(256 << 10, MultiGzDecoder::new(plain))),
         false => Box::new(plain),
     };
-    let mut found = FoundDisks {
-        listing: Listing { name: name.clone(), ..Listing::default() },
-        pool,
-        shape: None,
-        each,
-    };
+    let mut found = FoundDisks::new(name.clone(), pool, each);
     let first = first_byte(&mut content).map_err(failed)?;
     match first {
         None => {}
@@ -165,22 +157,26 @@ fn first_byte(content: &mut dyn BufRead) -> io::Result<Option<u8>> {
 }
 
 /// What was found until now.
-struct FoundDisks<'a> {
-    listing: Listing,
-    pool: Option<Text>,
-    shape: Option<&'static ListingShape>,
+pub(super) struct FoundDisks<'a> {
+    pub(super) listing: Listing,
+    pub(super) pool: Option<Text>,
+    pub(super) shape: Option<&'static ListingShape>,
     each: EachDisk<'a>,
 }
 
-impl FoundDisks<'_> {
+impl<'a> FoundDisks<'a> {
+    pub(super) fn new(name: String, pool: Option<Text>, each: EachDisk<'a>) -> Self {
+        Self { listing: Listing { name, ..Listing::default() }, pool, shape: None, each }
+    }
+
     /// Takes a row; `around` is the member of the answer that holds the rows.
-    fn take(&mut self, around: &str, row: &Map<String, Value>) -> Result<(), String> {
+    pub(super) fn take(&mut self, around: &str, row: &ListedFields<'_>) -> Result<(), String> {
         self.listing.rows += 1;
         let disk = match (&self.pool, self.shape) {
             (Some(pool), _) => {
                 self.listing.command = "rbd ls -l --format json";
                 // Snapshots are rows, too.
-                if row.contains_key("snapshot") {
+                if row.get("snapshot").is_some() {
                     return Ok(());
                 }
                 image(ListedRow(row), pool).map_err(|it| it.to_string())?
@@ -200,27 +196,20 @@ impl FoundDisks<'_> {
         self.listing.newest = self.listing.newest.max(disk.created).max(disk.detached);
         (self.each)(disk)
     }
-
-    /// Whether a field of a row is read.
-    fn wants(&self, field: &str) -> bool {
-        let is_of =
-            |shape: &ListingShape| shape.telling.contains(&field) || shape.fields.contains(&field);
-        self.shape.is_none_or(is_of)
-    }
 }
 
-fn read_row(shape: &ListingShape, row: &Map<String, Value>) -> Result<Disk, String> {
+fn read_row(shape: &ListingShape, row: &ListedFields<'_>) -> Result<Disk, String> {
     (shape.read)(ListedRow(row), shape.driver).map_err(|it| it.to_string())
 }
 
-fn recognised(around: &str, row: &Map<String, Value>) -> Option<&'static ListingShape> {
-    let has_all = |shape: &&ListingShape| shape.telling.iter().all(|it| row.contains_key(*it));
+fn recognised(around: &str, row: &ListedFields<'_>) -> Option<&'static ListingShape> {
+    let has_all = |shape: &&ListingShape| shape.telling.iter().all(|it| row.get(it).is_some());
     SHAPES.iter().filter(|it| it.rows == around).find(has_all)
 }
 
-fn unknown(row: &Map<String, Value>) -> String {
-    let fields: Vec<_> = row.keys().map(|it| shorten(it, 40)).collect();
-    if row.contains_key("image") && row.contains_key("size") {
+fn unknown(row: &ListedFields<'_>) -> String {
+    let fields: Vec<_> = row.iter().map(|it| shorten(it.0, 40)).collect();
+    if row.get("image").is_some() && row.get("size").is_some() {
         return "images of Ceph: pass it as rbd:POOL=FILE".to_owned();
     }
     let fields = first_of(&fields, 8);
@@ -246,173 +235,6 @@ fn image(row: ListedRow<'_>, pool: &Text) -> Result<Disk, row::FieldError> {
         made,
         ..Disk::new("rbd.csi.ceph.com", handle)
     })
-}
-
-fn read_json(
-    content: Box<dyn BufRead + '_>,
-    found: &mut FoundDisks<'_>,
-) -> Result<(), ListingError> {
-    let mut answers = serde_json::Deserializer::from_reader(content);
-    // Pages may follow each other in one file.
-    loop {
-        match ListingAnswer(found).deserialize(&mut answers) {
-            Ok(()) => {}
-            Err(error) if error.is_eof() && found.listing.rows > 0 && answers.end().is_ok() => {
-                break;
-            }
-            Err(error) => return Err(refused(&error, found)),
-        }
-        if answers.end().is_ok() {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Says what is wrong with a row, or with the whole.
-fn refused(error: &serde_json::Error, found: &FoundDisks<'_>) -> ListingError {
-    let name = found.listing.name.clone();
-    let text = error.to_string();
-    let why = text.rsplit_once(" at line ").map_or(&*text, |it| it.0);
-    let why = escape_control(why).into_owned();
-    let line = Some(error.line() as u64).filter(|it| *it > 0);
-    match found.listing.rows {
-        _ if error.is_io() => ListingError::Read { name, source: io::Error::other(text) },
-        0 => ListingError::Foreign { name, why },
-        1 if found.shape.is_none() && found.pool.is_none() => ListingError::Foreign { name, why },
-        row => ListingError::Row { name, row, line, why },
-    }
-}
-
-/// An answer: a list of rows, or an object around one.
-struct ListingAnswer<'a, 'b>(&'a mut FoundDisks<'b>);
-
-impl<'de> DeserializeSeed<'de> for ListingAnswer<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, answer: D) -> Result<(), D::Error> {
-        answer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for ListingAnswer<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of disks")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<(), A::Error> {
-        while rows.next_element_seed(OneRow { found: self.0, around: "" })?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        let mut has_rows = false;
-        let mut known = Vec::new();
-        while let Some(member) = members.next_key::<String>()? {
-            if let Some(shape) = SHAPES.iter().find(|it| it.rows == member && !member.is_empty()) {
-                has_rows = true;
-                members.next_value_seed(Rows { found: self.0, around: shape.rows })?;
-                continue;
-            }
-            match &*member {
-                "NextToken" | "nextPageToken" | "next" | "nextLink" | "links" => {
-                    let value: Value = members.next_value()?;
-                    self.0.listing.is_truncated |= continues(&value);
-                }
-                _ => {
-                    members.next_value::<IgnoredAny>()?;
-                }
-            }
-            known.push(member);
-        }
-        if has_rows {
-            return Ok(());
-        }
-        let known: Vec<_> = known.iter().map(|it| shorten(it, 40)).collect();
-        let told = format!("no listing is an object with {}", first_of(&known, 8));
-        Err(A::Error::custom(told))
-    }
-}
-
-/// Whether a mark of a next page is one.
-fn continues(mark: &Value) -> bool {
-    match mark {
-        Value::String(text) => !text.is_empty(),
-        Value::Object(links) => {
-            let pages = links.get("pages").and_then(|it| it.get("next"));
-            pages.or_else(|| links.get("next")).is_some_and(continues)
-        }
-        _ => false,
-    }
-}
-
-/// The rows of an answer.
-struct Rows<'a, 'b> {
-    found: &'a mut FoundDisks<'b>,
-    around: &'static str,
-}
-
-impl<'de> DeserializeSeed<'de> for Rows<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, rows: D) -> Result<(), D::Error> {
-        rows.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Rows<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of disks")
-    }
-
-    /// What has none may be null.
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<(), A::Error> {
-        let Self { found, around } = self;
-        while rows.next_element_seed(OneRow { found: &mut *found, around })?.is_some() {}
-        Ok(())
-    }
-}
-
-/// A row, of which only the fields are kept that are read.
-struct OneRow<'a, 'b> {
-    found: &'a mut FoundDisks<'b>,
-    around: &'static str,
-}
-
-impl<'de> DeserializeSeed<'de> for OneRow<'_, '_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, row: D) -> Result<(), D::Error> {
-        row.deserialize_map(self)
-    }
-}
-
-impl<'de> Visitor<'de> for OneRow<'_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a disk with its fields")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        let mut row = Map::new();
-        while let Some(field) = fields.next_key::<String>()? {
-            if self.found.wants(&field) {
-                row.insert(field, fields.next_value()?);
-            } else {
-                fields.next_value::<IgnoredAny>()?;
-            }
-        }
-        self.found.take(self.around, &row).map_err(A::Error::custom)
-    }
 }
 
 /// The columns of a CSV file.

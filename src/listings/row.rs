@@ -1,8 +1,11 @@
 //! Rows of a listing: the fields of one disk, and what is wrong with them.
 
-use serde_json::{Map, Value};
+use std::borrow::Cow;
 
-use super::Attached;
+use super::{
+    Attached,
+    value::{ListedFields, ListedValue},
+};
 use crate::model::{Bytes, Text, Time, parse_quantity, parse_time};
 
 /// One mebibyte.
@@ -20,29 +23,29 @@ pub(super) struct FieldError {
 
 /// The fields of one disk.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ListedRow<'a>(pub(super) &'a Map<String, Value>);
+pub(super) struct ListedRow<'a>(pub(super) &'a ListedFields<'a>);
 
 impl<'a> ListedRow<'a> {
     /// Returns the field at a path with dots; `None` if it is absent or null.
-    pub(super) fn at(self, path: &str) -> Option<&'a Value> {
+    pub(super) fn at(self, path: &str) -> Option<&'a ListedValue<'a>> {
         let mut steps = path.split('.');
         let first = self.0.get(steps.next()?)?;
-        steps.try_fold(first, |value, step| value.get(step)).filter(|it| !it.is_null())
+        steps.try_fold(first, |value, step| value.get(step)).filter(|it| **it != ListedValue::Null)
     }
 
     /// Returns a text; `None` if the field is absent, empty or no text.
     pub(super) fn text(self, path: &str) -> Option<&'a str> {
-        self.at(path)?.as_str().filter(|it| !it.is_empty())
+        self.at(path)?.as_text().filter(|it| !it.is_empty())
     }
 
     /// Returns a text or a number, as a text.
     ///
     /// # Errors
     /// When the field is absent, empty or something else.
-    pub(super) fn needed(self, path: &'static str) -> Result<String, FieldError> {
+    pub(super) fn needed(self, path: &'static str) -> Result<Cow<'a, str>, FieldError> {
         match self.at(path) {
-            Some(Value::String(text)) if !text.is_empty() => Ok(text.clone()),
-            Some(Value::Number(number)) => Ok(number.to_string()),
+            Some(ListedValue::Text(text)) if !text.is_empty() => Ok(Cow::Borrowed(text)),
+            Some(ListedValue::Number(number)) => Ok(number.to_string().into()),
             Some(_) => Err(FieldError { field: path, why: "is no text".to_owned() }),
             None => Err(FieldError { field: path, why: "is missing".to_owned() }),
         }
@@ -55,8 +58,9 @@ impl<'a> ListedRow<'a> {
     pub(super) fn size(self, path: &'static str, unit: Bytes) -> Result<Option<Bytes>, FieldError> {
         let Some(value) = self.at(path) else { return Ok(None) };
         let number = match value {
-            Value::String(text) => text.parse::<u64>().ok(),
-            value => value.as_u64(),
+            ListedValue::Text(text) => text.parse::<u64>().ok(),
+            ListedValue::Number(number) => number.as_u64(),
+            _ => None,
         };
         match number.and_then(|it| it.checked_mul(unit)) {
             Some(bytes) => Ok(Some(bytes)),
@@ -71,7 +75,7 @@ impl<'a> ListedRow<'a> {
     pub(super) fn time(self, path: &'static str) -> Result<Option<Time>, FieldError> {
         match self.at(path) {
             None => Ok(None),
-            Some(Value::String(text)) => time(path, text),
+            Some(ListedValue::Text(text)) => time(path, text),
             Some(value) => Err(FieldError { field: path, why: format!("{value} is no time") }),
         }
     }
@@ -79,9 +83,9 @@ impl<'a> ListedRow<'a> {
     /// Returns whether a list has anything, and of what it has the texts at this path.
     pub(super) fn attached(self, list: &str, id: &str) -> Attached {
         match self.at(list) {
-            Some(Value::Array(entries)) => attached(entries.iter().map(|it| match id {
+            Some(ListedValue::List(entries)) => attached(entries.iter().map(|it| match id {
                 "" => it,
-                id => it.get(id).unwrap_or(&Value::Null),
+                id => it.get(id).unwrap_or(&ListedValue::Null),
             })),
             Some(value) => attached(std::iter::once(value)),
             None => Attached::No,
@@ -90,8 +94,10 @@ impl<'a> ListedRow<'a> {
 
     /// Returns the pairs of an object.
     pub(super) fn pairs(self, path: &str) -> Vec<(Text, Text)> {
-        let object = self.at(path).and_then(Value::as_object).into_iter().flatten();
-        object.map(|(key, value)| (key.as_str().into(), plain(value).into())).collect()
+        match self.at(path) {
+            Some(ListedValue::Object(fields)) => ListedRow(fields).all().collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// Returns the pairs of an object, or of a text such as `a='1', b='2'`, as older clients print it.
@@ -108,14 +114,15 @@ impl<'a> ListedRow<'a> {
 
     /// Returns the pairs of a list of objects, each with these two fields.
     pub(super) fn pair_list(self, path: &str, key: &str, value: &str) -> Vec<(Text, Text)> {
-        let entries = self.at(path).and_then(Value::as_array).into_iter().flatten();
-        let text = |it: Option<&Value>| Text::from(it.map(plain).unwrap_or_default());
-        entries.map(|it| (text(it.get(key)), text(it.get(value)))).collect()
+        let text = |it: Option<&ListedValue<'_>>| -> Text {
+            it.map(ListedValue::plain).unwrap_or_default().into()
+        };
+        self.entries(path).iter().map(|it| (text(it.get(key)), text(it.get(value)))).collect()
     }
 
     /// Returns all fields as pairs.
     pub(super) fn all(self) -> impl Iterator<Item = (Text, Text)> + use<'a> {
-        self.0.iter().map(|(key, value)| (key.as_str().into(), plain(value).into()))
+        self.0.iter().map(|(key, value)| (key.into(), value.plain().into()))
     }
 
     /// Returns a time of a provider that writes UTC without a zone.
@@ -133,18 +140,17 @@ impl<'a> ListedRow<'a> {
 
     /// Returns the texts of a list.
     pub(super) fn list(self, path: &str) -> impl Iterator<Item = &'a str> + use<'a> {
-        let entries = self.at(path).and_then(Value::as_array).into_iter().flatten();
-        entries.filter_map(Value::as_str)
+        self.entries(path).iter().filter_map(ListedValue::as_text)
+    }
+
+    /// Returns the values of a list, or none.
+    pub(super) fn entries(self, path: &str) -> &'a [ListedValue<'a>] {
+        self.at(path).map_or(&[], ListedValue::entries)
     }
 }
 
-/// Returns a value as people would write it.
-fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn attached<'a>(machines: impl Iterator<Item = &'a Value>) -> Attached {
-    let machines: Box<[Text]> = machines.map(|it| plain(it).into()).collect();
+fn attached<'a>(machines: impl Iterator<Item = &'a ListedValue<'a>>) -> Attached {
+    let machines: Box<[Text]> = machines.map(|it| it.plain().into()).collect();
     if machines.is_empty() { Attached::No } else { Attached::To(machines) }
 }
 

@@ -24,6 +24,13 @@ pub(super) struct ListingShape {
     pub(super) read: fn(ListedRow<'_>, &str) -> Result<Disk, FieldError>,
 }
 
+impl ListingShape {
+    /// Whether a field of its rows is read.
+    pub(super) fn reads(&self, field: &str) -> bool {
+        self.telling.contains(&field) || self.fields.contains(&field)
+    }
+}
+
 impl fmt::Debug for ListingShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.command)

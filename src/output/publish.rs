@@ -253,18 +253,18 @@ pub(super) fn gap(UnreadGap { gap, rules }: &UnreadGap) -> wire::Gap {
 
 /// Puts a finding about a listing into its public shape; `names` are those of several clusters.
 pub(crate) fn inventory_finding(
-    found: InventoryFinding,
+    found: InventoryFinding<'_>,
     names: &[Text],
     now: Option<Time>,
 ) -> wire::Finding {
     let mut finding = finding(found.finding, now);
     finding.cluster = found.cluster.map(|it| names[it].to_string());
-    finding.backend = found.disk.as_ref().map(ListedDisk::from);
+    finding.backend = found.disk.map(ListedDisk::from);
     finding
 }
 
 /// Puts what became of the disks into its public shape.
-pub(crate) fn inventory_summary(report: &InventoryReport, names: &[Text]) -> InventorySummary {
+pub(crate) fn inventory_summary(report: &InventoryReport<'_>, names: &[Text]) -> InventorySummary {
     let identity = |it: &KnownIdentity| DiskIdentity {
         cluster: names.get(it.cluster).map(ToString::to_string),
         driver: it.driver.to_string(),
@@ -281,7 +281,7 @@ pub(crate) fn inventory_summary(report: &InventoryReport, names: &[Text]) -> Inv
 
 /// Puts the gaps into their public shape.
 pub(crate) fn inventory_gaps<'a>(
-    report: &'a InventoryReport,
+    report: &'a InventoryReport<'_>,
     names: &'a [Text],
 ) -> impl Iterator<Item = wire::Gap> + 'a {
     report.gaps.iter().map(|(cluster, it)| wire::Gap {

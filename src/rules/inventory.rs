@@ -1,18 +1,18 @@
 //! What listings of providers show: disks that nothing names, and volumes whose disk is gone.
 
+mod told;
+
 use std::collections::HashSet;
 
 use super::assess::{in_scope, is_asked_for};
-use super::{Assessor, CapacityRisk, Rule, UnreadGap};
+use super::{Assessor, CapacityRisk, Rule, Totals, UnreadGap};
 use crate::cluster::{Cluster, Gap, ReferencingVolume, Subject};
 use crate::facts::{
-    self, DiskFate, DisksOfCluster, Inventory, InventoryCounts, KnownIdentity, NAMING, quoted,
+    self, DiskFate, DisksOfCluster, Inventory, InventoryCounts, KnownIdentity, NAMING,
 };
-use crate::listings::{Disk, provider};
-use crate::model::{
-    Age, Bytes, Finding, Kind, ObjectKey, ObjectRef, RuleId, Settings, Severity, Text, Time,
-    VolumeColumns, first_of, format_bytes, format_time,
-};
+use crate::listings::Disk;
+use crate::model::{Bytes, Finding, Kind, RuleId, Settings, Severity, Text};
+use told::{about_disk, about_driver, about_volume};
 
 /// The rules about what a provider lists.
 pub(super) static RULES: &[&Rule] =
@@ -90,22 +90,42 @@ static IDENTITY_MISSING: Rule = Rule {
     judge: &[],
 };
 
+/// What is wrong with a disk, a volume or a driver: enough to make a finding of it, which is much larger.
+#[derive(Debug)]
+pub struct InventoryProblem {
+    rule: &'static Rule,
+    severity: Severity,
+    /// The number of its cluster, if it has one with a name.
+    cluster: Option<usize>,
+    about: ProblemObject,
+}
+
+#[derive(Debug)]
+enum ProblemObject {
+    /// A disk, the number of the cluster that made it, and why that is not certain.
+    Disk(Box<Disk>, Option<usize>, Option<String>),
+    /// The volume with this number, in the cluster with that one.
+    Volume(usize, usize),
+    Driver(Text),
+}
+
 /// A finding about what a provider lists.
 #[derive(Debug)]
-pub struct InventoryFinding {
+pub struct InventoryFinding<'a> {
     /// The finding.
     pub finding: Finding,
     /// The number of its cluster, if it has one.
     pub cluster: Option<usize>,
     /// The disk, of a finding about one.
-    pub disk: Option<Disk>,
+    pub disk: Option<&'a Disk>,
 }
 
 /// What a comparison of clusters and listings has found.
-#[derive(Debug, Default)]
-pub struct InventoryReport {
-    /// The findings.
-    pub findings: Vec<InventoryFinding>,
+#[derive(Debug)]
+pub struct InventoryReport<'a> {
+    inventory: Inventory<'a>,
+    /// The problems, in the order of a report.
+    problems: Vec<InventoryProblem>,
     /// What could not be judged, each with the number of its cluster.
     pub gaps: Vec<(Option<usize>, UnreadGap)>,
     /// Numbers of disks.
@@ -133,12 +153,16 @@ pub fn disks_of_cluster(
 }
 
 /// Judges everything that was read.
-pub fn judge_inventory(mut inventory: Inventory<'_>, settings: &Settings) -> InventoryReport {
-    let mut report = InventoryReport::default();
+pub fn judge_inventory<'a>(
+    mut inventory: Inventory<'a>,
+    settings: &Settings,
+) -> InventoryReport<'a> {
+    let mut problems = Vec::new();
     let mut gaps: Vec<(Option<usize>, Kind, String)> = Vec::new();
+    let (mut orphaned, mut unattributed): (Bytes, Bytes) = (0, 0);
     let listed = std::mem::take(&mut inventory.left).into_values().map(|disk| (None, disk));
     let own = std::mem::take(&mut inventory.own).into_iter();
-    let own = own.map(|(cluster, disk)| (Some(cluster), disk.clone()));
+    let own = own.map(|(cluster, disk)| (Some(cluster), Box::new(disk.clone())));
     let mut left: Vec<_> = listed.chain(own).collect();
     left.sort_by(|one, other| (&one.1.backend, one.0).cmp(&(&other.1.backend, other.0)));
     for (lies_in, disk) in left {
@@ -147,7 +171,6 @@ pub fn judge_inventory(mut inventory: Inventory<'_>, settings: &Settings) -> Inv
             inventory.counts.listed -= 1;
             continue;
         }
-        let size = disk.size.unwrap_or_default();
         let fate = match lies_in {
             Some(cluster) => inventory.fate_of_own(cluster, &disk),
             None => inventory.fate(&disk),
@@ -185,15 +208,19 @@ pub fn judge_inventory(mut inventory: Inventory<'_>, settings: &Settings) -> Inv
         if !is_reported(settings, &disk, rule.id) {
             continue;
         }
-        let bytes =
-            if rule.id == ORPHAN.id { &mut report.orphaned } else { &mut report.unattributed };
-        *bytes = bytes.saturating_add(size);
-        let finding = about_disk(&inventory, rule, &disk, of, doubt.as_deref());
+        let bytes = if rule.id == ORPHAN.id { &mut orphaned } else { &mut unattributed };
+        *bytes = bytes.saturating_add(disk.size.unwrap_or_default());
+        let severity = match (rule.id == ORPHAN.id, doubt.is_some() || inventory.is_young(&disk)) {
+            (false, _) => Severity::Low,
+            (true, true) => Severity::Medium,
+            (true, false) => Severity::High,
+        };
         let cluster = of.and_then(|it| named_cluster(&inventory, it));
-        report.findings.push(InventoryFinding { finding, cluster, disk: Some(disk) });
+        let about = ProblemObject::Disk(disk, of, doubt);
+        problems.push(InventoryProblem { rule, severity, cluster, about });
     }
     for cluster in 0..inventory.clusters.len() {
-        judge_volumes(&inventory, cluster, settings, &mut report, &mut gaps);
+        judge_volumes(&inventory, cluster, settings, &mut problems, &mut gaps);
     }
     for (number, cluster) in inventory.clusters.iter().enumerate() {
         for driver in cluster.unmarked.iter().filter(|it| inventory.has_listed(it)) {
@@ -202,18 +229,72 @@ pub fn judge_inventory(mut inventory: Inventory<'_>, settings: &Settings) -> Inv
             {
                 continue;
             }
-            let flag = provider(driver).identity_flag;
-            let summary = format!("runs without {flag}: its disks do not tell their cluster");
-            let finding = IDENTITY_MISSING.on_driver(driver, summary);
-            let finding = finding.report_only(format!("start its controller with {flag}"));
+            let about = ProblemObject::Driver(Text::clone(driver));
+            let (rule, severity) = (&IDENTITY_MISSING, IDENTITY_MISSING.severity);
             let cluster = named_cluster(&inventory, number);
-            report.findings.push(InventoryFinding { finding, cluster, disk: None });
+            problems.push(InventoryProblem { rule, severity, cluster, about });
         }
     }
-    report.identities = inventory.known_identities();
-    report.gaps = gaps.into_iter().map(|it| (it.0, gap(it.1, it.2))).collect();
-    report.counts = inventory.counts;
-    report
+    let name = |number: usize| inventory.clusters[number].name.as_ref();
+    let rank = |it: &InventoryProblem| (it.severity, it.rule.id, it.cluster.and_then(name));
+    problems.sort_by(|one, other| rank(one).cmp(&rank(other)));
+    InventoryReport {
+        problems,
+        gaps: gaps.into_iter().map(|it| (it.0, gap(it.1, it.2))).collect(),
+        counts: inventory.counts,
+        orphaned,
+        unattributed,
+        identities: inventory.known_identities(),
+        inventory,
+    }
+}
+
+impl InventoryReport<'_> {
+    /// Makes the findings, one after the other, in the order of a report.
+    pub fn findings(&self) -> impl Iterator<Item = InventoryFinding<'_>> {
+        self.problems.iter().map(|problem| {
+            let InventoryProblem { rule, severity, cluster, about } = problem;
+            let (finding, disk) = match about {
+                ProblemObject::Disk(disk, of, doubt) => {
+                    let finding = about_disk(&self.inventory, rule, disk, *of, doubt.as_deref());
+                    (finding, Some(&**disk))
+                }
+                ProblemObject::Volume(cluster, number) => {
+                    (about_volume(&self.inventory, rule, *cluster, *number), None)
+                }
+                ProblemObject::Driver(driver) => (about_driver(driver), None),
+            };
+            InventoryFinding { finding: finding.severe(*severity), cluster: *cluster, disk }
+        })
+    }
+
+    /// Returns the numbers of the findings.
+    pub fn totals(&self) -> Totals {
+        let mut totals = Totals::default();
+        for problem in &self.problems {
+            let claim = match &problem.about {
+                ProblemObject::Disk(disk, ..) => {
+                    disk.made.as_ref().and_then(|it| it.claim.as_ref())
+                }
+                ProblemObject::Volume(cluster, number) => {
+                    referencing(&self.inventory, *cluster, *number).claim.as_ref()
+                }
+                ProblemObject::Driver(_) => None,
+            };
+            let namespace = claim.map(|it| Text::clone(&it.namespace));
+            totals.tally(problem.rule.id, problem.severity, namespace);
+        }
+        totals
+    }
+
+    /// Returns the disks with a problem of this rule.
+    pub fn disks(&self, rule: RuleId) -> impl Iterator<Item = &Disk> {
+        let of_rule = self.problems.iter().filter(move |it| it.rule.id == rule);
+        of_rule.filter_map(|it| match &it.about {
+            ProblemObject::Disk(disk, ..) => Some(&**disk),
+            ProblemObject::Volume(..) | ProblemObject::Driver(_) => None,
+        })
+    }
 }
 
 fn named_cluster(inventory: &Inventory<'_>, number: usize) -> Option<usize> {
@@ -225,7 +306,7 @@ fn judge_volumes(
     inventory: &Inventory<'_>,
     cluster: usize,
     settings: &Settings,
-    report: &mut InventoryReport,
+    problems: &mut Vec<InventoryProblem>,
     gaps: &mut Vec<(Option<usize>, Kind, String)>,
 ) {
     let view = &inventory.clusters[cluster];
@@ -250,156 +331,37 @@ fn judge_volumes(
     }
     for number in 0..view.volumes.len() {
         let volume = &view.volumes[number];
-        let of = volume.reference.volume.as_deref().expect("because each is a volume");
-        let asked = |rule: &Rule| {
-            !of.is_left_out
-                && is_asked_for(settings, rule.id)
-                && !settings.scope.ignored.contains(rule.id)
+        let is_gone = || {
+            !is_listed(number)
+                && inventory.covers(cluster, number) == Some(true)
+                && !incomplete.contains(&place_of(number))
+                && volume.attachment.is_none()
         };
-        let finding = if let Some(machines) = inventory.strangers(cluster, number) {
-            let machines: Vec<_> = machines.iter().map(|it| &***it).collect();
-            let told = first_of(&machines, 3);
-            let summary = format!(
-                "bound and attached to no node here, and at the provider attached to {told}, which is no node"
-            );
-            asked(&ATTACHED_ELSEWHERE).then(|| {
-                about_volume(&ATTACHED_ELSEWHERE, volume.reference.object(), of, summary)
-                    .shows("attached to", told)
-                    .report_only("find out what that machine is, then detach the disk there")
-            })
-        } else if !is_listed(number)
-            && inventory.covers(cluster, number) == Some(true)
-            && !incomplete.contains(&place_of(number))
-            && volume.attachment.is_none()
-        {
-            let state = if volume.is_bound { "bound" } else { "not bound" };
-            let summary = format!("{state}, and the provider does not list its disk");
-            asked(&MISSING).then(|| {
-                about_volume(&MISSING, volume.reference.object(), of, summary)
-                    .severe(if volume.is_bound { Severity::Critical } else { Severity::Medium })
-                    .shows("place", volume.place.as_deref().unwrap_or_default().to_owned())
-                    .report_only(
-                        "look for the disk at the provider, and restore it from a snapshot",
-                    )
-            })
+        let (rule, severity) = if inventory.strangers(cluster, number).is_some() {
+            (&ATTACHED_ELSEWHERE, ATTACHED_ELSEWHERE.severity)
+        } else if is_gone() {
+            (&MISSING, if volume.is_bound { Severity::Critical } else { Severity::Medium })
         } else {
-            None
+            continue;
         };
-        let Some(mut finding) = finding else { continue };
-        finding = finding.shows("backend volume", volume.reference.backend.to_string());
-        let cluster = named_cluster(inventory, cluster);
-        report.findings.push(InventoryFinding { finding, cluster, disk: None });
+        if !referencing(inventory, cluster, number).is_left_out
+            && is_asked_for(settings, rule.id)
+            && !settings.scope.ignored.contains(rule.id)
+        {
+            let about = ProblemObject::Volume(cluster, number);
+            let cluster = named_cluster(inventory, cluster);
+            problems.push(InventoryProblem { rule, severity, cluster, about });
+        }
     }
 }
 
-fn about_disk(
-    inventory: &Inventory<'_>,
-    rule: &'static Rule,
-    disk: &Disk,
-    of: Option<usize>,
-    doubt: Option<&str>,
-) -> Finding {
-    let made = disk.made.clone().unwrap_or_default();
-    let claim = made.claim.as_ref().map(ToString::to_string);
-    let name = of.and_then(|it| inventory.clusters[it].name.as_ref());
-    let is_orphan = rule.id == ORPHAN.id;
-    let whose = match (&claim, name) {
-        (Some(claim), Some(cluster)) => format!(" of claim {claim} in cluster {cluster}"),
-        (Some(claim), None) if is_orphan => format!(" of claim {claim}"),
-        (Some(claim), None) => format!(" for claim {claim}"),
-        (None, Some(cluster)) => format!(" of cluster {cluster}"),
-        (None, None) => String::new(),
-    };
-    let mut summary = match is_orphan {
-        true if disk.object.is_some() => {
-            format!("left{whose}: no volume names it, no claim of it lives, and nothing uses it")
-        }
-        true => {
-            let used = match provider(&disk.backend.driver).tells_machines {
-                true => "no machine has it",
-                false => "no listing tells what mounts it",
-            };
-            format!("left{whose}: no volume names it, no claim of it lives, and {used}")
-        }
-        false => format!("made{whose} by Kubernetes, and named by no cluster that was given"),
-    };
-    if let Some(doubt) = doubt {
-        summary = format!("{summary}; {doubt}");
-    } else if is_orphan && of.is_none() {
-        summary = format!("{summary}; by --all-clusters");
-    }
-    let severity = match (is_orphan, doubt.is_some() || inventory.is_young(disk)) {
-        (false, _) => Severity::Low,
-        (true, true) => Severity::Medium,
-        (true, false) => Severity::High,
-    };
-    let key = ObjectKey::cluster_wide(Kind::BackendVolume, &disk.backend.handle);
-    let mut finding = rule.about(ObjectRef { key, uid: None }, summary).severe(severity);
-    let driver = &disk.backend.driver;
-    finding = finding.shows("driver", driver.to_string());
-    let time = |time: Option<Time>| time.as_ref().map(format_time);
-    let identities = made.clusters.iter().map(|it| &**it).collect::<Vec<_>>().join(", ");
-    let told = [
-        ("size", disk.size.map(format_bytes)),
-        ("created", time(disk.created)),
-        ("last detached", time(disk.detached)),
-        ("place", Some(disk.place.to_string())),
-        ("claim", claim.clone()),
-        ("PersistentVolume", made.volume.as_ref().map(ToString::to_string)),
-        ("cluster", Some(identities)),
-    ];
-    for (field, value) in told.into_iter().chain(told_of_object(disk)) {
-        if let Some(value) = value.filter(|it| !it.is_empty()) {
-            finding = finding.shows(field, value);
-        }
-    }
-    let fields = ["to look at it", "to keep a copy", "to delete it"];
-    let context = name.map(|it| format!(" --context {}", quoted(it))).unwrap_or_default();
-    let commands = commands(disk).map(|it| match it.starts_with("kubectl ") {
-        true => format!("{it}{context}"),
-        false => it,
-    });
-    for (field, command) in fields.into_iter().zip(&commands) {
-        if is_orphan && !command.is_empty() {
-            finding = finding.shows(field, command.clone());
-        }
-    }
-    if is_orphan {
-        if let Some(adopt) = adopting(inventory, disk, of) {
-            finding = finding.shows("to have its data back", adopt);
-        }
-        if of.is_some_and(|it| inventory.clusters[it].runs(driver)) {
-            let command = format!(
-                "kubectl storage destroy-orphan --driver {} --handle {} --backend-exclusive{context}",
-                quoted(driver),
-                quoted(&disk.backend.handle)
-            );
-            finding = finding.shows("to have its driver delete it", command);
-        }
-    }
-    let used_until = disk.lies_in().and_then(|it| it.1.used_until);
-    finding.age = disk.detached.or(used_until).or(disk.created).map(|it| Age::stamped(Some(it)));
-    finding.volume = Some(VolumeColumns {
-        capacity: disk.size,
-        claim,
-        class: None,
-        driver: Some(Text::clone(driver)),
-        reclaim_policy: String::new(),
-        phase: String::new(),
-    });
-    let advice = match (is_orphan, commands[0].is_empty()) {
-        (true, true) => {
-            "look at it at the provider, and keep a copy before it is deleted there".to_owned()
-        }
-        // In backticks it is completed as the user connects.
-        (true, false) if disk.object.is_some() => format!("look at it first: `{}`", commands[0]),
-        (true, false) => format!("look at it first: {}", commands[0]),
-        (false, _) => {
-            "give every cluster that uses the account, with --all-clusters; or --cluster-tag"
-                .to_owned()
-        }
-    };
-    finding.report_only(advice)
+fn referencing<'a>(
+    inventory: &Inventory<'a>,
+    cluster: usize,
+    number: usize,
+) -> &'a ReferencingVolume {
+    let reference = &inventory.clusters[cluster].volumes[number].reference;
+    reference.volume.as_deref().expect("because each is a volume")
 }
 
 /// Whether a finding about a disk is reported: by its rule, and by the namespace of its claim.
@@ -411,102 +373,6 @@ fn is_reported(settings: &Settings, disk: &Disk, id: RuleId) -> bool {
     // It has no labels, and no fields.
     let is_plain = scope.selector.is_empty() && scope.fields.is_empty() && scope.objects.is_empty();
     is_in && is_plain && is_asked_for(settings, id) && !scope.ignored.contains(id)
-}
-
-/// What the object of a disk tells that lies in a cluster, as evidence.
-fn told_of_object(disk: &Disk) -> Vec<(&'static str, Option<String>)> {
-    let Some((system, object)) = disk.lies_in() else { return Vec::new() };
-    let name = format!("{}/{}", system.kind.resource(), object.name);
-    let text = |it: &Option<Text>| it.as_ref().map(ToString::to_string);
-    vec![
-        ("object", Some(name)),
-        ("namespace", text(&object.namespace)),
-        ("node", text(&object.node)),
-        ("pool", text(&object.pool)),
-        ("last used by a pod", object.used_until.as_ref().map(format_time)),
-    ]
-}
-
-/// Returns the provider's commands for a disk, with everything quoted that a shell would carry out.
-fn commands(disk: &Disk) -> [String; 3] {
-    if let Some((system, object)) = disk.lies_in() {
-        let names = [
-            ("RESOURCE", system.kind.resource()),
-            ("WITHIN", object.namespace.as_deref().unwrap_or_default()),
-            ("NAME", &object.name),
-            ("POOL", object.pool.as_deref().unwrap_or_default()),
-        ];
-        return system.commands.map(|template| command(template, &names));
-    }
-    let handle = &*disk.backend.handle;
-    let after = handle.rsplit(['/', ':']).next().unwrap_or_default();
-    let before = handle.split('-').next().unwrap_or_default();
-    let (place, part) = disk.place.split_once('/').unwrap_or((&disk.place, ""));
-    let names = [
-        ("HANDLE", handle),
-        ("AFTER", after),
-        ("BEFORE", before),
-        ("PLACE", place),
-        ("PART", part),
-        ("WHOLE", &disk.place),
-        ("WHOLE", &disk.place),
-    ];
-    provider(&disk.backend.driver).commands.map(|template| command(template, &names))
-}
-
-/// Returns a command with what the placeholders in its words stand for.
-fn command(template: &str, names: &[(&str, &str)]) -> String {
-    let word = |word: &str| match filled(word, names) {
-        it if it == word => it,
-        it => quoted(&it),
-    };
-    let words = template.split(' ').filter(|it| !it.is_empty());
-    words.map(word).collect::<Vec<_>>().join(" ")
-}
-
-/// Returns the command that gives a disk to its former claim, where a claim can have it, judged as it was here.
-fn adopting(inventory: &Inventory<'_>, disk: &Disk, of: Option<usize>) -> Option<String> {
-    if !provider(&disk.backend.driver).volume.lacks.is_empty() || disk.object.is_some() {
-        return None;
-    }
-    let claim = disk.made.as_ref().and_then(|it| it.claim.as_ref());
-    let (namespace, name) = claim.map_or(("NAMESPACE", "NAME"), |it| (&*it.namespace, &*it.name));
-    let mut command = format!(
-        "kubectl storage adopt --driver {} --handle {} --to {} --inventory FILE",
-        quoted(&disk.backend.driver),
-        quoted(&disk.backend.handle),
-        quoted(&format!("{namespace}/{name}"))
-    );
-    if disk.is_device() {
-        command.push_str(" --volume-mode MODE");
-    }
-    let said = inventory.said(of).into_iter();
-    Some(said.fold(command, |command, it| format!("{command} {it}")))
-}
-
-/// Returns a word with what its placeholders stand for.
-fn filled(word: &str, names: &[(&str, &str)]) -> String {
-    let places = names.iter().filter_map(|(name, value)| Some((word.find(name)?, name, value)));
-    match places.min() {
-        None => word.to_owned(),
-        Some((at, name, value)) => {
-            format!("{}{value}{}", &word[..at], filled(&word[at + name.len()..], names))
-        }
-    }
-}
-
-fn about_volume(
-    rule: &'static Rule,
-    object: ObjectRef,
-    volume: &ReferencingVolume,
-    summary: String,
-) -> Finding {
-    let mut finding = rule
-        .about(object, summary)
-        .shows("status.phase", volume.phase.to_string())
-        .shows("spec.persistentVolumeReclaimPolicy", volume.policy.to_string());
-    finding.volume = Some(volume.columns());
-    finding
 }
 
 /// A gap that limits all rules about listings.

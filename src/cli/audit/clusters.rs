@@ -6,7 +6,6 @@ use std::{
 };
 
 use super::{
-    inventory::{self, JudgedInventory},
     packed::{PackedFindings, Rank, in_order},
     reported::{Reported, checks},
 };
@@ -356,19 +355,14 @@ impl<T: Send> JudgedClusters<T> {
         own.any(|it| it.own.counts.listed > 0)
     }
 
-    /// Compares them with what providers list, and with the disks that lie in them.
-    ///
-    /// # Errors
-    /// When the only listing cannot be read.
-    pub(super) fn compare_with(
-        &mut self,
-        inventory: &crate::cli::listed::InventoryArgs,
-        settings: &Settings,
-    ) -> Result<JudgedInventory, Failure> {
-        let names: Vec<Text> = self.clusters.iter().map(|it| Text::clone(&it.name)).collect();
-        let disks = self.clusters.iter_mut().map(|it| it.disks.take().unwrap_or_default());
-        let disks: Vec<_> = disks.collect();
-        inventory::judge(inventory, &disks, &names, settings)
+    /// Returns their names.
+    pub(super) fn names(&self) -> Vec<Text> {
+        self.clusters.iter().map(|it| Text::clone(&it.name)).collect()
+    }
+
+    /// Takes what each names of the disks of providers.
+    pub(super) fn take_disks(&mut self) -> Vec<DisksOfCluster> {
+        self.clusters.iter_mut().map(|it| it.disks.take().unwrap_or_default()).collect()
     }
 
     /// Whether everything of all clusters was read.

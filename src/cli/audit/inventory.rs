@@ -2,31 +2,34 @@
 
 use std::collections::BTreeMap;
 
-use super::{packed::rank, prices::PricedBytes};
+use super::prices::PricedBytes;
 use crate::{
     cli::{
         Failure,
         listed::{InventoryArgs, ReadListings},
     },
     facts::{DisksOfCluster, Inventory},
-    model::{Bytes, Settings, Text},
+    model::{Bytes, RuleId, Settings, Text, Time},
     output::{
         inventory::InventorySummary,
         publish::{inventory_finding, inventory_gaps, inventory_summary},
         report::wrap,
         wire::{Finding, Gap},
     },
-    rules::{INVENTORY, InventoryFinding, Totals, judge_inventory},
+    rules::{INVENTORY, InventoryReport, Totals, judge_inventory},
 };
 
 /// Width of the lines that tell what became of the disks.
 const WIDTH: usize = 80;
 
 /// What listings show beside the findings of clusters.
-#[derive(Debug, Default)]
-pub(super) struct JudgedInventory {
-    /// The findings, in the order of a report.
-    pub(super) findings: Vec<Finding>,
+#[derive(Debug)]
+pub(super) struct JudgedInventory<'a> {
+    report: InventoryReport<'a>,
+    /// The names of several clusters.
+    names: &'a [Text],
+    /// The time of the newest view.
+    now: Option<Time>,
     /// What could not be judged.
     pub(super) gaps: Vec<Gap>,
     /// What became of the disks.
@@ -45,37 +48,34 @@ pub(super) struct JudgedInventory {
 ///
 /// # Errors
 /// When the only listing cannot be read.
-pub(super) fn judge(
+pub(super) fn judge<'a>(
     args: &InventoryArgs,
-    clusters: &[DisksOfCluster],
-    names: &[Text],
-    settings: &Settings,
-) -> Result<JudgedInventory, Failure> {
+    clusters: &'a [DisksOfCluster],
+    names: &'a [Text],
+    settings: &'a Settings,
+) -> Result<JudgedInventory<'a>, Failure> {
     let mut inventory = Inventory::new(clusters, settings, args.words(names)?);
     let ReadListings { notes, unread, cut } = args.read(&mut inventory, &mut |_| {})?;
     inventory.add_own();
-    let gaps = unread.into_iter().chain(cut).map(gap).collect();
-    let mut found = JudgedInventory { gaps, notes, ..JudgedInventory::default() };
     let report = judge_inventory(inventory, settings);
-    let now = clusters.iter().filter_map(DisksOfCluster::clock).max();
-    found.gaps.extend(inventory_gaps(&report, names));
-    found.summary = inventory_summary(&report, names);
-    report.findings.iter().for_each(|it| found.totals.count(&it.finding, 0));
-    found.orphaned = by_type(&report.findings, "backend-volume-orphan");
-    found.unattributed = by_type(&report.findings, "backend-volume-unattributed");
-    let public = report.findings.into_iter().map(|it| inventory_finding(it, names, now));
-    let mut findings: Vec<Finding> = public.collect();
-    findings.sort_by_cached_key(|it| (rank(it), it.cluster.clone()));
-    found.findings = findings;
-    Ok(found)
+    let gaps = unread.into_iter().chain(cut).map(gap);
+    Ok(JudgedInventory {
+        names,
+        now: clusters.iter().filter_map(DisksOfCluster::clock).max(),
+        gaps: gaps.chain(inventory_gaps(&report, names)).collect(),
+        summary: inventory_summary(&report, names),
+        notes,
+        totals: report.totals(),
+        orphaned: by_type(&report, "backend-volume-orphan"),
+        unattributed: by_type(&report, "backend-volume-unattributed"),
+        report,
+    })
 }
 
 /// Adds up the bytes of disks by type and driver.
-fn by_type(findings: &[InventoryFinding], rule: &str) -> Vec<PricedBytes> {
+fn by_type(report: &InventoryReport<'_>, rule: RuleId) -> Vec<PricedBytes> {
     let mut sums: BTreeMap<[Option<Text>; 2], Bytes> = BTreeMap::new();
-    for disk in
-        findings.iter().filter(|it| it.finding.rule == rule).filter_map(|it| it.disk.as_ref())
-    {
+    for disk in report.disks(rule) {
         let names = [disk.kind.clone(), Some(Text::clone(&disk.backend.driver))];
         let sum = sums.entry(names).or_default();
         *sum = sum.saturating_add(disk.size.unwrap_or_default());
@@ -94,7 +94,12 @@ fn gap(reason: String) -> Gap {
     }
 }
 
-impl JudgedInventory {
+impl JudgedInventory<'_> {
+    /// Makes the findings, one after the other, in the order of a report.
+    pub(super) fn findings(&self) -> impl Iterator<Item = Finding> {
+        self.report.findings().map(|it| inventory_finding(it, self.names, self.now))
+    }
+
     /// Says what became of the disks, and what the user should know of the listings.
     pub(super) fn told(&self) -> Vec<String> {
         let notes = self.notes.iter().map(|it| format!("note: {it}"));

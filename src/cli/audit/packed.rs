@@ -125,13 +125,13 @@ pub(super) fn rank(finding: &Finding) -> Rank {
 /// Merges findings that are in the order of a report with more of them.
 pub(super) fn merged<'a>(
     findings: impl Iterator<Item = Finding> + 'a,
-    more: &'a [Finding],
+    more: impl Iterator<Item = Finding> + 'a,
 ) -> impl Iterator<Item = Finding> + 'a {
-    let (mut findings, mut more) = (findings.peekable(), more.iter().peekable());
+    let (mut findings, mut more) = (findings.peekable(), more.peekable());
     std::iter::from_fn(move || match (findings.peek(), more.peek()) {
-        (Some(one), Some(other)) if rank(other) < rank(one) => more.next().cloned(),
+        (Some(one), Some(other)) if rank(other) < rank(one) => more.next(),
         (Some(_), _) => findings.next(),
-        (None, _) => more.next().cloned(),
+        (None, _) => more.next(),
     })
 }
 

@@ -67,7 +67,7 @@ impl<'a> Reported<'a> {
     pub(super) fn priced(
         mut self,
         prices: Option<&Prices>,
-        disks: Option<&JudgedInventory>,
+        disks: Option<&JudgedInventory<'_>>,
     ) -> Self {
         let Some(prices) = prices else { return self };
         let released = self.totals.storage.iter().map(|(pool, totals)| {
@@ -94,7 +94,7 @@ impl<'a> Reported<'a> {
     /// Adds what providers list.
     pub(super) fn beside(
         mut self,
-        disks: Option<&'a JudgedInventory>,
+        disks: Option<&'a JudgedInventory<'_>>,
         settings: &Settings,
     ) -> Self {
         let Some(disks) = disks else { return self };
@@ -110,7 +110,7 @@ impl<'a> Reported<'a> {
         self.checks.complete &= complete;
         self.inventory = Some(disks.summary.clone());
         let (findings, tell) = (self.findings, self.tell);
-        self.findings = Box::new(move || Box::new(merged(findings(), &disks.findings)));
+        self.findings = Box::new(move || Box::new(merged(findings(), disks.findings())));
         self.tell = Box::new(move || {
             tell();
             for line in disks.told() {

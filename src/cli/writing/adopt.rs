@@ -173,7 +173,8 @@ impl AdoptArgs {
         };
         let found = found.ok_or_else(missing)?;
         // With what other rows say of it, and under the name that the driver has here.
-        let mut disk = inventory.left.get(&wanted).cloned().unwrap_or(found);
+        let of_listing = inventory.left.get(&wanted);
+        let mut disk = of_listing.map_or(found, |it| (**it).clone());
         disk.backend.driver = self.driver.as_str().into();
         Ok((disk, read))
     }

@@ -58,6 +58,11 @@ impl Totals {
             pool.at_risk = pool.at_risk.saturating_add(at_risk);
             self.at_risk = self.at_risk.saturating_add(at_risk);
         }
+        self.tally(rule, severity, namespace);
+    }
+
+    /// Counts a finding of a rule, with this severity and the namespace of its claim.
+    pub fn tally(&mut self, rule: RuleId, severity: Severity, namespace: Option<Text>) {
         *self.by_severity.entry(severity).or_default() += 1;
         *self.by_rule.entry(rule).or_default() += 1;
         *self.by_namespace.entry((rule, severity, namespace)).or_default() += 1;
