@@ -180,9 +180,9 @@ impl AuditArgs {
             judged.note_absent_namespaces()?;
             let repeated = RepeatedFlags::default();
             let is_compared = self.inventory.is_asked_for() || judged.has_own_disks();
-            let (named, names) = (judged.take_disks(), judged.names());
+            let (disks_of, called) = (judged.take_disks(), judged.names());
             let disks = is_compared
-                .then(|| inventory::judge(&self.inventory, &named, &names, &settings))
+                .then(|| inventory::judge(&self.inventory, &disks_of, &called, &settings))
                 .transpose()?;
             let reported = judged.reported(&settings, &repeated).beside(disks.as_ref(), &settings);
             let reported = reported.priced(prices.as_ref(), disks.as_ref());
@@ -196,9 +196,9 @@ impl AuditArgs {
         note_unknown_drivers(&mut collected, &settings);
         let cluster = &collected.intake.cluster;
         let is_compared = self.inventory.is_asked_for() || cluster.has_inventory_disks();
-        let named =
+        let disks_of =
             is_compared.then(|| [disks_of_cluster(None, &collected.assessor, cluster, &settings)]);
-        let disks = named.as_ref();
+        let disks = disks_of.as_ref();
         let disks = disks.map(|it| inventory::judge(&self.inventory, it, &[], &settings));
         let disks = disks.transpose()?;
         let reported =

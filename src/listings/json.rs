@@ -62,13 +62,12 @@ impl JsonAnswers<'_> {
             let first = self.peek()?;
             if let Some(shape) = SHAPES.iter().find(|it| it.rows == member && !member.is_empty()) {
                 has_rows = true;
-                match first {
-                    Some(b'[') => self.rows(shape.rows, found)?,
+                if first == Some(b'[') {
+                    self.rows(shape.rows, found)?;
+                } else {
                     // What has none may be null.
-                    _ => {
-                        self.cut(true)?;
-                        serde_json::from_slice::<()>(&self.value)?;
-                    }
+                    self.cut(true)?;
+                    serde_json::from_slice::<()>(&self.value)?;
                 }
                 continue;
             }
@@ -315,7 +314,7 @@ mod tests {
             ("{\"Volumes\": 1}", "invalid type: integer `1`, expected unit"),
             ("{\"Volumes\" []}", "expected `:`"),
             ("{\"a\":}", "EOF while parsing a value"),
-            ("{\"a\": tru}", "expected ident"),
+            ("{\"a\": nope}", "expected ident"),
             ("{\"a\": [}", "EOF while parsing a list or an object"),
             ("[] 1", "expected a list of disks"),
             ("{}", "no listing is an object with "),

@@ -59,7 +59,7 @@ impl<'a> ListedFields<'a> {
     }
 }
 
-impl<'a> ListedValue<'a> {
+impl ListedValue<'_> {
     /// Returns the text that it is.
     pub(super) fn as_text(&self) -> Option<&str> {
         match self {
