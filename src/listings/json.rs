@@ -11,7 +11,7 @@ use serde_json::{Error, Value};
 
 use super::{
     answers::SHAPES,
-    read::{FoundDisks, ListingError},
+    found::{FoundDisks, ListingError},
     shape::ListingShape,
     value::ListedFields,
 };
@@ -269,7 +269,7 @@ mod tests {
     use std::io::BufReader;
 
     use super::read_json;
-    use crate::listings::read::FoundDisks;
+    use crate::listings::found::FoundDisks;
 
     /// Returns the handles of a listing whose stream comes in parts of this size, or why it is refused.
     fn handles(text: &str, part: usize) -> Result<(Vec<String>, bool), String> {

@@ -3,6 +3,7 @@
 //! A listing is a file that the user made. Nothing here asks a provider, and nothing knows a cluster.
 
 mod answers;
+mod found;
 mod json;
 mod providers;
 mod read;
@@ -10,8 +11,9 @@ mod row;
 mod shape;
 mod value;
 
+pub(crate) use found::{Listing, ListingError};
 pub(crate) use providers::{is_one_provider, provider};
-pub(crate) use read::{Listing, ListingError, ListingInput, read};
+pub(crate) use read::{ListingInput, read};
 pub(crate) use shape::uid_of_name;
 
 use crate::drivers::{Place, Reference, used};

@@ -5,90 +5,17 @@ mod told;
 use std::collections::HashSet;
 
 use super::assess::{in_scope, is_asked_for};
-use super::{Assessor, CapacityRisk, Rule, Totals, UnreadGap};
-use crate::cluster::{Cluster, Gap, ReferencingVolume, Subject};
-use crate::facts::{
-    self, DiskFate, DisksOfCluster, Inventory, InventoryCounts, KnownIdentity, NAMING,
-};
+use super::{Assessor, Rule, Totals, UnreadGap};
+use crate::cluster::{Cluster, Gap, Subject};
+use crate::facts::{self, DiskFate, DisksOfCluster, Inventory, InventoryCounts, KnownIdentity};
 use crate::listings::Disk;
 use crate::model::{Bytes, Finding, Kind, RuleId, Settings, Severity, Text};
-use told::{about_disk, about_driver, about_volume};
-
-/// The rules about what a provider lists.
-pub(super) static RULES: &[&Rule] =
-    &[&ORPHAN, &UNATTRIBUTED, &MISSING, &ATTACHED_ELSEWHERE, &IDENTITY_MISSING];
-
-static ORPHAN: Rule = Rule {
-    id: "backend-volume-orphan",
-    severity: Severity::High,
-    capacity_risk: CapacityRisk::Leak,
-    needs: &NAMING,
-    remedies: &[],
-    title: "A disk of the provider is left of a volume that no cluster has",
-    danger: "The provider bills it for ever, and no object names it: a volume was deleted before its claim, a \
-             finalizer was stripped, a creation timed out, or a cluster was thrown away. Its data may be wanted.",
-    remedy: "`adopt` gives its data to a claim again. Else look at the disk, keep a copy of it, then delete it with the \
-             provider's command, which is printed. A listing alone never destroys anything.",
-    source: "semantics#listed-disks; csi-provisioner makeVolumeName; the tags of each driver (docs/drivers.md)",
-    judge: &[],
+use told::{
+    ATTACHED_ELSEWHERE, IDENTITY_MISSING, MISSING, ORPHAN, UNATTRIBUTED, about_disk, about_driver,
+    about_volume, referencing,
 };
 
-static UNATTRIBUTED: Rule = Rule {
-    id: "backend-volume-unattributed",
-    severity: Severity::Low,
-    capacity_risk: CapacityRisk::None,
-    needs: &NAMING,
-    remedies: &[],
-    title: "A disk of the provider was made by Kubernetes, and it is unknown by which cluster",
-    danger: "Another cluster that uses the same account may need it. With every cluster given and --all-clusters, it \
-             would be an orphan.",
-    remedy: "None by the tool. Give all clusters that use the account, or --cluster-tag with the identity that this one \
-             writes.",
-    source: "semantics#listed-disks",
-    judge: &[],
-};
-
-static MISSING: Rule = Rule {
-    id: "backend-volume-missing",
-    severity: Severity::Critical,
-    capacity_risk: CapacityRisk::Data,
-    needs: &NAMING,
-    remedies: &[],
-    title: "The provider does not list the disk of a PersistentVolume",
-    danger: "The disk was deleted behind the back of the cluster: its data is gone, and a pod that wants it never starts.",
-    remedy: "None by the tool. Look for the disk at the provider, also in its trash; restore it from a snapshot.",
-    source: "semantics#listing-cover",
-    judge: &[],
-};
-
-static ATTACHED_ELSEWHERE: Rule = Rule {
-    id: "backend-volume-attached-elsewhere",
-    severity: Severity::High,
-    capacity_risk: CapacityRisk::Data,
-    needs: &NAMING,
-    remedies: &[],
-    title: "The disk of a bound PersistentVolume is attached to a machine that is no node",
-    danger: "Something outside the cluster writes to it, or a node that was removed still has it: the next pod that \
-             wants the volume cannot have it.",
-    remedy: "None by the tool. Find out what the machine is; then detach the disk there.",
-    source: "semantics#listed-disks",
-    judge: &[],
-};
-
-static IDENTITY_MISSING: Rule = Rule {
-    id: "cluster-identity-missing",
-    severity: Severity::Info,
-    capacity_risk: CapacityRisk::None,
-    needs: &[Kind::Pod],
-    remedies: &[],
-    title: "A driver does not write the cluster on the disks that it makes",
-    danger: "When the cluster is gone, nothing tells whose its disks were; as long as it is there, its orphans cannot be \
-             told from disks of other clusters in the same account.",
-    remedy: "None by the tool. Start the driver's controller with the flag that is named; disks that exist already stay as \
-             they are.",
-    source: "semantics#cluster-identity",
-    judge: &[],
-};
+pub(super) use told::RULES;
 
 /// What is wrong with a disk, a volume or a driver: enough to make a finding of it, which is much larger.
 #[derive(Debug)]
@@ -353,15 +280,6 @@ fn judge_volumes(
             problems.push(InventoryProblem { rule, severity, cluster, about });
         }
     }
-}
-
-fn referencing<'a>(
-    inventory: &Inventory<'a>,
-    cluster: usize,
-    number: usize,
-) -> &'a ReferencingVolume {
-    let reference = &inventory.clusters[cluster].volumes[number].reference;
-    reference.volume.as_deref().expect("because each is a volume")
 }
 
 /// Whether a finding about a disk is reported: by its rule, and by the namespace of its claim.

@@ -1,13 +1,89 @@
-//! What a finding about a disk says, with the commands that it prints.
+//! The rules about disks, and what a finding about one says, with the commands that it prints.
 
-use super::{IDENTITY_MISSING, MISSING, ORPHAN, referencing};
-use crate::facts::{Inventory, quoted};
+use crate::cluster::ReferencingVolume;
+use crate::facts::{Inventory, NAMING, quoted};
 use crate::listings::{Disk, provider};
 use crate::model::{
-    Age, Finding, Kind, ObjectKey, ObjectRef, Text, Time, VolumeColumns, first_of, format_bytes,
-    format_time,
+    Age, Finding, Kind, ObjectKey, ObjectRef, Severity, Text, Time, VolumeColumns, first_of,
+    format_bytes, format_time,
 };
-use crate::rules::Rule;
+use crate::rules::{CapacityRisk, Rule};
+
+/// The rules about what a provider lists.
+pub(in crate::rules) static RULES: &[&Rule] =
+    &[&ORPHAN, &UNATTRIBUTED, &MISSING, &ATTACHED_ELSEWHERE, &IDENTITY_MISSING];
+
+pub(super) static ORPHAN: Rule = Rule {
+    id: "backend-volume-orphan",
+    severity: Severity::High,
+    capacity_risk: CapacityRisk::Leak,
+    needs: &NAMING,
+    remedies: &[],
+    title: "A disk of the provider is left of a volume that no cluster has",
+    danger: "The provider bills it for ever, and no object names it: a volume was deleted before its claim, a \
+             finalizer was stripped, a creation timed out, or a cluster was thrown away. Its data may be wanted.",
+    remedy: "`adopt` gives its data to a claim again. Else look at the disk, keep a copy of it, then delete it with the \
+             provider's command, which is printed. A listing alone never destroys anything.",
+    source: "semantics#listed-disks; csi-provisioner makeVolumeName; the tags of each driver (docs/drivers.md)",
+    judge: &[],
+};
+
+pub(super) static UNATTRIBUTED: Rule = Rule {
+    id: "backend-volume-unattributed",
+    severity: Severity::Low,
+    capacity_risk: CapacityRisk::None,
+    needs: &NAMING,
+    remedies: &[],
+    title: "A disk of the provider was made by Kubernetes, and it is unknown by which cluster",
+    danger: "Another cluster that uses the same account may need it. With every cluster given and --all-clusters, it \
+             would be an orphan.",
+    remedy: "None by the tool. Give all clusters that use the account, or --cluster-tag with the identity that this one \
+             writes.",
+    source: "semantics#listed-disks",
+    judge: &[],
+};
+
+pub(super) static MISSING: Rule = Rule {
+    id: "backend-volume-missing",
+    severity: Severity::Critical,
+    capacity_risk: CapacityRisk::Data,
+    needs: &NAMING,
+    remedies: &[],
+    title: "The provider does not list the disk of a PersistentVolume",
+    danger: "The disk was deleted behind the back of the cluster: its data is gone, and a pod that wants it never starts.",
+    remedy: "None by the tool. Look for the disk at the provider, also in its trash; restore it from a snapshot.",
+    source: "semantics#listing-cover",
+    judge: &[],
+};
+
+pub(super) static ATTACHED_ELSEWHERE: Rule = Rule {
+    id: "backend-volume-attached-elsewhere",
+    severity: Severity::High,
+    capacity_risk: CapacityRisk::Data,
+    needs: &NAMING,
+    remedies: &[],
+    title: "The disk of a bound PersistentVolume is attached to a machine that is no node",
+    danger: "Something outside the cluster writes to it, or a node that was removed still has it: the next pod that \
+             wants the volume cannot have it.",
+    remedy: "None by the tool. Find out what the machine is; then detach the disk there.",
+    source: "semantics#listed-disks",
+    judge: &[],
+};
+
+pub(super) static IDENTITY_MISSING: Rule = Rule {
+    id: "cluster-identity-missing",
+    severity: Severity::Info,
+    capacity_risk: CapacityRisk::None,
+    needs: &[Kind::Pod],
+    remedies: &[],
+    title: "A driver does not write the cluster on the disks that it makes",
+    danger: "When the cluster is gone, nothing tells whose its disks were; as long as it is there, its orphans cannot be \
+             told from disks of other clusters in the same account.",
+    remedy: "None by the tool. Start the driver's controller with the flag that is named; disks that exist already stay as \
+             they are.",
+    source: "semantics#cluster-identity",
+    judge: &[],
+};
 
 pub(super) fn about_disk(
     inventory: &Inventory<'_>,
@@ -194,6 +270,16 @@ fn filled(word: &str, names: &[(&str, &str)]) -> String {
             format!("{}{value}{}", &word[..at], filled(&word[at + name.len()..], names))
         }
     }
+}
+
+/// Returns what the report says of a volume.
+pub(super) fn referencing<'a>(
+    inventory: &Inventory<'a>,
+    cluster: usize,
+    number: usize,
+) -> &'a ReferencingVolume {
+    let reference = &inventory.clusters[cluster].volumes[number].reference;
+    reference.volume.as_deref().expect("because each is a volume")
 }
 
 pub(super) fn about_volume(
