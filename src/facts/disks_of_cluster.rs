@@ -11,7 +11,7 @@ use crate::cluster::{Cluster, Cx, Placed as _, ReferencingVolume, StorageReferen
 use crate::drivers::{self, Reach};
 use crate::listings::{Disk, provider, uid_of_name};
 use crate::model::{
-    Attributes, BackendKey, Claim, ClaimKey, ClaimPhase, InventorySystem, Kind, NodeAffinity,
+    Attributes, BackendKey, Claim, ClaimKey, InventoryDisk, InventorySystem, Kind, NodeAffinity,
     ObjectId, Phase, Text, Time, Uid, migrated_driver,
 };
 
@@ -45,10 +45,14 @@ pub struct DisksOfCluster {
     gone_uids: Vec<u128>,
     /// The claims that have lost such a volume.
     lost_by: HashSet<ClaimKey>,
-    /// The drivers of such volumes, where the name does not tell which disk it was; `None` of any driver.
-    pub lost: HashSet<Option<Text>>,
-    /// Whether a pod may have a volume whose object is gone.
-    has_bereft: bool,
+    /// The drivers of such volumes, where the name does not tell which disk it was.
+    lost: HashSet<Text>,
+    /// Whether there is such a volume of an unknown driver.
+    pub has_lost_unknown: bool,
+    /// The nodes on which a pod may have a volume whose object is gone.
+    pub bereft: HashSet<Text>,
+    /// The names of the disks that lie in the cluster which stand in a path, a dataset or a target that something names.
+    pub in_places: HashSet<String>,
     /// The machines of its nodes, in lower case; `None` where one of them is unknown.
     pub machines: Option<HashSet<String>>,
     /// The drivers that it has, by any sign; `None` where that is unknown.
@@ -167,7 +171,7 @@ impl DisksOfCluster {
         let mut found = Self {
             name: name.cloned(),
             claims: claims(cluster),
-            has_bereft: cluster.pods().any(|(_, pod)| is_bereft(cluster, pod)),
+            bereft: bereft(cluster),
             machines: machines(cx),
             drivers: drivers_of(cx),
             nodes: nodes(cluster),
@@ -199,7 +203,9 @@ impl DisksOfCluster {
         }
         found.note_gone(cluster);
         let reported = |id, volume| ReferencingVolume { is_left_out: is_left_out(id), ..volume };
+        let own: HashSet<String> = cluster.inventory_disks().flat_map(names_in_places).collect();
         for reference in storage_references(cx, |_| true, reported) {
+            found.note_places(&reference.backend.handle, &own);
             let volume = reference.volume.as_ref();
             let volume = volume.and_then(|_| cluster.volume_named(&reference.object.name));
             let number = volume.map(|_| found.volumes.len());
@@ -228,11 +234,9 @@ impl DisksOfCluster {
         let of_attachments = cluster
             .attachments()
             .filter_map(|(_, it)| Some((it.source.volume()?, Some(&*it.attacher), None)));
-        let of_claims = cluster.claims().filter_map(|(_, it)| {
-            let provisioner = it.provisioner.as_deref();
-            let driver = provisioner.map(|it| migrated_driver(it).unwrap_or(it));
-            Some((it.volume_name.as_deref()?, driver, Some(it)))
-        });
+        let of_claims = cluster
+            .claims()
+            .filter_map(|(_, it)| Some((it.volume_name.as_deref()?, it.driver(), Some(it))));
         for (name, driver, claim) in of_attachments.chain(of_claims) {
             if cluster.volume_named(name).is_some() {
                 continue;
@@ -240,14 +244,29 @@ impl DisksOfCluster {
             self.gone.insert(name.into());
             let uids = uid_of_name(name).and_then(|it| uids_beginning(&it));
             self.gone_uids.extend(uids.as_ref().map(|it| *it.start()));
-            // A claim that was never bound waits for a volume, and has lost none.
-            let had = claim.is_none_or(|it| it.bind_completed || it.phase == ClaimPhase::Lost);
-            if had {
+            if claim.is_none_or(Claim::was_bound) {
                 self.lost_by.extend(claim.map(Claim::key));
-                self.lost.extend(uids.is_none().then(|| driver.map(Text::from)));
+                match driver {
+                    _ if uids.is_some() => {}
+                    Some(driver) => drop(self.lost.insert(driver.into())),
+                    None => self.has_lost_unknown = true,
+                }
             }
         }
         self.gone_uids.sort_unstable();
+    }
+
+    /// Notes which of these disks stand in a handle: in a path to a device, a dataset, a target.
+    fn note_places(&mut self, handle: &str, disks: &HashSet<String>) {
+        if disks.is_empty() {
+            return;
+        }
+        for part in handle.split(['/', ':', ',', '@']).map(undoubled) {
+            // The device mapper writes the volume group before it.
+            let ends = part.match_indices('-').map(|it| it.0 + 1);
+            let ends = [0].into_iter().chain(ends).map(|at| &part[at..]);
+            self.in_places.extend(ends.filter(|it| disks.contains(*it)).map(str::to_owned));
+        }
     }
 
     /// Files the disks that nodes report to have, although no volume names them.
@@ -354,7 +373,7 @@ impl DisksOfCluster {
     /// Whether a claim or an attachment names the volume for which a disk was made, although it is gone; whether its claim
     /// has lost a volume; or whether pods have lost one, where no listing tells who has one.
     fn may_miss(&self, disk: &Disk) -> bool {
-        if self.has_bereft && !provider(&disk.backend.driver).tells_machines {
+        if !self.bereft.is_empty() && !provider(&disk.backend.driver).tells_machines {
             return true;
         }
         let Some(made) = disk.made.as_ref().filter(|_| !self.gone.is_empty()) else { return false };
@@ -370,8 +389,8 @@ impl DisksOfCluster {
     }
 
     /// Whether a claim or an attachment has lost a volume of a driver, and its name does not tell which disk it was.
-    pub fn may_have_lost(&self, driver: &Text) -> bool {
-        self.lost.contains(&Some(Text::clone(driver)))
+    pub fn may_have_lost(&self, driver: &str) -> bool {
+        self.lost.contains(driver)
     }
 
     /// Whether the cluster may have made disks of a driver.
@@ -409,6 +428,21 @@ pub fn uids_beginning(digits: &str) -> Option<RangeInclusive<u128>> {
 fn is_any_in(sorted: &[u128], uids: &RangeInclusive<u128>) -> bool {
     let first = sorted.partition_point(|it| it < uids.start());
     sorted.get(first).is_some_and(|it| it <= uids.end())
+}
+
+/// Returns what stands for a disk in a path: its name, or its handle.
+pub fn names_in_places(object: &InventoryDisk) -> [String; 2] {
+    [&*object.name, object.handle()].map(undoubled)
+}
+
+/// Returns a name as it is without the device mapper, which doubles each hyphen in it.
+fn undoubled(name: &str) -> String {
+    name.replace("--", "-")
+}
+
+fn bereft(cluster: &Cluster) -> HashSet<Text> {
+    let pods = cluster.pods().filter(|(_, pod)| is_bereft(cluster, pod));
+    pods.filter_map(|(_, pod)| pod.node.clone()).collect()
 }
 
 /// Returns driver and handle of a volume that a node reports: `kubernetes.io/csi/DRIVER^HANDLE`.

@@ -64,6 +64,41 @@ pub struct ClusterIdentity {
     pub unseen: Option<String>,
 }
 
+/// How an identity is known (semantics K.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum IdentitySource {
+    /// The user said it.
+    Flag,
+    /// The controller of the driver has it as an argument.
+    Argument,
+    /// A disk has it that a volume of the cluster names, and that was made for the claim of this volume.
+    Disk,
+}
+
+impl IdentitySource {
+    /// Returns the name of the source in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Flag => "flag",
+            Self::Argument => "argument",
+            Self::Disk => "disk",
+        }
+    }
+}
+
+/// An identity that a driver writes on the disks of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownIdentity {
+    /// The number of the cluster.
+    pub cluster: usize,
+    /// The driver; empty if it is any.
+    pub driver: Text,
+    /// The identity.
+    pub value: Text,
+    /// How it is known.
+    pub source: IdentitySource,
+}
+
 /// Returns the identity of the cluster as a driver writes it on the disks that it makes. What an earlier revision of a
 /// Deployment said was corrected since, and does not count.
 pub fn cluster_identity(cx: &Cx, driver: &Text) -> ClusterIdentity {

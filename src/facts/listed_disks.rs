@@ -1,7 +1,6 @@
 //! The order in which a disk of a listing is judged (semantics K.3), one disk after the other.
 
 mod adoptable;
-mod identity;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -11,13 +10,22 @@ use hashbrown::{HashMap, HashSet};
 use super::disks_of_cluster::{
     DiskKeys, DiskNaming, DisksOfCluster, NamedDisk, last_part, uids_beginning,
 };
+use super::driver::{IdentitySource, KnownIdentity};
 use super::inventory_counts::InventoryCounts;
 use super::standing::Standing;
 use crate::listings::{Attached, Disk, Listing, Made, provider};
 use crate::model::{Bytes, Interner, Kind, Settings, Text, Threshold, Time};
 
 pub use adoptable::Needed;
-pub use identity::{IdentitySource, InventoryWords, KnownIdentity};
+
+/// What the user says of listings.
+#[derive(Debug, Clone, Default)]
+pub struct InventoryWords {
+    /// Whether every cluster that uses the accounts is given.
+    pub are_all: bool,
+    /// Identities of clusters: each with the number of its cluster.
+    pub identities: Vec<(usize, Text)>,
+}
 
 /// A listing while it is read: nothing of it counts before it ends well.
 #[derive(Debug)]

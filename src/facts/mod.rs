@@ -53,8 +53,8 @@ pub(crate) use deletion_effect::{
 };
 pub(crate) use disks_of_cluster::{DiskKeys, DisksOfCluster, ListingCommand, NAMING};
 pub(crate) use driver::{
-    ClusterIdentity, SecretState, cluster_identity, controller_settings, deletion_secret,
-    undecided_identity,
+    ClusterIdentity, KnownIdentity, SecretState, cluster_identity, controller_settings,
+    deletion_secret, undecided_identity,
 };
 #[cfg(test)]
 pub(crate) use driver_names::sanitize;
@@ -76,7 +76,7 @@ pub(crate) use in_use::{
     pod_users, template_of, unsafe_to_delete, upstream_in_use,
 };
 pub(crate) use inventory_counts::InventoryCounts;
-pub(crate) use listed_disks::{DiskFate, Inventory, InventoryWords, KnownIdentity, Needed};
+pub(crate) use listed_disks::{DiskFate, Inventory, InventoryWords, Needed};
 pub(crate) use neighbours::{
     Nearness, SharedStorage, excludes_in_a_pod, first_destroyer, kept_record_read, lies,
     lies_beyond, neighbours,

@@ -4,12 +4,11 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use super::disks_of_cluster::{DiskKeys, DiskNaming, DisksOfCluster};
+use super::disks_of_cluster::{DiskKeys, DiskNaming, DisksOfCluster, names_in_places};
 use super::inventory_counts::OwnDisks;
 use super::listed_disks::Inventory;
 use super::standing::Standing;
-use super::{is_bereft, storage_references};
-use crate::cluster::Cx;
+use crate::cluster::{Cluster, Cx};
 use crate::listings::Disk;
 use crate::model::{InventoryDisk, InventorySystem, Kind, Text};
 
@@ -20,7 +19,7 @@ pub fn own_disks(cx: &Cx, named: &DisksOfCluster) -> OwnDisks {
     if !cluster.has_inventory_disks() {
         return found;
     }
-    let traces = Traces::of(cx, named);
+    let traces = Traces::of(cluster, named);
     let gapped: HashSet<Kind> = cluster.gaps().map(|it| it.kind).collect();
     let mut read: HashMap<(Kind, Option<&Text>), bool> = HashMap::new();
     for object in cluster.inventory_disks() {
@@ -41,7 +40,7 @@ pub fn own_disks(cx: &Cx, named: &DisksOfCluster) -> OwnDisks {
         let formerly: Vec<DiskKeys> = formerly.map(|it| DiskKeys::of(&it)).collect();
         let keys = [DiskKeys::of(&disk)].into_iter().chain(formerly);
         let naming = keys.map(|it| named.naming(&it, &disk)).fold(DiskNaming::Not, DiskNaming::or);
-        let naming = naming.or(traces.naming(object, system));
+        let naming = naming.or(traces.naming(named, object, system));
         let standing = Standing::of(&disk, naming, |uids| named.has_claim(uids));
         if found.counts.count(standing) {
             found.left.push(disk);
@@ -79,33 +78,25 @@ impl Inventory<'_> {
 /// The labels by which OpenEBS names nodes.
 const NODE_LABELS: [&str; 2] = ["openebs.io/nodeid", "openebs.io/nodename"];
 
-/// What a cluster shows of volumes whose objects are gone, and of what names a disk otherwise than by its driver.
+/// What a cluster shows of the disks that lie in it, besides what it names of others.
 struct Traces<'a> {
     /// Every `PersistentVolume`, and each that a claim or an attachment names although it is gone.
     volumes: HashSet<&'a str>,
     /// The disks of which others were made: each with its kind.
     sources: HashSet<(Kind, &'a str)>,
-    /// The names of disks that stand in a path, a dataset or a target that something else names.
-    in_places: HashSet<String>,
     /// The nodes, by each of their names, and whether a pod there may still write: its claim or volume is gone, or the node
     /// does not answer.
     nodes: HashMap<&'a str, bool>,
-    /// The drivers of volumes that are gone, of which a claim or an attachment tells, but not which disk it was; `None` of
-    /// any driver.
-    lost: HashSet<Option<Text>>,
 }
 
 impl<'a> Traces<'a> {
-    fn of(cx: &Cx<'a>, named: &DisksOfCluster) -> Self {
-        let cluster = cx.cluster();
+    fn of(cluster: &'a Cluster, named: &DisksOfCluster) -> Self {
         let of_attachments = cluster.attachments().filter_map(|(_, it)| it.source.volume());
         let of_claims = cluster.claims().filter_map(|(_, it)| it.volume_name.as_deref());
-        let bereft = cluster.pods().filter(|(_, pod)| is_bereft(cluster, pod));
-        let bereft: HashSet<&str> = bereft.filter_map(|(_, pod)| pod.node.as_deref()).collect();
         let mut nodes = HashMap::new();
         for (_, node) in cluster.nodes() {
             let name = &*node.metadata.name;
-            let may_write = !node.ready || bereft.contains(name);
+            let may_write = !node.ready || named.bereft.contains(name);
             let labels = NODE_LABELS.iter().filter_map(|it| node.metadata.label(it));
             nodes.extend(labels.chain([name]).map(|it| (it, may_write)));
         }
@@ -114,59 +105,39 @@ impl<'a> Traces<'a> {
         Self {
             volumes: volumes.chain(of_attachments).chain(of_claims).collect(),
             sources: sources.filter_map(|it| Some((it.kind, it.source.as_deref()?))).collect(),
-            in_places: in_places(cx),
             nodes,
-            lost: named.lost.clone(),
         }
     }
 
     /// Says whether an object has the name of the disk, which is that of its `PersistentVolume`, or was made of it; or may
     /// use it.
-    fn naming(&self, object: &InventoryDisk, system: &InventorySystem) -> DiskNaming {
-        let names = [&*object.name, object.handle()];
+    fn naming(
+        &self,
+        named: &DisksOfCluster,
+        object: &InventoryDisk,
+        system: &InventorySystem,
+    ) -> DiskNaming {
         let is_named = |it| self.volumes.contains(it) || self.sources.contains(&(object.kind, it));
-        if names.into_iter().any(is_named) {
+        if [&*object.name, object.handle()].into_iter().any(is_named) {
             return DiskNaming::Named(None);
         }
-        if self.may_name(object, system) { DiskNaming::Maybe } else { DiskNaming::Not }
+        if self.may_name(named, object, system) { DiskNaming::Maybe } else { DiskNaming::Not }
     }
 
     /// Whether something may use the disk that does not tell which one it uses.
-    fn may_name(&self, object: &InventoryDisk, system: &InventorySystem) -> bool {
+    fn may_name(
+        &self,
+        named: &DisksOfCluster,
+        object: &InventoryDisk,
+        system: &InventorySystem,
+    ) -> bool {
         let mut drivers = std::iter::once(&system.driver).chain(system.formerly);
-        let has_lost = self.lost.contains(&None)
-            || drivers.any(|it| self.lost.contains(&Some(Text::from(*it))));
+        let has_lost = named.has_lost_unknown || drivers.any(|it| named.may_have_lost(it));
         // A node that is not known has not answered.
         let node = || object.node.as_deref().and_then(|it| self.nodes.get(it)).copied();
         object.volume.is_some()
             || has_lost
-            || names_in_places(object).iter().any(|it| self.in_places.contains(it))
+            || names_in_places(object).iter().any(|it| named.in_places.contains(it))
             || (!system.tells_use && node().unwrap_or(true))
     }
-}
-
-/// Returns the names of disks that stand in what volumes and pods name: a path to its device, a dataset, a target.
-fn in_places(cx: &Cx) -> HashSet<String> {
-    let wanted: HashSet<String> =
-        cx.cluster().inventory_disks().flat_map(names_in_places).collect();
-    let mut found = HashSet::new();
-    for it in storage_references(cx, |_| true, |_, volume| volume) {
-        for part in it.backend.handle.split(['/', ':', ',', '@']).map(undoubled) {
-            // The device mapper writes the volume group before it.
-            let ends = part.match_indices('-').map(|it| it.0 + 1);
-            let ends = [0].into_iter().chain(ends).map(|at| &part[at..]);
-            found.extend(ends.filter(|it| wanted.contains(*it)).map(str::to_owned));
-        }
-    }
-    found
-}
-
-/// Returns what stands for a disk in a path: its name, or its handle.
-fn names_in_places(object: &InventoryDisk) -> [String; 2] {
-    [&*object.name, object.handle()].map(undoubled)
-}
-
-/// Returns a name as it is without the device mapper, which doubles each hyphen in it.
-fn undoubled(name: &str) -> String {
-    name.replace("--", "-")
 }

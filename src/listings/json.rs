@@ -15,6 +15,7 @@ use super::{
     shape::ListingShape,
     value::ListedFields,
 };
+use crate::client::stream::ValueScan;
 use crate::model::{escape_control, first_of, shorten};
 
 /// Reads every answer of a file: pages may follow each other.
@@ -145,7 +146,11 @@ impl JsonAnswers<'_> {
     /// Cuts out the next value, and keeps it if it is wanted; as much of it as there is.
     fn cut(&mut self, is_wanted: bool) -> Result<(), Error> {
         self.value.clear();
+        let first = self.peek()?;
         self.began = self.line;
+        if matches!(first, Some(b',' | b':' | b'}' | b']')) {
+            return Ok(());
+        }
         let mut scan = ValueScan::default();
         loop {
             let part = self.content.fill_buf().map_err(Error::io)?;
@@ -187,46 +192,6 @@ impl JsonAnswers<'_> {
 
 fn newlines(text: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', text).count() as u64
-}
-
-/// Finds where a value ends, in one part of it after the other.
-#[derive(Debug, Default)]
-struct ValueScan {
-    /// Number of lists and objects that are open.
-    depth: usize,
-    is_in_text: bool,
-    is_escaped: bool,
-}
-
-impl ValueScan {
-    /// Returns the end of the value, if that is in this part.
-    fn end(&mut self, part: &[u8]) -> Option<usize> {
-        for (at, byte) in part.iter().enumerate() {
-            if self.is_in_text {
-                match byte {
-                    _ if self.is_escaped => self.is_escaped = false,
-                    b'\\' => self.is_escaped = true,
-                    b'"' => {
-                        self.is_in_text = false;
-                        if self.depth == 0 {
-                            return Some(at + 1);
-                        }
-                    }
-                    _ => {}
-                }
-                continue;
-            }
-            match byte {
-                b'"' => self.is_in_text = true,
-                b'{' | b'[' => self.depth += 1,
-                b'}' | b']' if self.depth < 2 => return Some(at + self.depth),
-                b'}' | b']' => self.depth -= 1,
-                b',' | b':' | b' ' | b'\n' | b'\r' | b'\t' if self.depth == 0 => return Some(at),
-                _ => {}
-            }
-        }
-        None
-    }
 }
 
 /// Whether a mark of a next page is one.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::{
     Access, BackendKey, Bytes, ClaimKey, Kind, Metadata, ObjectRef, Selector, Text, Time, Uid,
+    migrated_driver,
 };
 
 /// A `PersistentVolumeClaim`.
@@ -75,6 +76,17 @@ impl Claim {
     /// Returns a condition that holds.
     pub fn condition(&self, kind: &str) -> Option<&ClaimCondition> {
         self.conditions.iter().find(|it| it.holds && &*it.kind == kind)
+    }
+
+    /// Returns the driver that provisions for it, if that is known: one that was migrated from the tree by its new name.
+    pub fn driver(&self) -> Option<&str> {
+        let name = self.provisioner.as_deref()?;
+        Some(migrated_driver(name).unwrap_or(name))
+    }
+
+    /// Whether it was ever bound: where its volume is gone, it has lost it, and does not wait for it.
+    pub fn was_bound(&self) -> bool {
+        self.bind_completed || self.phase == ClaimPhase::Lost
     }
 
     /// Returns the namespace and name of the claim.

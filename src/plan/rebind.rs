@@ -5,9 +5,7 @@ use serde_json::{Value, json};
 use super::{ObjectDetails, Plan, Purpose, orphan::not_reclaimed_elsewhere};
 use crate::cluster::{Cx, Seen};
 use crate::journal::{Entry, History};
-use crate::model::{
-    Claim, ClaimKey, ClaimPhase, ClaimRef, Kind, ObjectKey, ObjectRef, Uid, Volume,
-};
+use crate::model::{Claim, ClaimKey, ClaimRef, Kind, ObjectKey, ObjectRef, Uid, Volume};
 use crate::remedies::{FormerClaim, REBIND, Rebinding, Recreation, rebind as remedy, recreate};
 
 /// Volume and claim to bind to each other, and manifests to recreate them.
@@ -108,8 +106,7 @@ fn was_bound_to(saved: &Value, volume: &Volume) -> bool {
 fn recreation(cx: &Cx, request: &RebindRequest) -> Seen<Result<Recreation, String>> {
     let name = &*request.volume;
     let claims = cx.claims_naming(name)?;
-    let lost: Vec<&Claim> =
-        claims.into_iter().filter(|it| it.bind_completed || it.phase == ClaimPhase::Lost).collect();
+    let lost: Vec<&Claim> = claims.into_iter().filter(|it| it.was_bound()).collect();
     let claim = match &lost[..] {
         [] => return Ok(Err(unclaimed(request))),
         [claim] => *claim,

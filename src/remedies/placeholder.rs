@@ -23,7 +23,7 @@ use crate::facts::{self, ClaimState, Owner};
 use crate::model::{
     Action, AttachmentSource, BackendKey, Claim, ClaimKey, ClaimPhase, ClaimRef, ControllerRole,
     DeletionSecret, Effect, Kind, Loss, Metadata, NO_CLAIM, Phase, PodUse, Proposal, ReclaimPolicy,
-    Refusal, SecretAssertion, Uid, Undo, Volume, migrated_driver,
+    Refusal, SecretAssertion, Uid, Undo, Volume,
 };
 
 /// The name of this purpose in plans and in the journal.
@@ -363,7 +363,7 @@ fn no_claim_may_be_its(
     let waits = |claim: &Claim| {
         claim.volume_name.is_none()
             && claim.phase == ClaimPhase::Pending
-            && provisioner(claim).is_some_and(is_ours)
+            && claim.driver().is_some_and(is_ours)
     };
     let mut claims = cx.cluster().claims().map(|it| it.1);
     Ok(match claims.find(|it| !orphan.is_known && waits(it)) {
@@ -373,12 +373,6 @@ fn no_claim_may_be_its(
             claim.object()
         )),
     })
-}
-
-/// Returns the driver that provisions for a claim.
-fn provisioner(claim: &Claim) -> Option<&str> {
-    let name = claim.provisioner.as_deref()?;
-    Some(migrated_driver(name).unwrap_or(name))
 }
 
 /// Refuses where a claim, other than the one that is to have it, has lost a volume that may have referenced the backend
@@ -392,9 +386,9 @@ pub(super) fn no_claim_has_lost_it(
     cx.all_of(Kind::PersistentVolumeClaim)?;
     for (_, claim) in cx.cluster().claims() {
         let Some(name) = &claim.volume_name else { continue };
-        let had = claim.bind_completed || claim.phase == ClaimPhase::Lost;
-        let is_of_driver = is_ours(provisioner(claim));
-        if !had || is_elsewhere(name) || !is_of_driver || except == Some(&claim.key()) {
+        let is_of_driver = is_ours(claim.driver());
+        if !claim.was_bound() || is_elsewhere(name) || !is_of_driver || except == Some(&claim.key())
+        {
             continue;
         }
         if cx.volume(name)?.is_none() {

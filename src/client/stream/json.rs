@@ -286,7 +286,7 @@ fn name(text: &str) -> Option<String> {
 
 /// Scanner of one JSON value in chunks of any size.
 #[derive(Debug, Clone, Default)]
-pub(super) struct ValueScan {
+pub struct ValueScan {
     depth: u32,
     quoted: bool,
     escaped: bool,
@@ -299,7 +299,7 @@ impl ValueScan {
     /// Scans the next bytes of the value; returns how many of them belong to it if it has ended.
     ///
     /// Invalid JSON is left to the parser: this only has to find the end of a valid value.
-    pub(super) fn end(&mut self, bytes: &[u8]) -> Option<usize> {
+    pub fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < bytes.len() {
             if self.quoted {

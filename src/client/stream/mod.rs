@@ -11,7 +11,7 @@ use std::fmt;
 
 use super::Decoding;
 
-pub use json::JsonList;
+pub use json::{JsonList, ValueScan};
 pub use protobuf::ProtobufList;
 
 /// Receiver of the items that a decoder hands over, in the order of the list.
