@@ -109,8 +109,9 @@ impl<'a> Reported<'a> {
         self.checks.all += of_disks.all;
         self.checks.complete &= complete;
         self.inventory = Some(disks.summary.clone());
-        let (findings, tell) = (self.findings, self.tell);
-        self.findings = Box::new(move || Box::new(merged(findings(), disks.findings())));
+        let (findings, tell, repeated) = (self.findings, self.tell, self.repeated);
+        let of_disks = move || disks.findings().map(|it| repeated.finding(it));
+        self.findings = Box::new(move || Box::new(merged(findings(), of_disks())));
         self.tell = Box::new(move || {
             tell();
             for line in disks.told() {

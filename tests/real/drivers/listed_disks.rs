@@ -101,6 +101,14 @@ fn gce_pd_disks_that_nothing_names_are_found_in_a_listing_and_no_living_one() {
     };
     expect(&found(&[]), "backend-volume-unattributed", "low");
     expect(&found(&["--all-clusters"]), "backend-volume-orphan", "high");
+    // What it prints is for the cluster that was asked.
+    let report = admin.audit(&[&with[..], &["--all-clusters", "--context", "testbed"]].concat());
+    let mut findings = report.json["findings"].as_array().into_iter().flatten();
+    let finding = findings.find(|it| it["object"]["name"] == *leaked).expect("it was found");
+    let evidence = finding["evidence"].as_array().into_iter().flatten();
+    let mut printed = evidence.filter(|it| it["field"] == "to have its data back");
+    let adopt = printed.next().and_then(|it| it["value"].as_str()).expect("it is printed");
+    assert!(adopt.ends_with(" --all-clusters --context testbed"), "{adopt}");
     // By the namespace of the claim that its driver wrote down.
     let of_namespace = found(&["--all-clusters", "-n", &on.name]);
     assert!(of_namespace.iter().any(|it| it.2 == leaked), "{of_namespace:#?}");
