@@ -364,6 +364,9 @@ pub struct Provisioner {
     pub elects_leader: bool,
     /// The control planes that hide the provisioner, and what is seen there all the same.
     pub hidden: Option<&'static str>,
+    /// The words before the name of a volume in the names of the pods that the provisioner starts to work on that
+    /// volume alone: they mount the directory in which all its volumes are.
+    pub helpers: &'static [&'static str],
 }
 
 /// Program that runs the provisioner of a family.
@@ -387,7 +390,14 @@ pub enum ProvisionerKind {
 impl Provisioner {
     /// Returns csi-provisioner in a workload that is visible, with leader election.
     pub const fn csi(workloads: &'static [&'static str], images: &'static [&'static str]) -> Self {
-        Self { kind: ProvisionerKind::Csi, workloads, images, elects_leader: true, hidden: None }
+        Self {
+            kind: ProvisionerKind::Csi,
+            workloads,
+            images,
+            elects_leader: true,
+            hidden: None,
+            helpers: &[],
+        }
     }
 
     /// Returns a program of its own, without leader election.
@@ -398,7 +408,7 @@ impl Provisioner {
         images: &'static [&'static str],
     ) -> Self {
         let kind = ProvisionerKind::External { configured_by, default_name };
-        Self { kind, workloads, images, elects_leader: false, hidden: None }
+        Self { kind, workloads, images, elects_leader: false, hidden: None, helpers: &[] }
     }
 
     /// Returns the provisioner without leader election.
@@ -420,5 +430,6 @@ impl Provisioner {
         images: &[],
         elects_leader: false,
         hidden: None,
+        helpers: &[],
     };
 }

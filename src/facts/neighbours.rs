@@ -8,12 +8,12 @@ use crate::cluster::{Cx, NamedBeyond, Others, Placed, Seen, Unseen};
 use crate::drivers::{self, Extent, Overlap, Place, Reference, Relation, meeting};
 use crate::facts::{
     Owner,
-    controller::{pod_is_of_provisioner, workload_provisions},
+    controller::{self, pod_is_of_provisioner, workload_provisions},
     may_destroy, owner,
 };
 use crate::model::{
-    Answer, InlineVolume, InlineVolumes, KeptBackend, NamedBackend, OwnerReference, Question,
-    Severity, Text, Volume, VolumeSource, Workload,
+    Answer, InlineVolume, InlineVolumes, KeptBackend, NamedBackend, OwnerReference, PodUse,
+    Question, Severity, Text, Volume, VolumeSource, Workload,
 };
 
 /// An object that references storage of a volume too.
@@ -109,9 +109,9 @@ pub fn neighbours(
     for (pod, _) in pods {
         let user = InlineUser {
             who: pod.object().to_string(),
-            is_provisioner: provisioner
-                .as_ref()
-                .is_some_and(|name| pod_is_of_provisioner(cx, name, pod)),
+            is_provisioner: provisioner.as_ref().is_some_and(|name| {
+                pod_is_of_provisioner(cx, name, pod) || helps_with_another(cx, name, pod, volume)
+            }),
             controller: controller(&workloads, &pod.namespace, pod.controller.as_deref()),
         };
         inline(volume, places, &pod.inline, &user, &mut found);
@@ -215,6 +215,26 @@ struct InlineUser<'a> {
     is_provisioner: bool,
     /// The workload that makes the pod or the template.
     controller: Option<&'a Workload>,
+}
+
+/// Whether a pod is one that the provisioner of a volume starts to make or remove the directory of another volume: its
+/// command touches that one alone, although it mounts the directory of all (local-path-provisioner v0.0.30,
+/// `createHelperPod`; dynamic-localpv-provisioner, `launchPod`). It runs where the provisioner does, nothing controls
+/// it, and it is called after its volume, which may be cut off.
+fn helps_with_another(cx: &Cx, provisioner: &Text, pod: &PodUse, volume: &Volume) -> bool {
+    let name = format!("-{}", pod.name);
+    let of = |helper: &&str| {
+        let begins = format!("-{helper}-");
+        name.match_indices(&begins).map(|it| it.0 + begins.len()).collect::<Vec<_>>()
+    };
+    let mut helpers = cx.family(provisioner).provisioner.helpers.iter().flat_map(of).peekable();
+    helpers.peek().is_some()
+        && helpers.all(|begin| !volume.name().starts_with(&name[begin..]))
+        && pod.controller.is_none()
+        && controller::provisioner(cx, provisioner)
+            .runs_in
+            .iter()
+            .any(|it| it.key.namespace.as_ref() == Some(&pod.namespace))
 }
 
 /// Returns the workload that controls a pod or a workload, if it describes storage of the volume as well.

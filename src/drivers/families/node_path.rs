@@ -84,12 +84,15 @@ pub(super) static LOCAL_PATH: Family = Family {
     deletes_on_node: Some(true),
     snapshots: NO_SNAPSHOTS,
     object_dropped: Some(DIRECTORY_REMAINS),
-    provisioner: Provisioner::external(
-        &["--provisioner-name"],
-        Some("rancher.io/local-path"),
-        &["local-path-provisioner"],
-        &["local-path-provisioner"],
-    ),
+    provisioner: Provisioner {
+        helpers: &["create", "delete"],
+        ..Provisioner::external(
+            &["--provisioner-name"],
+            Some("rancher.io/local-path"),
+            &["local-path-provisioner"],
+            &["local-path-provisioner"],
+        )
+    },
     sources: &[
         "rancher/local-path-provisioner v0.0.37: provisioner.go, main.go; seen with v0.0.30",
     ],
@@ -129,6 +132,7 @@ pub(super) static LOCAL_STATIC: Family = Family {
         ],
         elects_leader: false,
         hidden: None,
+        helpers: &[],
     },
     sources: &[
         "kubernetes-sigs/sig-storage-local-static-provisioner v2.9: pkg/deleter/deleter.go, \
@@ -192,6 +196,7 @@ pub(super) static OPENEBS_HOSTPATH: Family = Family {
     object_dropped: Some(DIRECTORY_REMAINS),
     provisioner: Provisioner {
         elects_leader: true,
+        helpers: &["init", "cleanup", "quota"],
         ..Provisioner::external(
             &[],
             Some("openebs.io/local"),

@@ -56,6 +56,26 @@ impl LocalPath {
         claim
     }
 
+    /// A pod that the provisioner starts to make another volume beside this directory of node-1, and that goes on.
+    pub(crate) fn helper(volume: &str, beside: &Path) -> Value {
+        let root = beside.parent().expect("because it is in one");
+        json!({
+            "apiVersion": "v1", "kind": "Pod",
+            // The testbed ends those without labels.
+            "metadata": {
+                "name": format!("helper-pod-create-{volume}"), "namespace": Self::NAMESPACE,
+                "labels": {"goes": "on"},
+            },
+            "spec": {
+                "nodeName": "node-1", "restartPolicy": "Never",
+                "serviceAccountName": "local-path-provisioner-service-account",
+                "tolerations": [{"operator": "Exists"}],
+                "containers": [{"name": "helper-pod", "image": "busybox"}],
+                "volumes": [{"name": "data", "hostPath": {"path": root}}],
+            },
+        })
+    }
+
     /// Makes a directory of a node that no `PersistentVolume` names yet.
     pub(crate) fn make(&self, node: &str, name: &str) -> PathBuf {
         let folder = self.volumes.join(node).join(name);
