@@ -14,21 +14,22 @@
 //! 5. [`dump`]: documents in files, folders, archives and on standard input. Like `client`, it
 //!    knows of no cluster.
 //! 6. `listings`: what a storage provider lists, in the answers of its own commands, as files.
-//! 7. [`cluster`]: the rows, their indexes, and what was not seen; `apply(Change)`.
-//! 8. [`journal`]: what we recorded, in files of our own and in the cluster.
-//! 9. [`objects`]: one slim type per kind, decoded from protobuf, JSON or YAML, and its row.
-//! 10. [`sources`]: **door in**. What `client`, `dump`, the journal and answers to questions yield
+//! 7. `usage`: how full volumes are, in answers of Prometheus and of kubelets, as files.
+//! 8. [`cluster`]: the rows, their indexes, and what was not seen; `apply(Change)`.
+//! 9. [`journal`]: what we recorded, in files of our own and in the cluster.
+//! 10. [`objects`]: one slim type per kind, decoded from protobuf, JSON or YAML, and its row.
+//! 11. [`sources`]: **door in**. What `client`, `dump`, the journal and answers to questions yield
 //!     becomes the same changes.
-//! 11. [`facts`]: derived truths that rules share, one per file.
-//! 12. [`guard`]: the policies with which the API server itself refuses what loses data, as data.
-//! 13. [`remedies`]: what could be done, one per file, with all its checks.
-//! 14. [`rules`]: what can be found; judging all subjects, or those that a change touched.
-//! 15. [`plan`]: proposals selected, ordered, bounded.
-//! 16. [`apply`]: **door out**, and the only one.
-//! 17. [`output`]: the public shapes, and one file per format.
-//! 18. [`watch`]: the loop: what changed is judged, for one look as for many; findings that come
+//! 12. [`facts`]: derived truths that rules share, one per file.
+//! 13. [`guard`]: the policies with which the API server itself refuses what loses data, as data.
+//! 14. [`remedies`]: what could be done, one per file, with all its checks.
+//! 15. [`rules`]: what can be found; judging all subjects, or those that a change touched.
+//! 16. [`plan`]: proposals selected, ordered, bounded.
+//! 17. [`apply`]: **door out**, and the only one.
+//! 18. [`output`]: the public shapes, and one file per format.
+//! 19. [`watch`]: the loop: what changed is judged, for one look as for many; findings that come
 //!     and go.
-//! 19. [`cli`]: flags in, exit code out.
+//! 20. [`cli`]: flags in, exit code out.
 //!
 //! # What is absent, on purpose
 //!
@@ -46,6 +47,7 @@ pub mod drivers;
 pub mod client;
 pub mod dump;
 pub(crate) mod listings;
+pub(crate) mod usage;
 pub mod cluster;
 pub mod journal;
 pub(crate) mod objects;

@@ -13,6 +13,7 @@ use super::{
     args::ConnectionArgs,
     audit::AuditArgs,
     completion::CompletionArgs,
+    df::DfArgs,
     dump::DumpArgs,
     explain::ExplainArgs,
     name,
@@ -63,6 +64,8 @@ pub enum Command {
     Audit(Box<AuditArgs>),
     /// Explain an object, a finding or a driver
     Explain(ExplainArgs),
+    /// Show how full volumes are, by figures that others measured
+    Df(Box<DfArgs>),
     /// Run as a service with a policy file
     Watch(Box<WatchArgs>),
     /// Set the reclaim policy to Retain, which stops a deletion
@@ -266,6 +269,7 @@ impl Cli {
             Command::Undo(args) => Box::pin(args.run(&self.connection, interrupt)).await,
             Command::Journal(args) => Box::pin(args.run(&self.connection)).await,
             Command::Dump(args) => Box::pin(args.run(&self.connection)).await,
+            Command::Df(args) => Box::pin(args.run(&self.connection)).await,
             Command::Explain(args) => Box::pin(args.run(&self.connection)).await,
             Command::Rbac(args) => args.run(&self.connection).await,
             Command::Version(args) => args.run(),

@@ -12,6 +12,7 @@ use super::{
     clusters::{ClusterInput, DistinctArgs},
     collect::{Collected, collect, dump_failure, tell, tell_notes},
     completion::{DOCUMENTS, formats},
+    df::explain_usage,
     named::{self, NamedObject},
     reading::{DumpSourceArgs, JudgementArgs, note_unknown_drivers},
     terminal,
@@ -42,6 +43,8 @@ const WIDTH: usize = 80;
 const WIDEST: usize = 120;
 /// The subject that stands for what providers list.
 const INVENTORY: &str = "inventory";
+/// The word for the commands whose answers `df` reads.
+const USAGE: &str = "usage";
 /// Number of findings about other objects that are told.
 const RELATED: usize = 200;
 
@@ -92,6 +95,14 @@ impl ExplainArgs {
                     ));
                 }
                 return Box::pin(self.inventory(connection)).await;
+            }
+            [word] if word == USAGE => {
+                if format != Format::Table {
+                    return Err(Failure::usage(
+                        "commands that measure volumes are printed as table only",
+                    ));
+                }
+                return explain_usage();
             }
             [word] => match word.split_once('/') {
                 Some((kind, name)) => NamedObject::parse(kind, name)?,

@@ -10,6 +10,7 @@ mod driver;
 mod driver_volumes;
 mod event;
 mod finalizer;
+mod fullness;
 mod in_use;
 mod inventory_counts;
 mod listed_disks;
@@ -70,6 +71,7 @@ pub(crate) use finalizer::{
     finalizers_of_volume, has_attacher_finalizer, in_tree_finalizer_is_stale, looks_rolled_back,
     managers_of, owner_of, server_version, set_by_attacher,
 };
+pub(crate) use fullness::{FileSystem, Fullness, fullness, used_by};
 pub(crate) use in_use::{
     ClaimDataEffect, PodUsage, PodUser, SetTemplate, Unsafe, UnsafeReason, checked_kinds,
     claim_workloads, conflicting_pods, data_effect, data_effect_with, deployment_of, is_bereft,

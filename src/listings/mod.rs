@@ -13,7 +13,9 @@ mod value;
 
 pub(crate) use found::{Listing, ListingError};
 pub(crate) use providers::{is_one_provider, provider};
-pub(crate) use read::{ListingInput, read};
+#[cfg(test)]
+pub(crate) use read::unpacked;
+pub(crate) use read::{ListingInput, Opened, open, read};
 pub(crate) use shape::uid_of_name;
 
 use crate::drivers::{Place, Reference, used};

@@ -50,13 +50,36 @@ impl ListingInput {
             None => "standard input".to_owned(),
         }
     }
+}
 
-    fn open(&self) -> io::Result<Box<dyn Read>> {
-        Ok(match &self.path {
-            Some(path) => Box::new(File::open(path)?),
-            None => Box::new(io::stdin().lock()),
-        })
-    }
+/// Opens a file, or standard input, plain or as gzip.
+///
+/// # Errors
+/// When it cannot be opened, or its beginning not be read.
+pub(crate) fn open(path: Option<&Path>) -> io::Result<Opened<'static>> {
+    let content: Box<dyn Read> = match path {
+        Some(path) => Box::new(File::open(path)?),
+        None => Box::new(io::stdin().lock()),
+    };
+    unpacked(content)
+}
+
+/// Content as it is to be read, and its first byte that is no white space.
+pub(crate) type Opened<'a> = (Box<dyn BufRead + 'a>, Option<u8>);
+
+/// Returns content without its packing.
+///
+/// # Errors
+/// When its beginning cannot be read.
+pub(crate) fn unpacked<'a>(content: Box<dyn Read + 'a>) -> io::Result<Opened<'a>> {
+    let mut plain = BufReader::with_capacity(256 << 10, content);
+    let is_packed = plain.fill_buf()?.starts_with(&[0x1f, 0x8b]);
+    let mut content: Box<dyn BufRead + 'a> = match is_packed {
+        true => Box::new(BufReader::with_capacity(256 << 10, MultiGzDecoder::new(plain))),
+        false => Box::new(plain),
+    };
+    let first = first_byte(&mut content)?;
+    Ok((content, first))
 }
 
 /// Reads a listing, and gives each of its disks to `each`.
@@ -64,28 +87,20 @@ impl ListingInput {
 /// # Errors
 /// When it cannot be read to its end, is no listing that is known, or a row of it is wrong.
 pub(crate) fn read(input: &ListingInput, each: EachDisk<'_>) -> Result<Listing, ListingError> {
-    let name = input.name();
-    match input.open() {
-        Ok(content) => read_from(content, name, input.pool.clone(), each),
-        Err(source) => Err(ListingError::Read { name, source }),
-    }
+    read_from(open(input.path()), input.name(), input.pool.clone(), each)
 }
 
-fn read_from<'a>(
-    content: Box<dyn Read + 'a>,
+fn read_from(
+    opened: io::Result<Opened<'_>>,
     name: String,
     pool: Option<Text>,
     each: EachDisk<'_>,
 ) -> Result<Listing, ListingError> {
-    let failed = |source| ListingError::Read { name: name.clone(), source };
-    let mut plain = BufReader::with_capacity(256 << 10, content);
-    let is_packed = plain.fill_buf().map_err(failed)?.starts_with(&[0x1f, 0x8b]);
-    let mut content: Box<dyn BufRead + 'a> = match is_packed {
-        true => Box::new(BufReader::with_capacity(256 << 10, MultiGzDecoder::new(plain))),
-        false => Box::new(plain),
+    let (content, first) = match opened {
+        Ok(opened) => opened,
+        Err(source) => return Err(ListingError::Read { name, source }),
     };
     let mut found = FoundDisks::new(name.clone(), pool, each);
-    let first = first_byte(&mut content).map_err(failed)?;
     match first {
         None => {}
         Some(b'[' | b'{') => read_json(content, &mut found)?,
@@ -205,7 +220,7 @@ fn disk_of<'a>(cell: &dyn Fn(usize) -> Option<&'a str>) -> Result<Disk, row::Fie
 mod tests {
     use serde_json::Value;
 
-    use super::read_from;
+    use super::{read_from, unpacked};
     use crate::damage::hold;
 
     #[test]
@@ -220,7 +235,7 @@ mod tests {
         assert!(sound.len() > 30);
         hold("listings", &sound, |bytes| {
             for pool in [None, Some("kube".into())] {
-                let content = Box::new(bytes);
+                let content = unpacked(Box::new(bytes));
                 // It may be refused.
                 let _ = read_from(content, "listing".to_owned(), pool, &mut |_| Ok(()));
             }

@@ -10,6 +10,7 @@ use kubectl_storage::{
         guard::{GuardChanges, GuardStatus},
         retention::{RetentionReport, simulation::RetentionSimulation},
         trend::StorageTrend,
+        usage::UsageReport,
         watch_status::{WatchJournal, WatchLeaders, WatchPause, WatchStatus, watch_status},
         wire::{AuditReport, FindingEvent},
         writing::{Plan, Receipt},
@@ -146,6 +147,13 @@ fn the_shipped_schema_of_retention_reports_is_that_of_the_code() {
     let schema = schemars::schema_for!(RetentionReport);
     let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
     expect_file(&root().join(RETENTION), &format!("{text}\n"));
+}
+
+#[test]
+fn the_shipped_schema_of_usage_reports_is_that_of_the_code() {
+    let schema = schemars::schema_for!(UsageReport);
+    let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+    expect_file(&root().join("docs/schema/usage-report.v1alpha1.json"), &format!("{text}\n"));
 }
 
 const SIMULATION: &str = "docs/schema/retention-simulation.v1alpha1.json";

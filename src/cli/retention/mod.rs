@@ -5,8 +5,6 @@ pub(super) mod named;
 mod show;
 mod simulate;
 
-use std::collections::BTreeSet;
-
 use clap::{Args, Subcommand};
 use manifest::parse_retention;
 pub(super) use named::show_deletion;
@@ -17,16 +15,13 @@ use simulate::SimulateArgs;
 use super::{
     Exit, Failure, Interrupt,
     args::{ConnectionArgs, namespace},
-    collect::{collect, tell_permissions},
-    terminal,
+    collect::collect,
     writing::{
         SavedArgs, WriteArgs, perform::perform, retention_reconcile::RetentionReconcileArgs,
     },
 };
 use crate::{
-    cluster::Unseen,
-    model::{Kind, ObjectKey, Retention, RuleId, escape_control},
-    output::{report::wrap, wire::Gap},
+    model::{Kind, ObjectKey, Retention},
     plan,
     remedies::RetentionRequest,
 };
@@ -72,38 +67,6 @@ impl RetentionArgs {
             }
             None => Box::pin(self.show.run(connection)).await,
         }
-    }
-}
-
-/// Returns one gap for all that was not read for the same reason, with the rules that could not judge.
-fn unread(unseen: BTreeSet<Unseen>, unjudged: &BTreeSet<(Unseen, RuleId)>) -> Vec<Gap> {
-    let mut all = unseen;
-    all.extend(unjudged.iter().map(|(unseen, _)| unseen.clone()));
-    let gap = |unseen: Unseen| Gap {
-        cluster: None,
-        ids: unjudged
-            .iter()
-            .filter(|(of, _)| *of == unseen)
-            .map(|(_, rule)| (*rule).to_owned())
-            .collect(),
-        resource: unseen.kind.plural().to_owned(),
-        namespace: unseen.namespace.as_ref().map(ToString::to_string),
-        reason: unseen.reason,
-    };
-    all.into_iter().map(gap).collect()
-}
-
-/// Tells on stderr what a command could not show because it was not read.
-fn tell_unread(unread: &[Gap]) {
-    for gap in unread {
-        let line = format!("not read: {}", escape_control(&gap.told()));
-        let width = terminal::width().map_or(usize::MAX, usize::from);
-        for line in wrap(&line, width) {
-            terminal::note(&line);
-        }
-    }
-    if unread.iter().any(|it| it.reason.starts_with("forbidden")) {
-        tell_permissions("retention");
     }
 }
 

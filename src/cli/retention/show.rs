@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 
-use super::{named::NamedSets, tell_unread, unread};
+use super::named::NamedSets;
 use crate::{
     cli::{
         Exit, Failure,
@@ -15,6 +15,7 @@ use crate::{
         completion::{ROWS, formats},
         reading::{DumpSourceArgs, note_unknown_drivers},
         terminal,
+        unread::{tell_unread, unread},
     },
     cluster::{Cx, Unseen},
     model::{Kind, RuleId, Settings, Text, counted, escape_control, nearest},
@@ -208,7 +209,7 @@ impl ShowArgs {
             }
         }
         tell_notes(collected);
-        tell_unread(&view.gaps);
+        tell_unread(&view.gaps, "retention");
         let seen = view.gaps.is_empty();
         Ok(self.gaps.settle(if seen { Exit::Done } else { Exit::Incomplete }))
     }

@@ -8,7 +8,6 @@ use super::{
     manifest::{self, SetManifest, describe_change},
     named::{NamedSets, only_namespace},
     show::SetJudgementArgs,
-    tell_unread, unread,
 };
 use crate::{
     cli::{
@@ -18,6 +17,7 @@ use crate::{
         completion::{DOCUMENTS, formats},
         reading::{dumps, note_unknown_drivers},
         terminal,
+        unread::{tell_unread, unread},
     },
     cluster::{Cx, Unseen},
     facts::retention::{Operation, Propagation, SetChange},
@@ -220,7 +220,7 @@ impl SimulateArgs {
             terminal::note(&report.summary.words());
         }
         tell_notes(collected);
-        tell_unread(&report.gaps);
+        tell_unread(&report.gaps, "retention");
         Ok(self.gaps.settle(
             match (self.fail_if_destroyed && may_destroy, report.gaps.is_empty()) {
                 (true, _) => Exit::Findings,

@@ -64,6 +64,16 @@ pub(super) static ROWS: &[CommandRow] = &[
         roles: &[],
     },
     CommandRow {
+        name: "df",
+        group: Group::Find,
+        examples: &[
+            ("Show the fullest volumes, by an answer of Prometheus", "df --usage usage.json"),
+            ("Print the commands whose answers are read", "explain usage"),
+            ("Show what is known of a claim", "df pvc/NAME -n shop --usage usage.json -o yaml"),
+        ],
+        roles: &[],
+    },
+    CommandRow {
         name: "watch",
         group: Group::Find,
         examples: &[

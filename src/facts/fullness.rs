@@ -1,0 +1,323 @@
+//! How full the volume of a claim is, and whether measured figures are about it at all.
+//!
+//! A kubelet writes what it does not know as 0 (`volume_stat_calculator.go`), a share reports the whole file system
+//! (`pkg/volume/metrics_statfs.go`), and a series outlives its claim. Whatever is not certainly about this volume is
+//! unknown: never full, and never empty.
+
+use std::borrow::Cow;
+
+use super::in_use::{claim_workloads, pod_users, template_of};
+use crate::{
+    cluster::{Cx, Placed as _, Seen},
+    drivers::Place,
+    model::{Bytes, Claim, Kind, Text, Time, Volume, VolumeSource},
+    usage::{UsageFigures, UsageHistory, VolumeFigures},
+};
+
+/// Fullness of the volume of a claim.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Fullness {
+    /// The file system is that of this volume alone.
+    Measured(FileSystem),
+    /// The file system is larger than the volume, or another claim has the same one: what is used need not be of this
+    /// claim.
+    Shared(FileSystem),
+    /// It is not known, for this reason.
+    Unknown(Cow<'static, str>),
+}
+
+/// A file system, as the kubelet of the node sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FileSystem {
+    /// Its size.
+    pub(crate) capacity: Bytes,
+    /// What may still be written.
+    pub(crate) available: Bytes,
+    /// What is used.
+    pub(crate) used: Bytes,
+    /// Inodes that are used, and all; `None` where it has no fixed number.
+    pub(crate) inodes: Option<(u64, u64)>,
+    /// Time of the measurement.
+    pub(crate) at: Option<Time>,
+    /// The node, or the address at which its kubelet was asked.
+    pub(crate) node: Option<Text>,
+    /// Development.
+    pub(crate) history: UsageHistory,
+}
+
+impl FileSystem {
+    /// Returns what is used, in per cent, as `df` prints it: rounded up, of what is used and available.
+    pub(crate) fn used_percent(&self) -> u64 {
+        percent(self.used, self.used.saturating_add(self.available))
+    }
+
+    /// Returns the inodes that are used, in per cent.
+    pub(crate) fn inodes_percent(&self) -> Option<u64> {
+        self.inodes.map(|(used, all)| percent(used, all))
+    }
+}
+
+/// Returns a part of a whole in per cent, rounded up.
+fn percent(part: u64, whole: u64) -> u64 {
+    let percent = (u128::from(part) * 100).div_ceil(u128::from(whole.max(1)));
+    u64::try_from(percent).unwrap_or(u64::MAX)
+}
+
+/// Largest difference of measurements that count as made at one time.
+const SAME_TIME: chrono::Duration = chrono::Duration::minutes(10);
+
+/// Judges how full the volume of a claim is.
+///
+/// # Errors
+/// When its volume, or the pods of its namespace, were not read.
+pub(crate) fn fullness(cx: &Cx, claim: &Claim, figures: &UsageFigures) -> Seen<Fullness> {
+    let unknown = |why: &'static str| Ok(Fullness::Unknown(Cow::Borrowed(why)));
+    let Some(name) = &claim.volume_name else { return unknown("not bound") };
+    let Some(volume) = cx.volume(name)? else { return unknown("its volume is gone") };
+    if volume.access.is_block || claim.access.is_block {
+        return unknown("block");
+    }
+    let all = figures.of(&claim.key());
+    let created = claim.metadata.created;
+    let is_earlier =
+        |it: &&VolumeFigures| it.at.zip(created).is_some_and(|(at, created)| at < created);
+    let own: Vec<_> = all.iter().filter(|it| !is_earlier(it)).collect();
+    let Some(newest) = own.iter().copied().max_by_key(|it| it.at) else {
+        if !all.is_empty() {
+            return unknown("of an earlier claim");
+        }
+        if matches!(volume.source, VolumeSource::HostPath(_)) {
+            return unknown("hostPath");
+        }
+        let runs = pod_users(cx, claim)?.iter().any(|it| !it.pod.is_finished());
+        return unknown(if runs { "not in the figures" } else { "not mounted" });
+    };
+    let is_of_same_time = |it: &&&VolumeFigures| match (it.at, newest.at) {
+        (Some(at), Some(newest)) => newest - at <= SAME_TIME,
+        _ => true,
+    };
+    let contradicts = |it: &&VolumeFigures| {
+        let [one, other] = [it.capacity.unwrap_or_default(), newest.capacity.unwrap_or_default()];
+        one.abs_diff(other) > one.max(other) / 10
+    };
+    if own.iter().filter(is_of_same_time).any(contradicts) {
+        return unknown("contradicting");
+    }
+    let Some(system) = file_system(newest) else { return unknown("not told by its driver") };
+    let is_resized = claim.resize_status.as_deref().is_some_and(|it| !it.is_empty())
+        || ["Resizing", "FileSystemResizePending"]
+            .iter()
+            .any(|it| claim.condition(it).is_some_and(|it| it.holds));
+    if is_resized {
+        return unknown("expansion under way");
+    }
+    let Some(size) = volume.capacity.or(claim.capacity).filter(|it| *it > 0) else {
+        return unknown("no size");
+    };
+    // In tenths: a file system has less than its disk, and rounding of drivers may give a little more.
+    let tenths = u128::from(system.capacity) * 10;
+    let size = u128::from(size);
+    if tenths > size * 11 || is_directory_of_several(volume, figures, &system) {
+        return Ok(Fullness::Shared(system));
+    }
+    match tenths < size * 5 {
+        true => unknown("smaller than its volume"),
+        false => Ok(Fullness::Measured(system)),
+    }
+}
+
+/// Returns the file system in figures; `None` where the kubelet wrote what it does not know as nothing.
+fn file_system(figures: &VolumeFigures) -> Option<FileSystem> {
+    let (available, used) = (figures.available?, figures.used?);
+    let is_known = used > 0 || available > 0;
+    let inodes = figures.inodes_used.zip(figures.inodes).filter(|(_, all)| *all > 0);
+    Some(FileSystem {
+        capacity: figures.capacity.filter(|it| *it > 0 && is_known)?,
+        available,
+        used,
+        inodes: inodes.filter(|(used, all)| used <= all),
+        at: figures.at,
+        node: figures.node.clone(),
+        history: figures.history.clone(),
+    })
+}
+
+/// Whether a volume is a directory, and another claim reports the very same file system.
+fn is_directory_of_several(volume: &Volume, figures: &UsageFigures, system: &FileSystem) -> bool {
+    let is_directory = !volume.places().iter().any(Place::is_device);
+    is_directory && figures.alike(system.capacity, system.available) > 1
+}
+
+/// Returns who uses a claim, in a word or two: its workload, the number of its pods, or `nothing`.
+///
+/// # Errors
+/// When pods or workloads of its namespace were not read.
+pub(crate) fn used_by(cx: &Cx, claim: &Claim) -> Seen<String> {
+    let pods = pod_users(cx, claim)?;
+    let running: Vec<_> = pods.iter().filter(|it| !it.pod.is_finished()).collect();
+    let workloads = claim_workloads(cx, &claim.key())?;
+    let named = |kind: Kind, name: &str| match kind {
+        Kind::Pod => format!("pod/{name}"),
+        _ => format!("{}/{name}", kind.short()),
+    };
+    let of_template = workloads.active.iter().find(|it| it.kind != Kind::ReplicaSet);
+    if let Some(workload) = of_template.or(workloads.active.first()) {
+        return Ok(match workloads.active.iter().filter(|it| it.kind == workload.kind).count() {
+            1 => named(workload.kind, &workload.name),
+            several => format!("{several} workloads"),
+        });
+    }
+    let mut controllers: Vec<_> = running
+        .iter()
+        .filter_map(|it| {
+            let controller = it.pod.controller.as_ref()?;
+            let kind = Kind::parse_resource(&controller.kind.to_lowercase())?;
+            Some(named(kind, &controller.name))
+        })
+        .collect();
+    controllers.sort_unstable();
+    controllers.dedup();
+    match (&*controllers, &*running) {
+        ([one], _) if running.iter().all(|it| it.pod.controller.is_some()) => Ok(one.clone()),
+        (_, [one]) => Ok(named(Kind::Pod, &one.pod.name)),
+        (_, []) => Ok(match template_of(cx, claim)?.first() {
+            Some(template) => named(Kind::StatefulSet, &template.set.metadata.name),
+            None => "nothing".to_owned(),
+        }),
+        (_, several) => Ok(format!("{} pods", several.len())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{model::Settings, objects::whole_cluster::cluster_of, usage::figures_of};
+
+    const GI: u64 = 1 << 30;
+
+    fn volume() -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "PersistentVolume",
+            "metadata": {"name": "pv-db", "uid": "6a1f02a7-f4e6-5ec4-8e0b-fc87ae581be5"},
+            "spec": {
+                "capacity": {"storage": "10Gi"}, "persistentVolumeReclaimPolicy": "Delete",
+                "csi": {"driver": "ebs.csi.aws.com", "volumeHandle": "vol-0aaaaaaaaaaaaaaa1"},
+                "claimRef": {"namespace": "shop", "name": "db", "uid": "u"},
+            },
+            "status": {"phase": "Bound"},
+        })
+    }
+
+    fn claim() -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+            "metadata": {"name": "db", "namespace": "shop", "uid": "u", "creationTimestamp": "2026-05-01T00:00:00Z"},
+            "spec": {"volumeName": "pv-db", "resources": {"requests": {"storage": "10Gi"}}},
+            "status": {"phase": "Bound", "capacity": {"storage": "10Gi"}},
+        })
+    }
+
+    /// A measurement of a claim on a node: its capacity, what is available and used, and the time.
+    fn measured(claim: &str, node: &str, numbers: [u64; 3], time: &str) -> String {
+        let [capacity, available, used] = numbers;
+        let claim = json!({"name": claim, "namespace": "shop"});
+        let volume = json!({
+            "time": time, "capacityBytes": capacity, "availableBytes": available, "usedBytes": used, "pvcRef": claim,
+        });
+        json!({"node": {"nodeName": node}, "pods": [{"volume": [volume]}]}).to_string()
+    }
+
+    fn judged(claim: &Value, volume: &Value, figures: &str) -> String {
+        let cluster = cluster_of([claim, volume], [], &[]);
+        let (settings, facts) = (Settings::default(), RefCell::default());
+        let cx = Cx::new(&cluster, &settings, &facts);
+        let (_, claim) = cluster.claims().next().expect("there is one");
+        match fullness(&cx, claim, &figures_of(figures)).expect("all was read") {
+            Fullness::Measured(it) => format!("{}%", it.used_percent()),
+            Fullness::Shared(it) => format!("shared {}", it.capacity / GI),
+            Fullness::Unknown(why) => why.into_owned(),
+        }
+    }
+
+    #[test]
+    fn figures_are_used_only_if_they_are_about_the_volume() {
+        const NOW: &str = "2026-06-01T00:00:00Z";
+        let own = |numbers| measured("db", "n1", numbers, NOW);
+        let full = [10 * GI, GI, 9 * GI];
+        let told = |figures: &str| judged(&claim(), &volume(), figures);
+        for (figures, expected) in [
+            // `df` rounds up, and counts what is reserved as neither.
+            (own(full), "90%"),
+            (own([10 * GI, GI, 8 * GI]), "89%"),
+            (own([10 * GI, 0, 9 * GI]), "100%"),
+            (own([10 * GI, 10 * GI, 1]), "1%"),
+            (own([5 * GI, GI, GI]), "50%"),
+            // What is not known is written as 0, or as the largest number.
+            (own([0, 0, 0]), "not told by its driver"),
+            (own([10 * GI, 0, 0]), "not told by its driver"),
+            (own([10 * GI, u64::MAX, 0]), "not told by its driver"),
+            (own([10 * GI, GI, u64::MAX]), "not told by its driver"),
+            (own([u64::MAX, GI, GI]), "not told by its driver"),
+            // The whole file system of a share, and one that has not grown yet.
+            (own([12 * GI, GI, GI]), "shared 12"),
+            (own([4 * GI, GI, GI]), "smaller than its volume"),
+            (measured("db", "n1", full, "2026-04-30T00:00:00Z"), "of an earlier claim"),
+            (measured("other", "n1", full, NOW), "not mounted"),
+            (
+                measured("db", "n1", full, NOW) + &measured("db", "n2", [20 * GI, GI, GI], NOW),
+                "contradicting",
+            ),
+            // The newer of two nodes counts, and what an earlier claim left is none.
+            (
+                measured("db", "n1", full, "2026-05-02T00:00:00Z")
+                    + &measured("db", "n2", [10 * GI, 5 * GI, 5 * GI], NOW),
+                "50%",
+            ),
+            (measured("db", "n1", [20 * GI, GI, GI], "2026-04-30T00:00:00Z") + &own(full), "90%"),
+        ] {
+            assert_eq!(told(&figures), expected, "{figures}");
+        }
+        // Two disks of one size are as full as each other; two directories are one file system.
+        let twice = own(full) + &measured("other", "n1", full, NOW);
+        assert_eq!(told(&twice), "90%");
+        let mut directory = volume();
+        directory["spec"]["csi"] = Value::Null;
+        directory["spec"]["local"] = json!({"path": "/mnt/data/db"});
+        assert_eq!(judged(&claim(), &directory, &twice), "shared 10");
+        assert_eq!(judged(&claim(), &directory, &own(full)), "90%");
+    }
+
+    #[test]
+    fn some_volumes_are_never_judged() {
+        let figures = measured("db", "n1", [10 * GI, GI, 9 * GI], "2026-06-01T00:00:00Z");
+        let other = measured("other", "n1", [10 * GI, GI, 9 * GI], "2026-06-01T00:00:00Z");
+        let told = |of_claim: &str, value: Value| {
+            let mut claim = claim();
+            *claim.pointer_mut(of_claim).expect("it has that") = value;
+            judged(&claim, &volume(), &figures)
+        };
+        assert_eq!(told("/spec/volumeName", Value::Null), "not bound");
+        assert_eq!(told("/spec/volumeName", json!("pv-gone")), "its volume is gone");
+        let resized =
+            json!({"phase": "Bound", "conditions": [{"type": "Resizing", "status": "True"}]});
+        assert_eq!(told("/status", resized), "expansion under way");
+        let failed = json!({"phase": "Bound", "allocatedResourceStatuses": {"storage": "NodeResizePending"}});
+        assert_eq!(told("/status", failed), "expansion under way");
+        let mut block = volume();
+        block["spec"]["volumeMode"] = json!("Block");
+        assert_eq!(judged(&claim(), &block, &figures), "block");
+        let mut path = volume();
+        path["spec"]["csi"] = Value::Null;
+        path["spec"]["hostPath"] = json!({"path": "/data/db"});
+        assert_eq!(judged(&claim(), &path, &other), "hostPath");
+        let mut unsized_volume = volume();
+        unsized_volume["spec"]["capacity"] = Value::Null;
+        let mut bare = claim();
+        bare["status"] = json!({"phase": "Bound"});
+        assert_eq!(judged(&bare, &unsized_volume, &figures), "no size");
+    }
+}

@@ -1,0 +1,362 @@
+//! Answers in JSON: of the API of Prometheus, Thanos or Mimir, and of a kubelet (`/stats/summary`).
+
+use std::{collections::BTreeMap, fmt, io::Read};
+
+use serde::{
+    Deserialize,
+    de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::Error;
+
+use super::{UsageFile, VolumeFigures, VolumeMeasure, history::TimedBytes, measured, seconds};
+use crate::model::{ClaimKey, Text, escape_control, first_of, parse_time, shorten};
+
+/// Labels of a series.
+pub(super) type SeriesLabels = BTreeMap<String, String>;
+
+/// What was found in a file until now.
+#[derive(Debug, Default)]
+pub(super) struct FoundFigures {
+    pub(super) file: UsageFile,
+    /// Number of series, or of volumes of pods.
+    pub(super) rows: usize,
+    /// The value of each label whose name tells of clusters.
+    clusters: BTreeMap<String, String>,
+    /// The node of a kubelet's answer.
+    node: Option<Text>,
+}
+
+/// Reads every answer of a file.
+///
+/// # Errors
+/// When one cannot be read, or is another one.
+pub(super) fn read_json(content: &mut dyn Read, found: &mut FoundFigures) -> Result<(), Error> {
+    let mut answers = serde_json::Deserializer::from_reader(content);
+    loop {
+        UsageAnswer(found).deserialize(&mut answers)?;
+        match answers.end() {
+            Ok(()) => return Ok(()),
+            // Those of several nodes may follow each other.
+            Err(error) if error.is_syntax() => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+impl FoundFigures {
+    /// Returns the figures to which a series belongs; `None` where it is not about a claim.
+    ///
+    /// # Errors
+    /// When it is about another cluster than the series before it.
+    pub(super) fn figures_of(
+        &mut self,
+        labels: &SeriesLabels,
+    ) -> Result<Option<&mut VolumeFigures>, String> {
+        for (label, value) in labels.iter().filter(|it| it.0.contains("cluster")) {
+            let first = self.clusters.entry(label.clone()).or_insert_with(|| value.clone());
+            if first != value {
+                let [first, value] = [first, value].map(|it| shorten(it, 60));
+                return Err(format!(
+                    "it is about several clusters: label {label} is \"{first}\" and \"{value}\"; query one of them"
+                ));
+            }
+        }
+        // A scrape that does not honour labels calls those of the metric so.
+        let label = |name: &str| {
+            let exported = labels.get(&format!("exported_{name}"));
+            exported.or_else(|| labels.get(name)).filter(|it| !it.is_empty())
+        };
+        let Some((namespace, name)) = label("namespace").zip(label("persistentvolumeclaim")) else {
+            return Ok(None);
+        };
+        let claim = ClaimKey { namespace: namespace.as_str().into(), name: name.as_str().into() };
+        let node = label("node").or_else(|| label("instance")).map(|it| it.as_str().into());
+        Ok(Some(self.file.figures.entry(claim, node)))
+    }
+
+    /// Takes a series.
+    fn take_series(&mut self, series: MetricSeries) -> Result<(), String> {
+        self.rows += 1;
+        let name = series.metric.get("__name__").ok_or(
+            "it has no name: query the metrics themselves, as `kubectl storage explain usage` prints it",
+        )?;
+        let Some(measure) = VolumeMeasure::of(name) else { return Ok(()) };
+        let samples = series.value.into_iter().chain(series.values);
+        let Some(figures) = self.figures_of(&series.metric)? else { return Ok(()) };
+        let samples: Vec<(f64, Option<u64>)> =
+            samples.map(|it| (it.0, it.1.0.and_then(measured))).collect();
+        let Some((last, value)) = samples.last() else { return Ok(()) };
+        let at = seconds(*last).ok_or_else(|| format!("{last} is no time"))?;
+        // Two that scrape the same tell the same twice.
+        if figures.at.is_some_and(|known| known > at) && measure.of_figures(figures).is_some() {
+            return Ok(());
+        }
+        *measure.of_figures(figures) = *value;
+        figures.at = figures.at.max(Some(at));
+        let known: Vec<TimedBytes> =
+            samples.iter().filter_map(|(time, value)| Some((*time, (*value)?))).collect();
+        match measure {
+            VolumeMeasure::Available => figures.history.take_available(&known),
+            VolumeMeasure::Used => figures.history.take_used(&known),
+            VolumeMeasure::Capacity | VolumeMeasure::Inodes | VolumeMeasure::InodesUsed => {}
+        }
+        Ok(())
+    }
+
+    /// Takes the volume of a pod.
+    fn take_volume(&mut self, volume: MeasuredVolume) -> Result<(), String> {
+        let Some(claim) = volume.pvc_ref else { return Ok(()) };
+        self.rows += 1;
+        let at = volume.time.as_deref().map(|it| {
+            parse_time(it).map_err(|_| format!("time: {:?} is no time", shorten(it, 40)))
+        });
+        let at = at.transpose()?.flatten();
+        let key = ClaimKey { namespace: claim.namespace.into(), name: claim.name.into() };
+        let node = self.node.clone();
+        let figures = self.file.figures.entry(key, node);
+        // Each pod of a node tells of the volume.
+        if figures.at > at {
+            return Ok(());
+        }
+        let number = |it: Option<MeasuredNumber>| it.and_then(|it| it.0).and_then(measured);
+        figures.at = at;
+        figures.capacity = number(volume.capacity_bytes);
+        figures.available = number(volume.available_bytes);
+        figures.used = number(volume.used_bytes);
+        figures.inodes = number(volume.inodes);
+        figures.inodes_used = number(volume.inodes_used);
+        Ok(())
+    }
+}
+
+/// A series of a vector or of a matrix.
+#[derive(Deserialize)]
+struct MetricSeries {
+    metric: SeriesLabels,
+    value: Option<TimedNumber>,
+    #[serde(default)]
+    values: Vec<TimedNumber>,
+}
+
+/// A time in seconds since 1970, and a number.
+#[derive(Deserialize)]
+struct TimedNumber(f64, MeasuredNumber);
+
+/// A number, which Prometheus writes as text; `None` for what is none, such as `NaN`.
+struct MeasuredNumber(Option<f64>);
+
+impl<'de> Deserialize<'de> for MeasuredNumber {
+    fn deserialize<D: Deserializer<'de>>(number: D) -> Result<Self, D::Error> {
+        struct NumberVisitor;
+        impl Visitor<'_> for NumberVisitor {
+            type Value = MeasuredNumber;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number")
+            }
+
+            fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<MeasuredNumber, E> {
+                Ok(MeasuredNumber(Some(number)))
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<MeasuredNumber, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<MeasuredNumber, E> {
+                self.visit_str(&number.to_string())
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<MeasuredNumber, E> {
+                let number: f64 = text
+                    .parse()
+                    .map_err(|_| E::custom(format!("{:?} is no number", shorten(text, 40))))?;
+                Ok(MeasuredNumber((!number.is_nan()).then_some(number)))
+            }
+        }
+        number.deserialize_any(NumberVisitor)
+    }
+}
+
+/// A volume of a pod (`pkg/apis/stats/v1alpha1`, `VolumeStats`).
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MeasuredVolume {
+    time: Option<String>,
+    available_bytes: Option<MeasuredNumber>,
+    capacity_bytes: Option<MeasuredNumber>,
+    used_bytes: Option<MeasuredNumber>,
+    inodes: Option<MeasuredNumber>,
+    inodes_used: Option<MeasuredNumber>,
+    pvc_ref: Option<MeasuredClaim>,
+}
+
+#[derive(Deserialize)]
+struct MeasuredClaim {
+    name: String,
+    namespace: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MeasuredNode {
+    node_name: Option<String>,
+}
+
+/// An answer: of Prometheus, or of a kubelet.
+struct UsageAnswer<'a>(&'a mut FoundFigures);
+
+impl<'de> DeserializeSeed<'de> for UsageAnswer<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, answer: D) -> Result<(), D::Error> {
+        answer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for UsageAnswer<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an answer of Prometheus or of a kubelet")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        let (mut has_figures, mut others, mut failed) = (false, Vec::new(), None);
+        self.0.node = None;
+        while let Some(field) = fields.next_key::<String>()? {
+            match &*field {
+                "data" => {
+                    has_figures = true;
+                    fields.next_value_seed(AnswerMembers { of: "result", found: self.0 })?;
+                }
+                "pods" => {
+                    has_figures = true;
+                    fields.next_value_seed(AnswerRows { of: AnswerRow::Pod, found: self.0 })?;
+                }
+                "node" => {
+                    let node: MeasuredNode = fields.next_value()?;
+                    self.0.node = node.node_name.map(Text::from);
+                }
+                "warnings" => self.0.file.warnings.extend(fields.next_value::<Vec<String>>()?),
+                "error" => failed = Some(fields.next_value::<String>()?),
+                _ => {
+                    fields.next_value::<IgnoredAny>()?;
+                }
+            }
+            others.push(shorten(&field, 40));
+        }
+        match failed {
+            Some(error) => Err(A::Error::custom(format!(
+                "it is an answer that says: {}",
+                escape_control(&shorten(&error, 200))
+            ))),
+            None if has_figures => Ok(()),
+            None => {
+                let others: Vec<_> = others.iter().map(String::as_str).collect();
+                let fields = first_of(&others, 8);
+                Err(A::Error::custom(format!(
+                    "no answer is an object with {}",
+                    escape_control(&fields)
+                )))
+            }
+        }
+    }
+}
+
+/// An object of which one member is a list of rows.
+struct AnswerMembers<'a> {
+    of: &'static str,
+    found: &'a mut FoundFigures,
+}
+
+impl<'de> DeserializeSeed<'de> for AnswerMembers<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, object: D) -> Result<(), D::Error> {
+        object.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for AnswerMembers<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an object with {}", self.of)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        let of = match self.of {
+            "result" => AnswerRow::MetricSeries,
+            _ => AnswerRow::Volume,
+        };
+        while let Some(field) = fields.next_key::<String>()? {
+            if field == self.of {
+                fields.next_value_seed(AnswerRows { of, found: &mut *self.found })?;
+            } else {
+                fields.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(Clone, Copy)]
+enum AnswerRow {
+    /// A series of Prometheus.
+    MetricSeries,
+    /// A pod of a kubelet.
+    Pod,
+    /// A volume of a pod.
+    Volume,
+}
+
+/// A list of rows, which are taken one after the other.
+struct AnswerRows<'a> {
+    of: AnswerRow,
+    found: &'a mut FoundFigures,
+}
+
+impl<'de> DeserializeSeed<'de> for AnswerRows<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, rows: D) -> Result<(), D::Error> {
+        rows.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for AnswerRows<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.of {
+            AnswerRow::MetricSeries => "a list of series, as a vector or a matrix has it",
+            AnswerRow::Pod => "a list of pods",
+            AnswerRow::Volume => "a list of volumes",
+        })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut rows: A) -> Result<(), A::Error> {
+        let found = self.found;
+        loop {
+            let taken = match self.of {
+                AnswerRow::MetricSeries => match rows.next_element::<MetricSeries>()? {
+                    Some(series) => found.take_series(series),
+                    None => return Ok(()),
+                },
+                AnswerRow::Pod => {
+                    let pod = AnswerMembers { of: "volume", found: &mut *found };
+                    match rows.next_element_seed(pod)? {
+                        Some(()) => Ok(()),
+                        None => return Ok(()),
+                    }
+                }
+                AnswerRow::Volume => match rows.next_element::<MeasuredVolume>()? {
+                    Some(volume) => found.take_volume(volume),
+                    None => return Ok(()),
+                },
+            };
+            taken.map_err(A::Error::custom)?;
+        }
+    }
+}
