@@ -18,6 +18,7 @@ mod connection;
 mod coverage;
 mod delete;
 mod deletion_order;
+mod df;
 mod drivers;
 mod dump;
 mod faults;
