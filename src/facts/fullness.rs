@@ -103,7 +103,11 @@ pub(crate) fn fullness(cx: &Cx, claim: &Claim, figures: &UsageFigures) -> Seen<F
     if own.iter().filter(is_of_same_time).any(contradicts) {
         return unknown("contradicting");
     }
-    let Some(system) = file_system(newest) else { return unknown("not told by its driver") };
+    let Some(mut system) = file_system(newest) else { return unknown("not told by its driver") };
+    if system.history.since.zip(created).is_some_and(|(since, created)| since < created) {
+        // It is that of an earlier claim of this name as well.
+        system.history = UsageHistory::default();
+    }
     let is_resized = claim.resize_status.as_deref().is_some_and(|it| !it.is_empty())
         || ["Resizing", "FileSystemResizePending"]
             .iter()
@@ -289,6 +293,42 @@ mod tests {
         directory["spec"]["local"] = json!({"path": "/mnt/data/db"});
         assert_eq!(judged(&claim(), &directory, &twice), "shared 10");
         assert_eq!(judged(&claim(), &directory, &own(full)), "90%");
+    }
+
+    #[test]
+    fn nothing_is_foretold_by_what_an_earlier_claim_used() {
+        let series = |what: &str, number: &dyn Fn(u64) -> u64| {
+            // Eight days up to 2026-06-01, a sample every six hours.
+            let values = (0..=32_u64)
+                .map(|it| json!([1_780_272_000 - (32 - it) * 21_600, number(it).to_string()]));
+            let name = format!("kubelet_volume_stats_{what}_bytes");
+            let metric =
+                json!({"__name__": name, "namespace": "shop", "persistentvolumeclaim": "db"});
+            json!({"metric": metric, "values": values.collect::<Vec<_>>()})
+        };
+        let result = [
+            series("capacity", &|_| 10 * GI),
+            series("available", &|it| (33 - it) * (GI / 8)),
+            series("used", &|it| 5 * GI + it * (GI / 8)),
+        ];
+        let answer =
+            json!({"status": "success", "data": {"resultType": "matrix", "result": result}});
+        let foretold = |created: &str| {
+            let mut claim = claim();
+            claim["metadata"]["creationTimestamp"] = json!(created);
+            let volume = volume();
+            let cluster = cluster_of([&claim, &volume], [], &[]);
+            let (settings, facts) = (Settings::default(), RefCell::default());
+            let cx = Cx::new(&cluster, &settings, &facts);
+            let (_, claim) = cluster.claims().next().expect("there is one");
+            let judged = fullness(&cx, claim, &figures_of(&answer.to_string()));
+            let Ok(Fullness::Measured(system)) = judged else { panic!("{judged:?}") };
+            let days =
+                system.history.full_in(system.available).map(|it| (it / 864.0).round() / 100.0);
+            (days, system.history.peak)
+        };
+        assert_eq!(foretold("2026-05-01T00:00:00Z"), (Some(0.25), Some(9 * GI)));
+        assert_eq!(foretold("2026-05-28T00:00:00Z"), (None, None));
     }
 
     #[test]
