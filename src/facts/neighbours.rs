@@ -109,9 +109,12 @@ pub fn neighbours(
     for (pod, _) in pods {
         let user = InlineUser {
             who: pod.object().to_string(),
-            is_provisioner: provisioner.as_ref().is_some_and(|name| {
-                pod_is_of_provisioner(cx, name, pod) || helps_with_another(cx, name, pod, volume)
-            }),
+            is_provisioner: provisioner
+                .as_ref()
+                .is_some_and(|name| pod_is_of_provisioner(cx, name, pod)),
+            is_helper: provisioner
+                .as_ref()
+                .is_some_and(|name| helps_with_another(cx, name, pod, volume)),
             controller: controller(&workloads, &pod.namespace, pod.controller.as_deref()),
         };
         inline(volume, places, &pod.inline, &user, &mut found);
@@ -121,6 +124,7 @@ pub fn neighbours(
         let user = InlineUser {
             who: workload.object().to_string(),
             is_provisioner: provisioner.as_ref().is_some_and(runs_it),
+            is_helper: false,
             controller: controller(&workloads, &workload.namespace, workload.controller.as_deref()),
         };
         inline(volume, places, &workload.inline, &user, &mut found);
@@ -213,6 +217,8 @@ fn is_root_of_its_provisioner(
 struct InlineUser<'a> {
     who: String,
     is_provisioner: bool,
+    /// Whether the provisioner started the pod to make or remove another volume.
+    is_helper: bool,
     /// The workload that makes the pod or the template.
     controller: Option<&'a Workload>,
 }
@@ -220,21 +226,39 @@ struct InlineUser<'a> {
 /// Whether a pod is one that the provisioner of a volume starts to make or remove the directory of another volume: its
 /// command touches that one alone, although it mounts the directory of all (local-path-provisioner v0.0.30,
 /// `createHelperPod`; dynamic-localpv-provisioner, `launchPod`). It runs where the provisioner does, nothing controls
-/// it, and it is called after its volume, which may be cut off.
+/// it, and it is called after its volume.
+///
+/// With a `pathPattern` a directory that is being made may be that of this volume: only one that has the name of this
+/// volume in it is that of no other.
 fn helps_with_another(cx: &Cx, provisioner: &Text, pod: &PodUse, volume: &Volume) -> bool {
     let name = format!("-{}", pod.name);
     let of = |helper: &&str| {
         let begins = format!("-{helper}-");
         name.match_indices(&begins).map(|it| it.0 + begins.len()).collect::<Vec<_>>()
     };
-    let mut helpers = cx.family(provisioner).provisioner.helpers.iter().flat_map(of).peekable();
-    helpers.peek().is_some()
-        && helpers.all(|begin| !volume.name().starts_with(&name[begin..]))
+    let helpers = cx.family(provisioner).provisioner.helpers;
+    let of: Vec<&str> = helpers.iter().flat_map(of).map(|begin| &name[begin..]).collect();
+    let is_made = |name: &str| {
+        let uid = name.strip_prefix("pvc-").filter(|it| it.len() == 36);
+        uid.is_some_and(|it| uuid::Uuid::try_parse(it).is_ok())
+    };
+    has_name_in_path(volume)
+        && of.iter().all(|it| !volume.name().starts_with(it))
+        && of.iter().any(|it| is_made(it) || matches!(cx.volume(it), Ok(Some(_))))
         && pod.controller.is_none()
         && controller::provisioner(cx, provisioner)
             .runs_in
             .iter()
             .any(|it| it.key.namespace.as_ref() == Some(&pod.namespace))
+}
+
+/// Whether the directory of a volume begins with its name, as provisioners call it by themselves.
+fn has_name_in_path(volume: &Volume) -> bool {
+    let (VolumeSource::HostPath(path) | VolumeSource::Local(path)) = &volume.source else {
+        return false;
+    };
+    let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    last.strip_prefix(volume.name()).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
 }
 
 /// Returns the workload that controls a pod or a workload, if it describes storage of the volume as well.
@@ -268,6 +292,9 @@ fn inline(
             Relation::Inside => "mounts a part of it without a claim",
             Relation::Equal => "mounts it without a claim",
             Relation::Around if user.is_provisioner => continue,
+            Relation::Around if user.is_helper && is_data_of_helper(volume, it, &theirs) => {
+                continue;
+            }
             Relation::Around if &*it.backend.driver == "hostPath" => {
                 let near = above(volume, &theirs, who);
                 // A workload that makes pods with the same volume is named in their place: they come
@@ -283,6 +310,16 @@ fn inline(
         };
         found.push(neighbour(who, &overlap, how));
     }
+}
+
+/// Whether an inline volume is the one that a provisioner gives to its pods: the directory in which it makes volumes.
+fn is_data_of_helper(volume: &Volume, inline: &InlineVolume, theirs: &[Place<'_>]) -> bool {
+    let base = base_directory(volume);
+    let is_base = |place: &Place<'_>| match &place.extent {
+        Extent::Directory(path) => path.len() == base,
+        Extent::Device(_) | Extent::Within(..) | Extent::Undecided(..) => false,
+    };
+    &*inline.name == "data" && theirs.iter().all(is_base)
 }
 
 /// Whether an inline volume of a pod is that of a template: only the node, which the template does not know, may

@@ -86,8 +86,9 @@ fn the_workload_is_named_and_not_the_pods_that_it_makes() {
 #[test]
 fn a_helper_of_the_provisioner_that_makes_another_volume_is_the_provisioner() {
     const ROOT: &str = "/opt/local-path-provisioner";
+    const OTHER: &str = "pvc-9b1f02a7-f4e6-4ec4-8e0b-fc87ae581be5";
     let mut volume = volume();
-    volume["metadata"]["name"] = json!("pvc-1a");
+    volume["metadata"]["name"] = json!("pvc-1");
     volume["metadata"]["annotations"] =
         json!({"pv.kubernetes.io/provisioned-by": "rancher.io/local-path"});
     let provisioner = json!({
@@ -103,38 +104,66 @@ fn a_helper_of_the_provisioner_that_makes_another_volume_is_the_provisioner() {
     let named = |name: &str| {
         let mut pod = pod(name, SET, ROOT);
         pod["metadata"].as_object_mut().expect("it is one").remove("ownerReferences");
+        pod["spec"]["volumes"][0]["name"] = json!("data");
         pod
     };
-    let told = |pod: &Value, provisioner: &[Value]| {
-        let objects = [&volume, pod].into_iter().chain(provisioner);
-        let cluster = cluster_of(objects, [], &[]);
+    let told = |volume: &Value, objects: &[&Value]| {
+        let cluster = cluster_of([volume].into_iter().chain(objects.iter().copied()), [], &[]);
         let (settings, facts) = (Settings::default(), RefCell::default());
         let cx = Cx::new(&cluster, &settings, &facts);
-        let volume = cluster.volume_named("pvc-1a").expect("it is in there");
+        let volume = cluster.volume_named("pvc-1").expect("it is in there");
         neighbours(&cx, volume, &volume.places(), None).expect("all was read").found.len()
     };
-    let runs = [provisioner];
-    for other in ["helper-pod-create-pvc-2b", "helper-pod-delete-pvc-2b", "delete-pvc-2b"] {
-        assert_eq!(told(&named(other), &runs), 0, "{other}");
-        assert_eq!(told(&named(other), &[]), 1, "no provisioner runs beside {other}");
-        assert_eq!(told(&pod(other, SET, ROOT), &runs), 1, "a set made {other}");
+    let mut static_volume = volume.clone();
+    static_volume["metadata"] = json!({"name": "by-hand", "uid": SET});
+    static_volume["spec"]["local"]["path"] = json!("/opt/elsewhere");
+    for other in [
+        format!("helper-pod-create-{OTHER}"),
+        format!("helper-pod-delete-{OTHER}"),
+        format!("delete-{OTHER}"),
+    ] {
+        assert_eq!(told(&volume, &[&named(&other), &provisioner]), 0, "{other}");
+        assert_eq!(told(&volume, &[&named(&other)]), 1, "no provisioner runs beside {other}");
+        let of_set = pod(&other, SET, ROOT);
+        assert_eq!(told(&volume, &[&of_set, &provisioner]), 1, "a set made {other}");
     }
+    let known = named("helper-pod-delete-by-hand");
+    assert_eq!(told(&volume, &[&known, &provisioner, &static_volume]), 0);
     // Of this volume, of one that is called alike where the name is cut off, and of none.
     for its in [
-        "helper-pod-delete-pvc-1a",
+        "helper-pod-delete-pvc-1",
         "helper-pod-delete-pvc-",
         "helper-pod-delete-",
-        "helper-pod-delete-x-delete-pvc-1a",
+        "helper-pod-delete-x-delete-pvc-1",
+        "helper-pod-delete-by-hand",
         "debug",
-        "undelete-pvc-2b",
+        "rescue-delete-me",
+        "mysql-create-dump",
+        &format!("undelete-{OTHER}"),
+        &format!("helper-pod-create-{OTHER}0"),
     ] {
-        assert_eq!(told(&named(its), &runs), 1, "{its}");
+        assert_eq!(told(&volume, &[&named(its), &provisioner]), 1, "{its}");
     }
-    let mut elsewhere = named("helper-pod-create-pvc-2b");
-    elsewhere["metadata"]["namespace"] = json!("shop");
-    assert_eq!(told(&elsewhere, &runs), 1);
-    // It mounts the directory itself, and not that in which all are.
-    let mut inside = named("helper-pod-create-pvc-2b");
-    inside["spec"]["volumes"][0]["hostPath"]["path"] = json!(format!("{ROOT}/pvc-1"));
-    assert_eq!(told(&inside, &runs), 1);
+    let helper = named(&format!("helper-pod-create-{OTHER}"));
+    let with = |pointer: &str, value: &str| {
+        let mut helper = helper.clone();
+        *helper.pointer_mut(pointer).expect("it has that") = json!(value);
+        told(&volume, &[&helper, &provisioner])
+    };
+    assert_eq!(with("/metadata/namespace", "shop"), 1);
+    // It mounts the directory itself, one far above, and one that is no provisioner's.
+    assert_eq!(with("/spec/volumes/0/hostPath/path", &format!("{ROOT}/pvc-1")), 1);
+    assert_eq!(with("/spec/volumes/0/hostPath/path", "/"), 1);
+    assert_eq!(with("/spec/volumes/0/name", "backup"), 1);
+    // By a pathPattern the directory may be the one that the pod makes at this moment.
+    let mut patterned = volume.clone();
+    for path in ["shop/db", "pvc-10", "pvc-1-db"] {
+        patterned["spec"]["local"]["path"] = json!(format!("{ROOT}/{path}"));
+        let mut beside = helper.clone();
+        let parent = path.rsplit_once('/').map_or(String::new(), |it| format!("/{}", it.0));
+        beside["spec"]["volumes"][0]["hostPath"]["path"] = json!(format!("{ROOT}{parent}"));
+        assert_eq!(told(&patterned, &[&beside, &provisioner]), 1, "{path}");
+    }
+    patterned["spec"]["local"]["path"] = json!(format!("{ROOT}/pvc-1_shop_db"));
+    assert_eq!(told(&patterned, &[&helper, &provisioner]), 0);
 }

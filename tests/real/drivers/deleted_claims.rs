@@ -101,7 +101,7 @@ fn local_path_directory_is_destroyed_with_its_claim() {
     let folder = driver.folder(&on.read(&format!("pv/{volume}")));
     assert!(folder.is_dir());
     // A pod with which the provisioner makes another volume mounts the directory of all.
-    let helper = LocalPath::helper(&on.named("pvc"), &folder);
+    let helper = LocalPath::helper(&folder);
     world.cluster.create(&helper);
     let (effect, _) = delete(&on, &admin, &["--destroy-data"]);
     assert!(effect.contains(LocalPath::PROVISIONER), "{effect}");

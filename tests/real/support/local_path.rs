@@ -57,7 +57,8 @@ impl LocalPath {
     }
 
     /// A pod that the provisioner starts to make another volume beside this directory of node-1, and that goes on.
-    pub(crate) fn helper(volume: &str, beside: &Path) -> Value {
+    pub(crate) fn helper(beside: &Path) -> Value {
+        let volume = "pvc-9b1f02a7-f4e6-4ec4-8e0b-fc87ae581be5";
         let root = beside.parent().expect("because it is in one");
         json!({
             "apiVersion": "v1", "kind": "Pod",
