@@ -17,6 +17,7 @@ use crate::{
     },
     output::{
         format::{Format, FormatError},
+        order::SortError,
         repeated::RepeatedFlags,
     },
     rules,
@@ -363,6 +364,17 @@ pub fn secret(text: &str) -> Result<(String, String), String> {
 pub fn reconciler() -> impl TypedValueParser<Value = ReconcilerName> {
     PossibleValuesParser::new(ReconcilerName::ALL.map(ReconcilerName::name))
         .try_map(|name| ReconcilerName::parse(&name).ok_or("no such reconciler"))
+}
+
+/// Refuses a path of `--sort-by`.
+pub fn sort_refused(error: &SortError) -> Failure {
+    let hint = match error {
+        SortError::Nowhere { what, near, .. } => {
+            did_you_mean(near).or_else(|| Some(format!("`-o json` shows the fields of {what}s")))
+        }
+        SortError::Malformed(_) => None,
+    };
+    Failure::usage(format!("invalid --sort-by: {error}")).hint(hint)
 }
 
 /// Parses `-o` of a command that prints in these formats; `refusal` words the error for others, which it gets quoted.

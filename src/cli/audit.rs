@@ -26,7 +26,7 @@ use trend::{TrendArgs, refuse_page};
 
 use super::{
     Exit, Failure, Interrupt,
-    args::{ConnectionArgs, GapArgs},
+    args::{ConnectionArgs, GapArgs, sort_refused},
     clusters::DistinctArgs,
     collect::{Collected, collect},
     completion::{self, AUDITS, formats},
@@ -35,7 +35,7 @@ use super::{
     start, terminal,
 };
 use crate::{
-    model::{Settings, Severity, did_you_mean},
+    model::{Settings, Severity},
     output::{
         columns::Columns,
         comparison::{BaselineState, SavedReport},
@@ -43,7 +43,7 @@ use crate::{
         formats::{ExportFormat, ReportFrame},
         jsonpath::{RenderError, Template},
         lines::Paint,
-        order::{SortError, SortPath},
+        order::SortPath,
         publish::{self},
         repeated::RepeatedFlags,
         report::{Printer, ReportStyle},
@@ -225,15 +225,8 @@ impl AuditArgs {
     fn sort_path(&self) -> Result<Option<SortPath>, Failure> {
         let parse =
             if self.watch { SortPath::parse::<WireEvent> } else { SortPath::parse::<Finding> };
-        let refused = |error: SortError| {
-            let hint = match &error {
-                SortError::Nowhere { near, .. } => did_you_mean(near)
-                    .or_else(|| Some("`-o json` shows the fields of findings".to_owned())),
-                SortError::Malformed(_) => None,
-            };
-            Failure::usage(format!("invalid --sort-by: {error}")).hint(hint)
-        };
-        self.sort_by.as_deref().map(parse).transpose().map_err(refused)
+        let parse = |text| parse(text, "finding").map_err(|it| sort_refused(&it));
+        self.sort_by.as_deref().map(parse).transpose()
     }
 
     /// Returns the least severity that is shown, and refuses one that hides what `--fail-on` counts.

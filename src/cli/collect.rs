@@ -18,7 +18,7 @@ use std::{
 use futures::try_join;
 use indicatif::{ProgressBar, ProgressStyle};
 pub(super) use tell::{
-    gap_lines, gap_names, notes, tell, tell_gaps, tell_notes, tell_permissions, tell_read_again,
+    gap_lines, gap_names, notes, tell, tell_gaps, tell_notes, tell_read_again, tell_unread, unread,
     unread_inventories,
 };
 use tokio::sync::mpsc;

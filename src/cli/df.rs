@@ -6,22 +6,22 @@ use clap::Args;
 
 use super::{
     Exit, Failure,
-    args::{ConnectionArgs, GapArgs, format, namespace, scope},
-    collect::{Collected, collect, tell_notes},
+    args::{ConnectionArgs, GapArgs, format, namespace, scope, sort_refused},
+    collect::{Collected, collect, tell_notes, tell_unread, unread},
     completion::{ROWS, formats},
     named::{self, NamedObject},
-    reading::DumpSourceArgs,
+    reading::{DumpSourceArgs, standard_input_once},
     terminal,
-    unread::{tell_unread, unread},
 };
 use crate::{
     cluster::{Subject, Unseen},
     facts::{Fullness, fullness, used_by},
+    listings::NamedFile,
     model::{ClaimKey, Kind, Settings, Text, escape_control, program},
     output::{
         format::Format,
         list,
-        order::{SortError, SortPath},
+        order::SortPath,
         publish::{self, ReportOrigin},
         report::wrap,
         table::resource_name,
@@ -29,7 +29,7 @@ use crate::{
         wire::{API_VERSION, Gap, Source},
     },
     rules,
-    usage::{self, UsageFigures, UsageInput},
+    usage::{self, UsageFigures},
 };
 
 /// Arguments of `df`.
@@ -83,8 +83,14 @@ impl DfArgs {
                 format!("df does not print {it}; its formats are table, wide, json, yaml and name")
             },
         )?;
-        let sort_by = self.sort_path()?;
+        let parse =
+            |text| SortPath::parse::<ClaimUsage>(text, "claim").map_err(|it| sort_refused(&it));
+        let sort_by = self.sort_by.as_deref().map(parse).transpose()?;
         let named = self.names.iter().map(|it| claim(it)).collect::<Result<Vec<_>, _>>()?;
+        if !named.is_empty() && self.namespaces.len() > 1 {
+            return Err(Failure::usage("several namespaces are given for the named claims")
+                .hint(Some("name each claim as pvc/NAMESPACE/NAME")));
+        }
         let namespaces = if named.is_empty() { &*self.namespaces } else { &[] };
         let mut settings = Settings {
             scope: scope(namespaces.iter().map(String::as_str), self.selector.as_deref())?,
@@ -100,8 +106,7 @@ impl DfArgs {
         for object in &named {
             let key = object.key(&collected.intake.cluster, place.as_deref())?;
             if collected.intake.cluster.subject(&key).is_none() {
-                let told = format!("no {key} in {}", collected.this_place());
-                return Err(Failure::error(anyhow::anyhow!("{}", escape_control(&told))));
+                return Err(named::not_found(&collected.intake.cluster, &key));
             }
             settings.scope.objects.insert(key);
         }
@@ -116,27 +121,10 @@ impl DfArgs {
         Ok(self.gaps.settle(if is_whole { Exit::Done } else { Exit::Incomplete }))
     }
 
-    fn sort_path(&self) -> Result<Option<SortPath>, Failure> {
-        let parse = |text: &str| {
-            SortPath::parse::<ClaimUsage>(text).map_err(|error| {
-                let near = match &error {
-                    SortError::Nowhere { near, .. } => near.first().cloned(),
-                    SortError::Malformed(_) => None,
-                };
-                let told = format!("--sort-by: {}", error.to_string().replace("finding", "claim"));
-                Failure::usage(told).hint(near.map(|it| format!("did you mean {it}?")))
-            })
-        };
-        self.sort_by.as_deref().map(parse).transpose()
-    }
-
     /// Reads the files. One that cannot be read is a gap beside others.
     fn figures(&self) -> Result<ReadFigures, Failure> {
-        let inputs: Vec<_> = self.usage.iter().map(|it| UsageInput::parse(it)).collect();
-        let of_dumps = self.dump.files().iter().filter(|it| it.as_os_str() == "-").count();
-        if inputs.iter().filter(|it| it.is_stdin()).count() + of_dumps > 1 {
-            return Err(Failure::usage("standard input is one file: name - once"));
-        }
+        let inputs: Vec<_> = self.usage.iter().map(|it| NamedFile::parse(it)).collect();
+        standard_input_once(&inputs, self.dump.files())?;
         let mut read = ReadFigures::default();
         let gap = |reason: String| Gap {
             cluster: None,
@@ -145,27 +133,27 @@ impl DfArgs {
             reason,
             ids: Vec::new(),
         };
+        let hint = "kubectl storage explain usage prints the commands whose answers are read";
+        let refused = |error| Failure::error(error).hint(Some(hint.to_owned()));
+        let mut broken = Vec::new();
         for input in &inputs {
             match usage::read(input) {
                 Ok(file) => {
-                    let warnings = file.warnings.iter().map(|it| {
-                        gap(format!(
-                            "{} is partial, its source says: {}",
-                            file.name,
-                            escape_control(it)
-                        ))
-                    });
-                    read.gaps.extend(warnings);
-                    read.figures.add(file);
+                    let partial = |it: &String| {
+                        let told = escape_control(it);
+                        gap(format!("{} is partial, its source says: {told}", file.name))
+                    };
+                    read.gaps.extend(file.warnings.iter().map(partial));
+                    read.figures.add(file).map_err(refused)?;
                 }
-                Err(error) if inputs.len() == 1 => {
-                    let hint =
-                        "kubectl storage explain usage prints the commands whose answers are read";
-                    return Err(Failure::error(error).hint(Some(hint.to_owned())));
-                }
-                Err(error) => read.gaps.push(gap(format!("{:#}", anyhow::Error::new(error)))),
+                Err(error) => broken.push(error),
             }
         }
+        if broken.len() == inputs.len() && !broken.is_empty() {
+            return Err(refused(broken.swap_remove(0)));
+        }
+        let broken = broken.into_iter().map(|it| gap(format!("{:#}", anyhow::Error::new(it))));
+        read.gaps.extend(broken);
         Ok(read)
     }
 

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Failure;
+use super::{Failure, reading::standard_input_once};
 use crate::{
     facts::{Inventory, InventoryWords},
-    listings::{self, Disk, ListingError, ListingInput},
+    listings::{self, Disk, ListingError, ListingInput, NamedFile},
     model::{Text, escape_control},
 };
 
@@ -56,17 +56,9 @@ impl InventoryArgs {
     /// # Errors
     /// When standard input is named twice, or a file does not exist.
     pub(in crate::cli) fn files(&self, dumps: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-        let inputs = self.inputs();
-        let is_stdin = |it: &&PathBuf| {
-            let it = it.to_string_lossy();
-            it == "-" || it.ends_with("=-")
-        };
-        let of_stdin = inputs.iter().filter(|it| it.path().is_none()).count();
-        if of_stdin > 1 || (of_stdin > 0 && dumps.iter().any(|it| is_stdin(&it))) {
-            return Err(Failure::usage("standard input is one file: name - once"));
-        }
-        let paths: Vec<_> =
-            inputs.iter().filter_map(ListingInput::path).map(PathBuf::from).collect();
+        let files: Vec<_> = self.inputs().into_iter().map(|it| it.file).collect();
+        standard_input_once(&files, dumps)?;
+        let paths: Vec<_> = files.iter().filter_map(NamedFile::path).map(PathBuf::from).collect();
         // Told before a cluster is read for minutes; of several, each is a gap.
         if let [path] = &*paths {
             std::fs::metadata(path).map_err(|error| {

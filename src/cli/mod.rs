@@ -24,7 +24,6 @@ mod reading;
 mod start;
 mod table;
 mod terminal;
-mod unread;
 mod version;
 mod watch;
 mod writing;

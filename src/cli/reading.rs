@@ -17,6 +17,7 @@ use super::{
 use crate::{
     dump::Input,
     facts::quoted,
+    listings::NamedFile,
     model::{Kind, Settings, Text, Threshold, Time, escape_control, parse_time},
     output::wire::Source,
 };
@@ -138,6 +139,22 @@ impl DumpSourceArgs {
         let complete: Vec<_> = complete.map(str::to_owned).collect();
         let dumps = dumps(connection, &self.filename, taken_at, &complete)?;
         Ok((dumps, Source::Dump))
+    }
+}
+
+/// Holds that standard input is named once, among files that are read beside these dumps.
+///
+/// # Errors
+/// When it is named twice.
+pub(super) fn standard_input_once(files: &[NamedFile], dumps: &[PathBuf]) -> Result<(), Failure> {
+    let is_stdin = |it: &PathBuf| {
+        let it = it.to_string_lossy();
+        it == "-" || it.ends_with("=-")
+    };
+    let of_stdin = files.iter().filter(|it| it.path().is_none()).count();
+    match of_stdin > 1 || (of_stdin > 0 && dumps.iter().any(is_stdin)) {
+        true => Err(Failure::usage("standard input is one file: name - once")),
+        false => Ok(()),
     }
 }
 

@@ -10,8 +10,8 @@ use super::in_use::{claim_workloads, pod_users, template_of};
 use crate::{
     cluster::{Cx, Placed as _, Seen},
     drivers::Place,
-    model::{Bytes, Claim, Kind, Text, Time, Volume, VolumeSource},
-    usage::{UsageFigures, UsageHistory, VolumeFigures},
+    model::{Bytes, Claim, ClaimRef, Kind, Text, Time, Volume, VolumeSource},
+    usage::{UsageFigures, UsageHistory, VolumeFigures, VolumeMeasure, differ},
 };
 
 /// Fullness of the volume of a claim.
@@ -65,6 +65,10 @@ fn percent(part: u64, whole: u64) -> u64 {
 
 /// Largest difference of measurements that count as made at one time.
 const SAME_TIME: chrono::Duration = chrono::Duration::minutes(10);
+/// How much later than the view of the cluster a measurement may be: until then, claims come and go.
+const MOST_AHEAD: chrono::Duration = chrono::Duration::hours(1);
+/// Least part of a file system that is used or available, in per cent: ext4 reserves 5, on small disks up to 10.
+const LEAST_TOLD: u128 = 80;
 
 /// Judges how full the volume of a claim is.
 ///
@@ -74,15 +78,19 @@ pub(crate) fn fullness(cx: &Cx, claim: &Claim, figures: &UsageFigures) -> Seen<F
     let unknown = |why: &'static str| Ok(Fullness::Unknown(Cow::Borrowed(why)));
     let Some(name) = &claim.volume_name else { return unknown("not bound") };
     let Some(volume) = cx.volume(name)? else { return unknown("its volume is gone") };
+    let is_its = |it: &ClaimRef| it.key == claim.key();
+    if volume.claim_ref.as_ref().is_some_and(|it| !is_its(it)) {
+        return unknown("its volume is another claim's");
+    }
     if volume.access.is_block || claim.access.is_block {
         return unknown("block");
     }
     let all = figures.of(&claim.key());
     let created = claim.metadata.created;
     let is_earlier =
-        |it: &&VolumeFigures| it.at.zip(created).is_some_and(|(at, created)| at < created);
+        |it: &&VolumeFigures| it.at().zip(created).is_some_and(|(at, created)| at < created);
     let own: Vec<_> = all.iter().filter(|it| !is_earlier(it)).collect();
-    let Some(newest) = own.iter().copied().max_by_key(|it| it.at) else {
+    if own.is_empty() {
         if !all.is_empty() {
             return unknown("of an earlier claim");
         }
@@ -91,27 +99,30 @@ pub(crate) fn fullness(cx: &Cx, claim: &Claim, figures: &UsageFigures) -> Seen<F
         }
         let runs = pod_users(cx, claim)?.iter().any(|it| !it.pod.is_finished());
         return unknown(if runs { "not in the figures" } else { "not mounted" });
+    }
+    let systems: Vec<_> = own.iter().filter_map(|it| file_system(it)).collect();
+    let Some(mut system) = systems.iter().max_by_key(|it| it.at).cloned() else {
+        return unknown("not told by its driver");
     };
-    let is_of_same_time = |it: &&&VolumeFigures| match (it.at, newest.at) {
-        (Some(at), Some(newest)) => newest - at <= SAME_TIME,
-        _ => true,
+    if system.at.zip(cx.clock()).is_some_and(|(at, now)| at - now > MOST_AHEAD) {
+        return unknown("measured after the view");
+    }
+    let contradicts = |it: &FileSystem| {
+        let is_of_same_time = it.at.zip(system.at).is_none_or(|(one, at)| at - one <= SAME_TIME);
+        let whole = it.capacity.max(system.capacity);
+        is_of_same_time
+            && (differ(it.capacity, system.capacity, whole)
+                || differ(it.available, system.available, whole))
     };
-    let contradicts = |it: &&VolumeFigures| {
-        let [one, other] = [it.capacity.unwrap_or_default(), newest.capacity.unwrap_or_default()];
-        one.abs_diff(other) > one.max(other) / 10
-    };
-    if own.iter().filter(is_of_same_time).any(contradicts) {
+    if own.iter().any(|it| it.contradicts) || systems.iter().any(contradicts) {
         return unknown("contradicting");
     }
-    let Some(mut system) = file_system(newest) else { return unknown("not told by its driver") };
     if system.history.since.zip(created).is_some_and(|(since, created)| since < created) {
         // It is that of an earlier claim of this name as well.
         system.history = UsageHistory::default();
     }
     let is_resized = claim.resize_status.as_deref().is_some_and(|it| !it.is_empty())
-        || ["Resizing", "FileSystemResizePending"]
-            .iter()
-            .any(|it| claim.condition(it).is_some_and(|it| it.holds));
+        || ["Resizing", "FileSystemResizePending"].iter().any(|it| claim.condition(it).is_some());
     if is_resized {
         return unknown("expansion under way");
     }
@@ -121,7 +132,7 @@ pub(crate) fn fullness(cx: &Cx, claim: &Claim, figures: &UsageFigures) -> Seen<F
     // In tenths: a file system has less than its disk, and rounding of drivers may give a little more.
     let tenths = u128::from(system.capacity) * 10;
     let size = u128::from(size);
-    if tenths > size * 11 || is_directory_of_several(volume, figures, &system) {
+    if tenths > size * 11 || is_share(volume, figures, &system) {
         return Ok(Fullness::Shared(system));
     }
     match tenths < size * 5 {
@@ -130,26 +141,50 @@ pub(crate) fn fullness(cx: &Cx, claim: &Claim, figures: &UsageFigures) -> Seen<F
     }
 }
 
-/// Returns the file system in figures; `None` where the kubelet wrote what it does not know as nothing.
+/// Returns the file system in figures; `None` where the kubelet wrote what it does not know as nothing: what is used and
+/// available is not the whole then, of which only a part is reserved.
 fn file_system(figures: &VolumeFigures) -> Option<FileSystem> {
-    let (available, used) = (figures.available?, figures.used?);
-    let is_known = used > 0 || available > 0;
-    let inodes = figures.inodes_used.zip(figures.inodes).filter(|(_, all)| *all > 0);
+    let bytes = [VolumeMeasure::Capacity, VolumeMeasure::Available, VolumeMeasure::Used];
+    let [capacity, available, used] = bytes.map(|it| figures.get(it));
+    let (capacity, available, used) = (capacity.filter(|it| *it > 0)?, available?, used?);
+    let at = figures.at();
+    let is_together = |it: VolumeMeasure| {
+        figures.at_of(it).zip(at).is_none_or(|(one, at)| (one - at).abs() <= SAME_TIME)
+    };
+    let told = u128::from(used) + u128::from(available);
+    let whole = u128::from(capacity);
+    // In hundredths. Ceph and ZFS may tell a little more than the whole.
+    if told * 100 < whole * LEAST_TOLD
+        || told * 100 > whole * 101
+        || used == 0
+        || !bytes.into_iter().all(is_together)
+    {
+        return None;
+    }
+    // Those that are not told any more are not of this time.
+    let of = |it| figures.get(it).filter(|number| *number > 0 && is_together(it));
+    let inodes = of(VolumeMeasure::InodesUsed).zip(of(VolumeMeasure::Inodes));
     Some(FileSystem {
-        capacity: figures.capacity.filter(|it| *it > 0 && is_known)?,
+        capacity,
         available,
         used,
         inodes: inodes.filter(|(used, all)| used <= all),
-        at: figures.at,
+        at,
         node: figures.node.clone(),
         history: figures.history.clone(),
     })
 }
 
-/// Whether a volume is a directory, and another claim reports the very same file system.
-fn is_directory_of_several(volume: &Volume, figures: &UsageFigures, system: &FileSystem) -> bool {
-    let is_directory = !volume.places().iter().any(Place::is_device);
-    is_directory && figures.alike(system.capacity, system.available) > 1
+/// Whether what is used in the file system of a volume need not be of its claim: a directory that its provisioner made
+/// on a node or a server beside others, or one whose file system another claim reports.
+fn is_share(volume: &Volume, figures: &UsageFigures, system: &FileSystem) -> bool {
+    if volume.places().iter().any(Place::is_device) {
+        return false;
+    }
+    let is_made = volume.is_dynamic() && !matches!(volume.source, VolumeSource::Csi { .. });
+    let is_nfs = volume.drivers().any(|it| ["nfs", "nfs.csi.k8s.io"].contains(&it))
+        || matches!(&volume.source, VolumeSource::InTree(source) if &**source == "nfs");
+    is_made || is_nfs || figures.are_alike(system.capacity, system.available)
 }
 
 /// Returns who uses a claim, in a word or two: its workload, the number of its pods, or `nothing`.
@@ -199,7 +234,12 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{model::Settings, objects::whole_cluster::cluster_of, usage::figures_of};
+    use crate::{
+        cluster::{Change, Dirty},
+        model::{Settings, parse_day},
+        objects::whole_cluster::cluster_of,
+        usage::figures_of,
+    };
 
     const GI: u64 = 1 << 30;
 
@@ -236,7 +276,9 @@ mod tests {
     }
 
     fn judged(claim: &Value, volume: &Value, figures: &str) -> String {
-        let cluster = cluster_of([claim, volume], [], &[]);
+        let mut cluster = cluster_of([claim, volume], [], &[]);
+        let now = parse_day("2026-06-01").expect("it is a day");
+        cluster.apply(Change::Clock(now), &mut Dirty::default());
         let (settings, facts) = (Settings::default(), RefCell::default());
         let cx = Cx::new(&cluster, &settings, &facts);
         let (_, claim) = cluster.claims().next().expect("there is one");
@@ -259,29 +301,46 @@ mod tests {
             (own([10 * GI, GI, 8 * GI]), "89%"),
             (own([10 * GI, 0, 9 * GI]), "100%"),
             (own([10 * GI, 10 * GI, 1]), "1%"),
-            (own([5 * GI, GI, GI]), "50%"),
+            (own([5 * GI, GI, 4 * GI]), "80%"),
             // What is not known is written as 0, or as the largest number.
             (own([0, 0, 0]), "not told by its driver"),
             (own([10 * GI, 0, 0]), "not told by its driver"),
             (own([10 * GI, u64::MAX, 0]), "not told by its driver"),
             (own([10 * GI, GI, u64::MAX]), "not told by its driver"),
             (own([u64::MAX, GI, GI]), "not told by its driver"),
+            // What is missing is written as 0: neither full nor empty. What is reserved is little.
+            (own([10 * GI, 0, GI]), "not told by its driver"),
+            (own([10 * GI, 3 * GI, 0]), "not told by its driver"),
+            (own([10 * GI, 10 * GI, 0]), "not told by its driver"),
+            (own([10 * GI, 300 * GI, GI]), "not told by its driver"),
+            (own([10 * GI, 2 * GI, 6 * GI]), "75%"),
             // The whole file system of a share, and one that has not grown yet.
-            (own([12 * GI, GI, GI]), "shared 12"),
-            (own([4 * GI, GI, GI]), "smaller than its volume"),
+            (own([12 * GI, GI, 11 * GI]), "shared 12"),
+            (own([4 * GI, GI, 3 * GI]), "smaller than its volume"),
             (measured("db", "n1", full, "2026-04-30T00:00:00Z"), "of an earlier claim"),
             (measured("other", "n1", full, NOW), "not mounted"),
             (
-                measured("db", "n1", full, NOW) + &measured("db", "n2", [20 * GI, GI, GI], NOW),
+                measured("db", "n1", full, NOW)
+                    + &measured("db", "n2", [20 * GI, GI, 19 * GI], NOW),
                 "contradicting",
             ),
+            (
+                measured("db", "n1", full, NOW) + &measured("db", "n2", [10 * GI, 9 * GI, GI], NOW),
+                "contradicting",
+            ),
+            // One of two nodes knows nothing.
+            (measured("db", "n1", full, NOW) + &measured("db", "n2", [0, 0, 0], NOW), "90%"),
+            (measured("db", "n1", full, "2026-08-01T00:00:00Z"), "measured after the view"),
             // The newer of two nodes counts, and what an earlier claim left is none.
             (
                 measured("db", "n1", full, "2026-05-02T00:00:00Z")
                     + &measured("db", "n2", [10 * GI, 5 * GI, 5 * GI], NOW),
                 "50%",
             ),
-            (measured("db", "n1", [20 * GI, GI, GI], "2026-04-30T00:00:00Z") + &own(full), "90%"),
+            (
+                measured("db", "n1", [20 * GI, GI, 19 * GI], "2026-04-30T00:00:00Z") + &own(full),
+                "90%",
+            ),
         ] {
             assert_eq!(told(&figures), expected, "{figures}");
         }
@@ -293,6 +352,19 @@ mod tests {
         directory["spec"]["local"] = json!({"path": "/mnt/data/db"});
         assert_eq!(judged(&claim(), &directory, &twice), "shared 10");
         assert_eq!(judged(&claim(), &directory, &own(full)), "90%");
+        // A claim that two nodes mount is one claim; what a provisioner makes lies beside others.
+        let on_two = own(full) + &measured("db", "n2", full, NOW);
+        assert_eq!(judged(&claim(), &directory, &on_two), "90%");
+        directory["metadata"]["annotations"] =
+            json!({"pv.kubernetes.io/provisioned-by": "rancher.io/local-path"});
+        assert_eq!(judged(&claim(), &directory, &own(full)), "shared 10");
+        let mut share = volume();
+        share["spec"]["csi"] = Value::Null;
+        share["spec"]["nfs"] = json!({"server": "10.0.0.2", "path": "/export/a"});
+        assert_eq!(judged(&claim(), &share, &own(full)), "shared 10");
+        let mut others = volume();
+        others["spec"]["claimRef"]["name"] = json!("other");
+        assert_eq!(judged(&claim(), &others, &own(full)), "its volume is another claim's");
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub(crate) use found::{Listing, ListingError};
 pub(crate) use providers::{is_one_provider, provider};
 #[cfg(test)]
 pub(crate) use read::unpacked;
-pub(crate) use read::{ListingInput, Opened, open, read};
+pub(crate) use read::{ListingInput, NamedFile, Opened, read};
 pub(crate) use shape::uid_of_name;
 
 use crate::drivers::{Place, Reference, used};

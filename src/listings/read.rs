@@ -18,11 +18,46 @@ use super::{
 };
 use crate::model::{ClaimKey, Text, escape_control, migrated_driver};
 
+/// A file that the user named, or standard input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedFile(Option<PathBuf>);
+
+impl NamedFile {
+    /// Parses `FILE` or `-`.
+    pub(crate) fn parse(text: &str) -> Self {
+        Self((text != "-").then(|| text.into()))
+    }
+
+    /// Returns the path; `None` for standard input.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.0.as_deref()
+    }
+
+    /// Returns the name by which messages call it.
+    pub(crate) fn name(&self) -> String {
+        match &self.0 {
+            Some(path) => escape_control(&path.display().to_string()).into_owned(),
+            None => "standard input".to_owned(),
+        }
+    }
+
+    /// Opens it, plain or as gzip.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or its beginning not be read.
+    pub(crate) fn open(&self) -> io::Result<Opened<'static>> {
+        unpacked(match &self.0 {
+            Some(path) => Box::new(File::open(path)?),
+            None => Box::new(io::stdin().lock()),
+        })
+    }
+}
+
 /// A listing that is to be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListingInput {
-    /// The file; `None` for standard input.
-    path: Option<PathBuf>,
+    /// The file.
+    pub(crate) file: NamedFile,
     /// The pool whose images it has.
     pool: Option<Text>,
 }
@@ -31,37 +66,12 @@ impl ListingInput {
     /// Parses `FILE`, `-` or `rbd:POOL=FILE`.
     pub(crate) fn parse(text: &str) -> Self {
         let of_pool = text.strip_prefix("rbd:").and_then(|it| it.split_once('='));
-        let (pool, path) = match of_pool {
-            Some((pool, path)) => (Some(pool.into()), path),
+        let (pool, file) = match of_pool {
+            Some((pool, file)) => (Some(pool.into()), file),
             None => (None, text),
         };
-        Self { path: (path != "-").then(|| path.into()), pool }
+        Self { file: NamedFile::parse(file), pool }
     }
-
-    /// Returns the file; `None` for standard input.
-    pub(crate) fn path(&self) -> Option<&Path> {
-        self.path.as_deref()
-    }
-
-    /// Returns the name by which messages call it.
-    pub(crate) fn name(&self) -> String {
-        match &self.path {
-            Some(path) => escape_control(&path.display().to_string()).into_owned(),
-            None => "standard input".to_owned(),
-        }
-    }
-}
-
-/// Opens a file, or standard input, plain or as gzip.
-///
-/// # Errors
-/// When it cannot be opened, or its beginning not be read.
-pub(crate) fn open(path: Option<&Path>) -> io::Result<Opened<'static>> {
-    let content: Box<dyn Read> = match path {
-        Some(path) => Box::new(File::open(path)?),
-        None => Box::new(io::stdin().lock()),
-    };
-    unpacked(content)
 }
 
 /// Content as it is to be read, and its first byte that is no white space.
@@ -87,7 +97,7 @@ pub(crate) fn unpacked<'a>(content: Box<dyn Read + 'a>) -> io::Result<Opened<'a>
 /// # Errors
 /// When it cannot be read to its end, is no listing that is known, or a row of it is wrong.
 pub(crate) fn read(input: &ListingInput, each: EachDisk<'_>) -> Result<Listing, ListingError> {
-    read_from(open(input.path()), input.name(), input.pool.clone(), each)
+    read_from(input.file.open(), input.file.name(), input.pool.clone(), each)
 }
 
 fn read_from(

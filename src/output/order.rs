@@ -10,19 +10,21 @@ use thiserror::Error;
 use super::jsonpath::{JsonPath, RenderError, TemplateError};
 use crate::model::{Severity, nearest, parse_duration, parse_quantity, parse_time};
 
-/// A path by which findings are sorted.
+/// A path by which findings, or claims, are sorted.
 #[derive(Debug)]
 pub struct SortPath(JsonPath);
 
-/// Reason for which findings cannot be sorted by a path.
+/// Reason for which nothing can be sorted by a path.
 #[derive(Debug, Error)]
 pub enum SortError {
     /// The text is no path.
     #[error(transparent)]
     Malformed(#[from] TemplateError),
     /// The path leads to nothing in any finding.
-    #[error("no finding has {path}")]
+    #[error("no {what} has {path}")]
     Nowhere {
+        /// What is sorted.
+        what: &'static str,
         /// The fields of the path.
         path: String,
         /// Similar paths, one of which may be meant.
@@ -31,11 +33,11 @@ pub enum SortError {
 }
 
 impl SortPath {
-    /// Parses a path into values of a type.
+    /// Parses a path into values of a type; `what` is their name in messages.
     ///
     /// # Errors
     /// When it is no path, or the schema of the type has none like it.
-    pub fn parse<T: JsonSchema>(text: &str) -> Result<Self, SortError> {
+    pub fn parse<T: JsonSchema>(text: &str, what: &'static str) -> Result<Self, SortError> {
         let path = JsonPath::parse(text)?;
         let schema = schemars::schema_for!(T).to_value();
         let mut known = Vec::new();
@@ -52,7 +54,7 @@ impl SortPath {
             let ends = known.into_iter().filter(|it| it.rsplit('.').next() == Some(last));
             near.extend(ends.min_by_key(String::len));
         }
-        Err(SortError::Nowhere { path: typed, near })
+        Err(SortError::Nowhere { what, path: typed, near })
     }
 
     /// Sorts by what the path finds: the worst severity, the smallest quantity or number, the shortest duration and
@@ -187,7 +189,7 @@ mod tests {
             ".verdict.state",
             ".remedy.command",
         ] {
-            assert!(SortPath::parse::<Finding>(path).is_ok(), "{path}");
+            assert!(SortPath::parse::<Finding>(path, "finding").is_ok(), "{path}");
         }
         for (path, meant) in [
             (".severty", Some(".severity")),
@@ -197,12 +199,15 @@ mod tests {
             (".nonsense", None),
             (".time", None),
         ] {
-            let error = SortPath::parse::<Finding>(path).expect_err(path);
+            let error = SortPath::parse::<Finding>(path, "finding").expect_err(path);
             let SortError::Nowhere { near, .. } = error else { panic!("{path}: {error}") };
             assert_eq!(near.first().map(String::as_str), meant, "{path}");
         }
-        assert!(SortPath::parse::<FindingEvent>(".time").is_ok());
-        assert!(SortPath::parse::<FindingEvent>(".severity").is_ok());
-        assert!(matches!(SortPath::parse::<Finding>(".a[x]"), Err(SortError::Malformed(_))));
+        assert!(SortPath::parse::<FindingEvent>(".time", "finding").is_ok());
+        assert!(SortPath::parse::<FindingEvent>(".severity", "finding").is_ok());
+        assert!(matches!(
+            SortPath::parse::<Finding>(".a[x]", "finding"),
+            Err(SortError::Malformed(_))
+        ));
     }
 }

@@ -167,6 +167,7 @@ pub(crate) fn claim(
 fn file_system(system: &FileSystem, now: Option<Time>) -> FileSystemUsage {
     let (inodes_used, inodes) = system.inodes.unzip();
     let whole = |seconds: f64| format!("{seconds:.0}").parse().ok();
+    let age = system.at.zip(now).map(|(at, now)| (now - at).num_seconds().max(0));
     FileSystemUsage {
         capacity_bytes: system.capacity,
         available_bytes: system.available,
@@ -176,11 +177,15 @@ fn file_system(system: &FileSystem, now: Option<Time>) -> FileSystemUsage {
         inodes_used,
         inodes_used_percent: system.inodes_percent(),
         measured_at: system.at.as_ref().map(format_time),
-        age_seconds: system.at.zip(now).map(|(at, now)| (now - at).num_seconds().max(0)),
+        age_seconds: age,
         node: system.node.as_ref().map(ToString::to_string),
         since: system.history.since.as_ref().map(format_time),
         peak_used_bytes: system.history.peak,
-        full_in_seconds: system.history.full_in(system.available).and_then(whole),
+        full_in_seconds: system
+            .history
+            .full_in(system.available)
+            .filter(|_| age.is_some_and(|it| it <= FRESH) && system.available > 0)
+            .and_then(whole),
     }
 }
 
@@ -219,11 +224,12 @@ impl ClaimUsage {
         words.join(", ")
     }
 
-    fn cells(&self, is_wide: bool) -> Vec<String> {
+    /// Returns the cells of [`COLUMNS`].
+    fn cells(&self) -> [String; 8] {
         let dash = || "-".to_owned();
         let own = self.file_system.as_ref().filter(|_| self.state == "measured");
         let percent = |it: Option<u64>| it.map_or_else(dash, |it| format!("{it}%"));
-        let mut cells = vec![
+        [
             self.object.namespace.clone().unwrap_or_default(),
             self.object.name.clone(),
             self.size.clone().unwrap_or_else(dash),
@@ -232,28 +238,25 @@ impl ClaimUsage {
             percent(own.and_then(|it| it.inodes_used_percent)),
             self.storage_class.clone().unwrap_or_else(dash),
             self.used_by.clone().unwrap_or_else(|| "?".to_owned()),
-        ];
-        if is_wide {
-            let system = self.file_system.as_ref();
-            cells.extend([
-                self.volume.clone().unwrap_or_else(dash),
-                self.driver.clone().unwrap_or_else(dash),
-                system.and_then(|it| it.node.clone()).unwrap_or_else(dash),
-                system.and_then(|it| it.measured_at.clone()).unwrap_or_else(dash),
-            ]);
-        }
-        cells.push(self.note());
-        cells
+        ]
     }
-}
 
-impl ClaimUsage {
+    /// Returns the cells of [`WIDE`].
+    fn wide_cells(&self) -> [String; 4] {
+        let system = self.file_system.as_ref();
+        [
+            self.volume.clone(),
+            self.driver.clone(),
+            system.and_then(|it| it.node.clone()),
+            system.and_then(|it| it.measured_at.clone()),
+        ]
+        .map(|it| it.unwrap_or_else(|| "-".to_owned()))
+    }
+
     /// Prints the claim in two lines, where its names leave no room for columns.
     fn print_stacked(&self, out: &mut dyn io::Write, width: usize) -> io::Result<()> {
-        let cells = self.cells(false);
-        let [namespace, name, size, free, used, inodes, class, users, note] = &*cells else {
-            return Ok(());
-        };
+        let [namespace, name, size, free, used, inodes, class, users] = &self.cells();
+        let note = self.note();
         let shown = |text: &str| bounded(&escape_control(text), LONGEST_NAME);
         let named =
             format!("{}/{}, {}, {}", shown(namespace), shown(name), shown(class), shown(users));
@@ -264,7 +267,7 @@ impl ClaimUsage {
             }
         }
         if !note.is_empty() {
-            numbers = format!("{numbers}; {}", escape_control(note));
+            numbers = format!("{numbers}; {}", escape_control(&note));
         }
         for line in broken(&named, width) {
             writeln!(out, "{line}")?;
@@ -346,7 +349,12 @@ pub(crate) fn print(
     let style = TableStyle { headers, width: None, escape: readable };
     let mut table = TextTable::new(out, &names, style);
     for claim in claims {
-        table.row(claim.cells(is_wide))?;
+        let mut cells = claim.cells().to_vec();
+        if is_wide {
+            cells.extend(claim.wide_cells());
+        }
+        cells.push(claim.note());
+        table.row(cells)?;
     }
     table.finish()
 }
@@ -363,26 +371,20 @@ fn print_screen(
     headers: bool,
 ) -> io::Result<()> {
     let shown = |cell: String| bounded(&escape_control(&cell), LONGEST_NAME);
-    let row = |it: &ClaimUsage| it.cells(false).into_iter().map(shown).collect();
-    let mut rows: Vec<Vec<String>> = claims.iter().map(row).collect();
-    if headers {
-        let names = COLUMNS.iter().chain(&["NOTE"]);
-        rows.insert(0, names.map(ToString::to_string).collect());
-    }
-    let widest = |column: usize| rows.iter().map(|row| row[column].width()).max();
+    let row = |it: &ClaimUsage| (it.cells().map(shown), shown(it.note()));
+    let head = (COLUMNS.map(str::to_owned), "NOTE".to_owned());
+    let rows: Vec<_> = headers.then_some(head).into_iter().chain(claims.iter().map(row)).collect();
+    let widest = |column: usize| rows.iter().map(|it| it.0[column].width()).max();
     let widths: Vec<_> = (0..COLUMNS.len()).map(|it| widest(it).unwrap_or_default()).collect();
     let start: usize = widths.iter().map(|it| it + 1).sum();
     if start > width {
-        let stacked = claims.iter().try_for_each(|it| it.print_stacked(out, width));
-        return stacked;
+        return claims.iter().try_for_each(|it| it.print_stacked(out, width));
     }
-    for row in &rows {
-        let (note, cells) = row.split_last().expect("because NOTE is a column");
+    for (cells, note) in &rows {
         let mut line = String::new();
         for (cell, width) in cells.iter().zip(&widths) {
-            let gap = width + 1 - cell.width();
             line.push_str(cell);
-            line.extend(std::iter::repeat_n(' ', gap));
+            line.extend(std::iter::repeat_n(' ', width + 1 - cell.width()));
         }
         let room = width.saturating_sub(start);
         let (indent, room) =

@@ -26,6 +26,7 @@ pub(super) fn read_text(
             return Ok(());
         }
         let text = String::from_utf8_lossy(&line);
+        found.is_of_kubelet |= text.starts_with("kubelet_");
         if text.starts_with(VolumeMeasure::PREFIX) {
             found.rows += 1;
             take(text.trim_end(), found).map_err(|why| MetricsError::Line { number, why })?;
@@ -51,8 +52,7 @@ fn take(line: &str, found: &mut FoundFigures) -> Result<(), String> {
     let at = at.transpose()?.and_then(|it| seconds(it / 1000.0));
     let Some(measure) = VolumeMeasure::of(name) else { return Ok(()) };
     let Some(figures) = found.figures_of(&labels)? else { return Ok(()) };
-    *measure.of_figures(figures) = measured(number);
-    figures.at = figures.at.max(at);
+    figures.take(measure, measured(number), at);
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! Development of a volume over time, in a few numbers.
 
+use super::rate;
 use crate::model::{Bytes, Time};
 
 /// What is kept of the samples of a volume.
@@ -38,7 +39,8 @@ impl UsageHistory {
 
     fn take_span(&mut self, samples: &[TimedBytes]) {
         if let [first, _, ..] = samples {
-            self.since = super::seconds(first.0);
+            let since = super::seconds(first.0);
+            self.since = self.since.into_iter().chain(since).min();
         }
     }
 
@@ -46,8 +48,7 @@ impl UsageHistory {
     /// and the volume fills by both.
     pub(crate) fn full_in(&self, available: Bytes) -> Option<f64> {
         let slower = self.of_week?.min(self.of_day?);
-        let available: f64 = available.to_string().parse().ok()?;
-        (slower > 0.0).then_some(available / slower)
+        (slower > 0.0).then(|| rate(available) / slower)
     }
 }
 
@@ -56,8 +57,7 @@ fn shrinking(samples: &[TimedBytes], span: f64) -> Option<f64> {
     let last = samples.last()?;
     let first = samples.iter().find(|it| it.0 >= last.0 - span)?;
     let covered = last.0 - first.0;
-    let [before, now] = [first.1, last.1].map(|it| it.to_string().parse::<f64>());
-    (covered >= COVERED * span).then_some((before.ok()? - now.ok()?) / covered)
+    (covered >= COVERED * span).then(|| (rate(first.1) - rate(last.1)) / covered)
 }
 
 #[cfg(test)]

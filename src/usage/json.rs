@@ -18,10 +18,10 @@ pub(super) type SeriesLabels = BTreeMap<String, String>;
 #[derive(Debug, Default)]
 pub(super) struct FoundFigures {
     pub(super) file: UsageFile,
-    /// Number of series, or of volumes of pods.
+    /// Number of series, of volumes of pods, or of lines.
     pub(super) rows: usize,
-    /// The value of each label whose name tells of clusters.
-    clusters: BTreeMap<String, String>,
+    /// Whether it is an answer of a kubelet: one whose node has no claims tells that.
+    pub(super) is_of_kubelet: bool,
     /// The node of a kubelet's answer.
     node: Option<Text>,
 }
@@ -52,14 +52,8 @@ impl FoundFigures {
         &mut self,
         labels: &SeriesLabels,
     ) -> Result<Option<&mut VolumeFigures>, String> {
-        for (label, value) in labels.iter().filter(|it| it.0.contains("cluster")) {
-            let first = self.clusters.entry(label.clone()).or_insert_with(|| value.clone());
-            if first != value {
-                let [first, value] = [first, value].map(|it| shorten(it, 60));
-                return Err(format!(
-                    "it is about several clusters: label {label} is \"{first}\" and \"{value}\"; query one of them"
-                ));
-            }
+        for (label, value) in labels {
+            self.file.figures.clusters.take(label, value)?;
         }
         // A scrape that does not honour labels calls those of the metric so.
         let label = |name: &str| {
@@ -83,16 +77,15 @@ impl FoundFigures {
         let Some(measure) = VolumeMeasure::of(name) else { return Ok(()) };
         let samples = series.value.into_iter().chain(series.values);
         let Some(figures) = self.figures_of(&series.metric)? else { return Ok(()) };
-        let samples: Vec<(f64, Option<u64>)> =
+        let mut samples: Vec<(f64, Option<u64>)> =
             samples.map(|it| (it.0, it.1.0.and_then(measured))).collect();
+        // Prometheus sorts them; what others merged may not be.
+        samples.sort_by(|a, b| a.0.total_cmp(&b.0));
         let Some((last, value)) = samples.last() else { return Ok(()) };
         let at = seconds(*last).ok_or_else(|| format!("{last} is no time"))?;
-        // Two that scrape the same tell the same twice.
-        if figures.at.is_some_and(|known| known > at) && measure.of_figures(figures).is_some() {
+        if !figures.take(measure, *value, Some(at)) {
             return Ok(());
         }
-        *measure.of_figures(figures) = *value;
-        figures.at = figures.at.max(Some(at));
         let known: Vec<TimedBytes> =
             samples.iter().filter_map(|(time, value)| Some((*time, (*value)?))).collect();
         match measure {
@@ -115,22 +108,22 @@ impl FoundFigures {
         let node = self.node.clone();
         let figures = self.file.figures.entry(key, node);
         // Each pod of a node tells of the volume.
-        if figures.at > at {
-            return Ok(());
+        for (measure, number) in [
+            (VolumeMeasure::Capacity, volume.capacity_bytes),
+            (VolumeMeasure::Available, volume.available_bytes),
+            (VolumeMeasure::Used, volume.used_bytes),
+            (VolumeMeasure::Inodes, volume.inodes),
+            (VolumeMeasure::InodesUsed, volume.inodes_used),
+        ] {
+            figures.take(measure, number.and_then(|it| it.0).and_then(measured), at);
         }
-        let number = |it: Option<MeasuredNumber>| it.and_then(|it| it.0).and_then(measured);
-        figures.at = at;
-        figures.capacity = number(volume.capacity_bytes);
-        figures.available = number(volume.available_bytes);
-        figures.used = number(volume.used_bytes);
-        figures.inodes = number(volume.inodes);
-        figures.inodes_used = number(volume.inodes_used);
         Ok(())
     }
 }
 
 /// A series of a vector or of a matrix.
 #[derive(Deserialize)]
+#[serde(expecting = "a series with its metric")]
 struct MetricSeries {
     metric: SeriesLabels,
     value: Option<TimedNumber>,
@@ -140,6 +133,7 @@ struct MetricSeries {
 
 /// A time in seconds since 1970, and a number.
 #[derive(Deserialize)]
+#[serde(expecting = "a time and a number")]
 struct TimedNumber(f64, MeasuredNumber);
 
 /// A number, which Prometheus writes as text; `None` for what is none, such as `NaN`.
@@ -232,14 +226,25 @@ impl<'de> Visitor<'de> for UsageAnswer<'_> {
                 }
                 "pods" => {
                     has_figures = true;
+                    self.0.is_of_kubelet = true;
                     fields.next_value_seed(AnswerRows { of: AnswerRow::Pod, found: self.0 })?;
                 }
                 "node" => {
                     let node: MeasuredNode = fields.next_value()?;
                     self.0.node = node.node_name.map(Text::from);
                 }
-                "warnings" => self.0.file.warnings.extend(fields.next_value::<Vec<String>>()?),
-                "error" => failed = Some(fields.next_value::<String>()?),
+                "warnings" => {
+                    let warnings = fields.next_value::<Option<Vec<String>>>()?.unwrap_or_default();
+                    self.0.file.warnings.extend(warnings.iter().map(|it| shorten(it, 200)));
+                }
+                // VictoriaMetrics.
+                "isPartial" => {
+                    let is_partial = fields.next_value::<Option<bool>>()?.unwrap_or_default();
+                    self.0.file.warnings.extend(is_partial.then(|| "isPartial".to_owned()));
+                }
+                "error" => {
+                    failed = fields.next_value::<Option<String>>()?.filter(|it| !it.is_empty());
+                }
                 _ => {
                     fields.next_value::<IgnoredAny>()?;
                 }

@@ -7,42 +7,77 @@ mod history;
 mod json;
 mod read;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 pub(crate) use history::UsageHistory;
 #[cfg(test)]
 pub(crate) use read::figures_of;
-pub(crate) use read::{UsageInput, read};
+pub(crate) use read::{UsageError, read};
 
-use crate::model::{Bytes, ClaimKey, Text, Time};
+use crate::model::{Bytes, ClaimKey, Text, Time, escape_control, shorten};
 
-/// What one kubelet measured of the volume of a claim. What it did not tell is `None`.
+/// What one kubelet measured of the volume of a claim.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct VolumeFigures {
     /// The node or the scraped address; `None` where the source does not tell.
     pub(crate) node: Option<Text>,
-    /// The time of the measurement; `None` where the source does not tell.
-    pub(crate) at: Option<Time>,
-    /// Size of the file system.
-    pub(crate) capacity: Option<Bytes>,
-    /// Bytes that may still be written: less than what is not used where blocks are reserved.
-    pub(crate) available: Option<Bytes>,
-    /// Bytes that are used.
-    pub(crate) used: Option<Bytes>,
-    /// Number of inodes.
-    pub(crate) inodes: Option<u64>,
-    /// Number of inodes that are used.
-    pub(crate) inodes_used: Option<u64>,
+    /// What was measured, by [`VolumeMeasure`]; `None` where nothing was.
+    measured: [Option<MeasuredValue>; 5],
+    /// Whether two series tell different values of one moment.
+    pub(crate) contradicts: bool,
     /// Development of the bytes, where the source has one.
     pub(crate) history: UsageHistory,
+}
+
+/// A measured value, and the time of the measurement; `None` for what is not told.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct MeasuredValue {
+    value: Option<u64>,
+    at: Option<Time>,
+}
+
+impl VolumeFigures {
+    /// Returns a value, where it is known.
+    pub(crate) fn get(&self, measure: VolumeMeasure) -> Option<u64> {
+        self.measured[measure as usize]?.value
+    }
+
+    /// Returns the time of the measurement of bytes: where they were not measured together, the earliest; `None` where
+    /// one is not told.
+    pub(crate) fn at(&self) -> Option<Time> {
+        let bytes = [VolumeMeasure::Capacity, VolumeMeasure::Available, VolumeMeasure::Used];
+        bytes.iter().filter_map(|it| self.measured[*it as usize]).map(|it| it.at).min()?
+    }
+
+    /// Returns the time of the measurement of one of them.
+    pub(crate) fn at_of(&self, measure: VolumeMeasure) -> Option<Time> {
+        self.measured[measure as usize]?.at
+    }
+
+    /// Takes a value, unless a later one is known; returns whether it is taken. What is not known is later, too.
+    fn take(&mut self, measure: VolumeMeasure, value: Option<u64>, at: Option<Time>) -> bool {
+        let known = &mut self.measured[measure as usize];
+        // Two that scrape the same tell nearly the same twice.
+        if let Some((one, other)) = known.and_then(|it| it.value.filter(|_| it.at == at).zip(value))
+        {
+            self.contradicts |= differ(one, other, one.max(other));
+        }
+        let is_later = known.is_none_or(|it| it.at <= at);
+        if is_later {
+            *known = Some(MeasuredValue { value, at });
+        }
+        is_later
+    }
 }
 
 /// Figures of all claims that were read, one for each node.
 #[derive(Debug, Default)]
 pub(crate) struct UsageFigures {
     claims: HashMap<ClaimKey, Vec<VolumeFigures>>,
-    /// Numbers of figures by size and what is available: those of one file system are the same.
-    alike: HashMap<[Bytes; 2], usize>,
+    /// The claim that reports a size with this much available; `None` where several do, as those of one file system.
+    alike: HashMap<[Bytes; 2], Option<ClaimKey>>,
+    /// The value of each label that tells of clusters.
+    clusters: ClusterLabels,
 }
 
 impl UsageFigures {
@@ -51,10 +86,9 @@ impl UsageFigures {
         self.claims.get(claim).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns how many figures of files that were added are those of a file system of this size with this much
-    /// available.
-    pub(crate) fn alike(&self, capacity: Bytes, available: Bytes) -> usize {
-        self.alike.get(&[capacity, available]).copied().unwrap_or_default()
+    /// Whether several claims report a file system of this size with this much available.
+    pub(crate) fn are_alike(&self, capacity: Bytes, available: Bytes) -> bool {
+        self.alike.get(&[capacity, available]).is_some_and(Option::is_none)
     }
 
     /// Returns the claims that have figures.
@@ -63,15 +97,29 @@ impl UsageFigures {
     }
 
     /// Adds the figures of a file that was read to its end.
-    pub(crate) fn add(&mut self, file: UsageFile) {
+    ///
+    /// # Errors
+    /// When it is about another cluster than the files before it; nothing is added then.
+    pub(crate) fn add(&mut self, file: UsageFile) -> Result<(), UsageError> {
+        for (label, value) in &file.figures.clusters.0 {
+            let taken = self.clusters.take(label, value);
+            taken.map_err(|why| UsageError::Foreign { name: file.name.clone(), why })?;
+        }
         for (claim, of_claim) in file.figures.claims {
             for it in &of_claim {
-                if let Some((capacity, available)) = it.capacity.zip(it.available) {
-                    *self.alike.entry([capacity, available]).or_default() += 1;
+                let bytes =
+                    [VolumeMeasure::Capacity, VolumeMeasure::Available].map(|of| it.get(of));
+                if let [Some(capacity), Some(available)] = bytes {
+                    let first = self
+                        .alike
+                        .entry([capacity, available])
+                        .or_insert_with(|| Some(claim.clone()));
+                    first.take_if(|it| *it != claim);
                 }
             }
             self.claims.entry(claim).or_default().extend(of_claim);
         }
+        Ok(())
     }
 
     /// Returns the figures of a claim on a node, to fill in.
@@ -83,6 +131,40 @@ impl UsageFigures {
             all.len() - 1
         });
         &mut all[at]
+    }
+}
+
+/// The value of each label that tells of clusters, which is one for all that is read together.
+#[derive(Debug, Default)]
+struct ClusterLabels(BTreeMap<String, String>);
+
+impl ClusterLabels {
+    /// Takes the value of a label.
+    ///
+    /// # Errors
+    /// When it has another one already.
+    fn take(&mut self, label: &str, value: &str) -> Result<(), String> {
+        if !Self::tells_of_clusters(label) {
+            return Ok(());
+        }
+        let first = self.0.entry(label.to_owned()).or_insert_with(|| value.to_owned());
+        if first == value {
+            return Ok(());
+        }
+        let [first, value] = [first, value].map(|it| escape_control(&shorten(it, 60)).into_owned());
+        Err(format!(
+            "it is about several clusters: label {label} is \"{first}\" and \"{value}\"; query one of them"
+        ))
+    }
+
+    /// Whether a label has the name of a cluster. Labels of nodes have names of groups, such as `cluster.x-k8s.io`.
+    fn tells_of_clusters(label: &str) -> bool {
+        let label = label.to_ascii_lowercase();
+        let is_cluster = |it: &str| {
+            let ends = ["", "_name", "_id", "_uid"].map(|end| format!("cluster{end}"));
+            ends.iter().any(|end| it == end || it.ends_with(&format!("_{end}")))
+        };
+        is_cluster(&label) || label == "clustername" || label == "clusterid"
     }
 }
 
@@ -99,11 +181,16 @@ pub(crate) struct UsageFile {
 
 /// What a series of `kubelet_volume_stats_…` measures (`pkg/kubelet/metrics/collectors/volume_stats.go`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum VolumeMeasure {
+pub(crate) enum VolumeMeasure {
+    /// Size of the file system.
     Capacity,
+    /// Bytes that may still be written: less than what is not used where blocks are reserved.
     Available,
+    /// Bytes that are used.
     Used,
+    /// Number of inodes.
     Inodes,
+    /// Number of inodes that are used.
     InodesUsed,
 }
 
@@ -122,17 +209,11 @@ impl VolumeMeasure {
             _ => return None,
         })
     }
+}
 
-    /// Returns the place of the measure in the figures.
-    const fn of_figures(self, figures: &mut VolumeFigures) -> &mut Option<u64> {
-        match self {
-            Self::Capacity => &mut figures.capacity,
-            Self::Available => &mut figures.available,
-            Self::Used => &mut figures.used,
-            Self::Inodes => &mut figures.inodes,
-            Self::InodesUsed => &mut figures.inodes_used,
-        }
-    }
+/// Whether two measurements differ by more than a tenth of a whole.
+pub(crate) const fn differ(one: u64, other: u64, whole: u64) -> bool {
+    one.abs_diff(other) > whole / 10
 }
 
 /// Largest number that is a measure: what a driver does not know, it writes as -1, which becomes 2⁶⁴-1, or as 2⁶³-1.
@@ -140,12 +221,18 @@ const LARGEST: f64 = 9e18;
 
 /// Returns a measured number; `None` for one that stands for what is not known.
 fn measured(number: f64) -> Option<u64> {
-    let is_known = number.is_finite() && (0.0..LARGEST).contains(&number);
-    is_known.then(|| format!("{number:.0}").parse().ok()).flatten()
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in range")]
+    (0.0..LARGEST).contains(&number).then(|| number.round() as u64)
 }
 
-/// Returns a time in seconds since 1970.
+/// Returns a time in seconds since 1970; `None` for one that no calendar has.
 fn seconds(number: f64) -> Option<Time> {
-    let milliseconds = format!("{:.0}", number * 1000.0).parse().ok()?;
-    Time::from_timestamp_millis(milliseconds)
+    #[expect(clippy::cast_possible_truncation, reason = "it saturates, and no calendar has that")]
+    Time::from_timestamp_millis((number * 1000.0).round() as i64)
+}
+
+/// Returns a number of bytes for rates.
+#[expect(clippy::cast_precision_loss, reason = "a rate is no count")]
+const fn rate(bytes: u64) -> f64 {
+    bytes as f64
 }

@@ -1,20 +1,16 @@
 //! Reads a file with figures, recognised by its shape.
 
-use std::{io, path::PathBuf};
+use std::io;
 
 use super::{
-    UsageFile,
+    UsageFile, VolumeMeasure,
     exposition::{MetricsError, read_text},
     json::{FoundFigures, read_json},
 };
 use crate::{
-    listings::{Opened, open},
+    listings::{NamedFile, Opened},
     model::{escape_control, shorten},
 };
-
-/// A file with figures that is to be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UsageInput(Option<PathBuf>);
 
 /// Why figures cannot be read. None of the file is used.
 #[derive(Debug, thiserror::Error)]
@@ -30,32 +26,12 @@ pub(crate) enum UsageError {
     Row { name: String, line: u64, why: String },
 }
 
-impl UsageInput {
-    /// Parses `FILE` or `-`.
-    pub(crate) fn parse(text: &str) -> Self {
-        Self((text != "-").then(|| text.into()))
-    }
-
-    /// Whether it is standard input.
-    pub(crate) const fn is_stdin(&self) -> bool {
-        self.0.is_none()
-    }
-
-    /// Returns the name by which messages call it.
-    pub(crate) fn name(&self) -> String {
-        match &self.0 {
-            Some(path) => escape_control(&path.display().to_string()).into_owned(),
-            None => "standard input".to_owned(),
-        }
-    }
-}
-
 /// Reads a file: an answer of Prometheus, summaries of kubelets, or the text of a kubelet's `/metrics`, plain or gzip.
 ///
 /// # Errors
 /// When it cannot be read to its end, is something else, or tells of several clusters.
-pub(crate) fn read(input: &UsageInput) -> Result<UsageFile, UsageError> {
-    read_from(open(input.0.as_deref()), &input.name())
+pub(crate) fn read(input: &NamedFile) -> Result<UsageFile, UsageError> {
+    read_from(input.open(), &input.name())
 }
 
 fn read_from(opened: io::Result<Opened<'_>>, name: &str) -> Result<UsageFile, UsageError> {
@@ -68,6 +44,10 @@ fn read_from(opened: io::Result<Opened<'_>>, name: &str) -> Result<UsageFile, Us
         None => return Err(foreign("it is empty")),
         Some(b'<') => {
             return Err(foreign("it is an HTML or XML page, perhaps that of a login"));
+        }
+        Some(b'[') => return Err(foreign("it is a list: pass each answer as it was printed")),
+        Some(0xff | 0xfe) => {
+            return Err(foreign("it is no UTF-8: PowerShell writes UTF-16, unless told"));
         }
         Some(b'{') => read_json(&mut content, &mut found).map_err(|error| {
             let text = error.to_string();
@@ -91,8 +71,9 @@ fn read_from(opened: io::Result<Opened<'_>>, name: &str) -> Result<UsageFile, Us
             }
         })?,
     }
-    if found.rows == 0 {
-        return Err(foreign("no series and no pod in it is about a volume of a claim"));
+    if found.file.figures.claims.is_empty() && !found.is_of_kubelet {
+        let measured = format!("no series in it is {}… of a claim", VolumeMeasure::PREFIX);
+        return Err(foreign(&measured));
     }
     Ok(found.file)
 }
@@ -102,7 +83,8 @@ fn read_from(opened: io::Result<Opened<'_>>, name: &str) -> Result<UsageFile, Us
 pub(crate) fn figures_of(text: &str) -> super::UsageFigures {
     let opened = crate::listings::unpacked(Box::new(text.as_bytes()));
     let mut figures = super::UsageFigures::default();
-    figures.add(read_from(opened, "text").expect("the text has figures"));
+    let file = read_from(opened, "text").expect("the text has figures");
+    figures.add(file).expect("it is of one cluster");
     figures
 }
 
@@ -133,14 +115,21 @@ mod tests {
         let mut told = Vec::new();
         for claim in file.figures.claims() {
             for it in file.figures.of(claim) {
-                let numbers = [it.capacity, it.available, it.used, it.inodes, it.inodes_used];
+                let numbers = [
+                    VolumeMeasure::Capacity,
+                    VolumeMeasure::Available,
+                    VolumeMeasure::Used,
+                    VolumeMeasure::Inodes,
+                    VolumeMeasure::InodesUsed,
+                ]
+                .map(|of| it.get(of));
                 told.push(format!(
                     "{}/{} {} {} {}",
                     claim.namespace,
                     claim.name,
                     it.node.as_deref().unwrap_or("-"),
                     numbers.map(number).join(" "),
-                    it.at.as_ref().map_or("-".to_owned(), format_time),
+                    it.at().as_ref().map_or("-".to_owned(), format_time),
                 ));
             }
         }

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Collected, kinds};
 use crate::{
     cli::terminal,
-    cluster::{Cluster, Coverage, Gap},
-    model::{ClaimPhase, Kind, Phase, ReclaimPolicy, counted, escape_control},
-    output::repeated::RepeatedFlags,
+    cluster::{Cluster, Coverage, Gap, Unseen},
+    model::{ClaimPhase, Kind, Phase, ReclaimPolicy, RuleId, counted, escape_control},
+    output::{repeated::RepeatedFlags, report::wrap, wire},
     rules::{REGISTRY, UnreadGap},
 };
 
@@ -31,6 +31,41 @@ pub(in crate::cli) fn notes(collected: &Collected) -> Vec<String> {
 pub(in crate::cli) fn tell_notes(collected: &Collected) {
     for note in notes(collected) {
         terminal::note(&format!("note: {}", escape_control(&note)));
+    }
+}
+
+/// Returns one gap for all that was not read for the same reason, with the rules that could not judge.
+pub(in crate::cli) fn unread(
+    unseen: BTreeSet<Unseen>,
+    unjudged: &BTreeSet<(Unseen, RuleId)>,
+) -> Vec<wire::Gap> {
+    let mut all = unseen;
+    all.extend(unjudged.iter().map(|(unseen, _)| unseen.clone()));
+    let gap = |unseen: Unseen| wire::Gap {
+        cluster: None,
+        ids: unjudged
+            .iter()
+            .filter(|(of, _)| *of == unseen)
+            .map(|(_, rule)| (*rule).to_owned())
+            .collect(),
+        resource: unseen.kind.plural().to_owned(),
+        namespace: unseen.namespace.as_ref().map(ToString::to_string),
+        reason: unseen.reason,
+    };
+    all.into_iter().map(gap).collect()
+}
+
+/// Tells on stderr what a command could not show because it was not read; `role` is its name in `rbac`.
+pub(in crate::cli) fn tell_unread(unread: &[wire::Gap], role: &str) {
+    for gap in unread {
+        let line = format!("not read: {}", escape_control(&gap.told()));
+        let width = terminal::width().map_or(usize::MAX, usize::from);
+        for line in wrap(&line, width) {
+            terminal::note(&line);
+        }
+    }
+    if unread.iter().any(|it| it.reason.starts_with("forbidden")) {
+        tell_permissions(role);
     }
 }
 

@@ -11,11 +11,10 @@ use crate::{
         args::{
             ConnectionArgs, GapArgs, ThresholdSetting, format, namespace, threshold_candidates,
         },
-        collect::{Collected, collect, tell_notes},
+        collect::{Collected, collect, tell_notes, tell_unread, unread},
         completion::{ROWS, formats},
         reading::{DumpSourceArgs, note_unknown_drivers},
         terminal,
-        unread::{tell_unread, unread},
     },
     cluster::{Cx, Unseen},
     model::{Kind, RuleId, Settings, Text, counted, escape_control, nearest},

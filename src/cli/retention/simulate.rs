@@ -13,11 +13,10 @@ use crate::{
     cli::{
         Exit, Failure,
         args::{ConnectionArgs, GapArgs, format, namespace},
-        collect::{ClusterSource, Collected, collect, tell_notes},
+        collect::{ClusterSource, Collected, collect, tell_notes, tell_unread, unread},
         completion::{DOCUMENTS, formats},
         reading::{dumps, note_unknown_drivers},
         terminal,
-        unread::{tell_unread, unread},
     },
     cluster::{Cx, Unseen},
     facts::retention::{Operation, Propagation, SetChange},

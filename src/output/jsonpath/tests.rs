@@ -341,6 +341,6 @@ fn damaged_templates_are_rendered_or_refused() {
         if let Ok(columns) = Columns::parse(&format!("A:{text},B:{text}")) {
             let _ = columns.cells(&data);
         }
-        let _ = SortPath::parse::<Finding>(&text);
+        let _ = SortPath::parse::<Finding>(&text, "finding");
     });
 }
