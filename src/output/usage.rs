@@ -123,7 +123,7 @@ pub struct FileSystemUsage {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_used_bytes: Option<Bytes>,
     /// Seconds after which it is full, by the slower of the rates of the last week and of the last day; absent without a
-    /// week of samples, and where it does not fill by both.
+    /// week of samples, where it does not fill by both, and of figures that are older than an hour.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub full_in_seconds: Option<i64>,
 }
